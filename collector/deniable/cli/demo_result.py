@@ -72,7 +72,7 @@ def _row(row: _Row, truth: float, n: int) -> _Row:
         "width": row["high"] - row["low"],
         "counted": f"{row['raw']:,} = {share:.1%}",
         "error": row["estimate"] - truth,
-        "covers": "yes" if row["low"] <= truth <= row["high"] else "no",
+        "covers": "no" if row["outside"] or not row["low"] <= truth <= row["high"] else "yes",
     }
 
 

@@ -157,10 +157,7 @@ def _show_histogram(
         click.echo(histogram_csv(histogram, View(view)), nl=False)
     else:
         notes = [f"An older survey of this name has figures of its own: {hint}"] * bool(hint)
-        raw = histogram.numeric is None
-        document = histogram.document(
-            view, top=top, simultaneous=simultaneous, raw=raw, notes=notes
-        )
+        document = histogram.document(view, top=top, simultaneous=simultaneous, notes=notes)
         print_document(document, console())
 
 

@@ -23,10 +23,10 @@ class Fact:
     details: Sequence[tuple[str, str]] = ()
 
 
-ColumnKind = Literal["text", "name", "number", "share", "points"]
+ColumnKind = Literal["text", "name", "number", "exact", "share", "points"]
 """What the values of a column are: shares are written in percent, their differences in points.
 
-Only a text is broken into lines.
+Only a text is broken into lines; an exact number has all its digits.
 """
 
 Shape = Literal["value", "interval", "bar"]
@@ -57,19 +57,22 @@ class Column:
     cell: Callable[[Mapping[str, Any]], str] | None = None
 
     def texts(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return its cells, alike for all rows of one ``kind``, which may be a row's own."""
-        widths: dict[str, list[float]] = {}
-        for row in rows:
-            if self.width and row[self.width]:
-                widths.setdefault(row.get("kind", self.kind), []).append(row[self.width])
-        typical = {kind: sorted(known)[len(known) // 2] for kind, known in widths.items()}
-        return [self._text(row, typical.get(row.get("kind", self.kind), math.inf)) for row in rows]
+        """Return its cells; shares, and points, are alike: by the typical width of them all."""
+        widths = sorted(
+            row[self.width]
+            for row in rows
+            if self.width and row[self.width] and row.get("kind", self.kind) != "number"
+        )
+        typical = widths[len(widths) // 2] if widths else math.inf
+        return [self._text(row, typical) for row in rows]
 
     def _text(self, row: Mapping[str, Any], width: float) -> str:
         if self.cell is not None:
             return self.cell(row)
         sign = "+" if self.signed else ""
         kind = row.get("kind", self.kind)
+        if kind == "number":
+            width = (self.width and row[self.width]) or math.inf
         if self.shape == "interval":
             ends = (number_text(row[end], width, sign, kind=kind) for end in ("low", "high"))
             return "-" if row["low"] is None else NOWHERE if row["outside"] else " to ".join(ends)
@@ -131,16 +134,20 @@ def number_text(
     """Return a number to the second digit of its interval's width: more of them are noise.
 
     Percentages have a decimal at least. A whole number is in thousands, one whose interval nobody
-    knows has six digits, and none is "-".
+    knows has six digits, or a decimal of percent, and none is "-".
     """
     if number is None:
         return "-"
     if type(number) is int:
         return f"{number:{sign},}"
-    factor, mark = (1 if kind == "number" else 100), "%" * (kind == "share")
-    if not 0 < width < math.inf:
-        return f"{factor * number:{sign}.6g}{mark}"
-    places = decimals(factor * width, least=0 if kind == "number" else 1)
+    if kind == "exact":
+        return f"{number:{sign}z.15g}"
+    factor, least, mark = (100, 1, "%" * (kind == "share"))
+    if kind == "number":
+        factor, least = 1, 0
+        if not 0 < width < math.inf:
+            return f"{number:{sign}z.6g}"
+    places = decimals(factor * width, least) if 0 < width < math.inf else least
     return f"{factor * number:{sign}z,.{places}f}{mark}"
 
 

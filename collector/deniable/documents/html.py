@@ -1,13 +1,25 @@
 """Documents as HTML: every text is escaped."""
 
+import json
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from html import escape
-from typing import Any
+from html import escape as escape_markup
+from typing import Any, Final
 
 from deniable.documents.caution import Caution, Level
 from deniable.documents.document import Column, Document, Table
 
 _ROLE = ' role="alert"'
+# Control, format and line-separator characters reorder or hide what is read, and XML has no place
+# for most of them; surrogates and characters that will never be assigned it refuses.
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"})
+
+
+def escape(text: str) -> str:
+    """Return text that cannot become markup, with every hidden character replaced."""
+    return escape_markup(
+        "".join("\ufffd" if unicodedata.category(c) in _HIDDEN else c for c in text)
+    )
 
 
 def document_html(document: Document, chart: str = "", *, folded: bool = False) -> str:
@@ -45,12 +57,13 @@ def table_html(table: Table) -> str:
     if not table.rows:
         return ""
     columns = [column for column in table.titled if column.shape != "bar"]
+    known = [column for column in table.columns if column.shape != "bar"]
     head = "".join(
         f'<th scope="col"{_text_class(column)}>{escape(column.title or "")}</th>'
         for column in columns
     )
     rows = (
-        f"<tr{''.join(_data(columns, row))}>{''.join(_cells(columns, cells))}</tr>\n"
+        f"<tr{_row_class(row)}{''.join(_data(known, row))}>{''.join(_cells(columns, cells))}</tr>\n"
         for row, cells in zip(
             table.rows,
             zip(*(column.texts(table.rows) for column in columns), strict=True),
@@ -81,10 +94,14 @@ def _text_class(column: Column) -> str:
     return ' class="text"' if column.kind in {"text", "name"} else ""
 
 
+def _row_class(row: Mapping[str, Any]) -> str:
+    return f' class="{row["caution"]}"' if row.get("caution") else ""
+
+
 def _data(columns: list[Column], row: Mapping[str, Any]) -> Iterator[str]:
     for column in columns:
         keys = ("low", "high") if column.shape == "interval" else (column.key,) * bool(column.key)
         for key in keys:
             value = row[key]
-            text = "" if value is None else value if isinstance(value, str) else repr(value)
+            text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
             yield f' data-{key.replace("_", "-")}="{escape(text)}"'

@@ -2,7 +2,8 @@
 
 import io
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from deniable.documents.bars import BARS, bar
@@ -32,18 +33,21 @@ def print_document(document: Document, screen: "Console") -> None:
     """Print the parts of a document for people, with an empty line between them."""
     from rich.text import Text
 
-    parts: list[RenderableType] = [Text(document.heading)] if document.heading else []
+    parts: list[RenderableType] = []
+    if document.heading:
+        parts.append(Text(document.heading, style="bold"))
     if facts := facts_text(document.facts, screen.width):
         parts.append(Text(facts))
     if document.sentence:
         parts.append(Text(document.sentence))
-    parts += (_table(table, screen.width) for table in document.tables if table.rows)
+    tables = [table for table in document.tables if table.rows]
+    parts += (_table(table, screen.width, titled=len(tables) > 1) for table in tables)
     print_alerts(document.cautions, screen)
     for number, part in enumerate(parts):
         if number:
             screen.print()
         screen.print(part)
-    bars = [BARS] * any(_is_bar(column) for table in document.tables for column in table.columns)
+    bars = [BARS] * any(map(partial(_has_bars, width=screen.width), tables))
     if document.notes or document.cautions or bars:
         if parts:
             screen.print()
@@ -89,14 +93,15 @@ def _texts(table: Table) -> list[tuple[Column, list[str]]]:
     return [(column, column.texts(table.rows)) for column in table.titled if not _is_bar(column)]
 
 
-def _table(table: Table, width: int) -> "RenderableType":
+def _table(table: Table, width: int, *, titled: bool) -> "RenderableType":
+    from rich.cells import cell_len
     from rich.table import Table as Grid
     from rich.text import Text
 
     if table_width(table, _NARROWEST_TEXT) > width:
         return Text("\n".join(_list(table, width)))
     grid = Grid(
-        title=table.title or None,
+        title=table.title if titled and table.title else None,
         title_justify="left",
         title_style="bold",
         box=None,
@@ -104,8 +109,7 @@ def _table(table: Table, width: int) -> "RenderableType":
         show_header=any(column.title for column in table.titled),
     )
     texts = _texts(table)
-    widest = [max(map(len, (column.title or "", *cells))) for column, cells in texts]
-    bar_width = _bar_width(widest, width)
+    bar_width = _bar_width(table, width)
     if bar_width:
         texts += [
             (column, [_bar(column, row, bar_width) for row in table.rows])
@@ -119,7 +123,7 @@ def _table(table: Table, width: int) -> "RenderableType":
             justify="left" if text or column.kind == "name" or _is_bar(column) else "right",
             no_wrap=not text,
             overflow="fold",
-            min_width=min(_NARROWEST_TEXT, max(map(len, cells))) if text else None,
+            min_width=min(_NARROWEST_TEXT, max(map(cell_len, cells))) if text else None,
         )
     for row, *cells in zip(table.rows, *(cells for _, cells in texts), strict=True):
         grid.add_row(*map(Text, cells), style=_STYLES.get(row.get("caution")))
@@ -134,7 +138,7 @@ def _list(table: Table, width: int) -> Iterator[str]:
     for at, name in enumerate(names):
         yield name
         pairs = [(column.title, cells[at]) for column, cells in others if cells[at]]
-        text = ", ".join(f"{title}\N{NO-BREAK SPACE}{cell}" for title, cell in pairs)
+        text = ", ".join(f"{title or ''}\N{NO-BREAK SPACE}{cell}".strip() for title, cell in pairs)
         yield facts_text([Fact(text=text)], width, indent=2)
 
 
@@ -142,12 +146,25 @@ def _is_bar(column: Column) -> bool:
     return column.shape == "bar"
 
 
-def _bar_width(widest: Sequence[int], width: int) -> int:
+def _bar_width(table: Table, width: int) -> int:
     """Return the width left for bars beside columns of which the first may be folded; or 0."""
-    left = min(
-        _WIDEST_BAR, width - 2 * len(widest) - min(widest[0], _WIDEST_LABEL) - sum(widest[1:])
+    from rich.cells import cell_len
+
+    widest = [max(map(cell_len, (column.title or "", *cells))) for column, cells in _texts(table)]
+    left = width - 2 * len(widest) - min(widest[0], _WIDEST_LABEL) - sum(widest[1:])
+    return min(left, _WIDEST_BAR) if left >= _NARROWEST_BAR else 0
+
+
+def _has_bars(table: Table, width: int) -> bool:
+    """Return whether bars are drawn in a table."""
+    if table_width(table, _NARROWEST_TEXT) > width or not _bar_width(table, width):
+        return False
+    return any(
+        _bar(column, row, _NARROWEST_BAR)
+        for column in table.columns
+        if _is_bar(column)
+        for row in table.rows
     )
-    return left if left >= _NARROWEST_BAR else 0
 
 
 def _bar(column: Column, row: Mapping[str, Any], width: int) -> str:

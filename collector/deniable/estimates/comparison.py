@@ -91,7 +91,7 @@ class Comparison:
                     Fact("devices", histogram.enrolment),
                 ),
             ],
-            tables=[Table(self._columns(), [*map(self._row, self.rows)])],
+            tables=[Table(self._columns(), [*map(self._row, self.rows)], title=self._title)],
             notes=[*self._notes(), *notes],
             cautions=self.cautions,
             heading=histogram.question,
@@ -103,6 +103,11 @@ class Comparison:
     def _of_shares(self) -> bool:
         return self.rows[0].now.unit is Unit.SHARE
 
+    @property
+    def _title(self) -> str:
+        figures = "Shares" if self._of_shares else "Means"
+        return figures if self.against is None else f"{figures}, and their differences"
+
     def _columns(self) -> list[Column]:
         kind: ColumnKind = "share" if self._of_shares else "number"
         columns = estimate_columns(self.histogram.level, kind)
@@ -112,8 +117,8 @@ class Comparison:
         kind_of_difference: ColumnKind = "points" if self._of_shares else "number"
         return [
             Column("answers", "answer"),
-            Column("before", "before", kind, "width"),
-            Column("now", "now", kind, "width"),
+            Column("before", "before", kind, "width_before"),
+            Column("now", "now", kind, "width_now"),
             *(
                 replace(column, signed=True)
                 for column in estimate_columns(
@@ -121,6 +126,7 @@ class Comparison:
                 )[:2]
             ),
             Column("mark", ""),
+            Column("distinguishable"),
         ]
 
     def _row(self, row: Row) -> dict[str, Any]:
@@ -131,6 +137,8 @@ class Comparison:
         return fields | {
             "before": before.value,
             "now": row.now.value,
+            "width_before": (before.high - before.low) or fields["width"],
+            "width_now": (row.now.high - row.now.low) or fields["width"],
             "mark": "" if row.estimate.distinguishable else "not distinguishable",
         }
 

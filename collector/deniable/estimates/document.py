@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from deniable.documents import Column, ColumnKind, Document, Fact, Table, level_text
+from deniable.documents import Column, ColumnKind, Document, Fact, Level, Table, level_text
 from deniable.documents.schema import Json
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.fields import numeric_map, response_rows, statistic_rows
@@ -32,11 +32,15 @@ def histogram_document(
     rows: ShownRows,
     view: View = View.UNBIASED,
     *,
-    raw: bool = True,
+    raw: bool | None = None,
     notes: Sequence[str] = (),
 ) -> Document:
-    """Return the document of rows of a histogram, in a view, with raw counts or without."""
+    """Return the document of rows of a histogram, in a view, with raw counts or without.
+
+    By default they are left out of a numeric survey, in which each by itself is mostly noise.
+    """
     numeric = histogram.numeric is not None
+    raw = not numeric if raw is None else raw
     tables = [*_statistic_tables(histogram), *_row_tables(histogram, rows, view, raw=raw)]
     if raw:
         tables += _response_tables(histogram)
@@ -44,7 +48,8 @@ def histogram_document(
         facts=[*_facts(histogram)],
         tables=tables,
         notes=[
-            *(_numeric_notes(histogram) if numeric else _notes(histogram, rows, raw=raw)),
+            *(_numeric_notes(histogram) if numeric else _notes(histogram, rows, view)),
+            *(_raw_notes(histogram, tables) if raw else ()),
             *_rows_notes(rows, numeric=numeric),
             *notes,
         ],
@@ -88,7 +93,7 @@ def estimate_row(row: Json) -> Json:
         **row,
         "standard_error": None if few else row.get("standard_error"),
         "width": row["high"] - row["low"] if known else None,
-        "mark": _mark(row),
+        **_marked(row),
     }
 
 
@@ -114,12 +119,13 @@ def _statistic_tables(histogram: "Histogram") -> Iterator[Table]:
     if histogram.numeric is None:
         return
     columns = [Column("statistic", "figure"), *estimate_columns(histogram.level, "number")[:2]]
+    # Quartiles are values of the list: they have no digits to round.
     rows = [
-        estimate_row(row)
+        {**estimate_row(row), "kind": "number" if row["statistic"] == "mean" else "exact"}
         for row in statistic_rows(numeric_map(histogram.numeric))
         if not row["too_wide"] and not row["statistic"].startswith("share")
     ]
-    yield Table(columns, rows)
+    yield Table(columns, rows, title="Mean and quartiles")
 
 
 def _row_tables(
@@ -129,9 +135,13 @@ def _row_tables(
     of_questions = sum(not chosen.chosen and "raw" not in row for row in chosen.rows)
     if histogram.numeric is not None:
         of_questions = 0
-    for part in (chosen.rows[:of_questions], chosen.rows[of_questions:]):
+    title = "Shares" if histogram.numeric is None else "Shares of groups of values"
+    for part, name in (
+        (chosen.rows[:of_questions], "Answers to single questions"),
+        (chosen.rows[of_questions:], title),
+    ):
         rows = [*map(estimate_row, part)]
-        yield Table([*_row_columns(histogram, chosen, view, rows, raw=raw)], rows)
+        yield Table([*_row_columns(histogram, chosen, view, rows, raw=raw)], rows, title=name)
 
 
 def _row_columns(
@@ -139,7 +149,7 @@ def _row_columns(
 ) -> Iterator[Column]:
     numeric = histogram.numeric
     yield Column("category", "answer" if numeric is None else "values")
-    if raw and all(row.get("raw") is not None for row in rows):
+    if raw and any(row.get("raw") is not None for row in rows):
         title = "supported" if supporting_text(histogram.sample.mechanism) else "raw"
         yield Column("raw", title, "number")
     key, title = ("estimate", "estimate") if view is View.UNBIASED else ("shown", str(view))
@@ -152,6 +162,8 @@ def _row_columns(
     if numeric is None or not numeric.blur:
         yield Column("standard_error", "std error", "share", "standard_error")
     yield from interval
+    if view is not View.UNBIASED:
+        yield Column("estimate")
     yield from _mark_columns(rows)
 
 
@@ -163,13 +175,16 @@ def _response_tables(histogram: "Histogram") -> Iterator[Table]:
     if rows is None and histogram.numeric is not None:
         names = zip(histogram.categories, histogram.raw.tolist(), strict=True)
         rows = [{"response": name, "raw": count} for name, count in names]
-    rows = [row | {"mark": _mark(row)} for row in rows or ()]
+    rows = [row | _marked(row) for row in rows or ()]
     columns = [Column("response", "response"), Column("raw", "raw", "number")]
-    yield Table([*columns, *_mark_columns(rows)], rows)
+    yield Table([*columns, *_mark_columns(rows)], rows, title="Raw counts of responses")
 
 
-def _mark(row: Json) -> str:
-    return "impossible" if row.get("impossible") else ""
+def _marked(row: Json) -> Json:
+    """Return the mark of a row's count, if honest devices do not cause it."""
+    if not row.get("impossible"):
+        return {"mark": ""}
+    return {"mark": "impossible", "caution": Level.ALERT}
 
 
 def _mark_columns(rows: Sequence[Json]) -> list[Column]:
@@ -188,19 +203,15 @@ def supporting_text(mechanism: Any) -> str:
     )
 
 
-def _notes(histogram: "Histogram", chosen: ShownRows, *, raw: bool) -> Iterator[str]:
-    if raw and (supporting := supporting_text(histogram.sample.mechanism)):
-        yield supporting
+def _notes(histogram: "Histogram", chosen: ShownRows, view: View) -> Iterator[str]:
     held = "hold all at once" if chosen.simultaneous else "each stands by itself"
-    noise = " Raw counts contain the noise." * raw
     yield (
         "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it, and "
-        f"{held}.{noise}"
-    )
-    if histogram.impossible:
+        if view is View.UNBIASED
+        else "Intervals are cut to [0 %, 100 %], and "
+    ) + f"{held}."
+    if any(row.get("impossible") for row in chosen.rows):
         yield "Rows marked as impossible have counts that honest devices do not cause."
-    if raw and len(histogram.responses) > _MOST_RESPONSES:
-        yield "Raw counts of the responses are in JSON and CSV."
     if histogram.crossed:
         yield "Devices answer all questions at once; single questions' shares are sums."
     elif histogram.margins:
@@ -209,6 +220,16 @@ def _notes(histogram: "Histogram", chosen: ShownRows, *, raw: bool) -> Iterator[
             "Each device answers one of the questions, which it draws. Reports about each: "
             f"{counts}."
         )
+
+
+def _raw_notes(histogram: "Histogram", tables: Sequence[Table]) -> Iterator[str]:
+    keys = {column.key for table in tables if table.rows for column in table.columns}
+    if "raw" in keys:
+        yield "Raw counts contain the noise: they are no shares."
+        if supporting := supporting_text(histogram.sample.mechanism):
+            yield supporting
+    if "response" not in keys and (histogram.responses or histogram.numeric is not None):
+        yield "Raw counts of the responses are in JSON and CSV."
 
 
 def _numeric_notes(histogram: "Histogram") -> Iterator[str]:

@@ -25,7 +25,7 @@ from deniable.documents.schema import (
 from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
-from deniable.reading.epochs import EpochState, iso_time, ranges_text
+from deniable.reading.epochs import EpochState, iso_time
 
 
 def _figures(summary: Any, figures: Sequence[Any], fields: Fields) -> list[Json]:
@@ -286,7 +286,7 @@ def histogram_metadata(histogram: Any) -> dict[str, str]:
     fields = histogram_map(histogram)
     texts = {name: str(fields[name]) for name in _METADATA if fields[name] is not None}
     fakes = str(histogram.poisoning.fewest_fakes)
-    return {**texts, "epochs": ranges_text(histogram.epochs), "fewest_fakes": fakes}
+    return {**texts, "epochs": " ".join(map(str, histogram.epochs)), "fewest_fakes": fakes}
 
 
 _METADATA: Final = (

@@ -349,7 +349,7 @@ class Histogram(Tabular):
         simultaneous: bool = False,
         top: int | None = None,
         find: str = "",
-        raw: bool = True,
+        raw: bool | None = None,
         notes: Sequence[str] = (),
     ) -> Document:
         """Return the figures as a document, of rows as :meth:`plot` chooses them.

@@ -191,7 +191,7 @@ class Series(Tabular):
             notes=["Each epoch stands by itself.", *notes],
             cautions=self.cautions_of(figures, chosen),
             heading=f"{self.survey}, epoch by epoch",
-            chart=drawing,
+            chart=drawing if levels else None,
         )
 
     def _table(
@@ -202,18 +202,20 @@ class Series(Tabular):
         shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
         held = ", at once" * simultaneous
         columns = [
-            *([Column("survey_id", "survey")] if several else []),
             Column("epoch", "epoch", "number"),
+            *([Column("survey", "survey")] if several else []),
             Column("begins", "begins"),
             Column("n", "reports", "number"),
             *estimate_columns(level, "share" if shares else "number", held=held),
+            *map(Column, ("category", "survey_id")),
         ]
         rows = [
             estimate_row(
                 plain(point, _POINT)
                 | plain(estimate, ESTIMATE)
                 | {
-                    "survey_id": point.survey_id[:12],
+                    "survey": point.survey_id[:12],
+                    "category": label,
                     "begins": instant_text(point.start).partition(" " if daily else " UTC")[0],
                     "n": point.n or None,
                 }

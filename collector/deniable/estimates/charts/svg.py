@@ -4,15 +4,12 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
-# Control, format and line-separator characters reorder or hide what is read, and XML has no place
-# for most of them; surrogates and characters that will never be assigned it refuses.
-_UNSHOWN: Final = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"})
+from deniable.documents.html import escape
 
 _NARROW: Final = frozenset("fijlrtI.,:;'|!()[] -")
 _BROAD: Final = frozenset("mwMW%@—")
@@ -42,11 +39,7 @@ def _named(key: str) -> str:
 def _written(value: object) -> str:
     if isinstance(value, float):
         return f"{round(value, 1) + 0.0:g}"
-    return escape("".join(_visible(character) for character in str(value)))
-
-
-def _visible(character: str) -> str:
-    return "\ufffd" if unicodedata.category(character) in _UNSHOWN else character
+    return escape(str(value))
 
 
 def picture(width: float, height: float, title: str, description: str, *inner: str) -> Markup:
