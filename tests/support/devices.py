@@ -1,7 +1,7 @@
 """A device at a bench: the real client, a clock that is told, and a collector that is scripted."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,28 +35,40 @@ from deniable.messages import (
     split_upload,
 )
 from tests.support.clock import FakeClock
-from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 from tests.support.transports import Call, TransportDouble
 
 NAME = MANIFEST.name
 
-ACCEPTED = HttpAnswer(200, {"content-type": "application/json"}, UploadAnswer(1, 0).to_json())
-DUPLICATE = HttpAnswer(200, {"content-type": "application/json"}, UploadAnswer(0, 1).to_json())
 PORTAL = HttpAnswer(200, {"content-type": "text/html"}, b"<html>Welcome to the hotel</html>")
 UNREACHABLE = TransportError("ConnectionRefusedError")
+OFFLINE = TransportError("gaierror", unsent=True)
+
+
+def judged(
+    accepted: int = 0, duplicates: int = 0, *refused: tuple[int, RefusalCode], **headers: str
+) -> HttpAnswer:
+    """Return the answer to an upload that was read; reports are refused by their index."""
+    body = UploadAnswer(accepted, duplicates, refused).to_json()
+    return HttpAnswer(200, {"content-type": "application/json", **_named(headers)}, body)
 
 
 def refused(code: RefusalCode, **headers: str) -> HttpAnswer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    body = UploadAnswer(0, 0, ((0, code),)).to_json()
-    return HttpAnswer(200, {"content-type": "application/json", **named}, body)
+    return judged(0, 0, (0, code), **headers)
 
 
 def problem(code: RefusalCode, status: int | None = None, **headers: str) -> HttpAnswer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
     found = status or code.http_status
     assert found is not None
-    return HttpAnswer(found, {"content-type": PROBLEM_JSON, **named}, pack_problem(code, "why"))
+    named = {"content-type": PROBLEM_JSON, **_named(headers)}
+    return HttpAnswer(found, named, pack_problem(code, "why"))
+
+
+def _named(headers: dict[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+ACCEPTED, DUPLICATE = judged(accepted=1), judged(duplicates=1)
 
 
 def lie(category: int, manifest: Manifest = MANIFEST) -> Callable[[], int]:
@@ -114,8 +126,8 @@ class FakeTransport(TransportDouble):
         self.answer: HttpAnswer | Exception | Callable[[bytes], HttpAnswer] = ACCEPTED
         self.requests: list[Call] = []  # all that came
         self.clock: FakeClock | None = None  # by which answers tell the date, if any
-        for manifest in manifests:
-            self.publish(manifest)
+        for published in manifests:
+            self.publish(published)
 
     def publish(self, manifest: Manifest, authority: SigningKey = AUTHORITY) -> bytes:
         """Serve this manifest alone under its name from now on; return the envelope."""
@@ -175,20 +187,21 @@ class Bench:
     """What a test of the client works with; closes every client in the end.
 
     Attributes:
-        clock, transport: what clients are given unless told otherwise.
+        clock, transport, surveys: what clients are given unless told otherwise.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "device.sqlite"  # of the state file
         self.clock = FakeClock()
         self.transport = FakeTransport(MANIFEST)
+        self.surveys = [DECLARED]
         self.draw = CountingDraw()  # what clients are given unless told otherwise; counts
         self._clients: list[Client] = []
 
     def client(self, **changes: Any) -> Client:
         arguments: dict[str, Any] = {
             "authority": AUTHORITY.public_key,
-            "surveys": [DECLARED],
+            "surveys": self.surveys,
             "state": self.path,
             "consent": "on",
             "background": False,
@@ -213,6 +226,33 @@ class Bench:
         client = self.ready(**changes)
         assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
         return client
+
+    def several(self, count: int, **changes: Any) -> Client:
+        """Return a client that has reported to so many surveys, which all clients declare then."""
+        self.surveys = [replace(DECLARED, name=f"survey-{number}") for number in range(count)]
+        for survey in self.surveys:
+            self.transport.publish(manifest(name=survey.name))
+        client = self.ready(**{"lifetime_epsilon": "1000", **changes})
+        assert all(client.report(survey, "good").ok for survey in self.surveys)
+        return client
+
+    def report_daily(self, client: Client, days: Iterable[int]) -> None:
+        """Have a client report on these days of the survey."""
+        for day in days:
+            self.clock.time = START + day * DAY
+            assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+
+    @property
+    def mark(self) -> Path:
+        """Return the path of the state's mark."""
+        return self.path.with_name(f"{self.path.name}.mark")
+
+    @property
+    def envelope(self) -> bytes:
+        """Return the signed bytes of the one report in the state."""
+        ((envelope,),) = self.rows("SELECT envelope FROM decisions")
+        assert isinstance(envelope, bytes)
+        return envelope
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:

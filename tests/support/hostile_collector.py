@@ -13,13 +13,12 @@ from deniable.messages import (
     RefusalCode,
     SignedReport,
     SigningKey,
-    UploadAnswer,
     pack_manifests,
     sign_manifest,
     split_upload,
 )
 from tests.support.clock import FakeClock
-from tests.support.devices import PORTAL, problem
+from tests.support.devices import PORTAL, judged, problem
 from tests.support.surveys import AUTHORITY
 from tests.support.transports import Call, TransportDouble
 
@@ -169,5 +168,4 @@ def _manifests_answer(manifests: list[Manifest], signer: SigningKey) -> HttpAnsw
 def _upload_answer(verdicts: list[RefusalCode | str]) -> HttpAnswer:
     counted = (verdicts.count("accepted"), verdicts.count("duplicate"))
     codes = [(i, code) for i, code in enumerate(verdicts) if isinstance(code, RefusalCode)]
-    body = UploadAnswer(*counted, tuple(codes)).to_json()
-    return HttpAnswer(200, {"content-type": "application/json", "retry-after": "999999"}, body)
+    return judged(*counted, *codes, retry_after="999999")
