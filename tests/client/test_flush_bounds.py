@@ -10,7 +10,6 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from tests.client.test_http_limits import no_handshake, nothing, slow_body, slow_handshake
 
 from deniable.client import (
     Client,
@@ -26,6 +25,7 @@ from deniable.client.clock import SystemClock
 from deniable.client.state import state_file
 from deniable.client.testing import FakeIssuer
 from deniable.messages import RefusalCode
+from tests.client.test_http_transport import no_handshake, nothing, slow_body, slow_handshake
 from tests.support.certificates import certificate
 from tests.support.devices import (
     ACCEPTED,
