@@ -150,7 +150,7 @@ def test_closing_interrupts_a_flush_that_waits_to_send_again(bench: Bench) -> No
         # It is over before close() returns, or it would open the state again.
         assert flushed.done()
         assert flushed.result(0) == Delivery(pending=1)
-    assert engine_of(client).state._connection is None
+    assert not bench.is_open
     assert len(bench.transport.uploads) == 1
 
 

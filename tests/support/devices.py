@@ -248,6 +248,11 @@ class Bench:
         return self.path.with_name(f"{self.path.name}.mark")
 
     @property
+    def is_open(self) -> bool:
+        """Tell whether somebody has the state open: SQLite's log is there then."""
+        return self.path.with_name(f"{self.path.name}-wal").exists()
+
+    @property
     def envelope(self) -> bytes:
         """Return the signed bytes of the one report in the state."""
         ((envelope,),) = self.rows("SELECT envelope FROM decisions")
