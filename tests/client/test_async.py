@@ -27,6 +27,18 @@ async def soon(event: threading.Event) -> None:
     assert await asyncio.to_thread(event.wait, SECONDS)
 
 
+class SlowDraw:
+    """A draw that is under way until the gate is opened."""
+
+    def __init__(self) -> None:
+        self.entered, self.gate = threading.Event(), threading.Event()
+
+    def __call__(self) -> int:
+        self.entered.set()
+        assert self.gate.wait(SECONDS)
+        return 0
+
+
 async def test_a_device_works_wholly_on_asyncio(bench: Bench) -> None:
     async with bench.client() as client:
         assert (await client.arefresh()).ready == (NAME,)
@@ -59,38 +71,25 @@ async def test_the_loop_goes_on_while_the_network_is_slow(
 
 async def test_the_loop_goes_on_while_the_disk_is_slow(bench: Bench) -> None:
     client = bench.ready()
-    entered, gate = threading.Event(), threading.Event()
-
-    def slow_draw() -> int:
-        entered.set()
-        assert gate.wait(SECONDS)
-        return 0
-
-    slow = bench.client(unsafe_draw=slow_draw)
-    reporting = asyncio.create_task(slow.areport(NAME, "good"))
-    await soon(entered)
+    slow = SlowDraw()
+    reporting = asyncio.create_task(bench.client(unsafe_draw=slow).areport(NAME, "good"))
+    await soon(slow.entered)
     assert not reporting.done()
-    gate.set()
+    slow.gate.set()
     assert (await reporting).status is RECORDED
     assert (await client.areport(NAME, "good")).status is REPEATED
 
 
 async def test_whoever_stops_waiting_for_a_report_undoes_nothing(bench: Bench) -> None:
     bench.ready()
-    entered, gate = threading.Event(), threading.Event()
-
-    def slow_draw() -> int:
-        entered.set()
-        assert gate.wait(SECONDS)
-        return 0
-
-    client = bench.client(unsafe_draw=slow_draw)
+    slow = SlowDraw()
+    client = bench.client(unsafe_draw=slow)
     reporting = asyncio.create_task(client.areport(NAME, "good"))
-    await soon(entered)
+    await soon(slow.entered)
     reporting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reporting
-    gate.set()
+    slow.gate.set()
     # The thread has drawn: it commits, or D3 would allow a second draw.
     assert (await client.areport(NAME, "poor")).status is REPEATED
     assert bench.rows("SELECT count(*) FROM decisions") == [(1,)]
@@ -154,7 +153,7 @@ async def test_leaving_the_block_closes_the_state_even_after_an_error(bench: Ben
 
     with pytest.raises(RuntimeError, match="the app's own"):
         await app()
-    assert not bench.path.with_name(f"{bench.path.name}-wal").exists()  # the last one to close it
+    assert not bench.is_open
 
 
 def test_the_client_outlives_an_event_loop(bench: Bench) -> None:
