@@ -1,6 +1,5 @@
 """Consent covers what was shown (D12): what an update adds or raises waits until it was asked."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from hashlib import sha256
@@ -17,7 +16,6 @@ from deniable.client import (
     Consent,
     ConsentMissing,
     EnrolmentRequest,
-    HttpAnswer,
     NotCovered,
     NotReady,
     OutcomeStatus,
@@ -29,9 +27,8 @@ from deniable.client.client import engine_of
 from deniable.client.state.schema import STEPS
 from deniable.client.testing import FakeIssuer
 from deniable.messages import SigningKey
-from tests.support.devices import NAME, Bench, FakeTransport
+from tests.support.devices import NAME, Bench
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
-from tests.support.transports import Call
 from tests.support.watched import threads
 
 FAITH = Survey("faith", "Which faith do you have?", ("none", "another"), max_epsilon="5")
@@ -109,39 +106,22 @@ def test_d12_what_an_update_adds_is_neither_recorded_drawn_nor_fetched_before_it
     assert f"on, from after the update, for {NAME}, {FAITH.name}" in journal
 
 
-class SecondThoughts(FakeTransport):
-    """A collector during one of whose requests, or the look for a route before, a user decides."""
-
-    def __init__(self, decide: Callable[[], None], during: int) -> None:
-        super().__init__()
-        self.publish(MANIFEST, SigningKey(bytes(32)))  # so that the rotations are asked for, too
-        self.decide, self.during = decide, during
-
-    def find_route(self, _timeout: float) -> None:
-        self._come_to(0)
-
-    def respond(self, call: Call) -> HttpAnswer:
-        answer = super().respond(call)
-        self._come_to(len(self.requests))
-        return answer
-
-    def _come_to(self, request: int) -> None:
-        if request == self.during:
-            self.decide()
-
-
-@pytest.mark.parametrize("during", [0, 1])
+@pytest.mark.parametrize("during", ["look for a route", "request"])
 def test_d12_a_survey_that_is_covered_no_more_is_not_asked_for_in_the_rest_of_a_refresh(
-    bench: Bench, during: int
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, during: str
 ) -> None:
-    def decide() -> None:
+    def decide(_: object) -> None:
         client.set_consent("off")
         client.set_consent("on", surveys=[])
 
-    transport = SecondThoughts(decide, during)
-    client = agreed(bench, transport=transport)
+    bench.transport.publish(MANIFEST, SigningKey(bytes(32)))  # so that rotations are asked for, too
+    client = agreed(bench)
+    if during == "request":
+        bench.transport.meanwhile = decide
+    else:
+        monkeypatch.setattr(bench.transport, "find_route", decide, raising=False)
     assert type(client.refresh(force=True).errors[NAME]) is NotCovered
-    assert len(transport.requests) == during
+    assert len(bench.transport.requests) == (during == "request")
 
 
 def test_d12_reports_that_wait_go_on_when_their_survey_is_declared_otherwise(bench: Bench) -> None:

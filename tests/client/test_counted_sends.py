@@ -103,7 +103,7 @@ class Recording(FakeTransport):
     def __init__(self, clock: JumpingClock) -> None:
         super().__init__()
         self.outcomes: list[str] = []
-        self.meanwhile: Callable[[], object] | None = None
+        self.beside: Callable[[], object] | None = None
         self.sends: defaultdict[tuple[bytes, bytes], list[float]] = defaultdict(list)
         self._clock = clock
 
@@ -111,9 +111,9 @@ class Recording(FakeTransport):
         if call.method == "GET":
             return super().respond(call)
         outcome = self.outcomes.pop(0) if self.outcomes else "reset"
-        meanwhile, self.meanwhile = self.meanwhile, None
-        if meanwhile is not None:
-            meanwhile()
+        beside, self.beside = self.beside, None
+        if beside is not None:
+            beside()
         if outcome != "offline":
             call.stands()
             for envelope in split_upload(call.body):
@@ -179,7 +179,7 @@ class Household:
         self.clock.move(turn.seconds)
         self.transport.outcomes = list(turn.outcomes)
         other = self.clients[1 - turn.who]
-        self.transport.meanwhile = (lambda: other.flush(1.0)) if turn.beside else None
+        self.transport.beside = (lambda: other.flush(1.0)) if turn.beside else None
         try:
             self.call(turn)
         except (Killed, ZeroDivisionError):

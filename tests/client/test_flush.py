@@ -78,30 +78,6 @@ def test_d7_first_sends_are_spread_at_independent_times(
     assert all(0 <= due < 3600 for due in dues)
 
 
-def test_d7_nothing_is_sent_before_its_time_unless_flushed(bench: Bench) -> None:
-    client = bench.reported()
-    due = stored(bench, "due")
-    assert isinstance(due, float)
-    assert engine_of(client).uploader.send_due() == due - START
-    assert bench.transport.uploads == []
-    bench.clock.time = due
-    engine_of(client).uploader.send_due()
-    assert len(bench.transport.uploads) == 1
-
-
-def test_a_flush_of_nothing_sends_nothing(bench: Bench) -> None:
-    client = bench.ready()
-    before = len(bench.transport.requests)
-    assert client.flush() == Delivery()
-    assert len(bench.transport.requests) == before
-    assert bench.clock.slept == []
-
-
-def test_a_flush_without_time_sends_nothing_and_says_what_waits(bench: Bench) -> None:
-    assert bench.reported().flush(0) == Delivery(pending=1)
-    assert bench.transport.uploads == []
-
-
 def test_a_flush_waits_for_what_is_due_again_within_its_time_and_no_longer(bench: Bench) -> None:
     client = bench.reported()
     bench.transport.answer = UNREACHABLE

@@ -126,15 +126,7 @@ class Running(SystemClock):
 
 
 def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> None:
-    bench.reported().close()
-    given: list[float] = []
-
-    class Timed(FakeTransport):
-        def respond(self, call: Call) -> HttpAnswer:
-            given.append(call.timeout)
-            return ACCEPTED
-
-    client = bench.client(transport=Timed())
+    client = bench.reported()
     sending = engine_of(client).uploader._sending
 
     class Held:
@@ -149,7 +141,7 @@ def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> No
 
     engine_of(client).uploader._sending = Held()  # type: ignore[assignment]
     assert client.flush(10.0).delivered == 1
-    assert given == [3.0]
+    assert bench.transport.requests[-1].timeout == 3.0
 
 
 def test_due_only_sends_what_is_due_by_its_random_time_and_waits_for_nothing(
@@ -185,6 +177,7 @@ def test_a_delivery_says_why_reports_wait(
 ) -> None:
     client = bench.reported()
     assert client.flush(0).waiting == {"no-time": 1}
+    assert bench.transport.uploads == []
     bench.transport.answer = came
     for expected in (reason, later):
         delivery = client.flush(1)
@@ -225,25 +218,26 @@ def test_after_one_unanswered_request_the_others_of_a_run_wait_their_minute(benc
     bench.clock.time += 1.25 * DAY  # the manifests are to be fetched again, too
     began = bench.clock.time
 
-    class Hanging(FakeTransport):
-        takes_all_the_time = True
+    before = len(bench.transport.requests)
 
-        def respond(self, call: Call) -> HttpAnswer:
-            self.requests.append(call)
-            bench.clock.time += call.timeout * self.takes_all_the_time
-            raise TransportError("TimeoutError")
+    def requests() -> int:
+        return len(bench.transport.requests) - before
 
-    hanging = Hanging()
-    client = bench.client(transport=hanging)
+    def hang(call: Call) -> None:
+        if requests() == 1:  # or the first of the last ones might leave no time to the others
+            bench.clock.time += call.timeout
+        raise TransportError("TimeoutError")
+
+    bench.transport.meanwhile = hang
+    client = bench.client()
     assert client.flush(5).pending == 3
     assert len(client.refresh().later) == 3
     assert bench.clock.time == began + 5
-    assert len(hanging.requests) == 1
+    assert requests() == 1
     assert [attempts for (attempts,) in bench.rows("SELECT attempts FROM decisions")].count(1) == 1
     bench.clock.time += 60  # the minute
-    hanging.takes_all_the_time = False  # or the first of them might leave none to the others
     client.refresh()
-    assert len(hanging.requests) == 4
+    assert requests() == 4
 
 
 class Unconnected(FakeTransport):

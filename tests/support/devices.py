@@ -20,6 +20,7 @@ from deniable.client import (
     Refresh,
     TransportError,
 )
+from deniable.client.state import state_file
 from deniable.mechanisms import RandomisedResponse, os_random_word
 from deniable.messages import (
     PROBLEM_JSON,
@@ -39,6 +40,7 @@ from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, ST
 from tests.support.transports import Call, TransportDouble
 
 NAME = MANIFEST.name
+_connect = state_file._connect
 
 PORTAL = HttpAnswer(200, {"content-type": "text/html"}, b"<html>Welcome to the hotel</html>")
 UNREACHABLE = TransportError("ConnectionRefusedError")
@@ -62,6 +64,12 @@ def problem(code: RefusalCode, status: int | None = None, **headers: str) -> Htt
     assert found is not None
     named = {"content-type": PROBLEM_JSON, **_named(headers)}
     return HttpAnswer(found, named, pack_problem(code, "why"))
+
+
+def dated(answer: HttpAnswer, seconds: float) -> HttpAnswer:
+    """Return an answer that tells the date."""
+    date = format_datetime(datetime.fromtimestamp(seconds, UTC), usegmt=True)
+    return replace(answer, headers={**answer.headers, "date": date})
 
 
 def _named(headers: dict[str, str]) -> dict[str, str]:
@@ -102,6 +110,13 @@ def took(refreshed: Refresh) -> bool:
     return not any(isinstance(e, ManifestRefused) or type(e) is NotReady for e in errors)
 
 
+def connect_carelessly(path: Path, patience: float | None = None) -> sqlite3.Connection:
+    """Open a state as the device does, and wait for no disk: nobody cuts the power here."""
+    connection = _connect(path, patience)
+    connection.execute("PRAGMA synchronous=OFF")
+    return connection
+
+
 class CountingDraw:
     """The operating system's words, counted."""
 
@@ -125,6 +140,7 @@ class FakeTransport(TransportDouble):
         self.rotations: list[bytes] = []  # of the authority, signed
         self.answer: HttpAnswer | Exception | Callable[[bytes], HttpAnswer] = ACCEPTED
         self.requests: list[Call] = []  # all that came
+        self.meanwhile: Callable[[Call], object] = lambda _: None  # called while each is under way
         self.clock: FakeClock | None = None  # by which answers tell the date, if any
         for published in manifests:
             self.publish(published)
@@ -147,11 +163,11 @@ class FakeTransport(TransportDouble):
     def respond(self, call: Call) -> HttpAnswer:
         call.stands()
         self.requests.append(replace(call, stands=lambda: None))  # which holds the client
+        self.meanwhile(call)
         fetched = call.method == "GET"
         answer = self._manifest(call.path) if fetched else self._judge(call.body)
         if fetched and self.clock is not None:
-            date = format_datetime(datetime.fromtimestamp(self.clock.time, UTC), usegmt=True)
-            answer = replace(answer, headers={**answer.headers, "date": date})
+            answer = dated(answer, self.clock.time)
         if len(answer.body) > call.most:
             raise TransportError("the answer is too long")
         return answer

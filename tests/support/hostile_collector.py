@@ -3,9 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import format_datetime
+from dataclasses import dataclass, field
 
 from deniable.client import HttpAnswer, TransportError
 from deniable.messages import (
@@ -18,7 +16,7 @@ from deniable.messages import (
     split_upload,
 )
 from tests.support.clock import FakeClock
-from tests.support.devices import PORTAL, judged, problem
+from tests.support.devices import PORTAL, dated, judged, problem
 from tests.support.surveys import AUTHORITY
 from tests.support.transports import Call, TransportDouble
 
@@ -90,9 +88,7 @@ class HostileCollector(TransportDouble):
         if call.path == "/v1/authority":
             return HttpAnswer(200, {}, b"\x90")
         if call.method == "GET":
-            answer = self._serve(call.path.split("/")[3])
-            date = format_datetime(datetime.fromtimestamp(self._clock.time, UTC), usegmt=True)
-            return replace(answer, headers={**answer.headers, "date": date})
+            return dated(self._serve(call.path.split("/")[3]), self._clock.time)
         answer = self._answer([self._receive(envelope) for envelope in split_upload(call.body)])
         assert len(answer.body) <= call.most
         return answer

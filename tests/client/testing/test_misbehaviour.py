@@ -28,9 +28,9 @@ from deniable.client.testing import (
     Route,
 )
 from deniable.messages import RefusalCode
-from tests.client.testing.test_fake_collector import THEME, device
 from tests.support.clock import FakeClock
 from tests.support.effort import THOROUGH
+from tests.support.fakes import THEME, device
 from tests.support.refusal_table import DROPPED
 from tests.support.surveys import DAY
 from tests.support.watched import until
@@ -56,17 +56,12 @@ UNUSABLE = {
     Misbehaviour.HTTP_NONSENSE: "BadStatusLine",
 }
 STATUSES = {
-    Misbehaviour.PORTAL: 200,
     Misbehaviour.PORTAL_NOT_FOUND: 404,
     Misbehaviour.PROXY_ERROR: 502,
     Misbehaviour.REDIRECT: 307,
-    Misbehaviour.WRONG_NUMBERS: 200,
-    Misbehaviour.MALFORMED_JSON: 200,
-    Misbehaviour.UNKNOWN_REFUSAL: 200,
     Misbehaviour.UNKNOWN_PROBLEM: 400,
     Misbehaviour.MISPLACED_PROBLEM: 500,
     Misbehaviour.MISSING: 404,
-    Misbehaviour.GARBAGE: 200,
     Misbehaviour.NOT_MODIFIED: 304,
 }
 REFUSED_MANIFESTS: dict[AnyMisbehaviour, str] = {
