@@ -9,6 +9,7 @@ import pytest
 from deniable.client import (
     Client,
     Delivery,
+    Enrol,
     EnrolmentEntry,
     EnrolmentRequest,
     ManifestFault,
@@ -237,8 +238,8 @@ def test_what_ends_the_app_goes_through_refresh_and_leaves_nothing_locked(vouche
     def interrupted(_: EnrolmentRequest) -> bytes:
         raise KeyboardInterrupt
 
-    issuers = iter([vouched.issuer, interrupted, vouched.issuer])
-    client = vouched.client(enrol=lambda request: next(issuers)(request))
+    issuers: list[Enrol] = [vouched.issuer, interrupted, vouched.issuer]
+    client = vouched.client(enrol=lambda request: issuers.pop(0)(request))
     vouched.bench.clock.time += DAY
     with pytest.raises(KeyboardInterrupt):
         client.refresh(force=True)

@@ -96,17 +96,6 @@ def test_d3_an_app_that_adds_a_category_releases_what_its_old_manifest_had_reser
     assert roles(bench) == [(0, "replaced"), (1, "accepted")]
 
 
-def test_d3_epochs_that_are_over_are_released(bench: Bench) -> None:
-    client = bench.ready()
-    assert reserved(client) == 8 * COST
-    bench.clock.time += 3 * DAY
-    client.report(NAME, "good")
-    assert reserved(client) == 5 * COST  # epochs 3 to 7, of which 3 is spent
-    bench.clock.time += 2 * DAY
-    client.report(NAME, "good")
-    assert reserved(client) == 4 * COST
-
-
 def test_d2_what_begins_later_is_held_beside_what_runs(bench: Bench) -> None:
     later = following(1, START + 4 * DAY)
     bench.transport.publish_all(MANIFEST, later)
@@ -362,17 +351,6 @@ def test_d2_a_second_manifest_of_a_sequence_that_was_refused_proves_an_equivocat
     again = bench.client()
     assert offer(bench, again, twin(5)) is ManifestFault.EQUIVOCATION
     assert offer(bench, again, manifest(sequence=6)) is None
-
-
-def test_d2_both_manifests_of_an_equivocation_are_kept_as_proof(bench: Bench) -> None:
-    client = bench.ready()
-    assert offer(bench, client, twin(0)) is ManifestFault.EQUIVOCATION
-    kept = bench.rows("SELECT envelope FROM manifests WHERE sequence = 0")
-    assert {envelope for (envelope,) in kept} == {
-        sign_manifest(MANIFEST, AUTHORITY),
-        sign_manifest(twin(0), AUTHORITY),
-    }
-    assert client.report(NAME, "good").ok  # the first one stands
 
 
 def test_d2_the_proof_outlives_the_manifests_that_follow(bench: Bench) -> None:

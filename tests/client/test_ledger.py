@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.budget import pure_cost
 from deniable.client import (
     Client,
     EpochUndecidable,
@@ -25,7 +24,7 @@ from deniable.client import (
 from deniable.client.ledger.event_slot import chosen_slot
 from deniable.client.testing import Capture
 from deniable.messages import Manifest, RefusalCode, Schedule
-from tests.support.devices import NAME, Bench, read_upload, refused, took
+from tests.support.devices import NAME, Bench, refused, took
 from tests.support.effort import effort
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 
@@ -53,16 +52,6 @@ def test_d3_the_first_report_of_an_epoch_decides_it_and_every_other_repeats_it(
     assert {outcome.epoch for outcome in outcomes} == {0}
     assert bench.draw.count == 1
     assert all(outcome.ok for outcome in outcomes)
-
-
-def test_d3_what_is_reported_is_the_current_epoch_of_the_manifest_held(bench: Bench) -> None:
-    client = bench.ready()
-    assert at(bench, client, 3.5).epoch == 3
-    client.flush()
-    (body,) = bench.transport.uploads
-    report = read_upload(body).report
-    assert (report.survey_id, report.epoch) == (MANIFEST.survey_id, 3)
-    assert bench.rows("SELECT cost FROM decisions") == [(pure_cost(MANIFEST.mechanism),)]
 
 
 _moments = st.one_of(
@@ -124,17 +113,6 @@ def test_d6_a_report_never_waits_for_the_network(bench: Bench) -> None:
     for day in range(8):
         assert at(bench, client, day).ok
     assert len(bench.transport.requests) == asked
-
-
-def test_d3_a_successor_with_the_same_schedule_continues_it(bench: Bench) -> None:
-    client = bench.ready()
-    assert at(bench, client, 0).status is RECORDED
-    successor = manifest(sequence=1, minimum_reports=7)
-    publish(bench, client, successor)
-    assert [at(bench, client, day).status for day in (0.9, 1)] == [REPEATED, RECORDED]
-    client.flush()
-    newest = read_upload(bench.transport.uploads[-1]).report
-    assert (newest.survey_id, newest.epoch) == (successor.survey_id, 1)
 
 
 @pytest.mark.parametrize("code", [RefusalCode.REPORT_CONFLICT, RefusalCode.EPOCH_CLOSED])

@@ -159,16 +159,6 @@ def test_d10_two_versions_of_an_app_on_one_state_ask_once_a_day_each(bench: Benc
     assert bench.rows("SELECT count(*) FROM refreshes") == [(1,)]  # the others are gone
 
 
-def test_d10_a_restart_asks_for_nothing_that_is_fresh(bench: Bench) -> None:
-    for _ in range(50):
-        client = bench.client(delivery_seconds=0)
-        assert client.refresh().ready == (NAME,)
-        engine_of(client).refresh_when_due()
-        client.close()
-        bench.clock.time += 600
-    assert len(bench.transport.requests) == 1
-
-
 def test_d10_the_threads_first_request_comes_at_a_random_time(bench: Bench) -> None:
     client = bench.client()
     engine_of(client).refresh_when_due()
