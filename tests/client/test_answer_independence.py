@@ -24,7 +24,6 @@ from deniable.client import (
     NotRecorded,
     OutboxCaps,
     Outcome,
-    OutcomeStatus,
 )
 from deniable.client.state import mark
 from deniable.messages import RefusalCode, Repeat
@@ -157,15 +156,6 @@ def test_the_truth_leaves_different_bytes_so_the_comparison_sees_something(
     assert all(len(trace.requests) == len(traces[0].requests) for trace in traces)
     lengths = {tuple(map(len, trace.files.values())) for trace in traces}
     assert len(lengths) == 1
-
-
-def test_a_lie_draws_as_many_words_as_the_truth(bench: Bench) -> None:
-    # One word a response, whatever comes of it: a second would tell a lie by its time.
-    client = bench.ready()
-    for epoch in range(8):
-        bench.clock.time = START + epoch * DAY
-        assert client.report(NAME, CATEGORIES[epoch % 5]).status is OutcomeStatus.RECORDED
-        assert bench.draw.count == epoch + 1
 
 
 @pytest.mark.parametrize("ready", [True, False])

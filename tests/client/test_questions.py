@@ -173,15 +173,6 @@ def test_questions_that_no_manifest_could_hold_are_refused(
         Survey.several("usage", "?", dimensions=dimensions, max_epsilon="1")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_categories_that_the_questions_do_not_make_are_refused(kind: str) -> None:
-    good = asked(kind)
-    with pytest.raises(InvalidManifest, match="categories"):
-        asked(kind, categories=(*good.categories[:-1], "another"))
-    with pytest.raises(InvalidManifest, match="categories"):
-        asked(kind, categories=good.categories[::-1])
-
-
 def test_many_questions_have_more_combinations_than_numbers_of_64_bits(
     collector: FakeCollector,
 ) -> None:

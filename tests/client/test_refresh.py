@@ -234,14 +234,6 @@ def test_d2_a_bundled_manifest_is_judged_like_any_other(
     assert bench.draw.count == 0
 
 
-def test_a_refresh_that_cannot_store_says_so_for_each_survey(bench: Bench) -> None:
-    bench.path.mkdir()
-    refresh = bench.client(surveys=[DECLARED, OTHER_DECLARED]).refresh(force=True)
-    assert refresh.ready == ()
-    assert set(refresh.errors) == {NAME, "another"}
-    assert bench.transport.requests == []
-
-
 @pytest.mark.parametrize("jump", [-50 * 365 * DAY, -DAY, 2 * DAY, 10 * 365 * DAY])
 def test_a_clock_that_jumps_puts_off_the_next_refresh_by_no_more_than_a_day_and_a_quarter(
     bench: Bench, jump: float

@@ -236,32 +236,6 @@ def test_a_device_keeps_the_manifest_that_it_has(
     assert len(scene.collector.reports) == 1
 
 
-HARMLESS = [
-    each
-    for each in UPLOAD_MISBEHAVIOURS
-    if isinstance(each, Misbehaviour) or each.code not in DROPPED
-]
-
-
-@pytest.mark.parametrize("first", range(0, len(HARMLESS), 5 if THOROUGH else 15))
-def test_five_misbehaviours_one_after_the_other_still_end_in_one_report(
-    scene: Scene, first: int
-) -> None:
-    scene.collector.publish(THEME, grace_seconds=30 * DAY)
-    scene.client.refresh(force=True)
-    scene.client.report("theme", "dark", strict=True)
-    some = HARMLESS[first : first + 5]
-    for misbehaviour in some:
-        with scene.misbehaving(misbehaviour, on="uploads"):
-            scene.client.flush(SECONDS)
-        scene.clock.time += 1.25 * DAY  # beyond every wait that a collector can ask for
-    scene.client.flush(SECONDS)
-    assert len(scene.upload_bodies()) == len(some) + 1
-    assert len(set(scene.upload_bodies())) == 1
-    assert len(scene.collector.reports) == 1
-    assert scene.client.flush(SECONDS).pending == 0
-
-
 def test_the_background_thread_outlives_all_that_answers_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
