@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from deniable.audit import (
-    Comparison,
     Criterion,
+    Optimality,
     average_lie,
     compare,
     largest_lie,
@@ -38,7 +38,7 @@ def subset_selection(categories: int, chosen: int, odds: Fraction) -> SolutionMa
     return of_weights([[u if x in s else v for s in sets] for x in range(categories)])
 
 
-def by_name(found: Comparison) -> dict[tuple[str, str], Criterion]:
+def by_name(found: Optimality) -> dict[tuple[str, str], Criterion]:
     return {(c.name, c.against): c for c in found.criteria}
 
 

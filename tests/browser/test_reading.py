@@ -1,6 +1,7 @@
 """What a visitor reads: the figures are those that the collector gives to a program."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -37,7 +38,7 @@ def test_numbers_are_summarised(collector: Served, page: Page) -> None:
     log_in(page, collector.token)
     page.goto(f"/surveys/{MINUTES}")
     mean = told(page, collector, MINUTES)["numeric"]["mean"]
-    expect_data(row(page, "statistics", statistic="mean"), low=mean["low"], high=mean["high"])
+    expect_data(row(page, statistic="mean"), low=mean["low"], high=mean["high"])
 
 
 def test_each_control_changes_what_is_shown_and_the_way_back_undoes_it(
@@ -51,24 +52,24 @@ def test_each_control_changes_what_is_shown_and_the_way_back_undoes_it(
     expect_figures(page, told(page, collector, epoch=2, level=0.99))
     for view in ("projected", "likelihood"):
         page.get_by_label(view).check()
-        expect(page.locator("#figures thead")).to_contain_text(f"{view} share")
+        expect(page.locator("#live thead")).to_contain_text(view)
     page.get_by_label("raw counts").check()
     for each in told(page, collector, epoch=2)["categories"]:
-        expect_data(row(page, "raw", response=each["category"]), count=str(each["raw"]))
+        expect_data(row(page, category=each["category"]), raw=str(each["raw"]))
     address = page.url
     page.goto(f"{FIGURES}?epoch=1-3")
     page.locator("[name=level]").select_option("0.9")
     expect_figures(page, told(page, collector, epoch="1-3", level=0.9))
     page.goto(address)
     page.locator("[name=epoch]").select_option(f"0-{EPOCH}")
-    together = told(page, collector, epoch=f"0-{EPOCH}", level=0.99)
-    expect_figures(page, together)
+    shown: dict[str, Any] = {"level": 0.99, "view": "likelihood"}
+    expect_figures(page, told(page, collector, epoch=f"0-{EPOCH}", **shown))
     page.go_back()
     expect(page).to_have_url(address)
-    expect_figures(page, told(page, collector, epoch=2, level=0.99))
+    expect_figures(page, told(page, collector, epoch=2, **shown))
     expect(page.locator("[name=epoch]")).to_have_value("2")
     page.reload()
-    expect_figures(page, told(page, collector, epoch=2, level=0.99))
+    expect_figures(page, told(page, collector, epoch=2, **shown))
 
 
 def test_answers_are_added_up(collector: Served, page: Page) -> None:
@@ -78,18 +79,21 @@ def test_answers_are_added_up(collector: Served, page: Page) -> None:
     page.locator("#groups").get_by_label("very good").check()
     raw = [each["raw"] for each in told(page, collector)["categories"]]
     histogram = estimate_histogram(collector.surveys[MARRIAGE], [EPOCH], raw)
-    expect(page.locator("#together")).to_have_text(histogram.share(["good", "very good"]).sentence)
+    expect(page.locator(".sentence")).to_have_text(histogram.share(["good", "very good"]).sentence)
     expect(page.locator("#groups").get_by_label("very good")).to_be_visible()
 
 
 def test_epochs_stand_side_by_side(collector: Served, page: Page) -> None:
     page.goto(FIGURES)
     page.get_by_role("link", name="Over time").click()
-    expect(page.locator("#series tr[data-epoch]")).to_have_count(5 * (EPOCH + 1))
+    expect(page.locator("#live tr[data-epoch]")).to_have_count(5 * (EPOCH + 1))
     for epoch in range(EPOCH + 1):
         for each in told(page, collector, epoch=epoch)["categories"]:
-            line = row(page, "series", epoch=epoch, category=each["category"])
-            assert float(line.get_attribute("data-share") or "nan") == pytest.approx(
+            table = page.locator("table").filter(
+                has=page.locator("caption", has_text=re.compile(f"^{each['category']}$"))
+            )
+            line = table.locator(f"tr[data-epoch='{epoch}']")
+            assert float(line.get_attribute("data-estimate") or "nan") == pytest.approx(
                 each["estimate"]
             )
 
@@ -100,16 +104,15 @@ def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
     page.locator("[name=epoch]").select_option("3")
     page.locator("[name=against]").select_option("1")
     now, before = (told(page, collector, epoch=epoch)["categories"] for epoch in (3, 1))
-    expect(page.locator("#changes tr[data-category]")).to_have_count(5)
+    expect(page.locator("#live tr[data-answers]")).to_have_count(5)
     for each, other in zip(now, before, strict=True):
-        line = row(page, "changes", category=each["category"])
+        line = row(page, answers=each["category"])
         difference, low, high = (
-            float(line.get_attribute(f"data-{key}") or "nan")
-            for key in ("difference", "low", "high")
+            float(line.get_attribute(f"data-{key}") or "nan") for key in ("estimate", "low", "high")
         )
         assert difference == pytest.approx(each["estimate"] - other["estimate"], abs=1e-12)
         assert low < difference < high
-        expect_data(line, distinguishable=str(not low <= 0 <= high).lower())
+        expect_data(line, mark="not distinguishable" * (low <= 0 <= high))
 
 
 def test_the_plan_follows_its_sliders(page: Page) -> None:
@@ -132,10 +135,10 @@ def test_many_answers_are_cut_to_the_largest_and_found_by_name(
 ) -> None:
     page.goto(f"/surveys/{FLIGHTS}")
     histogram = told(page, collector, FLIGHTS)
-    lines = page.locator("#figures tr[data-category]")
+    lines = page.locator("#live tr[data-category]")
     expect(lines).to_have_count(50)
     least = min(histogram["categories"], key=lambda each: each["estimate"])
-    expect(row(page, "figures", category=least["category"])).to_have_count(0)
+    expect(row(page, category=least["category"])).to_have_count(0)
     page.locator("[name=find]").fill(least["category"].lower())
     page.locator("[name=find]").press("Enter")
     expect(lines).to_have_count(1)

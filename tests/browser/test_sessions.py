@@ -19,12 +19,12 @@ def test_a_stranger_sees_public_figures_and_no_others(watched: Watched) -> None:
     page.goto("/")
     page.locator(f"a[href$='surveys/{MARRIAGE}']").click()
     at(page, "survey")
-    expect(page.locator("#figures tr[data-category]")).to_have_count(5)
+    expect(page.locator("#live tr[data-category]")).to_have_count(5)
     page.goto("/")
     watched.refusals = {401}
     page.locator(f"a[href$='surveys/{MINUTES}']").click()
     at(page, "login")
-    expect(page.locator("#figures")).to_have_count(0)
+    expect(page.locator("#live table")).to_have_count(0)
 
 
 def test_a_token_leads_on_to_what_was_asked_for_until_its_holder_leaves(

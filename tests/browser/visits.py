@@ -13,10 +13,10 @@ def log_in(page: Page, token: str) -> None:
     expect(page.locator("main[data-page=list]")).to_be_visible()
 
 
-def row(page: Page, table: str, **about: object) -> Locator:
+def row(page: Page, **about: object) -> Locator:
     """Return a row of a table, by some of its data."""
     wanted = "".join(f'[data-{key}="{value}"]' for key, value in about.items())
-    return page.locator(f"#{table} tr{wanted}")
+    return page.locator(f"#live tr{wanted}")
 
 
 def expect_data(line: Locator, **data: object) -> None:
@@ -30,8 +30,8 @@ def expect_figures(page: Page, histogram: dict[str, Any]) -> None:
     """Wait until the page shows what a program gets as a histogram."""
     for each in histogram["categories"]:
         expect_data(
-            row(page, "figures", category=each["category"]),
-            share=each["estimate"],
+            row(page, category=each["category"]),
+            **{"shown" if "shown" in each else "estimate": each.get("shown", each["estimate"])},
             low=each["low"],
             high=each["high"],
             standard_error=each["standard_error"],

@@ -285,7 +285,7 @@ def test_a_design_is_checked_and_its_witness_described(
     assert 1 - 1e-12 < variance["ratio"] < 1.06
     compared = succeed("audit", "compare", file)
     assert not re.search(r"^(largest|average) lie", compared, re.MULTILINE)  # told below the table
-    assert "- largest lie, average lie: not defined" in compared
+    assert "- largest lie, average lie: only a square matrix" in compared
 
 
 def test_a_design_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,7 +352,10 @@ def test_a_comparison_at_an_epsilon_that_does_not_hold_says_so(named: Path) -> N
     shown = succeed("audit", "compare", named, "--epsilon", "1")
     assert "! The matrix is not private" in shown
     assert lines(shown)["epsilon"] == ["1"]
-    assert not as_json("compare", named, "--epsilon", "1")["holds"]
+    compared = as_json("compare", named, "--epsilon", "1")
+    assert not compared["holds"]
+    assert [caution["code"] for caution in compared["cautions"]] == ["not-private"]
+    assert as_json("compare", named)["cautions"] == as_json(named)["cautions"] == []
     held = succeed("audit", "compare", named, "--epsilon", "1", "--delta", "0.3")
     assert "not private" not in held
 

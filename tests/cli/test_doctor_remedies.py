@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.cli.doctor.finding import Finding, Status
 from deniable.directory import read_authority_key
+from deniable.directory.checks.finding import Diagnosis, Status
 from deniable.messages import SigningKey
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION
@@ -476,12 +476,12 @@ def as_seen_by(it: Broken) -> Iterator[None]:
 @pytest.mark.parametrize("name", STATES)
 def test_what_doctor_says_is_wrong_is_right_once_done_as_it_says(name: str, broken: Broken) -> None:
     check, breaks, mends = STATES[name]
-    broken.monkeypatch.setattr("deniable.cli.doctor.machine._synchronised", lambda: None)
+    broken.monkeypatch.setattr("deniable.directory.checks.machine._synchronised", lambda: None)
     before = examined(broken.place.directory)[1]
     if check not in {"authority key", "certificate"}:  # of which it has the one, and not the other
         assert before[check].status is Status.OK
 
-    def look() -> Finding:
+    def look() -> Diagnosis:
         with as_seen_by(broken):
             return examined(broken.place.directory)[1][check]
 

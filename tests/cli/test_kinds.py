@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from deniable.cli.histogram_forms import show_histogram
+from deniable.documents.terminal import document_text
 from deniable.estimates import (
     estimate_histogram,
     reports_for_half_width,
@@ -109,9 +108,7 @@ def test_a_numeric_survey_shows_what_has_an_interval_that_is_worth_it(
 def test_fifteen_thousand_reports_show_the_mean_and_no_shares_at_80_columns() -> None:
     survey = next_manifest(SurveyFile.parse(MINUTES), [], "https://collector.example", bytes(16), 0)
     counts = even_counts(survey.mechanism, 15_000)
-    stream = io.StringIO()
-    show_histogram(estimate_histogram(survey, 0, counts), Console(file=stream, width=80))
-    shown = stream.getvalue()
+    shown = document_text(estimate_histogram(survey, 0, counts).document(raw=False), 80)
     assert max(map(len, shown.splitlines())) <= 80
     assert re.search(r"^mean +120", shown, re.MULTILINE)
     assert "share" not in shown.partition("The mean is unbiased")[0]
@@ -193,7 +190,7 @@ def test_one_report_of_an_ordinal_survey_has_none_either(place: Workplace) -> No
     place.count([2])
     shown = succeed("hist", "tea", "--dir", place.directory)
     assert "nan" not in shown
-    assert "0.0% – 100.0%" in shown
+    assert "0.0% to 100.0%" in shown
 
 
 def test_numeric_csv_is_a_row_a_statistic(minutes: Workplace) -> None:

@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 
 from deniable.budget import NANO, RangeCost, pure_cost
-from deniable.cli.doctor.finding import Status
-from deniable.cli.doctor.surveys import judge_declarations, judge_lifetime
+from deniable.cli.doctor.devices import judge_declarations, judge_lifetime
+from deniable.directory.checks.finding import Status
 from deniable.directory.states import current, running
 from deniable.messages import Manifest, Repeat, Schedule
 from deniable.publishing.document import left_behind_text
@@ -96,9 +96,9 @@ def test_the_doctor_adds_up_what_runs_and_names_older_declarations() -> None:
     costly = [manifest(name=f"survey-{number}") for number in range(5)]
     found = judge_lifetime(costly, NOW)
     assert found.status is Status.WARN
-    assert f"at most epsilon {5 * 5 * ONE / NANO:.3f} of a device" in found.found
-    assert "keep answering sequence 0" in judge_declarations([TEN, MANIFEST], NOW).found
-    assert "the newest" in judge_declarations([LATER, MANIFEST], NOW).found
+    assert f"at most epsilon {5 * 5 * ONE / NANO:.3f} of a device" in found.text
+    assert "keep answering sequence 0" in judge_declarations([TEN, MANIFEST], NOW).text
+    assert "the newest" in judge_declarations([LATER, MANIFEST], NOW).text
 
 
 TENTH = {"categories": '["never", "sometimes", "often", "always", "by the bucket"]', "epochs": "8"}

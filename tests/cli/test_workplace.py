@@ -1,15 +1,13 @@
 """A collector's directory in odd states: a lost store, a foreign survey, a narrow terminal."""
 
 import asyncio
-import io
 import math
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from deniable.cli.histogram_forms import show_histogram
 from deniable.directory import Config
+from deniable.documents.terminal import document_text
 from deniable.estimates import Histogram, estimate_histogram
 from deniable.messages import Manifest, SigningKey, sign_manifest
 from deniable.reading import duration_text
@@ -32,10 +30,7 @@ def store_foreign_survey(place: Workplace, survey: Manifest) -> None:
 
 
 def shown(histogram: Histogram, width: int, *, simultaneous: bool = False) -> str:
-    screen = Console(file=io.StringIO(), width=width, markup=False, emoji=False, highlight=False)
-    show_histogram(histogram, screen, simultaneous=simultaneous)
-    assert isinstance(screen.file, io.StringIO)
-    return screen.file.getvalue()
+    return document_text(histogram.document(simultaneous=simultaneous), width)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +87,8 @@ def test_the_table_fits_the_terminal_and_drops_the_bars_before_the_numbers(width
     assert max(map(len, text.splitlines())) <= width
     for i in range(3):
         assert f"{histogram.estimate[i]:.1%}" in text
-        assert f"{histogram.low[i]:.1%} – {histogram.high[i]:.1%}" in text
-    assert ("█" in text) is (width > 100)
+        assert f"{histogram.low[i]:.1%} to {histogram.high[i]:.1%}" in text
+    assert ("█" in text) is (width >= 100)
 
 
 def test_what_is_said_to_be_noise_is_what_is_not_distinguishable_from_0() -> None:

@@ -167,7 +167,7 @@ def test_what_a_kept_response_costs_and_shows_is_said_before_it_is_given(
     flat = " ".join(shown.split())
     assert "At most once every week, 2 times in all" in flat
     assert "At most epsilon 2.000 together." in flat
-    assert "shows that your answer changed" in flat
+    assert "If your answer changes in this time, a different response shows it" in flat
     assert "Sent: one randomised response" in shown
     assert max(map(len, shown.splitlines())) <= 80
 

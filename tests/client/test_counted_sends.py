@@ -248,7 +248,7 @@ def test_d8_after_six_sends_a_report_is_dropped_and_its_epoch_stays_decided(
     assert bench.rows(f"SELECT {columns} FROM decisions") == [("dropped", "unanswered", 6, None)]
     delivery = client.flush()
     assert (delivery.pending, delivery.reasons) == (0, {"unanswered": 1})
-    assert "no send of six" in " ".join(str(client.journal()).split())
+    assert "six sends brought no final answer" in " ".join(str(client.journal()).split())
     assert bench.draw.count == 1
 
 

@@ -95,7 +95,7 @@ def test_what_the_declared_kinds_may_send_is_told(
     page = bench.client(surveys=[replace(DECLARED, mechanisms=mechanisms)]).explain()
     for text in (plain(page), plain(page.brief())):
         assert text.count("Answers near yours may be sent more often than others.") == near
-        assert text.count("Responses may be others than the answers") == others
+        assert text.count("Responses may differ from the answers") == others
         assert "which may or may not stand for your answer, is" in text
 
 
@@ -103,7 +103,7 @@ def test_a_survey_of_one_epoch_is_told_in_the_singular(bench: Bench) -> None:
     bench.transport.publish(manifest(schedule=Schedule(START, DAY, 1, DAY)))
     page = plain(bench.ready().explain())
     assert "At most once every day, 1 time in all" in page
-    assert "There is one response, and no other to put beside it." in page
+    assert "There is only one response." in page
 
 
 @pytest.mark.parametrize("consent", ["unset", "off", "local", "on"])
@@ -303,11 +303,11 @@ def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
     for words in (
         "The same answer gets the same response for 4 reports in a row (4 days)",
         "let the collector guess which reports come from one device",
-        "a different one shows that your answer changed",
+        "If your answer changes in this time, a different response shows it",
         "up to 81.4%",  # 0.81308…, rounded up
         "secret key is kept on this device",
-        "any other answers that equal each other in the same epochs as yours; no such bound holds "
-        "for any others",
+        "any other answers that repeat and change in the same epochs as yours; for all other "
+        "answers there is no such bound",
     ):
         assert words in text
 
@@ -332,8 +332,8 @@ def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: 
     assert survey.terms.range_epochs is None
     assert (survey.kept, survey.spent, survey.spent_any) == (True, 2 * NANO, None)
     claim = "All of them together are at most 7.39 times likelier than with any other answers"
-    beyond = "no such bound holds for any others"
-    assert f"{claim} that equal each other in the same epochs as yours; {beyond}." in plain(
+    beyond = "for all other answers there is no such bound"
+    assert f"{claim} that repeat and change in the same epochs as yours; {beyond}." in plain(
         client.explain()
     )
 
@@ -435,9 +435,9 @@ def test_a_pin_is_told(bench: Bench) -> None:
     promise = only(pinned).promise
     assert promise is not None
     assert promise.pinned
-    assert "takes no survey but those that it was built for" in plain(pinned)
+    assert "takes only the surveys that it was built for" in plain(pinned)
     assert "may change" not in plain(pinned)
-    assert "takes no survey but those" not in plain(bench.client().explain())
+    assert "takes only the surveys" not in plain(bench.client().explain())
 
 
 def test_whether_reports_are_sent_together_is_told(bench: Bench) -> None:
@@ -527,7 +527,7 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
         surveys=[app], consent="unset", manifests=[sign_manifest(first, AUTHORITY)]
     )
     shown = plain(client.explain().brief())
-    assert "It may change within the promise." in shown
+    assert "This may change within the promise." in shown
     client.set_consent("on")
     later = replace(later, schedule=Schedule(START, DAY, 3, DAY))
     bench.transport.publish(later)
@@ -550,7 +550,9 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
         odds = stated(r"a response is at most ([\d.,]+) times likelier", shown)
         for one, other in product(rows, rows):
             assert all(a <= odds * b for a, b in zip(one, other, strict=True))
-    assert Fraction(math.exp(8)) <= stated(r"All together, ever, are at most ([\d.,]+) ", shown)
+    assert Fraction(math.exp(8)) <= stated(
+        r"All responses together, ever, are at most ([\d.,]+) ", shown
+    )
 
 
 @pytest.mark.parametrize(
@@ -559,10 +561,10 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
         ({"background": False}, "at a moment the app chooses"),
         (
             {"background": True},
-            "at a random time within 1 hour or, if the app is closed then, within 30 seconds of "
-            "its running later on, or when the app chooses",
+            "at a random time within 1 hour (if the app is closed then, within 30 seconds of "
+            "running again), or when the app chooses",
         ),
-        ({"background": True, "delivery_seconds": 9.0}, "within 9 seconds of its running later"),
+        ({"background": True, "delivery_seconds": 9.0}, "within 9 seconds of running again"),
     ],
 )
 def test_when_reports_leave_is_told_as_the_client_runs(

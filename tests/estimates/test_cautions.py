@@ -1,27 +1,23 @@
 """Every caution that holds is on every surface of the figures, in the same words."""
 
-import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import unescape
 from typing import NamedTuple
 
 import pytest
-from rich.console import Console
 
-from deniable.cli.comparison_forms import show_comparison
-from deniable.cli.histogram_forms import show_histogram
-from deniable.cli.series_forms import show_series
-from deniable.documents import Caution
+from deniable.documents import Caution, Document
+from deniable.documents.html import document_html
+from deniable.documents.terminal import document_text
 from deniable.estimates import Histogram, View, combined, estimate_histogram, histogram_csv
 from deniable.estimates.cautions import CAUTIONS
 from deniable.estimates.comparison import Comparison, compare
 from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest, Repeat, Specification
-from deniable.server.pages.shown import Shown, shown_changes, shown_figures, shown_series
 from tests.support.surveys import manifest
 
 COUNTS = (400, 300, 200, 150, 150)
@@ -79,17 +75,13 @@ def words(text: str) -> str:
     return " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
 
 
-def printed(show: Callable[[Console], None]) -> str:
-    stream = io.StringIO()
-    show(Console(file=stream, width=10_000, markup=False, highlight=False))
-    return words(stream.getvalue())
+def check_document(document: Document) -> None:
+    """Check that both renderings have all cautions; commands and pages add nothing to them."""
+    check(document.cautions, words(document_text(document, 10_000)))
+    check(document.cautions, words(document_html(document)))
 
 
-def on_page(shown: Shown) -> str:
-    return words(shown.alerts + shown.warnings)
-
-
-def check(cautions: tuple[Caution, ...], text: str, *, brief: bool = False) -> None:
+def check(cautions: Sequence[Caution], text: str, *, brief: bool = False) -> None:
     for caution in cautions:
         assert caution.text in text or (brief and not caution.brief), caution.code
 
@@ -101,8 +93,9 @@ def test_a_caution_of_a_histogram_is_on_every_surface(code: str) -> None:
     cautions = histogram.cautions_of(rows, view)
     (caution,) = (caution for caution in cautions if caution.code == code)
     assert len({caution.code for caution in cautions}) == len(cautions)
-    check(cautions, printed(lambda screen: show_histogram(histogram, screen, view=view)))
-    check(cautions, on_page(shown_figures(histogram, view, ())))
+    document = histogram.document(view)
+    assert document.cautions == cautions
+    check_document(document)
     check(cautions, words(histogram.plot(view).svg), brief=True)
     whole = histogram.cautions_of(view=view)  # all rows
     written = json.loads(json.dumps(histogram.to_dict(view)))
@@ -135,16 +128,18 @@ def test_a_caution_of_a_comparison_or_series_is_on_every_surface(code: str) -> N
 def check_both(code: str, compared: Comparison, series: Series) -> None:
     cautions = compared.cautions
     assert code in {caution.code for caution in cautions}
-    check(cautions, printed(lambda screen: show_comparison(compared, screen)))
-    check(cautions, on_page(shown_changes(compared)))
+    document = compared.document()
+    assert document.cautions == cautions
+    check_document(document)
     assert compared.to_dict()["cautions"] == [
         {"code": caution.code, "text": caution.text} for caution in cautions
     ]
     assert " ".join(caution.code for caution in cautions) in compared.to_csv()
     cautions = series.cautions()
     assert code in {caution.code for caution in cautions} or code == "each-by-itself"
-    check(cautions, printed(lambda screen: show_series(series, (), 0.95, screen)))
-    check(cautions, on_page(shown_series(series, (), most=12)))
+    document = series.document(list(series.figures()))
+    assert document.cautions == cautions
+    check_document(document)
     check(cautions, words(series.plot().svg), brief=True)
     assert [caution["code"] for caution in series.to_dict()["cautions"]] == [
         caution.code for caution in cautions

@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
-from deniable.cli.histogram_forms import show_histogram
 from deniable.estimates import (
     HISTOGRAM_SCHEMAS,
     Model,
@@ -231,15 +229,15 @@ def test_a_histogram_labels_raw_counts_by_what_devices_send() -> None:
     assert isinstance(rows, list)
     assert [(row["category"], row["raw"]) for row in rows] == [("no", None), ("yes", None)]
     assert rows[0]["estimate"] == pytest.approx(1)
-    assert [line.split()[0] for line in str(histogram).splitlines()[3:5]] == ["no", "yes"]
+    assert re.search(r"^answer .*\nno .*\nyes ", str(histogram), re.MULTILINE)
     parsed = list(csv.DictReader(io.StringIO(histogram_csv(histogram))))
     assert [(row["category"], row["response"], row["raw"]) for row in parsed] == [
         *(("no", "", ""), ("yes", "", "")),
         *(("", label, str(raw)) for label, raw in zip(labels, (400, 300, 200, 100), strict=True)),
     ]
-    stream = io.StringIO()
-    show_histogram(histogram, Console(file=stream, width=100))
-    assert re.search(r"^response +raw\nno +400\nrather not +300\n", stream.getvalue(), re.MULTILINE)
+    assert re.search(
+        r"^response +raw *\nno +400 *\nrather not +300 *\n", str(histogram), re.MULTILINE
+    )
     # So do all other kinds' histograms have the members that their schema lists.
     schema = HISTOGRAM_SCHEMAS["Histogram"] | {"components": {"schemas": HISTOGRAM_SCHEMAS}}
     numeric = SURVEYS["numeric"]

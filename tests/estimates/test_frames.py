@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.estimates.frames import PREFIX, Column, MissingPackage, Tabular
+from deniable.estimates.frames import PREFIX, MissingPackage, Tabular, Values
 
 
 class Answers(Tabular):
-    def columns(self) -> Mapping[str, Column]:
+    def columns(self) -> Mapping[str, Values]:
         return {
             "category": ["yes", "no"],
             "raw": [7, None],

@@ -138,7 +138,7 @@ def test_histograms_show_the_margins() -> None:
         assert str(histogram).count("theme: B") == 1
         assert len(histogram_csv(histogram).splitlines()) == 1 + rows
     assert "free + B + no" in str(joint)
-    assert "reports tell of theme" in str(one)
+    assert "Reports about each: plan " in str(one)
 
 
 def test_a_question_that_no_report_is_about_is_shown_as_open() -> None:

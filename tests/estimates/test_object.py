@@ -27,7 +27,7 @@ from deniable.estimates import (
 )
 from deniable.estimates import change as tests_of_change
 from deniable.estimates.decoders import DenseDecoder
-from deniable.estimates.display import series_panels
+from deniable.estimates.pictures import series_panels
 from deniable.estimates.views import likeliest
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat, Specification

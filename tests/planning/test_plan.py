@@ -258,15 +258,15 @@ def test_a_lifetime_does_for_as_many_reports_as_are_told(
     assert year.charged == cost.most(year.reports, kept)
     if year.composed is not None:
         assert 0 < year.composed * NANO <= year.charged
-    if year.each is not None:
-        assert year.each * 365 <= 20 < year.each * 366 + 1
+    if year.epsilon is not None:
+        assert year.epsilon * 365 <= 20 < year.epsilon * 366 + 1
 
 
 def test_a_year_has_at_least_one_epoch_and_kept_responses_last() -> None:
     long = manifest(schedule=Schedule(START, 800 * DAY, 2, DAY))
     assert (year_of(long, NANO).epochs, year_of(long, NANO).reports) == (1, 1)
     kept = manifest(repeat=Repeat("memoised", 8))
-    assert year_of(kept, 20 * NANO).each is None
+    assert year_of(kept, 20 * NANO).epsilon is None
 
 
 def test_the_pictures_show_every_way_once_falling() -> None:

@@ -15,7 +15,7 @@ from deniable.mechanisms.dimensions import sizes_of
 from deniable.messages import Manifest
 from deniable.simulation import (
     Coverage,
-    Figures,
+    RunFigures,
     SimulatedReports,
     UnknownTruth,
     figures,
@@ -128,7 +128,7 @@ def test_estimates_of_many_reports_are_near_the_true_figures(
 
 def test_coverage_is_what_the_runs_did() -> None:
     rows = [(0.5, 0.0, 0.4, 0.6), (0.7, 0.0, 0.6, 0.8), (0.6, 0.0, 0.5, 0.8)]
-    made = [Figures(*(np.array([number]) for number in row)) for row in rows]
+    made = [RunFigures(*(np.array([number]) for number in row)) for row in rows]
     found = Coverage.of([0.5], made)
     assert (found.runs, found.covered.tolist()) == (3, [2])
     assert found.bias[0] == pytest.approx(0.1)

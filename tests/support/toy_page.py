@@ -34,9 +34,9 @@ async def toy(visit: "Visit") -> "web.Response":
     from deniable.server.pages.handlers import Content
     from deniable.server.pages.rendering import rendered
 
-    asked, level = await visit.asked(), visit.request.query.get("level", "0.95")
-    body = rendered(visit.page.template, name=asked.newest.name, level=level)
-    return await visit.view(asked, Content(body))
+    subject, level = await visit.subject(), visit.request.query.get("level", "0.95")
+    body = rendered(visit.page.template, name=subject.newest.name, level=level)
+    return await visit.view(subject, Content(body))
 
 
 async def visits(directory: Path) -> dict[str, object]:

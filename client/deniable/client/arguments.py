@@ -1,6 +1,6 @@
-"""What a client is constructed with, checked once.
+"""The arguments of a client, checked once.
 
-What no client could work with is refused by a ValueError or TypeError.
+Arguments that no client could work with are refused by a ValueError or TypeError.
 """
 
 import os
@@ -162,7 +162,7 @@ def state_path(state: object) -> Path | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClientSettings:
-    """What a client works with for as long as it lives: sound, with every default filled in."""
+    """The settings of a client for as long as it lives: sound, with every default filled in."""
 
     collector: str
     authority: bytes
@@ -202,7 +202,7 @@ class ClientSettings:
 
     @cached_property
     def scopes(self) -> Declared:
-        """Return what consent can cover, which takes its time to digest."""
+        """Return the scopes that consent can cover; digesting them takes its time."""
         return declared_by(
             self.surveys.values(),
             self.allowance,
@@ -225,7 +225,7 @@ class ClientSettings:
     def prompted(
         self, decided: Consent, surveys: Iterable[Survey | str] | None
     ) -> tuple[Scope, ...]:
-        """Return what a decision covers."""
+        """Return the scopes that a decision covers."""
         if surveys is not None and decided is not Consent.ON:
             raise ValueError('only consent "on" can be for some surveys alone')
         if surveys is not None:

@@ -169,7 +169,7 @@ class Client:
 
     @property
     def consent(self) -> Consent:
-        """Return what holds now: the user's decision, unless the environment lowers it.
+        """Return the consent that holds: the user's decision, unless the environment lowers it.
 
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
@@ -177,7 +177,7 @@ class Client:
         return self.consent_record.effective
 
     def try_consent(self) -> Consent:
-        """Return what holds now, as :attr:`consent`; OFF if it cannot be read. Never raises."""
+        """Return :attr:`consent`, or OFF if it cannot be read; never raises."""
         try:
             return self.consent
         except StateUnavailable:
@@ -258,7 +258,7 @@ class Client:
         acting_for(self._engine).purge()
 
     def explain(self) -> "Explanation":
-        """Return what may be asked, on what terms, what is sent to whom, and what it has cost.
+        """Return the explanation: what may be asked, on what terms, what is sent to whom, its cost.
 
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.
@@ -266,7 +266,7 @@ class Client:
         return acting_for(self._engine).explain()
 
     def journal(self) -> "Journal":
-        """Return all that was stored and sent, newest last: responses, never an answer.
+        """Return the journal of all that was stored and sent, newest last: never an answer.
 
         ``str()`` of it is text for a terminal. Creates no state where there is none.
 
@@ -303,14 +303,14 @@ class Client:
     ) -> Outcome:
         """Do :meth:`report` without blocking the event loop: the disk may be slow."""
         # Taken by the call alone: the frames of what is raised, or cancelled, hold nothing.
-        asked = [(survey, answer)]
+        arguments = [(survey, answer)]
         del survey, answer
         try:
             return await thread_call(
-                lambda: self.report(*asked.pop(), strict=strict, slot_seconds=slot_seconds)
+                lambda: self.report(*arguments.pop(), strict=strict, slot_seconds=slot_seconds)
             )
         finally:
-            asked.clear()
+            arguments.clear()
 
     async def arefresh(
         self,

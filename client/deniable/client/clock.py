@@ -14,7 +14,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Clock(Protocol):
-    """Where the client gets its time from."""
+    """The source of the client's time."""
 
     def now(self) -> float:
         """Return Unix seconds, as the device believes them to be."""

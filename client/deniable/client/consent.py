@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Consent(StrEnum):
-    """Whether this device takes part.
+    """The decision whether this device takes part.
 
     Nothing is randomised, stored, sent or looked up while it is ``UNSET`` or ``OFF``. Under
     ``LOCAL`` what would be sent is stored for the user to see, and never sent; turning consent

@@ -1,4 +1,4 @@
-"""What an app declares, as far as consent to it goes: what must not differ, and what not rise."""
+"""The scopes that an app declares for consent: what must not differ, and what must not rise."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -23,7 +23,7 @@ def declared_by(
     enrols: bool,
     in_total: bool,
 ) -> Declared:
-    """Return what an app declares to one collector, whose prompt may tell of the total alone."""
+    """Return an app's scopes for a collector; the app's prompt may name the total alone."""
     lifetime, sliding = allowance.lifetime.most, allowance.sliding
     # A floor is negated: none of these numbers may rise.
     period = (_UNBOUNDED, 0) if sliding is None else (sliding.most, -sliding.days)
@@ -33,7 +33,7 @@ def declared_by(
     scopes = {
         survey.name: Scope(
             survey.name,
-            _digest([*_asked(survey), *whom]),
+            _digest([*_question(survey), *whom]),
             (*_bounds(survey, lifetime), lifetime, *period),
         )
         for survey in surveys
@@ -42,7 +42,7 @@ def declared_by(
     return Declared(scopes, total, (total,) if in_total else tuple(scopes.values()))
 
 
-def _asked(survey: Survey) -> list[object]:
+def _question(survey: Survey) -> list[object]:
     answers = (
         sorted((name, *sorted(answers)) for name, *answers in survey.dimensions)
         if survey.dimensions

@@ -37,7 +37,7 @@ async def daemon_call(call: Callable[[], _T]) -> _T:
 
 
 async def thread_call(call: Callable[[], _T]) -> _T:
-    """Return what a call returns that is made on a thread of the event loop's own."""
+    """Return the result of a call that is made on a thread of the event loop's own."""
     import asyncio  # 70 ms that an app without an event loop need not pay
 
     return await asyncio.to_thread(call)

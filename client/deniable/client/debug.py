@@ -1,4 +1,4 @@
-"""What ``DENIABLE_DEBUG=1`` or ``Client(debug=True)`` says: what does not happen, and why.
+"""The lines of ``DENIABLE_DEBUG=1`` or ``Client(debug=True)``: what does not happen, and why.
 
 1. Each line is said once in a process, on standard error: what calls return, and what the logger
    ``deniable`` is warned of.
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
-from deniable.client.clock import Clock
+from deniable.client.arguments import ClientSettings
 from deniable.client.errors import ConsentMissing, NotReady, NotRecorded, StateUnavailable
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.outbox import Outbox
@@ -24,30 +24,30 @@ _said: Final[set[str]] = set()
 class Debug:
     """One client's talk; the outbox is asked for what waits."""
 
-    def __init__(self, outbox: Outbox, clock: Clock, *, background: bool) -> None:
+    def __init__(self, outbox: Outbox, settings: ClientSettings) -> None:
         self._outbox = outbox
-        self._clock = clock
-        self._background = background
+        self._clock = settings.clock
+        self._background = settings.background
         logging.getLogger("deniable").addHandler(_WARNINGS)  # once, however many clients
 
     def say(
-        self, came: Outcome | Refresh | Delivery | NotRecorded | Mapping[str, NotRecorded]
+        self, result: Outcome | Refresh | Delivery | NotRecorded | Mapping[str, NotRecorded]
     ) -> None:
-        """Say what came of a call; why the thread is not started, or which manifests it lacks."""
-        _say_all(self._lines(came))
+        """Say the result of a call; why the thread is not started, or which manifests it lacks."""
+        _say_all(self._lines(result))
 
-    def _lines(self, came: object) -> Iterator[str]:
-        match came:
+    def _lines(self, result: object) -> Iterator[str]:
+        match result:
             case Outcome():
-                yield from self._of_outcome(came)
+                yield from self._of_outcome(result)
             case Refresh():
-                yield from self._of_refresh(came)
+                yield from self._of_refresh(result)
             case Delivery():
-                yield from self._of_delivery(came)
+                yield from self._of_delivery(result)
             case NotRecorded():
-                yield f"the thread is not started: {came}{self._remedy(came)}"
+                yield f"the thread is not started: {result}{self._remedy(result)}"
             case Mapping():
-                for name, why in came.items():
+                for name, why in result.items():
                     yield f"survey {name}: no manifest was taken: {why}"
 
     def _of_outcome(self, outcome: Outcome) -> Iterator[str]:
@@ -95,7 +95,7 @@ class Debug:
             )
 
     def _remedy(self, error: NotRecorded) -> str:
-        """Return what to do next where the error, which knows nothing of the client, cannot."""
+        """Return the next step to take, where the error, which knows no client, names none."""
         if isinstance(error, ConsentMissing):
             return ""
         if isinstance(error, NotReady):

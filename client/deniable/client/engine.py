@@ -57,7 +57,7 @@ REFRESH_SECONDS: Final = 5.0
 
 
 class Engine:
-    """What a client does; its methods are those of ``Client``, which documents them."""
+    """The engine of a client; its methods are those of ``Client``, which documents them."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
@@ -117,15 +117,21 @@ class Engine:
         if settings.debug:
             from deniable.client import debug as of_developers
 
-            self._debug = of_developers.Debug(self.outbox, clock, background=settings.background)
+            self._debug = of_developers.Debug(self.outbox, settings)
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
         """Record a response to the answer: the first half of ``report``, and all that sees it."""
-        with self.state.patience(REPORT_PATIENCE):
-            return self._settle(survey, answer, slot_seconds)
+        declared = self.settings.declared(survey)
+        index = declared.index_of(answer)
+        check_slot_seconds(slot_seconds)
+        try:
+            with self.state.patience(REPORT_PATIENCE):
+                return self._decide(declared, index, slot_seconds)
+        except NotRecorded as error:
+            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=drop_frames(error))
 
     def follow_up(self, outcome: Outcome) -> None:
-        """Log what came of a report, and have it sent: the second half of ``report``."""
+        """Log the outcome of a report, and have it sent: the second half of ``report``."""
         if outcome.error is not None:
             _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
         # What consent covers goes on, also where this survey is not among it.
@@ -138,7 +144,15 @@ class Engine:
     def refresh(self, timeout: float, *, force: bool) -> Refresh:
         """Fetch the manifests that are due, and ask for the certificates that are wanted."""
         end = time.monotonic() + timeout
-        refreshed = self._refresh(timeout, end, force)
+        try:
+            with self.state.patience(timeout):
+                later = self.manifests.refresh(timeout, force=force)
+            enrolled = {} if self.enroller is None else self.enroller.ask_now()
+        except NotRecorded as error:
+            refreshed = Refresh((), dict.fromkeys(self.settings.surveys, drop_frames(error)))
+        else:
+            with self.state.patience(end - time.monotonic()):
+                refreshed = self._readiness(later, enrolled)
         with self.state.patience(end - time.monotonic()):
             return self._debugged(refreshed)
 
@@ -175,14 +189,14 @@ class Engine:
         self.state.purge(self._clock.now())
 
     def explain(self) -> "Explanation":
-        """Return what may be asked, on what terms, and what it has cost."""
+        """Return the explanation: what may be asked, on what terms, and what it has cost."""
         from deniable.client.transparency import explaining  # when somebody asks
 
-        asked = explaining.Asked(self.settings, self.manifests.errors, self.manifests.foreseen)
-        return explaining.explain_declared(self.state, self.ledger, asked, self._clock.now())
+        app = explaining.App(self.settings, self.manifests.errors, self.manifests.foreseen)
+        return explaining.explain_declared(self.state, self.ledger, app, self._clock.now())
 
     def journal(self) -> "Journal":
-        """Return all that was stored and sent."""
+        """Return the journal of all that was stored and sent."""
         from deniable.client.transparency.journal import read_journal  # when somebody asks
 
         return read_journal(self.state, self._clock.now())
@@ -218,12 +232,12 @@ class Engine:
                 self.state.check_covered(connection, survey)
 
     def do_chores(self) -> float:
-        """Do what is due besides sending; return the seconds until there is more of it."""
+        """Do the chores that are due besides sending; return the seconds until there are more."""
         wait = max(0.0, self.refresh_when_due() - self._clock.monotonic())
         return wait if self.enroller is None else min(wait, self.enroller.step())
 
     def refresh_when_due(self) -> float:
-        """Fetch what is due; return when there may be more, by the monotonic clock."""
+        """Fetch the manifests that are due; return when more may be, by the monotonic clock."""
         waited = self.manifests.uncovered  # consent may have been given since, by any process
         if self._clock.monotonic() >= self.manifests.next_refresh or (
             waited and waited != self.uncovered()
@@ -236,20 +250,10 @@ class Engine:
             self._debugged(self.manifests.errors)
         return self.manifests.next_refresh
 
-    def _refresh(self, timeout: float, end: float, force: bool) -> Refresh:
-        try:
-            with self.state.patience(timeout):
-                later = self.manifests.refresh(timeout, force=force)
-            enrolled = {} if self.enroller is None else self.enroller.ask_now()
-        except NotRecorded as error:
-            return Refresh((), dict.fromkeys(self.settings.surveys, drop_frames(error)))
-        with self.state.patience(end - time.monotonic()):
-            return self._readiness(later, enrolled)
-
     def _readiness(
         self, later: Mapping[str, float], enrolled: Mapping[str, NotRecorded]
     ) -> Refresh:
-        """Return what can be reported after a refresh, and why the rest cannot."""
+        """Return the surveys that can be reported after a refresh, and why others cannot."""
         refused = self.manifests.errors
         ready: list[str] = []
         errors: dict[str, NotRecorded] = {}
@@ -260,7 +264,10 @@ class Engine:
             elif name in enrolled or name in refused:
                 errors[name] = refused.get(name) or enrolled[name]
             elif name in later and type(why_not) is NotReady:
-                errors[name] = _asked_again_in(later[name])
+                errors[name] = NotReady(
+                    "no manifest yet; the collector is asked again in "
+                    f"{math.ceil(later[name] / 60)} minutes, and by refresh(force=True)"
+                )
             else:
                 errors[name] = drop_frames(why_not)
         declined = {name: refused[name] for name in ready if name in refused}
@@ -270,15 +277,6 @@ class Engine:
         if self._debug is not None:
             self._debug.say(result)
         return result
-
-    def _settle(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
-        declared = self.settings.declared(survey)
-        index = declared.index_of(answer)
-        check_slot_seconds(slot_seconds)
-        try:
-            return self._decide(declared, index, slot_seconds)
-        except NotRecorded as error:
-            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=drop_frames(error))
 
     def _decide(self, survey: Survey, index: int, slot_seconds: int | None) -> Outcome:
         now = self._clock.now()
@@ -305,8 +303,8 @@ class Engine:
         try:
             return self.ledger.decide(survey, index, now, slot_seconds)
         except NotEnrolled as error:
-            told = None if self.enroller is None else self.enroller.told(survey.name)
-            raise error if told is None else NotEnrolled(f"{error}; {told}") from None
+            outcome = None if self.enroller is None else self.enroller.last_outcome(survey.name)
+            raise error if outcome is None else NotEnrolled(f"{error}; {outcome}") from None
 
     def _delay(self, closes: float) -> float:
         """Return a random wait with a report that closes then: half of what is left, at most.
@@ -326,13 +324,6 @@ def acting_for(engine: Engine) -> Engine:
     """Return the engine that acts for a client: its own, but in the tests of apps."""
     substitute = next(reversed(substitutes), None)
     return engine if substitute is None else substitute(engine)
-
-
-def _asked_again_in(seconds: float) -> NotReady:
-    return NotReady(
-        f"no manifest yet; the collector is asked again in {math.ceil(seconds / 60)} minutes, "
-        "and by refresh(force=True)"
-    )
 
 
 def uniform() -> float:

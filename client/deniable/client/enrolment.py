@@ -1,4 +1,4 @@
-"""What an app is asked to put to its issuer, and what it may say."""
+"""The request that an app puts to its issuer, and the answers that it may return."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

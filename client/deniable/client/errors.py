@@ -61,11 +61,11 @@ class EpochUndecidable(NotRecorded):
 
 
 class BudgetExhausted(NotRecorded):
-    """This device has spent what it may within the period; a later epoch can be reported."""
+    """The budget of the period is spent; a later epoch can be reported."""
 
 
 class ReportDropped(NotRecorded):
-    """This epoch was decided, and its report dropped; a second is never drawn (D4)."""
+    """The report of this epoch was dropped; a second is never drawn (D4)."""
 
 
 class StateUnavailable(NotRecorded):
@@ -73,7 +73,7 @@ class StateUnavailable(NotRecorded):
 
 
 class ManifestFault(StrEnum):
-    """Which rule a manifest broke (D1, D2, D3)."""
+    """The rule that a manifest broke (D1, D2, D3)."""
 
     MALFORMED = "malformed"
     BAD_SIGNATURE = "bad-signature"

@@ -1,4 +1,4 @@
-"""Where manifests come from (D6): the app's bundle, or the collector, asked for very little (D10).
+"""The sources of manifests (D6): the app's bundle, or the collector, which is asked little (D10).
 
 The authority's rotations are asked for only when a manifest bears a signature that no known key
 made, and at most once a refresh: most devices never ask.
@@ -46,7 +46,7 @@ from deniable.messages import (
 _LOG = logging.getLogger("deniable")
 _LONGEST_OFFLINE: Final = 3600.0
 _DEAR_BYTES: Final = 64 * 1024
-"""Whoever cannot sign could have a device fetch megabytes again and again that are of no use."""
+"""A useless answer that is larger counts for a day: else anybody could cost a device megabytes."""
 
 _Opened = SignedManifest | ManifestRefused
 _Answer = HttpAnswer | Exception
@@ -146,12 +146,12 @@ class Manifests(Forkable):
                 left = max(0.001, end - self._clock.monotonic())
                 offline = outage(self._transport, left)
                 due = due if offline else begin()
-        asked = [name for name, when in due.items() if when <= now]
+        wanted = [name for name, when in due.items() if when <= now]
         later = {name: when - now for name, when in due.items() if when > now}
-        fetched = dict.fromkeys(asked, Fetched.OF_NO_USE)
+        fetched = dict.fromkeys(wanted, Fetched.OF_NO_USE)
         try:
             answers: dict[str, _Answer] = (
-                dict.fromkeys(asked, offline) if offline else self._get_all(asked, end)
+                dict.fromkeys(wanted, offline) if offline else self._get_all(wanted, end)
             )
             rotated: list[bool] = []
             for name, answer in answers.items():
@@ -159,7 +159,7 @@ class Manifests(Forkable):
                     fetched[name] = self._judge(self._surveys[name], answer, end, rotated)
                 except NotRecorded as error:
                     errors[name] = drop_frames(error)
-                    fetched[name] = _of_what_use(answer, error)
+                    fetched[name] = _result_of(answer, error)
         finally:
             if not offline:  # else nothing was counted
                 self._refreshes.settle(fetched, self._clock.now())
@@ -213,7 +213,7 @@ class Manifests(Forkable):
         consent: nothing is written, and no state need exist.
         """
         chain = self._authorities.chain(connection)
-        found: dict[bytes, tuple[Manifest, int]] = {}
+        candidates: dict[bytes, tuple[Manifest, int]] = {}
         refused: ManifestRefused | None = None
         for number in range(len(self._bundled)):
             try:
@@ -225,9 +225,9 @@ class Manifests(Forkable):
             except ManifestRefused as error:
                 refused = refused if error.fault is ManifestFault.WRONG_NAME else error
             else:
-                found[manifest.survey_id] = manifest, most
-        chosen = chosen_of((manifest for manifest, _ in found.values()), self._clock.now())
-        return found[chosen[0].survey_id] if chosen else refused
+                candidates[manifest.survey_id] = manifest, most
+        chosen = chosen_of((manifest for manifest, _ in candidates.values()), self._clock.now())
+        return candidates[chosen[0].survey_id] if chosen else refused
 
     def _open_once(self, number: int, chain: tuple[bytes, ...]) -> SignedManifest:
         """Open a bundled manifest, which takes a second if it is large, once for each chain."""
@@ -247,7 +247,7 @@ class Manifests(Forkable):
         return opened
 
     def _judge(self, survey: Survey, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
-        """Offer what an answer holds of a survey; raise if nothing, or the newest is refused."""
+        """Offer an answer's manifests of a survey; raise if none, or the newest is refused."""
         if isinstance(answer, NotRecorded):
             raise answer
         answer = _reached(answer)
@@ -258,9 +258,9 @@ class Manifests(Forkable):
         except Refusal as refusal:
             raise ManifestRefused(ManifestFault.MALFORMED, refusal.reason) from refusal
         signed, refused = self._open_all(survey, envelopes, end, rotated)
-        now, told = self._clock.now(), answer.headers.get("date", "")
+        now, date_text = self._clock.now(), answer.headers.get("date", "")
         # Unless it is signed, perhaps a captive portal said what time it is.
-        if signed and (date := http_date(told)) is not None:
+        if signed and (date := http_date(date_text)) is not None:
             with self._following.state.transaction(now) as connection:
                 self._following.state.saw_date(connection, date, now)
         refused = self._following.offer(signed, survey, self._clock.now()) or refused
@@ -271,7 +271,7 @@ class Manifests(Forkable):
     def _open_all(
         self, survey: Survey, envelopes: Iterable[bytes], end: float, rotated: list[bool]
     ) -> tuple[list[SignedManifest], NotRecorded | None]:
-        """Return those manifests that the authority signed; and why another one was refused."""
+        """Return the manifests that the authority signed; and why another one was refused."""
         chain = self._authorities.known(self._clock.now())
         signed: list[SignedManifest] = []
         refused: NotRecorded | None = None
@@ -297,7 +297,7 @@ class Manifests(Forkable):
         return signed, refused
 
     def _check_signer(self, signed: SignedManifest, chain: Sequence[bytes]) -> None:
-        """Refuse what a former key signed, unless it was accepted while that key was the newest.
+        """Refuse a former key's manifest, unless it was accepted while that key was the newest.
 
         Before the sequence is looked at: a thief of the former key must not use up the sequences.
         """
@@ -327,7 +327,7 @@ class Manifests(Forkable):
         return self._authorities.known(self._clock.now())
 
     def _get_all(self, names: Sequence[str], end: float) -> dict[str, _Answer]:
-        """Ask for all at once, so that a collector that hangs takes no more time than one does."""
+        """Fetch all manifests at once: a collector that hangs takes no more time than for one."""
         answers: dict[str, _Answer] = {}
 
         def ask(name: str) -> None:
@@ -353,13 +353,13 @@ class Manifests(Forkable):
             ask(name)
         for thread in threads:
             thread.join(max(0.0, end - self._clock.monotonic()))
-        came = {name: answers.get(name, TransportError("TimeoutError")) for name in names}
-        for answer in came.values():
+        results = {name: answers.get(name, TransportError("TimeoutError")) for name in names}
+        for answer in results.values():
             if not isinstance(answer, HttpAnswer | TransportError | NotRecorded):
                 raise answer
-        if any(isinstance(answer, ConsentMissing) for answer in came.values()):
+        if any(isinstance(answer, ConsentMissing) for answer in results.values()):
             self._check_consent(None)
-        return came
+        return results
 
     def _get(self, name: str, path: str, most: int, end: float) -> HttpAnswer | TransportError:
         check = partial(self._check_consent, name)
@@ -398,7 +398,7 @@ def _is_judged(error: NotRecorded) -> bool:
     return isinstance(error, ManifestRefused) and error.fault is not ManifestFault.MALFORMED
 
 
-def _of_what_use(answer: _Answer, error: NotRecorded) -> Fetched:
+def _result_of(answer: _Answer, error: NotRecorded) -> Fetched:
     if isinstance(answer, ConsentMissing) or getattr(answer, "unsent", False):
         return Fetched.NEVER_LEFT
     if _is_judged(error):

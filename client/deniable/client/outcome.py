@@ -1,4 +1,4 @@
-"""What came of a call: frozen facts, none of which depends on the answer's value."""
+"""The results of calls: frozen facts, none of which depends on the answer's value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from deniable.client.errors import NotRecorded
 
 
 class OutcomeStatus(StrEnum):
-    """What ``report()`` did."""
+    """The status of an outcome: what ``report()`` did."""
 
     RECORDED = "recorded"
     """A response was drawn, signed and stored; it will be sent."""
@@ -22,7 +22,7 @@ class OutcomeStatus(StrEnum):
 
 
 class Outcome(NamedTuple):
-    """What came of one ``report()``."""
+    """The outcome of one ``report()``."""
 
     survey: str
     status: OutcomeStatus
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """What came of one ``refresh()``.
+    """The result of one ``refresh()``.
 
     Attributes:
         ready: names of the surveys that ``report()`` would record now.
@@ -58,7 +58,7 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What came of one ``flush()``.
+    """The result of one ``flush()``.
 
     Attributes:
         dropped: reports that the collector refused for good.

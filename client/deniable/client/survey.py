@@ -55,7 +55,7 @@ DAY: Final = 86_400
 
 
 class OtherCeilings(TypedDict, total=False):
-    """What an app accepts besides the epsilon of one report: keywords of ``Survey``."""
+    """The ceilings that an app sets besides the epsilon of one report: keywords of ``Survey``."""
 
     max_delta: Number
     min_epoch_seconds: int
@@ -93,7 +93,7 @@ def _declaration(cls: type[_T]) -> type[_T]:
 
 @_declaration
 class Survey:
-    """What the app is willing to ask, and at what privacy.
+    """A question that the app is willing to ask, and at what privacy.
 
     The collector's manifest must match the question and the categories to the letter and stay
     within the ceilings, or nothing is reported.
@@ -211,7 +211,7 @@ class Survey:
             TypeError, InvalidPrivacyParameter: for a ceiling out of its domain, or answers that are
                 no texts.
         """
-        rows = tuple((each, *_texts(answers)) for each, answers in dimensions.items())
+        rows = tuple((label, *_texts(answers)) for label, answers in dimensions.items())
         try:
             check_dimensions(rows)
         except InvalidParameter as error:
@@ -307,14 +307,14 @@ class Survey:
         """
         if self.dimensions:
             return self._combination(answer)
-        found = _places(answer, self.categories)
-        if not found:
+        places = _places(answer, self.categories)
+        if not places:
             raise UndeclaredAnswer(
                 f"the answer to {self.name!r} is none of its {len(self.categories)} declared "
                 "categories; map it to one before reporting"
                 + (" (a number by Survey.nearest)" if "numeric" in self.mechanisms else "")
             )
-        return found[0]
+        return places[0]
 
     def text_of(self, answer: Answer) -> str:
         """Return the answer's text, for tests; of several questions, ``free + dark``."""
@@ -326,13 +326,13 @@ class Survey:
     def _combination(self, answer: Answer) -> int:
         names = [name for name, *_ in self.dimensions]
         given = dict(answer) if isinstance(answer, Mapping) else {}
-        found = [_places(given.get(name), answers) for name, *answers in self.dimensions]
-        if len(given) != len(names) or not all(found):
+        places = [_places(given.get(name), answers) for name, *answers in self.dimensions]
+        if len(given) != len(names) or not all(places):
             raise UndeclaredAnswer(
                 f"the answer to {self.name!r} must be a map with one of the declared answers to "
                 f"each of its {len(names)} questions, and to no other: {', '.join(names)}"
             )
-        return combined((places[0] for places in found), sizes_of(self.dimensions))
+        return combined((place for place, *_ in places), sizes_of(self.dimensions))
 
 
 def _places(answer: object, categories: Sequence[str]) -> list[int]:

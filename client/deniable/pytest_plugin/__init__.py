@@ -17,7 +17,7 @@ __all__ = ["deniable_capture"]
 
 @pytest.fixture
 def deniable_capture() -> "Iterator[Capture]":
-    """Keep what the app reports in memory; fail if anything of deniable tried to connect.
+    """Capture the app's reports in memory; fail if anything of deniable tried to connect.
 
     Yields a ``deniable.client.testing.Capture``.
     """

@@ -29,8 +29,8 @@ from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum, Exp
 from deniable.audit.findings import Finding, MatrixTooLarge, Witness
 from deniable.audit.matrix_file import MAX_FILE_BYTES, InvalidMatrixFile, NamedMatrix, read_matrix
 from deniable.audit.optimality import (
-    Comparison,
     Criterion,
+    Optimality,
     average_lie,
     compare,
     design_variance,
@@ -83,7 +83,6 @@ __all__ = [
     "MAX_DATABASES",
     "MAX_FILE_BYTES",
     "Checks",
-    "Comparison",
     "Condition",
     "Criterion",
     "Database",
@@ -98,6 +97,7 @@ __all__ = [
     "MatrixTooLarge",
     "NamedMatrix",
     "NoFiniteEpsilon",
+    "Optimality",
     "PrivacyCurve",
     "ProductMechanism",
     "Queried",

@@ -10,6 +10,7 @@ Source: docs/mathematics.md, section 14.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import singledispatch
 from typing import Final, TypeVar
 
 from deniable.audit.findings import MAX_CELLS, MatrixTooLarge
@@ -21,7 +22,6 @@ from deniable.mechanisms.one_question import OneQuestion
 
 _INFINITE: Final = "no finite epsilon holds with this delta"
 _NOT_SQUARE: Final = "only a square matrix, whose responses are its categories, can lie"
-_SETS: Final = "not defined, as a response is a set of answers"
 _SINGULAR: Final = (
     "two mixtures of categories give the same responses, or nearly: nothing can be estimated"
 )
@@ -52,7 +52,7 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Optimality:
     """A matrix beside the best that its privacy allows, at odds of e^epsilon; None if infinite.
 
     If (epsilon, delta)-privacy does not hold, the matrix may beat an optimum.
@@ -64,7 +64,7 @@ class Comparison:
     criteria: tuple[Criterion, ...]
 
 
-def compare(matrix: Mechanism, epsilon: Number | None = None, delta: Number = "0") -> Comparison:
+def compare(matrix: Mechanism, epsilon: Number | None = None, delta: Number = "0") -> Optimality:
     """Compare a matrix of at least two categories with the optimal mechanisms of its privacy.
 
     Without an epsilon these are allowed the matrix's own tight one. More than 2^26 entries are
@@ -81,7 +81,7 @@ def compare(matrix: Mechanism, epsilon: Number | None = None, delta: Number = "0
             slack > 0 and tight_delta(matrix, epsilon).delta <= slack
         )
     lies = largest_lie(matrix, odds, slack), average_lie(matrix, odds, slack)
-    return Comparison(odds, slack, holds, (*lies, *_variances(matrix, odds, slack)))
+    return Optimality(odds, slack, holds, (*lies, *_variances(matrix, odds, slack)))
 
 
 def largest_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Criterion:
@@ -94,6 +94,7 @@ def average_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Cr
     return _lie("average lie", matrix, odds, delta)
 
 
+@singledispatch
 def total_variance(matrix: Mechanism) -> float | None:
     """Return n times the summed variances of the estimate at uniform frequencies.
 
@@ -101,17 +102,7 @@ def total_variance(matrix: Mechanism) -> float | None:
     designs that leave points out, whose estimate is that of histograms. None if nothing can be
     estimated. More than 2^26 entries are MatrixTooLarge, unless all rows are alike.
     """
-    k = matrix.categories
-    if isinstance(matrix, TwoValuedMechanism):
-        return float(design_variance(k, k, 1, 0, matrix.privacy.odds - 1))
-    if isinstance(matrix, DesignMechanism):
-        design = matrix.design
-        numbers = design.responses, design.replication, design.together
-        variance = design_variance(k, *numbers, matrix.privacy.odds - 1)
-        return float(variance) - _regained(matrix)
-    if isinstance(matrix, OneQuestion):
-        return None  # no response tells of two questions, so that of combinations nothing is known
-    if k * matrix.responses > MAX_CELLS:
+    if matrix.categories * matrix.responses > MAX_CELLS:
         raise MatrixTooLarge(f"at most {MAX_CELLS:,} entries have their variance computed")
     import numpy as np  # only where a variance is asked for
 
@@ -124,6 +115,26 @@ def total_variance(matrix: Mechanism) -> float | None:
     # For fixed data a response has the covariance D - P^T diag(f) P, D = diag lam, of which G makes
     # G D G^T - diag f: that of sampled data, less a constant, so that the same G is the best.
     return float(np.sum(inverse**2 @ rows.mean(axis=0))) - 1
+
+
+@total_variance.register
+def _(matrix: TwoValuedMechanism) -> float | None:
+    k = matrix.categories
+    return float(design_variance(k, k, 1, 0, matrix.privacy.odds - 1))
+
+
+@total_variance.register
+def _(matrix: DesignMechanism) -> float | None:
+    design = matrix.design
+    numbers = design.responses, design.replication, design.together
+    variance = design_variance(matrix.categories, *numbers, matrix.privacy.odds - 1)
+    return float(variance) - _regained(matrix)
+
+
+@total_variance.register
+def _(_: OneQuestion) -> float | None:
+    # No response tells of two questions, so that of combinations nothing is known.
+    return None
 
 
 def least_variance(categories: int, odds: Fraction) -> Fraction | None:
@@ -165,8 +176,6 @@ def design_variance(
 def _lie(name: str, matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Criterion:
     against = "optimal mechanism"
     k = matrix.categories
-    if isinstance(matrix, DesignMechanism):
-        return Criterion(name, against, None, None, _SETS)
     # A matrix with responses of its own has no truth to tell, even if they are as many.
     if k != matrix.responses or getattr(matrix, "truth", k) is None:
         return Criterion(name, against, None, None, _NOT_SQUARE)

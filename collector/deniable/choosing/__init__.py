@@ -1,4 +1,4 @@
-"""Which mechanism is the most accurate for so many categories: :func:`best`.
+"""The mechanism that is the most accurate for so many categories: :func:`best`.
 
 For one report beside what is proved to be the least in the worst case; for many by a search.
 """

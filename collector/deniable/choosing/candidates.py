@@ -64,13 +64,14 @@ class Candidate:
 
         Source: Theorem 4 of Holohan, Leith and Mason, for designs; docs/mathematics.md, section 14.
         """
-        told = self.separating
-        return (told * pure + delta * self.responses) / (told - delta * self.replication)
+        separating = self.separating
+        bounded = separating - delta * self.replication
+        return (separating * pure + delta * self.responses) / bounded
 
     def epsilon_of(self, excess: float, delta: float) -> float:
         """Return the epsilon whose excess it is."""
-        told = self.separating
-        return log1p((excess * (told - delta * self.replication) - delta * self.responses) / told)
+        bounded = self.separating - delta * self.replication
+        return log1p((excess * bounded - delta * self.responses) / self.separating)
 
     def cost(self, epsilon: float, delta: float = 0.0) -> float:
         """Return n times the sum of the variances of all frequencies."""
@@ -127,8 +128,8 @@ def _best_size(k: int, q: int, m: int, epsilon: float, delta: float) -> int:
     """
     sizes = range(1, q) if delta else _sizes_around(k, q, q**m, expm1(epsilon))
     designs = {s: Candidate("", k, *incidences(q, m, s)) for s in sizes}
-    costs = {s: each.cost(epsilon, delta) for s, each in designs.items() if each.bounded(delta)}
-    return min(costs, key=lambda s: costs[s], default=0)
+    bounded = {s: design for s, design in designs.items() if design.bounded(delta)}
+    return min(bounded, key=lambda s: bounded[s].cost(epsilon, delta), default=0)
 
 
 def _sizes_around(k: int, positions: int, points: int, excess: float) -> set[int]:
@@ -145,7 +146,7 @@ def _sizes_around(k: int, positions: int, points: int, excess: float) -> set[int
 
 
 def lower_bound(categories: int, epsilon: float) -> float:
-    """Return what n times the summed variances of no unbiased estimates is below, at delta 0.
+    """Return a lower bound on n times the summed variances of unbiased estimates, at delta 0.
 
     In the worst case, which is where all categories are equally frequent.
     """

@@ -182,7 +182,7 @@ def composed(
     delta: Number = "0",
     composed_delta: Number = COMPOSED_DELTA,
 ) -> Decimal:
-    """Return what so many reports of one device add up to, at the composed delta; rounded up."""
+    """Return the epsilon of so many reports of one device, at the composed delta; rounded up."""
     pure = odds_ceiling(exact_epsilon(epsilon), 64) - 1
     loss = PrivacyLoss.of_design(
         candidate.responses,
@@ -241,7 +241,7 @@ def _choice(ranked: Sequence[_Entry], slack: Fraction, total: Decimal | None = N
     """Return the first, and the best of each kind of the others."""
     (candidate, epsilon, cost), *others = ranked
     # Of its own kind, another one counts if it is not as good as the same.
-    told = (
+    alternatives = (
         other
         for other in sorted(_firsts(others), key=lambda entry: entry.cost)
         if other.candidate.kind != candidate.kind or other.cost * _SMALLEST_WITHIN < cost
@@ -253,7 +253,10 @@ def _choice(ranked: Sequence[_Entry], slack: Fraction, total: Decimal | None = N
         cost,
         None if slack else lower_bound(candidate.categories, float(epsilon)),
         total,
-        tuple(Alternative(one.candidate, _decimal(one.epsilon), one.cost / cost) for one in told),
+        tuple(
+            Alternative(one.candidate, _decimal(one.epsilon), one.cost / cost)
+            for one in alternatives
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Which mechanism a survey gets: the one that its operator names, or the one that is best."""
+"""The mechanism that a survey gets: the one that its operator names, or the one that is best."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -74,8 +74,8 @@ def answered_best(
     if kind == "joint":
         return {"dimensions": dimensions, "mechanism": chosen(combinations_of(dimensions))}
     sizes = sizes_of(dimensions)
-    each = {size: chosen(size, len(sizes)) for size in set(sizes)}
-    return {"dimensions": dimensions, "mechanisms": tuple(each[size] for size in sizes)}
+    by_size = {size: chosen(size, len(sizes)) for size in set(sizes)}
+    return {"dimensions": dimensions, "mechanisms": tuple(by_size[size] for size in sizes)}
 
 
 def most_responses(repeat: Repeat) -> int:

@@ -1,4 +1,4 @@
-"""Why a survey has its mechanism: what others need, and what reports add up to, as facts."""
+"""The reasons for a survey's mechanism: what others need, and what reports add up to, as facts."""
 
 from collections.abc import Iterator
 from math import ceil

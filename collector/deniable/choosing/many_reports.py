@@ -1,4 +1,4 @@
-"""Which designs cost least where many reports of one device add up to a total.
+"""The designs that cost least where many reports of one device add up to a total.
 
 Of few reports the total goes by the odds in steps, so that over the sizes of blocks the cost has
 many minima: all are looked at, in floating point. What is chosen from the result is then computed
@@ -57,7 +57,7 @@ class Total:
 def cheapest(
     those: Sequence[Candidate], total: Total, slack: float, within: float
 ) -> dict[Candidate, float]:
-    """Return of each kind of designs the one of the fewest responses that costs nearly the least.
+    """Return the design of each kind with the fewest responses that costs nearly the least.
 
     With about the epsilon of one report at which all keep the total, of those with blocks as large
     as these or smaller; ``within`` says how nearly.
@@ -92,15 +92,15 @@ def _responses(candidate: Candidate) -> int:
 
 def _smaller_blocks(those: Sequence[Candidate]) -> list[Candidate]:
     """Return designs with blocks as large as these or smaller, in strides over their shares."""
-    found: dict[int, Candidate] = {}
+    by_share: dict[int, Candidate] = {}
     for one in those:
         name, least = _SIZES[one.kind]
         positions = one.parameters.get("q", one.categories)
         for size in range(one.parameters.get(name, least), least - 1, -1):
-            if (share := round(_SHARES * log(size / positions))) not in found:
+            if (share := round(_SHARES * log(size / positions))) not in by_share:
                 parameters = {**one.parameters, name: size} if name else {}
-                found[share] = Candidate.of(one.kind, one.categories, parameters)
-    return [found[share] for share in sorted(found, key=lambda share: share % _STRIDE)]
+                by_share[share] = Candidate.of(one.kind, one.categories, parameters)
+    return [by_share[share] for share in sorted(by_share, key=lambda share: share % _STRIDE)]
 
 
 def _cost(one: Candidate, excess: float) -> float:

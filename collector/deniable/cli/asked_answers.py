@@ -25,16 +25,16 @@ def asked_answers(text: str, manifest: Manifest) -> list[str] | dict[str, list[s
 
 def _split(text: str, known: Sequence[str]) -> list[str]:
     """Split at commas, but for those within an answer: the longest that there is comes first."""
-    pieces, found = text.split(","), []
+    pieces, answers = text.split(","), []
     while pieces:
         for end in range(len(pieces), 0, -1):
             answer = ",".join(pieces[:end]).strip()
             if answer in known:
-                found.append(answer)
+                answers.append(answer)
                 pieces = pieces[end:]
                 break
         else:
             from deniable.estimates.answers import no_answer
 
             raise no_answer(pieces[0].strip(), known)
-    return found
+    return answers

@@ -10,6 +10,8 @@ from functools import partial
 from typing import Any, Final
 
 from deniable.directory import Config
+from deniable.directory.checks.finding import Diagnosis, bad
+from deniable.directory.health import judge_server
 
 SECONDS: Final = 8.0
 """More than it takes until a store that does not answer, or a worker, is known as such."""
@@ -17,17 +19,29 @@ _AGAIN_SECONDS: Final = 0.1
 _MOST_BYTES: Final = 64 << 10
 
 
-def ask(config: Config, path: str) -> tuple[int, dict[str, Any]]:
+def server_finding(config: Config, path: str) -> Diagnosis:
+    """Return the state of the collector, by its answer to ``/healthz`` or ``/readyz``.
+
+    Raises:
+        OSError: if nothing listens there, or the connection fails.
+        http.client.HTTPException: if what answers does not speak HTTP.
+    """
+    place = f"{local_address(config)}:{config.port}"
+    try:
+        return judge_server(place, *_ask(config, path))
+    except TimeoutError:
+        return bad(
+            f"{place} has not answered for {SECONDS:g} s: it, or a worker of it, stands still",
+            "look at its log, and whether it is stopped (ps)",
+        )
+
+
+def _ask(config: Config, path: str) -> tuple[int, dict[str, Any]]:
     """Return the status and the JSON object with which the collector answers, within SECONDS.
 
     What the settings say of address, port and TLS holds; the certificate is not checked, being for
     the origin's name. A connection that is cut is made anew: its worker stood still and was taken
     off the port, and another answers.
-
-    Raises:
-        TimeoutError: if it does not answer in time.
-        OSError: if nothing listens there, or the connection fails.
-        http.client.HTTPException: if what answers does not speak HTTP.
     """
     connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
     if config.tls_certificate is not None:
@@ -59,12 +73,6 @@ def local_address(config: Config) -> str:
     if address.is_unspecified:
         return "127.0.0.1" if address.version == 4 else "::1"
     return config.host
-
-
-def missing_workers_text(readiness: dict[str, Any]) -> str:
-    """Return how many workers do not serve, by what ``/readyz`` said; empty if all do."""
-    serving, wanted = readiness.get("workers", 0), readiness.get("workers_wanted", 0)
-    return f"{serving} of {wanted} workers serve" if serving < wanted else ""
 
 
 def _object(body: bytes) -> dict[str, Any]:

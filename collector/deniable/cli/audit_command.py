@@ -33,15 +33,15 @@ class _WithDefault(click.Group):
 
 
 def _judged(command: Callable[..., Document]) -> Callable[..., None]:
-    """Add what both commands take: they get the subject, and return what to show."""
+    """Add the arguments of both commands, which get the subject and return its document."""
 
     @wraps(command)
     def run(
-        file: Path, rounding: bool, authority: str | None, as_json: bool, **asked: str | None
+        file: Path, rounding: bool, authority: str | None, as_json: bool, **options: str | None
     ) -> None:
         subject = _read(file, rounding, authority)
         try:
-            document = command(subject, **asked)
+            document = command(subject, **options)
         except (InvalidPrivacyParameter, MatrixTooLarge) as error:
             raise click.ClickException(str(error)) from error
         screen.show(document, as_json=as_json)
@@ -69,7 +69,7 @@ def _judged(command: Callable[..., Document]) -> Callable[..., None]:
     subcommand_metavar="[show] FILE | compare FILE",
 )
 def audit() -> None:
-    """Show what the solution matrix in FILE guarantees, with the proof.
+    """Show the guarantee of the solution matrix in FILE, with the proof.
 
     FILE is CSV, a row for each category and a column for each response, of decimals, fractions or
     integer weights, with or without names; or a signed manifest, as a collector serves it.

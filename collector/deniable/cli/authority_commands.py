@@ -42,10 +42,10 @@ def show(directory: Path) -> None:
 
 def _whereabouts(file: Path, public_key: bytes) -> str:
     try:
-        found = read_authority_key(file).public_key == public_key
+        beside = read_authority_key(file).public_key == public_key
     except KeyFileError:
-        found = False
-    return str(file) if found else "not beside the collector's directory"
+        beside = False
+    return str(file) if beside else "not beside the collector's directory"
 
 
 @authority.command(short_help="Hand over to a new key.")

@@ -11,15 +11,14 @@ from socket import socket
 from typing import Any, Final
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from deniable.choosing import PLAIN
 from deniable.choosing.chosen_mechanism import specified
 from deniable.choosing.document import choice_of, users_text
 from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
-from deniable.cli.demo_result import show_result
-from deniable.cli.screen import console
+from deniable.cli.demo_result import demo_document
+from deniable.cli.screen import console, progress, show
 from deniable.client import HttpTransport, NotRecorded, Survey
 from deniable.directory import Config, create_collector, default_key_file, with_store
 from deniable.messages import Manifest
@@ -28,7 +27,6 @@ from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 
 _START_SECONDS: Final = 30.0
 _MOST_HISTOGRAM_BYTES: Final = 64 << 20
-_PROGRESS: Final = (TextColumn("devices"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 def demonstrate(
@@ -48,11 +46,10 @@ def demonstrate(
         screen.print(f"{terms}\nUsers: {users_text(choice)}.")
     with _running_collector(directory):
         started = time.monotonic()
-        with Progress(*_PROGRESS, console=screen) as progress:
-            task = progress.add_task("devices", total=len(answers))
+        with progress("devices", len(answers)) as advance:
             try:
                 for done in report_all(origin, config.authority, declared, answers):
-                    progress.advance(task, done)
+                    advance(done)
             except (NotRecorded, RuntimeError) as error:
                 raise click.ClickException(str(error)) from error
         seconds = time.monotonic() - started
@@ -61,7 +58,7 @@ def demonstrate(
         f"\n{len(answers):,} devices reported in {seconds:.1f} s; the collector counted "
         f"{histogram['n']:,} responses at epsilon {epsilon}.\n"
     )
-    show_result(answers, histogram, manifest.mechanism, screen)
+    show(demo_document(answers, histogram, manifest.mechanism), as_json=False)
     for other in choice.alternatives if choice is not None else ():
         if other.candidate.kind == PLAIN:
             needed = other.users * len(answers)

@@ -20,7 +20,7 @@ from deniable.directory import Config
 )
 @click.option(
     "--by",
-    type=click.Choice([by for asked in DEMO_SURVEYS.values() for by in asked]),
+    type=click.Choice([by for surveys in DEMO_SURVEYS.values() for by in surveys]),
     help="What is asked of them, of flights the airline or the destination.",
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
@@ -52,11 +52,11 @@ def demo(
     """
     from deniable.cli.demo import demonstrate  # with numpy, for which --help does not wait
 
-    asked = DEMO_SURVEYS[survey]
-    if by is not None and by not in asked:
-        known = " or ".join(asked)
+    surveys = DEMO_SURVEYS[survey]
+    if by is not None and by not in surveys:
+        known = " or ".join(surveys)
         raise click.BadParameter(f"{survey} can be asked by {known}", param_hint="--by")
-    data = asked[by or next(iter(asked))]
+    data = surveys[by or next(iter(surveys))]
     try:
         answers = data.population(devices)
     except ValueError as error:

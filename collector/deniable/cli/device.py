@@ -18,5 +18,5 @@ def report(ctx: click.Context) -> None:
 @click.command(add_help_option=False, context_settings=_PASSED_ON)
 @click.pass_context
 def device(ctx: click.Context) -> None:
-    """Look at what a device here stored and sent, and decide."""
+    """Look at the reports that a device here stored and sent, and decide."""
     ctx.exit(inspect_device(ctx.args))

@@ -39,7 +39,7 @@ def _bundle(place: Place, name: str) -> Bundle:
         surveys = source.manifests(name)
         newest = find_version(name, surveys)
         origin = place.origin() or newest.origin
-        of_origin = [each for each in surveys if each.origin == origin]
+        of_origin = [survey for survey in surveys if survey.origin == origin]
         offered = running(of_origin, source.ended(name), now)
         if newest not in offered:
             raise click.ClickException(
@@ -48,4 +48,4 @@ def _bundle(place: Place, name: str) -> Bundle:
             )
         # The one that has begun and the next: what a device follows.
         wanted = followed(declared(newest), offered, now)
-        return source.bundle(sorted(wanted, key=lambda each: -each.sequence))
+        return source.bundle(sorted(wanted, key=lambda survey: -survey.sequence))

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.asking_server import SECONDS, ask, local_address, missing_workers_text
+from deniable.cli.asking_server import local_address, server_finding
 from deniable.cli.options import directory_option
 from deniable.directory import Config
+from deniable.directory.checks.finding import Status
 
 
 @click.command()
@@ -20,21 +21,16 @@ def health(directory: Path, ready: bool) -> None:
     certificate is not checked, being for the origin's name.
     """
     config = Config.load(directory)
-    place = f"{local_address(config)}:{config.port}"
     try:
-        status, told = ask(config, "/readyz" if ready else "/healthz")
-    except TimeoutError as error:
-        raise click.ClickException(
-            f"{place} has not answered for {SECONDS:g} s: it, or a worker of it, stands still"
-        ) from error
+        finding = server_finding(config, "/readyz" if ready else "/healthz")
     except (OSError, http.client.HTTPException) as error:
+        place = f"{local_address(config)}:{config.port}"
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise click.ClickException(
             f"{place} does not answer ({reason}); is deniable serve running?"
         ) from error
-    if status != 200:
-        reason = told.get("detail", "no reason")
-        raise click.ClickException(f"it answers {status} ({reason}); deniable doctor says more")
+    if finding.status is Status.FAIL:
+        raise click.ClickException(f"{finding.text}; deniable doctor says more")
     click.echo("ready" if ready else "up")
-    if missing := missing_workers_text(told):
-        click.echo(f"{missing}; its log says why")
+    if finding.status is Status.WARN:
+        click.echo(f"{finding.text}; its log says why")

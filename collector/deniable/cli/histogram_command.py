@@ -2,18 +2,22 @@
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from deniable.cli.asked_answers import asked_answers
 from deniable.cli.options import json_option, level_option
 from deniable.cli.reading import Place, reading_options
-from deniable.cli.screen import console
+from deniable.cli.screen import console, show
+from deniable.documents.csv import table_csv
+from deniable.documents.terminal import print_document
 from deniable.reading import EPOCHS, MOST_ROWS, VIEWS, TooFewReports, appear_text, epoch_range
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
-    from deniable.estimates import Survey
+    from deniable.estimates import SurveyFigures
+
+_MOST_TABLES: Final = 12
 
 
 def _checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
@@ -115,7 +119,7 @@ def hist(
             raise click.ClickException(str(error)) from error
 
 
-def _epochs(survey: "Survey", text: str | None) -> range | None:
+def _epochs(survey: "SurveyFigures", text: str | None) -> range | None:
     """Return the epochs that are named; ValueError for others than the survey has."""
     if text is None:
         return None
@@ -126,7 +130,7 @@ def _epochs(survey: "Survey", text: str | None) -> range | None:
 
 
 def _show_histogram(
-    survey: "Survey",
+    survey: "SurveyFigures",
     epoch: str | None,
     level: float,
     view: str,
@@ -135,34 +139,33 @@ def _show_histogram(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    from deniable.cli.histogram_forms import show_histogram
     from deniable.estimates import View, histogram_csv
 
-    manifest = survey.manifest
-    if view != VIEWS[0] and manifest.values is not None:
+    if view != VIEWS[0] and survey.manifest.values is not None:
         raise ValueError("a numeric survey is shown unbiased only")
-    older = next((each for each in survey.older if each.epochs()), None)
-    hint = None if older is None else older.manifest.survey_id.hex()[:12]
+    older = next((older for older in survey.older if older.epochs()), None)
+    hint = "" if older is None else f"--survey {older.manifest.survey_id.hex()[:12]}"
     try:
         histogram = survey.histogram(_epochs(survey, epoch), level=level)
     except TooFewReports as error:
-        if hint is None:
+        if not hint:
             raise
-        raise TooFewReports(f"{error}; an older survey has some: --survey {hint}") from error
+        raise TooFewReports(f"{error}; an older survey has some: {hint}") from error
     if as_json:
         click.echo(json.dumps(histogram.to_dict(view), indent=2, ensure_ascii=False))
     elif as_csv:
         click.echo(histogram_csv(histogram, View(view)), nl=False)
     else:
-        show_histogram(
-            *(histogram, console(), hint, manifest.mechanism, View(view)),
-            top=top,
-            simultaneous=simultaneous,
+        notes = [f"An older survey of this name has figures of its own: {hint}"] * bool(hint)
+        raw = histogram.numeric is None
+        document = histogram.document(
+            view, top=top, simultaneous=simultaneous, raw=raw, notes=notes
         )
+        print_document(document, console())
 
 
 def _show_comparison(
-    survey: "Survey",
+    survey: "SurveyFigures",
     epoch: str | None,
     share: str | None,
     against: str | None,
@@ -170,7 +173,6 @@ def _show_comparison(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    from deniable.cli.comparison_forms import show_comparison
     from deniable.estimates.comparison import compare
 
     answers = None if share is None else asked_answers(share, survey.manifest)
@@ -178,20 +180,23 @@ def _show_comparison(
     before = None
     if against is not None:
         before = survey.histogram(_epochs(survey, against), level=level)
-    compared = compare(histogram, answers, before)
+    comparison = compare(histogram, answers, before)
     if as_json:
-        click.echo(json.dumps(compared.to_dict(), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False))
     elif as_csv:
-        click.echo(compared.to_csv(), nl=False)
+        click.echo(comparison.to_csv(), nl=False)
     else:
-        show_comparison(compared, console())
+        print_document(comparison.document(), console())
 
 
 def _show_series(
-    survey: "Survey", successors: bool, share: str | None, level: float, as_json: bool, as_csv: bool
+    survey: "SurveyFigures",
+    successors: bool,
+    share: str | None,
+    level: float,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
-    from deniable.cli.series_forms import show_series
-
     groups = () if share is None else (asked_answers(share, survey.manifest),)
     series = survey.series(successors=successors, level=level)
     if as_json:
@@ -201,17 +206,20 @@ def _show_series(
     elif not series.points:
         click.echo(f"no figures yet: they {appear_text(survey.manifest)}")
     else:
-        show_series(series, groups, level, console())
+        figures = list(series.figures(*groups))
+        if len(figures) > _MOST_TABLES:
+            raise click.ClickException(
+                f"{len(figures):,} answers are too many to show: name some with --share, or take "
+                "--json or --csv"
+            )
+        print_document(series.document(figures, *groups), console())
 
 
-def _show_epochs(survey: "Survey", as_json: bool, as_csv: bool) -> None:
-    from deniable.cli.epoch_list import epoch_list_csv, show_epochs
-    from deniable.reading.wire import epochs_map
+def _show_epochs(survey: "SurveyFigures", as_json: bool, as_csv: bool) -> None:
+    from deniable.reading.epoch_list import epochs_document
 
-    manifest, epochs = survey.manifest, survey.epochs()
-    if as_json:
-        click.echo(json.dumps(epochs_map(manifest, epochs, survey.distrusted()), indent=2))
-    elif as_csv:
-        click.echo(epoch_list_csv(manifest, epochs), nl=False)
+    document = epochs_document(survey.manifest, survey.epochs(), survey.distrusted())
+    if as_csv:
+        click.echo(table_csv(document.tables[0], document.values), nl=False)
     else:
-        show_epochs(manifest, epochs, console())
+        show(document, as_json=as_json)

@@ -15,7 +15,7 @@ _file_argument = click.argument("file", type=a_file)
 
 @click.group()
 def issuer() -> None:
-    """Keys of who vouches for devices."""
+    """Keys of the issuers that vouch for devices."""
 
 
 @issuer.command(short_help="Make an issuer's key in FILE.")
@@ -49,8 +49,8 @@ def show(file: Path, place: Place) -> None:
     if place.collector is None and not (place.directory / CONFIG_FILE).exists():
         return
     with place.source() as source:
-        manifests = [each for name in source.names() for each in source.manifests(name)]
-    listed = [each for each in manifests if public_key in each.enrolment.issuers]
+        manifests = [manifest for name in source.names() for manifest in source.manifests(name)]
+    listed = [manifest for manifest in manifests if public_key in manifest.enrolment.issuers]
     if not listed:
         click.echo("no published survey lists it; in a survey's file:\n")
         click.echo(_survey_lines(public_key))

@@ -80,14 +80,14 @@ def seals(name: str, survey_id: str | None, place: Place, *, as_json: bool) -> N
     """Show the sealed epochs of NAME, with how many reports each has, and its digest."""
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
-        standing = [each.seal for each in source.epochs(manifest) if each.seal is not None]
+        standing = [epoch.seal for epoch in source.epochs(manifest) if epoch.seal is not None]
     if as_json:
-        click.echo(json.dumps([_plain(each) for each in standing], indent=2))
+        click.echo(json.dumps([_plain(seal) for seal in standing], indent=2))
         return
     if not standing:
         click.echo("no epoch is sealed")
-    for each in standing:
-        _show(each, "" if each.pruned_at is None else ", receipts erased")
+    for seal in standing:
+        _show(seal, "" if seal.pruned_at is None else ", receipts erased")
 
 
 def _show(made: Seal, remark: str = "") -> None:

@@ -88,8 +88,8 @@ def plan(
     from deniable.planning.document import Goal, plan_document
     from deniable.publishing.drafts import draft
 
-    asked = {"width": width, "error": error, "difference": difference}
-    given = {name: size for name, size in asked.items() if size is not None}
+    sizes = {"width": width, "error": error, "difference": difference}
+    given = {name: size for name, size in sizes.items() if size is not None}
     if len(given) > 1:
         raise click.UsageError("give one of --width, --error and --difference")
     ((what, size),) = (given or {"width": _DEFAULT}).items()

@@ -39,9 +39,9 @@ def level(text: str) -> float:
 
 def count(text: str) -> int:
     """Read a whole number above 0: 1000000, 1,000,000, 10^6 or 1e6."""
-    found = _WHOLE.fullmatch(text.strip())
-    if found is not None:
-        digits, by, power = found.groups("0")
+    match = _WHOLE.fullmatch(text.strip())
+    if match is not None:
+        digits, by, power = match.groups("0")
         first = int(digits.replace(",", "").replace("_", ""))
         number: int = first ** int(power) if by == "^" else first * 10 ** int(power)
         if 1 <= number <= _MOST:

@@ -1,4 +1,4 @@
-"""What commands read of a collector: from its directory, or over HTTP."""
+"""The source of what commands read of a collector: its directory, or its URL."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ class Place:
 
     @contextmanager
     def source(self) -> "Iterator[Source]":
-        """Open it."""
+        """Yield the opened source."""
         if self.collector is not None:
             yield self._http()
             return

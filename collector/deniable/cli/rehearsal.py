@@ -70,14 +70,14 @@ def publish_file(directory: Path, file: Path, authority_key: Path | None) -> Man
     return with_store(config, work)
 
 
-def rehearsal_at(collector: str, asked: Manifest) -> tuple[Manifest, int]:
+def rehearsal_at(collector: str, survey: Manifest) -> tuple[Manifest, int]:
     """Return a collector's newest rehearsal of a survey, and its current epoch.
 
     Raises:
         RehearsalError: if there is none, or of another survey, or it is not running.
         TransportError: if the collector gives no answer.
     """
-    name = simulated_name(asked.name)
+    name = simulated_name(survey.name)
     path = f"/v1/surveys/{name}/manifest"
     answer = HttpTransport(collector).request("GET", path, {}, b"", MAX_MANIFEST_BYTES + 1024)
     if answer.status == 404:
@@ -86,14 +86,14 @@ def rehearsal_at(collector: str, asked: Manifest) -> tuple[Manifest, int]:
         raise RehearsalError(f"{collector} gives no manifest (HTTP {answer.status})")
     # Not verified: nothing true is sent, whoever signed it.
     payload, _ = codec.exact_array(codec.decode(answer.body), 2)
-    found = Manifest.from_payload(codec.binary(payload))
+    rehearsal = Manifest.from_payload(codec.binary(payload))
     same = ("question", "categories", "specification", "epsilon", "delta")
-    if any(getattr(found, each) != getattr(asked, each) for each in same):
+    if any(getattr(rehearsal, field) != getattr(survey, field) for field in same):
         raise RehearsalError(f"{name!r} asks something else than the file: publish it again")
-    epoch = found.schedule.epoch_at(time.time())
-    if epoch is None or not is_simulated(found.name) or found.enrolment != Enrolment():
+    epoch = rehearsal.schedule.epoch_at(time.time())
+    if epoch is None or not is_simulated(rehearsal.name) or rehearsal.enrolment != Enrolment():
         raise RehearsalError(f"{name!r} takes no simulated reports now: publish it again")
-    return found, epoch
+    return rehearsal, epoch
 
 
 def send_all(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from deniable.documents import Document
-from deniable.documents.json import document_json
-from deniable.documents.terminal import print_document
+from deniable.documents.json import document_json, table_json
+from deniable.documents.terminal import print_document, table_width
 
 if TYPE_CHECKING:  # rich takes longer to import than most commands take
     from rich.console import Console
@@ -35,19 +35,33 @@ def show(document: Document, *, as_json: bool) -> None:
     """Print a document, for programs or for people."""
     if as_json:
         click.echo(document_json(document))
+        return
+    screen = console()
+    if piped():  # a program reads lines
+        screen.width = max([screen.width, *map(table_width, document.tables)])
+    print_document(document, screen)
+
+
+def show_rows(document: Document, *, as_json: bool) -> None:
+    """Print a document of one table: for programs its rows alone, of an empty one the heading."""
+    (table,) = document.tables
+    if as_json:
+        click.echo(table_json(table))
+    elif table.rows:
+        show(document, as_json=False)
     else:
-        print_document(document, console())
+        click.echo(document.heading)
 
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield what tells a terminal on standard error that so many more are done; others nothing."""
+    """Yield a function that tells a terminal on standard error how many more are done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     screen = Console(stderr=True)
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     hidden = total < 2 or not screen.is_terminal
-    with Progress(*columns, console=screen, transient=True, disable=hidden) as shown:
-        task = shown.add_task(what, total=total)
-        yield lambda more: shown.advance(task, more)
+    with Progress(*columns, console=screen, transient=True, disable=hidden) as display:
+        task = display.add_task(what, total=total)
+        yield lambda more: display.advance(task, more)

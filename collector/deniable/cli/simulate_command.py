@@ -63,7 +63,7 @@ def simulate(
     into: str | None,
     as_json: bool,
 ) -> None:
-    """Show what the survey in FILE (TOML) would find out about imagined devices.
+    """Show the figures that the survey in FILE (TOML) would have of imagined devices.
 
     Their counts are drawn by the exact law of the mechanism, and the estimates stand beside the
     truth. With more runs: how often intervals hold the truth, and how far off estimates are.
@@ -77,7 +77,7 @@ def simulate(
     from deniable.simulation import SimulatedReports, read_truth
     from deniable.simulation.document import simulation_document
 
-    asked = draft(file)
+    manifest = draft(file)
 
     def publish() -> None:
         if rehearse is not None:
@@ -93,27 +93,27 @@ def simulate(
     if devices < 2:
         raise click.BadParameter("one report has no error: 2 or more", param_hint="--devices")
     try:
-        questions = [part.categories for part in decoder_of(asked.mechanism).parts]
-        shares = read_truth(truth, asked.categories, questions)
+        questions = [part.categories for part in decoder_of(manifest.mechanism).parts]
+        shares = read_truth(truth, manifest.categories, questions)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--truth") from error
     if into is not None and runs > 1:
         raise click.UsageError("--into sends the reports of one run")
     publish()
-    reports = SimulatedReports(asked.mechanism, shares, seed)
+    reports = SimulatedReports(manifest.mechanism, shares, seed)
     if into is None:
         counts = (reports.counts(devices, run) for run in range(runs))
     else:
-        counts = (each for each in [_sent(into, asked, reports, devices)])
+        counts = (sent for sent in [_sent(into, manifest, reports, devices)])
     with progress("runs", runs) as done:
-        document = simulation_document(asked, reports, devices, counts, level, done)
+        document = simulation_document(manifest, reports, devices, counts, level, done)
     show(document, as_json=as_json)
 
 
 def _sent(
-    collector: str, asked: Manifest, reports: "SimulatedReports", devices: int
+    collector: str, survey: Manifest, reports: "SimulatedReports", devices: int
 ) -> "NDArray[np.int64]":
-    """Send what the devices report, tell how that went, and return the counts."""
+    """Send the reports of the devices, print their numbers, and return the counts."""
     import numpy as np
 
     from deniable.cli.rehearsal import FEWEST, RehearsalError, rehearsal_at, send_all
@@ -125,7 +125,7 @@ def _sent(
         )
     started, taken = time.monotonic(), [0, 0]
     try:
-        manifest, epoch = rehearsal_at(collector, asked)
+        manifest, epoch = rehearsal_at(collector, survey)
         # A device that keeps its response sends it again in each epoch of the range.
         kept = manifest.repeat.memo_range(epoch)
         responses = reports.responses(0, devices, kept.start if kept else epoch)

@@ -23,7 +23,7 @@ from deniable.stores import (
 
 @click.group()
 def store() -> None:
-    """What the collector stores: check, copy, move or migrate it."""
+    """The store of the collector: check, copy, move or migrate it."""
 
 
 @store.command(short_help="Recount the receipts, and compare.")
@@ -97,7 +97,7 @@ def restore_store(file: Path, directory: Path) -> None:
 @click.argument("target")
 @directory_option
 def move_store(target: str, directory: Path) -> None:
-    """Move all that is stored to TARGET: the path of a new file, or postgresql:// and so on.
+    """Move the store to TARGET: the path of a new file, or postgresql:// and so on.
 
     Collectors may run. From the first moment on they take nothing, and answer 503, so that devices
     send later; restart them with TARGET as their store once it is done. If it fails they go on

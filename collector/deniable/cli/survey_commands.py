@@ -93,10 +93,10 @@ def _show(facts: Iterable[Fact]) -> None:
 @click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
 @reading_options
 def show(name: str, survey_id: str | None, place: Place) -> None:
-    """Show what NAME asks, its privacy in words, and how an app declares it."""
+    """Show the question of NAME, its privacy in words, and how an app declares it."""
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
-        seals = [each.seal for each in source.epochs(manifest) if each.seal is not None]
+        seals = [epoch.seal for epoch in source.epochs(manifest) if epoch.seal is not None]
         ended_at = source.ended(name).get(manifest.survey_id)
         facts = [*survey_facts(manifest, seals, ended_at, source.distrusted(manifest))]
     click.echo(manifest.question)

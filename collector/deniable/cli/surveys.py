@@ -31,4 +31,4 @@ async def find_survey(
         ReadingError: if there is none, or more than one.
     """
     surveys = await published(store, config)
-    return find_version(name, [each for each in surveys if each.name == name], survey_id)
+    return find_version(name, [survey for survey in surveys if survey.name == name], survey_id)

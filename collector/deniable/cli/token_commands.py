@@ -1,6 +1,5 @@
 """``deniable token``: who may read histograms."""
 
-import json
 import time
 from pathlib import Path
 from typing import Final
@@ -8,18 +7,24 @@ from typing import Final
 import click
 
 from deniable.cli.options import directory_option, json_option
-from deniable.cli.screen import show
+from deniable.cli.screen import show_rows
 from deniable.directory import Config, new_token, store_text, token_digest, with_store
 from deniable.documents import Column, Document, Table
 from deniable.reading import instant_text
 from deniable.stores import Role, Store, Token
 
 _ID_DIGITS: Final = 12
+_COLUMNS: Final = (
+    Column("id", "id", "name"),
+    Column("role", "role", "name"),
+    Column("created_at", "made", "name", cell=lambda row: _made_text(row["created_at"])),
+    Column("label", "label"),
+)
 
 
 @click.group()
 def token() -> None:
-    """Tokens of those who may read histograms."""
+    """Tokens, with which analysts and operators read figures."""
 
 
 @token.command()
@@ -51,18 +56,18 @@ def new(directory: Path, role: str, label: str) -> None:
 def list_tokens(directory: Path, *, as_json: bool) -> None:
     """List the tokens, the oldest first, by how their SHA-256 begins."""
     tokens = with_store(Config.load(directory), lambda store: store.tokens())
-    if as_json:
-        click.echo(json.dumps([_plain(each) for each in tokens], indent=2, ensure_ascii=False))
-        return
-    if not tokens:
-        click.echo("there is no token; see: deniable token new --help")
-        return
     rows = [
-        _plain(each) | {"made": instant_text(each.created_at) if each.created_at else None}
-        for each in tokens
+        {
+            "id": _identifier(held),
+            "role": held.role.value,
+            # The first version of the store kept no time.
+            "created_at": held.created_at or None,
+            "label": held.label,
+        }
+        for held in tokens
     ]
-    columns = [Column(key, key) for key in ("id", "role", "made", "label")]
-    show(Document(tables=[Table(columns, rows)]), as_json=False)
+    heading = "" if rows else "there is no token; see: deniable token new --help"
+    show_rows(Document(tables=[Table(_COLUMNS, rows)], heading=heading), as_json=as_json)
 
 
 @token.command(short_help="Revoke a token.")
@@ -72,19 +77,19 @@ def revoke(identifier: str, directory: Path) -> None:
     """Revoke the token whose id, as `token list` shows it, begins with ID; at once, for good."""
 
     async def work(store: Store) -> Token:
-        found = [
-            each
-            for each in await store.tokens()
-            if identifier and each.digest.hex().startswith(identifier)
+        matches = [
+            held
+            for held in await store.tokens()
+            if identifier and held.digest.hex().startswith(identifier)
         ]
-        if not found:
+        if not matches:
             raise click.ClickException("there is no such token; see: deniable token list")
-        if len(found) > 1:
+        if len(matches) > 1:
             raise click.ClickException(
-                f"{len(found)} ids begin so; give more of it, as deniable token list shows it"
+                f"{len(matches)} ids begin so; give more of it, as deniable token list shows it"
             )
-        await store.revoke_token(found[0].digest)
-        return found[0]
+        await store.revoke_token(matches[0].digest)
+        return matches[0]
 
     config = Config.load(directory)
     revoked = with_store(config, work)
@@ -92,15 +97,9 @@ def revoke(identifier: str, directory: Path) -> None:
     click.echo(f"store     {store_text(config)}")
 
 
-def _plain(held: Token) -> dict[str, object]:
-    return {
-        "id": _identifier(held),
-        "role": held.role.value,
-        # The first version of the store kept no time.
-        "created_at": held.created_at or None,
-        "label": held.label,
-    }
-
-
 def _identifier(held: Token) -> str:
     return held.digest.hex()[:_ID_DIGITS]
+
+
+def _made_text(created_at: int | None) -> str:
+    return "-" if created_at is None else instant_text(created_at)

@@ -90,7 +90,7 @@ async def hand_over(
         Refusal: if the stored rotations, or this one after them, are not sound.
     """
     rotations = await rotations_of(store)
-    last = next((each for each in rotations if each.new_key == old.public_key), None)
+    last = next((made for made in rotations if made.new_key == old.public_key), None)
     rotation = Rotation(old.public_key, new.public_key, 1 if last is None else last.sequence + 1)
     chain = follow_rotations(authority, [*rotations, rotation])
 

@@ -67,11 +67,11 @@ def create_collector(
 def settings_file(decided: Mapping[str, object]) -> str:
     """Return a settings file's text: the decided settings, and all others behind a ``#``."""
     lines, others = [_HEAD], [_MORE]
-    for each in SETTINGS:
-        if each.name in decided:
-            lines.append(f"# {each.meaning}\n{_line(each, decided[each.name])}\n")
+    for setting in SETTINGS:
+        if setting.name in decided:
+            lines.append(f"# {setting.meaning}\n{_line(setting, decided[setting.name])}\n")
         else:
-            others.append(f"# {_line(each, each.default)}  # {each.meaning}")
+            others.append(f"# {_line(setting, setting.default)}  # {setting.meaning}")
     return "\n".join([*lines, *others, ""])
 
 
@@ -125,7 +125,7 @@ def store_text(config: Config) -> str:
 
 
 async def signed_surveys(store: Store, config: Config) -> tuple[list[Manifest], int]:
-    """Return what the authority signed, by name, the newest first; and the number of others."""
+    """Return the surveys that the authority signed, by name, newest first; and how many others."""
     return opened_surveys(*await stored_surveys(store, config))
 
 

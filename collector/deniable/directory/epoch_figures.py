@@ -1,4 +1,4 @@
-"""What may be shown of a survey's epochs, whoever vouched for their reports."""
+"""The figures of a survey's epochs that may be shown, whoever vouched for their reports."""
 
 from asyncio import to_thread
 
@@ -50,10 +50,10 @@ async def shown_counts(
     newest = await store.newest_epoch(manifest.survey_id)
     if newest is None:
         return []
-    asked = range(newest, newest + 1) if epochs is None else (e for e in epochs if e <= newest)
+    chosen = range(newest, newest + 1) if epochs is None else (e for e in epochs if e <= newest)
     distrusted = await store.distrusted()
-    found = []
-    for epoch in asked:
+    figures = []
+    for epoch in chosen:
         # Before the counts: those that are read once there is a seal never change.
         seal = await store.standing_seal(manifest.survey_id, epoch)
         by_issuer = await store.counts(manifest.survey_id, epoch)
@@ -68,8 +68,8 @@ async def shown_counts(
             manifest.schedule, epoch, now, None if seal is None else seal.digest
         )
         whole = by_issuer if _is_whole(manifest, by_issuer, seal) else None
-        found.append(EpochCounts(manifest.survey_id, epoch, counts, doubtful, standing, whole))
-    return found
+        figures.append(EpochCounts(manifest.survey_id, epoch, counts, doubtful, standing, whole))
+    return figures
 
 
 def _is_whole(manifest: Manifest, by_issuer: Counts, seal: Seal | None) -> bool:

@@ -113,14 +113,14 @@ def _names(value: list[str]) -> frozenset[str]:
 
 
 def _origins(value: list[str]) -> frozenset[str]:
-    if not all(_ORIGIN.fullmatch(str(each)) for each in value):
+    if not all(_ORIGIN.fullmatch(str(origin)) for origin in value):
         raise ValueError('must be a list of origins such as "https://example.org", or of "*"')
     return frozenset(value)
 
 
 def _networks(value: list[str]) -> tuple[Network, ...]:
     try:
-        return tuple(ip_network(str(each)) for each in value)
+        return tuple(ip_network(str(network)) for network in value)
     except ValueError as error:
         raise ValueError('must be a list of addresses or networks, such as "10.0.0.0/8"') from error
 
@@ -133,10 +133,10 @@ def _address(value: str) -> tuple[str, int] | None:
     """Read ``host:port`` or ``[IPv6]:port``."""
     if not value:
         return None
-    found = _ADDRESS.fullmatch(value)
-    if found is None or int(found[3]) > 65_535:
+    match = _ADDRESS.fullmatch(value)
+    if match is None or int(match[3]) > 65_535:
         raise ValueError("must be host:port, such as 127.0.0.1:9377")
-    return found[1] or found[2], int(found[3])
+    return match[1] or match[2], int(match[3])
 
 
 def _log_format(value: str) -> str:
@@ -260,9 +260,9 @@ class Config:
 
 
 SETTINGS: Final[tuple[Setting, ...]] = tuple(
-    dataclasses.replace(each.metadata["setting"], name=each.name)
-    for each in dataclasses.fields(Config)
-    if "setting" in each.metadata
+    dataclasses.replace(entry.metadata["setting"], name=entry.name)
+    for entry in dataclasses.fields(Config)
+    if "setting" in entry.metadata
 )
 """Every setting there is, in the order of ``Config``."""
 

@@ -1,4 +1,4 @@
-"""What an operator should know when a collector starts, though it can serve all the same."""
+"""Warnings for an operator when a collector starts, though it can serve all the same."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ _LIKENESS: Final = 0.7
 """Of PROT and PORT. What Kubernetes sets, such as PORT_8377_TCP, is less like any."""
 
 VARIABLES: Final = frozenset(
-    variable for each in SETTINGS for variable in (each.variable, f"{each.variable}_FILE")
+    variable for setting in SETTINGS for variable in (setting.variable, f"{setting.variable}_FILE")
 )
 """Every environment variable that is a setting."""
 
@@ -42,10 +42,10 @@ def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
         try:
             surveys, _ = await signed_surveys(store, config)
         except Refusal:  # rotations that are not sound: the server logs them, and offers the rest
-            surveys, asked = [], []
+            surveys, offered = [], []
         else:
-            asked = current(running(surveys, await store.ended(), time.time()))
-        return [*warnings, *_about_surveys(config, surveys, asked)]
+            offered = current(running(surveys, await store.ended(), time.time()))
+        return [*warnings, *_about_surveys(config, surveys, offered)]
 
     return with_store(config, look, migrate=True)
 
@@ -64,13 +64,13 @@ def _about_variables(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _about_surveys(
-    config: Config, surveys: Iterable[Manifest], asked: Iterable[Manifest]
+    config: Config, surveys: Iterable[Manifest], offered: Iterable[Manifest]
 ) -> Iterator[str]:
-    for each in asked:
-        if each.origin != config.origin:
+    for survey in offered:
+        if survey.origin != config.origin:
             yield (
-                f"{each.name} is signed for {each.origin}, not for {config.origin}: no device takes"
-                " it; put origin back, or publish its file again"
+                f"{survey.name} is signed for {survey.origin}, not for {config.origin}: no device"
+                " takes it; put origin back, or publish its file again"
             )
-    for name in sorted(config.public - {each.name for each in surveys}):
+    for name in sorted(config.public - {survey.name for survey in surveys}):
         yield f"{name!r} in public is not published"

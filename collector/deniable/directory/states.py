@@ -1,13 +1,22 @@
-"""Which published surveys run."""
+"""States of published surveys: which of them run, and whose seals are overdue."""
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
+from deniable.intake import Action, Due, due
 from deniable.messages import Manifest
+from deniable.stores import Store
+
+AGREEMENT_SECONDS: Final = 60.0
+"""By how much a collector's clock and its store's may differ."""
+_OVERDUE_SECONDS: Final = 3_600.0
 
 
 def running(surveys: Iterable[Manifest], ended: Collection[bytes], now: float) -> list[Manifest]:
-    """Return those that devices may follow: neither over nor, by these ids, ended."""
-    return [each for each in surveys if each.survey_id not in ended and now < each.schedule.end]
+    """Return the surveys that devices may follow: neither over nor, by these ids, ended."""
+    return [
+        survey for survey in surveys if survey.survey_id not in ended and now < survey.schedule.end
+    ]
 
 
 def current(surveys: Iterable[Manifest]) -> list[Manifest]:
@@ -26,7 +35,9 @@ def state_of(
     A survey supersedes those of the same name, question and categories. Apps that declare others go
     on with their own.
     """
-    newest = max(each.sequence for each in surveys if _asked(each) == _asked(manifest))
+    newest = max(
+        survey.sequence for survey in surveys if _declaration(survey) == _declaration(manifest)
+    )
     if newest > manifest.sequence:
         return f"superseded by {newest}"
     if manifest.survey_id in ended:
@@ -36,5 +47,25 @@ def state_of(
     return "open" if now >= manifest.schedule.start else "not begun"
 
 
-def _asked(manifest: Manifest) -> tuple[object, ...]:
+def _declaration(manifest: Manifest) -> tuple[object, ...]:
     return manifest.name, manifest.question, manifest.all_answers, manifest.dimensions
+
+
+async def all_overdue(
+    store: Store, surveys: Iterable[Manifest], now: float
+) -> list[tuple[Manifest, Due]]:
+    """Return which epochs of these surveys have a seal that is an hour late, or more."""
+    ended, past = await store.ended(), now - _OVERDUE_SECONDS
+    return [
+        (survey, action)
+        for survey in surveys
+        if (ended_at := ended.get(survey.survey_id)) is None or ended_at <= past
+        for action in due(
+            survey,
+            await store.seals(survey.survey_id),
+            ended_at,
+            await store.newest_counted(survey.survey_id),
+            past,
+        )
+        if action.action in {Action.SEAL, Action.ASK}
+    ]

@@ -49,11 +49,11 @@ class StoreSource(Source):
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the surveys that the authority signed."""
-        return tuple(dict.fromkeys(each.name for each in self._signed()[0]))
+        return tuple(dict.fromkeys(survey.name for survey in self._signed()[0]))
 
     def manifests(self, name: str) -> tuple[Manifest, ...]:
         """Return all surveys of a name that the authority signed."""
-        return tuple(each for each in self._signed()[0] if each.name == name)
+        return tuple(survey for survey in self._signed()[0] if survey.name == name)
 
     def unsigned(self) -> int:
         """Return how many stored surveys the authority did not sign: they are not told of."""
@@ -76,14 +76,14 @@ class StoreSource(Source):
         return tuple(self._done(shown_counts(self._store, manifest, epochs, time.time())))
 
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
-        """Return what an app bundles."""
+        """Return the bundle of an app."""
         envelopes = self._done(self._store.surveys())
         signer = self._done(authority_chain(self._store, self._config.authority))[-1]
         signed = {}
         for envelope in envelopes:
             with suppress(Refusal):
                 signed[open_manifest(envelope, signer).survey_id] = envelope
-        return make_bundle([signed[each.survey_id] for each in manifests], signer)
+        return make_bundle([signed[survey.survey_id] for survey in manifests], signer)
 
     def check_unmoved(self) -> None:
         """Raise StoreMoved if the store was moved away: what it holds may be out of date."""

@@ -10,7 +10,7 @@ def new_token() -> str:
 
 
 def token_digest(token: str) -> bytes:
-    """Return what the store keeps of a token.
+    """Return the digest of a token, which the store keeps.
 
     Looking the digest up by equality leaks no more than the time of comparing hashes of 256 random
     bits, from which nothing about a valid token follows.

@@ -5,9 +5,6 @@ from typing import Final
 BARS: Final = "Bars: solid to the low end, half-tone to the estimate, light to the high end"
 """The legend of bars."""
 
-NOWHERE: Final = "none in [0, 1]"
-"""Stands for an interval that lay wholly outside what is possible."""
-
 
 def bar(value: float, low: float, high: float, width: int = 30, scale: float = 1.0) -> str:
     """Draw a value as a bar and its interval as the bar's shades.

@@ -36,7 +36,7 @@ class Caution:
 
     @property
     def brief(self) -> bool:
-        """Return whether it is shown wherever the result is, even in a single sentence."""
+        """Return whether the caution stands wherever the result does, even in a single sentence."""
         return self.level is not Level.NOTE
 
 

@@ -1,11 +1,34 @@
 """Documents as HTML: every text is escaped."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from typing import Any
 
 from deniable.documents.caution import Caution, Level
+from deniable.documents.document import Column, Document, Table
 
 _ROLE = ' role="alert"'
+
+
+def document_html(document: Document, chart: str = "", *, folded: bool = False) -> str:
+    """Return the parts of a document, with its chart as markup; tables unfold, if ``folded``."""
+    tables = "".join(map(table_html, document.tables))
+    if folded and tables:
+        tables = f"<details><summary>The same in numbers</summary>\n{tables}</details>\n"
+    alerts = [caution for caution in document.cautions if caution.level is Level.ALERT]
+    others = [caution for caution in document.cautions if caution.level is not Level.ALERT]
+    return "".join(
+        (
+            cautions_html(alerts),
+            f'<p class="sentence">{escape(document.sentence)}</p>\n' * bool(document.sentence),
+            _facts_html(document),
+            chart,
+            tables,
+            *(f'<p class="note">{escape(note)}</p>\n' for note in document.notes),
+            "<h3>What to mind</h3>\n" * bool(others),
+            cautions_html(others),
+        )
+    )
 
 
 def cautions_html(cautions: Iterable[Caution]) -> str:
@@ -15,3 +38,53 @@ def cautions_html(cautions: Iterable[Caution]) -> str:
         f'data-caution="{escape(caution.code)}">{escape(caution.text)}</p>\n'
         for caution in cautions
     )
+
+
+def table_html(table: Table) -> str:
+    """Return a table, if it has rows; each bears its values in full precision, for programs."""
+    if not table.rows:
+        return ""
+    columns = [column for column in table.titled if column.shape != "bar"]
+    head = "".join(
+        f'<th scope="col"{_text_class(column)}>{escape(column.title or "")}</th>'
+        for column in columns
+    )
+    rows = (
+        f"<tr{''.join(_data(columns, row))}>{''.join(_cells(columns, cells))}</tr>\n"
+        for row, cells in zip(
+            table.rows,
+            zip(*(column.texts(table.rows) for column in columns), strict=True),
+            strict=True,
+        )
+    )
+    caption = f"<caption>{escape(table.title)}</caption>" * bool(table.title)
+    body = f"<tbody>\n{''.join(rows)}</tbody>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead>\n{body}</table>\n"
+
+
+def _facts_html(document: Document) -> str:
+    facts = "".join(
+        f"<div><dt>{escape(fact.label)}</dt><dd>{escape(fact.text)}</dd></div>\n"
+        for fact in document.facts
+        if fact.text
+    )
+    return f'<dl class="facts">\n{facts}</dl>\n' if facts else ""
+
+
+def _cells(columns: list[Column], cells: Iterable[str]) -> Iterator[str]:
+    for number, (column, text) in enumerate(zip(columns, cells, strict=True)):
+        name, scope = ("td", "") if number else ("th", ' scope="row"')
+        yield f"<{name}{scope}{_text_class(column)}>{escape(text)}</{name}>"
+
+
+def _text_class(column: Column) -> str:
+    return ' class="text"' if column.kind in {"text", "name"} else ""
+
+
+def _data(columns: list[Column], row: Mapping[str, Any]) -> Iterator[str]:
+    for column in columns:
+        keys = ("low", "high") if column.shape == "interval" else (column.key,) * bool(column.key)
+        for key in keys:
+            value = row[key]
+            text = "" if value is None else value if isinstance(value, str) else repr(value)
+            yield f' data-{key.replace("_", "-")}="{escape(text)}"'

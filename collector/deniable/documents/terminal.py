@@ -1,14 +1,31 @@
 """Documents on a terminal."""
 
+import io
 import textwrap
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
+from deniable.documents.bars import BARS, bar
 from deniable.documents.caution import Caution, Level
-from deniable.documents.document import Document, Fact, Table
+from deniable.documents.document import Column, Document, Fact, Table
 
 if TYPE_CHECKING:  # rich takes longer to import than most commands take
     from rich.console import Console, RenderableType
+
+_STYLES: Final[dict[object, str]] = {Level.ALERT: "bold red", Level.WARNING: "yellow"}
+_NARROWEST_TEXT: Final = 12
+"""The width down to which texts are broken; with less room, a table becomes a list."""
+_NARROWEST_BAR, _WIDEST_BAR, _WIDEST_LABEL = 8, 30, 40
+
+
+def document_text(document: Document, width: int = 100) -> str:
+    """Return a document as plain text, in lines of at most this width."""
+    from rich.console import Console
+
+    screen = Console(file=io.StringIO(), width=width, markup=False, emoji=False, highlight=False)
+    with screen.capture() as capture:
+        print_document(document, screen)
+    return "\n".join(map(str.rstrip, capture.get().splitlines())).rstrip()
 
 
 def print_document(document: Document, screen: "Console") -> None:
@@ -18,15 +35,19 @@ def print_document(document: Document, screen: "Console") -> None:
     parts: list[RenderableType] = [Text(document.heading)] if document.heading else []
     if facts := facts_text(document.facts, screen.width):
         parts.append(Text(facts))
-    parts += map(_table, document.tables)
+    if document.sentence:
+        parts.append(Text(document.sentence))
+    parts += (_table(table, screen.width) for table in document.tables if table.rows)
     print_alerts(document.cautions, screen)
     for number, part in enumerate(parts):
         if number:
             screen.print()
         screen.print(part)
-    if document.notes or document.cautions:
-        screen.print()
-        print_notes(document.cautions, screen, *document.notes)
+    bars = [BARS] * any(_is_bar(column) for table in document.tables for column in table.columns)
+    if document.notes or document.cautions or bars:
+        if parts:
+            screen.print()
+        print_notes(document.cautions, screen, *document.notes, *bars)
 
 
 def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
@@ -49,17 +70,90 @@ def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
     )
 
 
-def _table(table: Table) -> "RenderableType":
+def table_width(table: Table, narrowest: int | None = None) -> int:
+    """Return the width of a table without bars, its texts whole or broken down to the narrowest."""
+    from rich.cells import cell_len
+
+    width = -2
+    for column, cells in _texts(table):
+        lines = [line for text in (column.title or "", *cells) for line in text.splitlines()]
+        widest = max(map(cell_len, lines), default=0)
+        if narrowest is not None and column.kind == "text":
+            widest = min(widest, narrowest)
+        width += widest + 2
+    return width
+
+
+def _texts(table: Table) -> list[tuple[Column, list[str]]]:
+    """Return the columns that people see, but for bars, with their cells."""
+    return [(column, column.texts(table.rows)) for column in table.titled if not _is_bar(column)]
+
+
+def _table(table: Table, width: int) -> "RenderableType":
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grid = Grid(box=None, pad_edge=False)
-    for column in table.columns:
-        number = column.kind != "text"
-        grid.add_column(column.title, justify="right" if number else "left", no_wrap=number)
-    for row in table.rows:
-        grid.add_row(*(Text(column.text(row)) for column in table.columns))
+    if table_width(table, _NARROWEST_TEXT) > width:
+        return Text("\n".join(_list(table, width)))
+    grid = Grid(
+        title=table.title or None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        show_header=any(column.title for column in table.titled),
+    )
+    texts = _texts(table)
+    widest = [max(map(len, (column.title or "", *cells))) for column, cells in texts]
+    bar_width = _bar_width(widest, width)
+    if bar_width:
+        texts += [
+            (column, [_bar(column, row, bar_width) for row in table.rows])
+            for column in table.columns
+            if _is_bar(column)
+        ]
+    for column, cells in texts:
+        text = column.kind == "text"
+        grid.add_column(
+            column.title or "",
+            justify="left" if text or column.kind == "name" or _is_bar(column) else "right",
+            no_wrap=not text,
+            overflow="fold",
+            min_width=min(_NARROWEST_TEXT, max(map(len, cells))) if text else None,
+        )
+    for row, *cells in zip(table.rows, *(cells for _, cells in texts), strict=True):
+        grid.add_row(*map(Text, cells), style=_STYLES.get(row.get("caution")))
     return grid
+
+
+def _list(table: Table, width: int) -> Iterator[str]:
+    """Yield lines of a table that is too wide: each row's first cell, and below it the others."""
+    (_, names), *others = _texts(table)
+    if table.title:
+        yield table.title
+    for at, name in enumerate(names):
+        yield name
+        pairs = [(column.title, cells[at]) for column, cells in others if cells[at]]
+        text = ", ".join(f"{title}\N{NO-BREAK SPACE}{cell}" for title, cell in pairs)
+        yield facts_text([Fact(text=text)], width, indent=2)
+
+
+def _is_bar(column: Column) -> bool:
+    return column.shape == "bar"
+
+
+def _bar_width(widest: Sequence[int], width: int) -> int:
+    """Return the width left for bars beside columns of which the first may be folded; or 0."""
+    left = min(
+        _WIDEST_BAR, width - 2 * len(widest) - min(widest[0], _WIDEST_LABEL) - sum(widest[1:])
+    )
+    return left if left >= _NARROWEST_BAR else 0
+
+
+def _bar(column: Column, row: Mapping[str, Any], width: int) -> str:
+    if row["low"] is None or row.get("kind", column.kind) != "share":
+        return ""
+    return bar(row[column.key], row["low"], row["high"], width)
 
 
 def print_alerts(cautions: Iterable[Caution], screen: "Console") -> None:

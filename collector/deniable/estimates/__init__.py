@@ -21,7 +21,6 @@ from deniable.estimates.decoders import (
     left_inverse,
     solution_matrix,
 )
-from deniable.estimates.display import plot_differences
 from deniable.estimates.estimate import Estimate, Form, Sample, Unit, combined, linear_query, mean
 from deniable.estimates.fields import HISTOGRAM_SCHEMAS, covariance_map, histogram_csv
 from deniable.estimates.frames import MissingPackage
@@ -44,6 +43,7 @@ from deniable.estimates.influence import (
 )
 from deniable.estimates.margins import Margin, conditional, margin, margins
 from deniable.estimates.numeric import Bin, NumericSummary
+from deniable.estimates.pictures import plot_differences
 from deniable.estimates.planning import (
     Accuracy,
     mean_variance,
@@ -62,7 +62,7 @@ from deniable.estimates.poisoning import (
 )
 from deniable.estimates.quantiles import Quantile, quantiles
 from deniable.estimates.series import SERIES_SCHEMA, Point, Series
-from deniable.estimates.surveys import Survey, Surveys, connect, histogram_of, series_of
+from deniable.estimates.surveys import SurveyFigures, Surveys, connect, histogram_of, series_of
 from deniable.estimates.views import View
 from deniable.reading import EpochStanding, EpochState, epoch_standing, iso_time
 
@@ -91,7 +91,7 @@ __all__ = [
     "Quantile",
     "Sample",
     "Series",
-    "Survey",
+    "SurveyFigures",
     "Surveys",
     "Test",
     "Unit",

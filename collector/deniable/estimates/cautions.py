@@ -1,13 +1,14 @@
 """The cautions of figures: the one table from which every surface takes them."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from deniable.documents import Caution, Level, Rule, cautions_of, level_text
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.estimates.views import View
+from deniable.reading.epochs import epochs_text
 
 if TYPE_CHECKING:
     from deniable.estimates.estimate import Sample
@@ -28,7 +29,7 @@ _VIEWS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DisplayedFigures:
     """Figures as a surface shows them, of which cautions are asked.
 
     Attributes:
@@ -61,18 +62,6 @@ class Figures:
         return cautions_of(CAUTIONS, self)
 
 
-def epochs_text(epochs: Sequence[int]) -> str:
-    """Return epochs as "3", "0-5" or "0, 2"."""
-    if len(epochs) > 2 and [*epochs] == [*range(epochs[0], epochs[-1] + 1)]:
-        return f"{epochs[0]}-{epochs[-1]}"
-    return ", ".join(map(str, epochs))
-
-
-def named_epochs(epochs: Sequence[int]) -> str:
-    """Return epochs with their noun, such as "epochs 0-5"."""
-    return f"epoch{'s' * (len(epochs) > 1)} {epochs_text(epochs)}"
-
-
 def reports_text(count: int) -> str:
     """Return a number of reports in two digits, rounded up."""
     if count > _MANY:
@@ -88,14 +77,14 @@ def _places(samples: Iterable["Sample"]) -> str:
         epochs.setdefault((sample.name, sample.survey_id), set()).update(sample.epochs)
     names = [name for name, _ in epochs]
     return " and ".join(
-        f"{named_epochs(sorted(numbers))} of {name}"
+        f"{epochs_text(sorted(numbers))} of {name}"
         + f" ({survey_id[:12]})" * (names.count(name) > 1)
         for (name, survey_id), numbers in epochs.items()
         if name
     )
 
 
-def _not_to_be_used(figures: Figures) -> str:
+def _not_to_be_used(figures: DisplayedFigures) -> str:
     fake = [sample for sample in figures.samples if sample.fewest_fakes]
     if not fake:
         return ""
@@ -112,16 +101,16 @@ def _not_to_be_used(figures: Figures) -> str:
     )
 
 
-def _simulated(figures: Figures) -> str:
+def _simulated(figures: DisplayedFigures) -> str:
     simulated = any(sample.simulated for sample in figures.samples)
     return "Simulated: no real device answered." if simulated else ""
 
 
-def _fakes(figures: Figures) -> str:
+def _fakes(figures: DisplayedFigures) -> str:
     return f"If 1 % of {figures.reports} are fake, {figures.biases}." if figures.biases else ""
 
 
-def _shared_noise(figures: Figures) -> str:
+def _shared_noise(figures: DisplayedFigures) -> str:
     ranges = sorted({kept for sample in figures.samples for kept in sample.kept})
     if not ranges:
         return ""
@@ -133,7 +122,7 @@ def _shared_noise(figures: Figures) -> str:
     )
 
 
-def _distrusted(figures: Figures) -> str:
+def _distrusted(figures: DisplayedFigures) -> str:
     distrusted = sum(sample.distrusted for sample in figures.samples)
     total = sum(sample.tally.n for sample in figures.samples)
     return (
@@ -144,7 +133,7 @@ def _distrusted(figures: Figures) -> str:
     )
 
 
-def _outside(figures: Figures) -> str:
+def _outside(figures: DisplayedFigures) -> str:
     if not figures.outside:
         return ""
     rows, chance = figures.rows, ""
@@ -157,19 +146,19 @@ def _outside(figures: Figures) -> str:
     return f"{which} lay wholly outside what is possible: chance, or false reports.{chance}"
 
 
-def _chosen_by_size(figures: Figures) -> str:
+def _chosen_by_size(figures: DisplayedFigures) -> str:
     rows = figures.rows
-    if rows is None or not rows.chosen or len(rows.rows) == rows.found:
+    if rows is None or not rows.chosen or len(rows.rows) == rows.matching:
         return ""
     largest = "The largest" if len(rows.rows) == 1 else f"The {len(rows.rows):,} largest"
-    sought = f"{rows.found:,} found" if rows.found < rows.total else f"{rows.total:,}"
+    sought = f"{rows.matching:,} found" if rows.matching < rows.total else f"{rows.total:,}"
     return (
         f"{largest} of {sought}: chance helps the largest estimates, which tend to be too high; "
         f"intervals hold for all {rows.total:,} at once."
     )
 
 
-def _biased_view(figures: Figures) -> str:
+def _biased_view(figures: DisplayedFigures) -> str:
     if figures.view is View.UNBIASED:
         return ""
     return (
@@ -178,7 +167,7 @@ def _biased_view(figures: Figures) -> str:
     )
 
 
-def _recurring_devices(figures: Figures) -> str:
+def _recurring_devices(figures: DisplayedFigures) -> str:
     names = [sample.name for sample in figures.samples if sample.name]
     several = len(set(names)) < len(names) and not figures.disjoint
     if several and figures.compared:
@@ -191,12 +180,12 @@ def _recurring_devices(figures: Figures) -> str:
     return ""
 
 
-def _different_surveys(figures: Figures) -> str:
+def _different_surveys(figures: DisplayedFigures) -> str:
     ids = {sample.survey_id for sample in figures.samples if sample.survey_id}
     return "Surveys of different ids are different surveys: never pooled." if len(ids) > 1 else ""
 
 
-def _each_by_itself(figures: Figures) -> str:
+def _each_by_itself(figures: DisplayedFigures) -> str:
     if figures.compared < 2:
         return ""
     chance = figures.compared * (1 - figures.level)
@@ -206,7 +195,7 @@ def _each_by_itself(figures: Figures) -> str:
     )
 
 
-def _few_reports(figures: Figures) -> str:
+def _few_reports(figures: DisplayedFigures) -> str:
     histogram = figures.histogram
     # More reports of what honest devices do not cause help nobody.
     if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
@@ -255,14 +244,14 @@ def _few_numbers(histogram: "Histogram") -> str:
     return " ".join(texts)
 
 
-def _hidden_by_steps(figures: Figures) -> str:
+def _hidden_by_steps(figures: DisplayedFigures) -> str:
     step = max((sample.step for sample in figures.samples), default=1)
     if step == 1:
         return ""
     return f"Figures are renewed when at least {step:,} more reports have come; those are stored."
 
 
-def _smoothed(figures: Figures) -> str:
+def _smoothed(figures: DisplayedFigures) -> str:
     histogram = figures.histogram
     numeric = None if histogram is None else histogram.numeric
     if histogram is None or numeric is None or not numeric.blur:
@@ -277,7 +266,7 @@ def _smoothed(figures: Figures) -> str:
     )
 
 
-def _unseen_fakes(figures: Figures) -> str:
+def _unseen_fakes(figures: DisplayedFigures) -> str:
     histogram = figures.histogram
     if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
         return ""
@@ -299,11 +288,11 @@ def _unseen_fakes(figures: Figures) -> str:
     return text
 
 
-def _chance_alone(figures: Figures) -> str:
+def _chance_alone(figures: DisplayedFigures) -> str:
     return f"Intervals are {CHANCE}" if figures.samples else ""
 
 
-CAUTIONS: Final[tuple[Rule[Figures], ...]] = (
+CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("not-to-be-used", Level.ALERT, _not_to_be_used),
     Rule("simulated", Level.ALERT, _simulated),
     Rule("fakes-decide", Level.WARNING, lambda it: _fakes(it) if it.fakes_decide else ""),

@@ -42,7 +42,7 @@ _ROUNDED: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """What a test found.
+    """The result of a test.
 
     Attributes:
         statistic: chi-square with so many degrees of freedom, if nothing changed or differs, and
@@ -64,7 +64,7 @@ class Test:
 
 
 class _Question(NamedTuple):
-    """What is tested of one question: differences, and what they are if there are none.
+    """The differences that are tested of one question, and their law if there are none.
 
     They are sums of kernels over moves of the responses, which ``drawn`` draws so many times.
     """

@@ -1,16 +1,30 @@
 """Shares, and what changed between epochs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, Final
 
-from deniable.documents import Caution, caution_codes, caution_maps
+from deniable.documents import (
+    Caution,
+    Column,
+    ColumnKind,
+    Document,
+    Fact,
+    Table,
+    caution_codes,
+    caution_maps,
+)
+from deniable.documents.csv import rows_csv
 from deniable.estimates.answers import Answers, answers_text
-from deniable.estimates.cautions import Figures
+from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.change import Test
-from deniable.estimates.estimate import Estimate, Sample, furthest
-from deniable.estimates.fields import estimate_map, written
+from deniable.estimates.document import estimate_columns, estimate_row, guarantee_text
+from deniable.estimates.estimate import Estimate, Sample, Unit, furthest
+from deniable.estimates.fields import estimate_map
 from deniable.estimates.histogram import Histogram
+from deniable.estimates.pictures import difference_dots, plot_differences
+from deniable.reading.epochs import epochs_text
 
 _COLUMNS: Final = (
     *("survey", "survey_id", "epochs", "n", "against_epochs", "against_n", "answers"),
@@ -34,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was asked of a histogram, alone or against another.
+    """Shares or means of a histogram, alone or against another.
 
     ``test`` is whether anything changed at all, where all answers are compared.
     """
@@ -54,7 +68,7 @@ class Comparison:
             figure = f"a difference{' of means' * (self.histogram.values is not None)}"
             samples = (self.against.sample, *samples)
             reports = "the reports on each side"
-        return Figures(
+        return DisplayedFigures(
             samples,
             *furthest((row.estimate for row in self.rows), figure),
             reports,
@@ -62,6 +76,81 @@ class Comparison:
             level=self.histogram.level,
             compared=0 if self.against is None else len(self.rows),
         ).cautions
+
+    def document(self, notes: Sequence[str] = ()) -> Document:
+        """Return the shares or differences as a document."""
+        histogram, against = self.histogram, self.against
+        places = [Fact("epochs", _place(histogram))]
+        if against is not None:
+            places = [Fact("now", _place(histogram)), Fact("before", _place(against))]
+        return Document(
+            facts=[
+                *(Fact("survey", histogram.survey), *places),
+                *(
+                    Fact("epsilon", guarantee_text(histogram)),
+                    Fact("devices", histogram.enrolment),
+                ),
+            ],
+            tables=[Table(self._columns(), [*map(self._row, self.rows)])],
+            notes=[*self._notes(), *notes],
+            cautions=self.cautions,
+            heading=histogram.question,
+            sentence=self.rows[0].estimate.sentence if len(self.rows) == 1 else "",
+            chart=self._chart() if self._of_shares and against is not None else None,
+        )
+
+    @property
+    def _of_shares(self) -> bool:
+        return self.rows[0].now.unit is Unit.SHARE
+
+    def _columns(self) -> list[Column]:
+        kind: ColumnKind = "share" if self._of_shares else "number"
+        columns = estimate_columns(self.histogram.level, kind)
+        if self.against is None:
+            error = Column("standard_error", "std error", kind, "standard_error")
+            return [Column("answers", "answer"), columns[0], error, *columns[1:]]
+        kind_of_difference: ColumnKind = "points" if self._of_shares else "number"
+        return [
+            Column("answers", "answer"),
+            Column("before", "before", kind, "width"),
+            Column("now", "now", kind, "width"),
+            *(
+                replace(column, signed=True)
+                for column in estimate_columns(
+                    self.histogram.level, kind_of_difference, "difference"
+                )[:2]
+            ),
+            Column("mark", ""),
+        ]
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        fields = estimate_row(self._plain(row))
+        before = row.before
+        if before is None:
+            return fields
+        return fields | {
+            "before": before.value,
+            "now": row.now.value,
+            "mark": "" if row.estimate.distinguishable else "not distinguishable",
+        }
+
+    def _notes(self) -> Iterator[str]:
+        if self.against is not None and self._of_shares:
+            yield (
+                "Differences are in percentage points, with intervals of their own: whether those "
+                "of the two shares overlap tells less."
+            )
+        if self.test is not None:
+            yield f"Whether anything changed at all: {self.test}."
+
+    def _chart(self) -> Callable[[float], str]:
+        differences = {row.label: row.estimate for row in self.rows}
+        dots = cache(partial(difference_dots, differences))
+
+        def drawing(width: float) -> str:
+            return plot_differences(differences, width=width, heading=False, dots=dots()).svg
+
+        return drawing
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -78,7 +167,7 @@ class Comparison:
         for key in ("epochs", "against_epochs"):
             shared[key] = " ".join(map(str, shared[key] or ()))
         shared["cautions"] = caution_codes(self.cautions)
-        return written(_COLUMNS, shared, map(self._plain, self.rows))
+        return rows_csv(_COLUMNS, map(self._plain, self.rows), shared)
 
     def _shared(self) -> dict[str, Any]:
         histogram, against = self.histogram, self.against
@@ -97,6 +186,10 @@ class Comparison:
         sentence = row.estimate.sentence
         fields = {"answers": row.label, **estimate_map(row.estimate)}
         return fields | {"distinguishable": different, "sentence": sentence}
+
+
+def _place(histogram: Histogram) -> str:
+    return f"{epochs_text(histogram.epochs)} ({histogram.n:,} report{'s' * (histogram.n != 1)})"
 
 
 def compare(

@@ -19,7 +19,7 @@ from scipy import optimize
 
 from deniable.documents import Caution, level_text, number_text
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
-from deniable.estimates.cautions import Figures
+from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.influence import furthest_shifts, ratio_shift, report_shifts
 from deniable.estimates.poisoning import fewest_fakes
@@ -40,7 +40,7 @@ _WORTH: Final = 0.5
 
 
 class Unit(Enum):
-    """What an estimate is, for its sentence."""
+    """The unit of an estimate, for its sentence."""
 
     SHARE = "share"
     DIFFERENCE = "difference of shares"
@@ -174,7 +174,7 @@ class Estimate:
     def cautions(self) -> tuple[Caution, ...]:
         """Return the cautions of its use."""
         reports = "the reports of each" if len(self.samples) > 1 else "the reports"
-        return Figures(
+        return DisplayedFigures(
             self.samples,
             *furthest([self]),
             reports,
@@ -230,10 +230,10 @@ class Estimate:
     def _and(self, word: str, other: "Estimate") -> str:
         if self.label == other.label:
             return f"{self.label}, {_places(self._linear, word, other._linear)}"
-        return f"{self._told} {word} {other._told}"
+        return f"{self._name} {word} {other._name}"
 
     @property
-    def _told(self) -> str:
+    def _name(self) -> str:
         return self.label if " " not in self.label else f"({self.label})"
 
     def __mul__(self, factor: "SupportsFloat | Estimate") -> "Estimate":
@@ -243,7 +243,7 @@ class Estimate:
         if not math.isfinite(factor):
             raise ValueError("an estimate is multiplied by a finite number")
         return self._linear.times(factor).estimate(
-            self.level, f"{factor:g} times {self._told}", Unit.NUMBER
+            self.level, f"{factor:g} times {self._name}", Unit.NUMBER
         )
 
     __rmul__ = __mul__
@@ -338,7 +338,7 @@ class Sample:
         return Form({self: w}, model).estimate(level, label, unit)
 
     def same_as(self, other: "Sample") -> bool:
-        """Return whether both are the same reports; ValueError if they share some, or noise."""
+        """Return whether the samples are the same; ValueError if they share reports, or noise."""
         if self.tally is other.tally:
             return True
         if self.simulated != other.simulated:
@@ -597,7 +597,7 @@ def _moved_ratio(above: tuple[float, Form], below: tuple[float, Form], share: fl
 
 
 def _same_samples(above: Form, below: Form) -> tuple[Form, Form]:
-    """Return both over the samples of either, in the same order."""
+    """Return the two forms over the samples of either, in the same order."""
     return above.plus(below, 0.0), above.times(0.0).plus(below)
 
 

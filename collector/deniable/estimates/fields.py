@@ -1,87 +1,31 @@
 """The fields of a histogram, once: its JSON, that JSON's schema, its CSV and its tables follow."""
 
-import csv
-import io
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
-from typing import Any, Final, NamedTuple
-
-import numpy as np
+from collections.abc import Sequence
+from typing import Any, Final
 
 from deniable.documents import CAUTION, caution_maps
+from deniable.documents.csv import rows_csv
+from deniable.documents.schema import (
+    BOOLEAN,
+    COUNT,
+    DECIMAL,
+    ID,
+    NUMBER,
+    TEXT,
+    Field,
+    Fields,
+    Json,
+    array_of,
+    object_of,
+    one_of,
+    or_null,
+    plain,
+    plain_value,
+)
 from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
-from deniable.reading.epochs import EpochState, iso_time
-
-Json = dict[str, Any]
-
-TEXT: Final[Json] = {"type": "string"}
-COUNT: Final[Json] = {"type": "integer", "minimum": 0}
-NUMBER: Final[Json] = {"type": "number"}
-_BOOLEAN: Final[Json] = {"type": "boolean"}
-ID: Final[Json] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_DECIMAL: Final[Json] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
-
-
-class Field(NamedTuple):
-    """One member of an object, or one column of a table; optional if left out where it is null.
-
-    It shows the attribute of its name, or another, by its dotted path, or what the source makes.
-    """
-
-    name: str
-    schema: Json
-    source: str | Callable[[Any], object] = ""
-    optional: bool = False
-
-    def of(self, result: Any) -> Any:
-        """Return the plain value, for JSON."""
-        if callable(self.source):
-            return _plain(self.source(result))
-        for name in (self.source or self.name).split("."):
-            result = None if result is None else getattr(result, name)
-        return _plain(result)
-
-
-Fields = tuple[Field, ...]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return [_plain(entry) for entry in value.tolist()]
-    if isinstance(value, tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, Enum):
-        return value.value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def plain(result: object, fields: Fields) -> Json:
-    """Return plain values for JSON."""
-    values = ((field, field.of(result)) for field in fields)
-    return {field.name: value for field, value in values if value is not None or not field.optional}
-
-
-def object_of(*fields: Field) -> Json:
-    """Return the schema of an object with these fields, and no others."""
-    return {
-        "type": "object",
-        "properties": {field.name: field.schema for field in fields},
-        "required": [field.name for field in fields if not field.optional],
-        "additionalProperties": False,
-    }
-
-
-def array_of(items: Json, **more: object) -> Json:
-    """Return the schema of a list."""
-    return {"type": "array", "items": items, **more}
-
-
-def or_null(schema: Json, **more: object) -> Json:
-    """Return the schema of what may be null."""
-    return {"anyOf": [schema, {"type": "null"}], **more}
+from deniable.reading.epochs import EpochState, iso_time, ranges_text
 
 
 def _figures(summary: Any, figures: Sequence[Any], fields: Fields) -> list[Json]:
@@ -97,9 +41,9 @@ ESTIMATE: Final = (
     Field("standard_error", or_null(NUMBER)),
     Field("low", NUMBER),
     Field("high", NUMBER),
-    Field("outside", _BOOLEAN),
+    Field("outside", BOOLEAN),
     Field("influence", or_null(NUMBER, description=_INFLUENCE)),
-    Field("fakes_decide", {**_BOOLEAN, "description": _FAKES_DECIDE}),
+    Field("fakes_decide", {**BOOLEAN, "description": _FAKES_DECIDE}),
 )
 _QUARTILE: Final = tuple(Field(name, NUMBER) for name in ("probability", "value", "low", "high"))
 _BIN: Final = (
@@ -108,7 +52,7 @@ _BIN: Final = (
 )
 _TOO_WIDE: Final = Field(
     "too_wide",
-    {**_BOOLEAN, "description": "the interval covers more than half of what is possible"},
+    {**BOOLEAN, "description": "the interval covers more than half of what is possible"},
 )
 _BLUR: Final = (
     "values to either side over which estimate and standard_error of a bin, and a quartile's "
@@ -156,8 +100,8 @@ _CATEGORY: Final = (
     Field("simultaneous_low", NUMBER, "simultaneous.low"),
     Field("simultaneous_high", NUMBER, "simultaneous.high"),
     Field("method", TEXT, "methods"),
-    Field("outside", _BOOLEAN),
-    Field("impossible", _BOOLEAN, "poisoning.impossible"),
+    Field("outside", BOOLEAN),
+    Field("impossible", BOOLEAN, "poisoning.impossible"),
     Field("influence", NUMBER),
 )
 _VIEWS: Final = [str(view) for view in View if view is not View.UNBIASED]
@@ -167,7 +111,7 @@ _SHOWN: Final = Field(
 _RESPONSE: Final = (
     Field("response", TEXT, "responses"),
     Field("raw", COUNT),
-    Field("impossible", _BOOLEAN, "poisoning.impossible_responses"),
+    Field("impossible", BOOLEAN, "poisoning.impossible_responses"),
 )
 
 
@@ -245,14 +189,14 @@ _HISTOGRAM: Final = (
     Field("epochs", array_of(COUNT)),
     Field("start", TIME, lambda h: (h.start is not None and iso_time(h.start)) or None),
     Field("end", TIME, lambda h: (h.end is not None and iso_time(h.end)) or None),
-    Field("state", or_null({"type": "string", "enum": [*map(str, EpochState)]}), "standing.state"),
+    Field("state", or_null(one_of(*EpochState)), "standing.state"),
     Field("seal", or_null(ID), "standing.seal"),
     Field("n", COUNT),
     Field("level", NUMBER),
     Field("model", TEXT),
-    Field("mechanism", {"type": "string", "enum": [*KINDS]}),
-    Field("epsilon", _DECIMAL),
-    Field("delta", _DECIMAL),
+    Field("mechanism", one_of(*KINDS)),
+    Field("epsilon", DECIMAL),
+    Field("delta", DECIMAL),
     Field("pure_epsilon", TEXT),
     Field("enrolment", TEXT),
     Field("poisoning", object_of(*_POISONING), lambda h: plain(h.poisoning, _POISONING)),
@@ -271,7 +215,7 @@ _HISTOGRAM: Final = (
         lambda h: [plain(margin, _MARGIN) for margin in h.margins] or None,
         optional=True,
     ),
-    Field("view", {"type": "string", "enum": _VIEWS}, lambda _: None, optional=True),
+    Field("view", one_of(*_VIEWS), lambda _: None, optional=True),
     Field("categories", array_of(object_of(*_CATEGORY, _SHOWN)), category_rows),
     Field(
         "responses",
@@ -313,7 +257,7 @@ def histogram_map(histogram: Any, view: View = View.UNBIASED) -> Json:
     fields = plain(histogram, _HISTOGRAM)
     if view is View.UNBIASED:
         return fields
-    pairs = zip(fields["categories"], _plain(histogram.view(view)), strict=True)
+    pairs = zip(fields["categories"], plain_value(histogram.view(view)), strict=True)
     return fields | {
         "cautions": caution_maps(histogram.cautions_of(view=view)),
         "view": str(view),
@@ -326,7 +270,32 @@ def covariance_map(histogram: Any) -> Json:
     return plain(histogram, _COVARIANCE)
 
 
-_FORMULA_SIGNS: Final = tuple("=+-@\t\r")
+def histogram_columns(histogram: Any) -> dict[str, Any]:
+    """Return the columns of a table: a row a category, or of a numeric survey one a statistic."""
+    if histogram.numeric is not None:
+        rows = statistic_rows(numeric_map(histogram.numeric))
+        names = ["statistic", *_STATISTIC]
+    else:
+        rows = category_rows(histogram)
+        names = [name for name in rows[0] if name != "raw" or not histogram.responses]
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def histogram_metadata(histogram: Any) -> dict[str, str]:
+    """Return the fields that all rows share, as texts."""
+    fields = histogram_map(histogram)
+    texts = {name: str(fields[name]) for name in _METADATA if fields[name] is not None}
+    fakes = str(histogram.poisoning.fewest_fakes)
+    return {**texts, "epochs": ranges_text(histogram.epochs), "fewest_fakes": fakes}
+
+
+_METADATA: Final = (
+    *("survey", "survey_id", "question", "start", "end", "state", "seal", "n", "level", "model"),
+    *("mechanism", "epsilon", "delta", "enrolment"),
+)
+_STATISTIC: Final = (
+    *("estimate", "standard_error", "low", "high", "influence", "blur", "too_wide"),
+)
 _FIRST: Final = ("survey", "survey_id", "epoch", "n")
 _NUMBERS: Final = ("estimate", "standard_error", "low", "high", "level")
 _WHOLE: Final = (
@@ -351,10 +320,10 @@ def histogram_csv(histogram: Any, view: View = View.UNBIASED) -> str:
     codes = " ".join(caution["code"] for caution in whole["cautions"])
     shared |= {"epoch": epochs, "kept_first": first, "kept_last": last, "cautions": codes}
     if whole["numeric"] is not None:
-        return written(
+        return rows_csv(
             (*_FIRST, "statistic", *_NUMBERS, "outside", *_WHOLE, *_OF_STATISTICS),
-            shared,
             map(_with_bias, statistic_rows(whole["numeric"])),
+            shared,
         )
     rows, labels = whole["categories"], ["category"]
     if "responses" in whole:
@@ -363,7 +332,7 @@ def histogram_csv(histogram: Any, view: View = View.UNBIASED) -> str:
     rows = rows + crossed_rows(histogram)
     seen = () if view is View.UNBIASED else ("view", _SHOWN.name)
     columns = (*_FIRST, *labels, "raw", *_NUMBERS, *seen, *_MARKS, *_WHOLE)
-    return written(columns, shared, map(_with_bias, rows))
+    return rows_csv(columns, map(_with_bias, rows), shared)
 
 
 def _with_bias(row: Json) -> Json:
@@ -383,20 +352,3 @@ def statistic_rows(numeric: Json) -> list[Json]:
     return rows + [
         other | group | {"statistic": f"share of {group['bin']}"} for group in numeric["bins"]
     ]
-
-
-def written(columns: Sequence[str], shared: Json, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as CSV; what they do not have is shared by all, or empty."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow(_cell(row.get(column, shared.get(column))) for column in columns)
-    return stream.getvalue()
-
-
-def _cell(value: object) -> object:
-    # A spreadsheet would run a text that looks like a formula.
-    if isinstance(value, str) and value.startswith(_FORMULA_SIGNS):
-        return f"'{value}"
-    return int(value) if isinstance(value, bool) else value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import pandas as pd
 
-Column = Sequence[str | None] | Sequence[int | None] | Sequence[float | None] | Sequence[bool]
+Values = Sequence[str | None] | Sequence[int | None] | Sequence[float | None] | Sequence[bool]
 
 PREFIX: Final = "deniable."
 """What the names of our metadata begin with, in the schema of an Arrow table or Parquet file."""
@@ -27,7 +27,7 @@ class MissingPackage(ImportError):
 
 
 class Tabular(ABC):
-    """What has columns, and texts that tell of all of them.
+    """A result with columns, and texts that are about all of them.
 
     All methods but those two raise MissingPackage where the extra ``analysis`` is not installed.
     """
@@ -35,7 +35,7 @@ class Tabular(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def columns(self) -> Mapping[str, Column]:
+    def columns(self) -> Mapping[str, Values]:
         """Return the columns, of one length and without NaN: what does not exist is None."""
 
     @abstractmethod

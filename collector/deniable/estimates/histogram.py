@@ -5,25 +5,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.documents import Caution, Level, number_text
+from deniable.documents import Caution, Document
+from deniable.documents.html import document_html
+from deniable.documents.terminal import document_text
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, answers_text, weights_of
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.cautions import Figures, epochs_text
+from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.change import Test, changed, fits
-from deniable.estimates.charts import Picture
+from deniable.estimates.charts import Markup, Picture, standalone
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
-from deniable.estimates.display import (
-    WIDTH,
-    histogram_columns,
-    histogram_html,
-    histogram_metadata,
-    histogram_picture,
-)
+from deniable.estimates.document import histogram_document
 from deniable.estimates.estimate import (
     Estimate,
     Form,
@@ -35,14 +32,14 @@ from deniable.estimates.estimate import (
     ratio,
 )
 from deniable.estimates.fields import (
-    Json,
     category_rows,
     crossed_rows,
-    estimate_map,
+    histogram_columns,
     histogram_map,
+    histogram_metadata,
     response_rows,
 )
-from deniable.estimates.frames import Column, Tabular
+from deniable.estimates.frames import Tabular, Values
 from deniable.estimates.frequencies import (
     Intervals,
     covariance_of,
@@ -52,7 +49,8 @@ from deniable.estimates.frequencies import (
 )
 from deniable.estimates.influence import influences
 from deniable.estimates.margins import Margin, margins
-from deniable.estimates.numeric import QUARTILES, NumericSummary, numeric_summary
+from deniable.estimates.numeric import NumericSummary, numeric_summary
+from deniable.estimates.pictures import WIDTH, histogram_picture
 from deniable.estimates.planning import Accuracy, reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.rows import ShownRows, chosen_rows
@@ -60,9 +58,7 @@ from deniable.estimates.views import View, viewed
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.dimensions import Dimensions, sizes_of
 from deniable.messages import Manifest, is_simulated
-from deniable.reading.epochs import EpochStanding, iso_time
-
-_BAR = 24
+from deniable.reading.epochs import EpochStanding, epochs_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,12 +185,12 @@ class Histogram(Tabular):
             ValueError: for an answer that there is not, or one named twice; or if nothing tells of
                 such answers together, or none of them is among the others.
         """
-        weights, label = self._asked(answers)
+        weights, label = self._weights(answers)
         if given is None:
             return self.query(weights, label=label, unit=Unit.SHARE)
         if not self._together:
             raise ValueError(NOTHING_TOGETHER)
-        whole, among = self._asked(given)
+        whole, among = self._weights(given)
         if not (weights * whole).any():
             raise ValueError(f"no answer is both {label} and one of {among}")
         part = Form({self.sample: weights * whole}, self.model)
@@ -256,7 +252,7 @@ class Histogram(Tabular):
     def _together(self) -> bool:
         return len(self.sample.decoder.parts) == 1
 
-    def _asked(self, answers: Answers) -> tuple[Floats, str]:
+    def _weights(self, answers: Answers) -> tuple[Floats, str]:
         if not isinstance(answers, str | Mapping):
             answers = tuple(answers)  # an iterator has them once
         together = self._together
@@ -284,7 +280,7 @@ class Histogram(Tabular):
             outside = sum(estimate.outside for estimate in estimates)
         elif rows is not None:
             outside = sum(row["outside"] and not row.get("impossible") for row in rows.rows)
-        return Figures(
+        return DisplayedFigures(
             (self.sample,),
             *self._biases(),
             outside=outside,
@@ -322,7 +318,7 @@ class Histogram(Tabular):
         """
         return histogram_map(self, View(view))
 
-    def columns(self) -> Mapping[str, Column]:
+    def columns(self) -> Mapping[str, Values]:
         """Return a table with a row a category; of a numeric survey, a row a statistic."""
         return histogram_columns(self)
 
@@ -346,34 +342,32 @@ class Histogram(Tabular):
         rows = chosen_rows(self, View(view), top=top, simultaneous=simultaneous)
         return histogram_picture(self, rows, view, width=width)
 
+    def document(
+        self,
+        view: View | str = View.UNBIASED,
+        *,
+        simultaneous: bool = False,
+        top: int | None = None,
+        find: str = "",
+        raw: bool = True,
+        notes: Sequence[str] = (),
+    ) -> Document:
+        """Return the figures as a document, of rows as :meth:`plot` chooses them.
+
+        ``find`` is a text that is in the rows' labels; ``raw``, whether raw counts are shown too.
+        """
+        rows = chosen_rows(self, View(view), top=top, simultaneous=simultaneous, wanted=find)
+        return histogram_document(self, rows, View(view), raw=raw, notes=notes)
+
     def _repr_html_(self) -> str:
-        return histogram_html(self)
+        document = self.document()
+        chart = "" if document.chart is None else standalone(Markup(document.chart(WIDTH)))
+        heading = f"<strong>{escape(self.question)}</strong>" * bool(self.question)
+        return f"<div>{heading}{document_html(document, chart, folded=True)}</div>"
 
     def __str__(self) -> str:
-        """Return a table with bars, for a terminal or a notebook."""
-        delta = "" if self.delta == "0" else f", delta {self.delta}"
-        lines = [f"{self.n:,} reports  epsilon {self.epsilon}{delta}"]
-        if self.survey:
-            lines[0] = f"{self.survey}  epoch {epochs_text(self.epochs)}  {lines[0]}"
-            lines.append(self.question)
-        if self.start is not None and self.end is not None:
-            state = "" if self.standing is None else f", {self.standing.state}"
-            lines.append(f"{iso_time(self.start)} to {iso_time(self.end)}{state}")
-        rows = None if self.numeric is not None else chosen_rows(self)
-        cautions = self.cautions_of(rows)
-        lines += [str(caution) for caution in cautions if caution.level is Level.ALERT]
-        if rows is not None:
-            lines += _questions(self)
-            lines += _table([(row["category"], row) for row in rows.rows])
-        elif self.numeric is not None:
-            # Of single values there may be thousands, and each by itself is mostly noise.
-            lines += _summary(self.numeric)
-            groups = [group for group in self.numeric.bins if not self.numeric.too_wide(group)]
-            lines += _table([(group.label, estimate_map(group.share)) for group in groups])
-        held = "which hold all at once" if rows and rows.simultaneous else "each by itself"
-        lines.append(f"{self.level:.0%} intervals, {held}; devices: {self.enrolment}")
-        lines += [str(caution) for caution in cautions if caution.level is not Level.ALERT]
-        return "\n".join(lines)
+        """Return the document as text of 100 columns, for a terminal or a notebook."""
+        return document_text(self.document())
 
 
 def estimate_histogram(
@@ -412,7 +406,7 @@ def estimate_histogram(
         manifest.categories,
         epochs,
         kept,
-        f"{_epochs_text(epochs)} of {manifest.name}",
+        f"{epochs_text(epochs)} of {manifest.name}",
         is_simulated(manifest.name),
         distrusted,
         manifest.minimum_reports,
@@ -504,53 +498,6 @@ def _figures(
         "values": values,
         "sample": sample,
     }
-
-
-def _epochs_text(epochs: Sequence[int]) -> str:
-    if len(epochs) == 1:
-        return f"epoch {epochs[0]}"
-    if len(epochs) == epochs[-1] - epochs[0] + 1:
-        return f"epochs {epochs[0]} to {epochs[-1]}"
-    return f"epochs {', '.join(map(str, epochs))}"
-
-
-def _table(rows: Sequence[tuple[str, Json]]) -> list[str]:
-    """Return a line for each label and its figures; an interval wholly outside has no ends."""
-    width = max((len(label) for label, _ in rows), default=0)
-    return [
-        f"{label:>{width}}  {row['estimate']:7.1%}  "
-        + (" none in [0, 1] " if row["outside"] else f"[{row['low']:6.1%}, {row['high']:6.1%}]")
-        + "  "
-        + "█" * round(_BAR * min(max(row["estimate"], 0), 1))
-        + (" !!" if row.get("impossible") else "")
-        for label, row in rows
-    ]
-
-
-def _questions(histogram: Histogram) -> list[str]:
-    """Return how many reports tell of each question, where there are several."""
-    if histogram.crossed:
-        return []
-    return [
-        f"{margin.n:,} report{' tells' if margin.n == 1 else 's tell'} of {margin.question}"
-        for margin in histogram.margins
-    ]
-
-
-def _summary(numeric: NumericSummary) -> list[str]:
-    """Return the mean and the quartiles."""
-    mean, lines = numeric.mean, []
-    if not numeric.too_wide(mean):
-        text = partial(number_text, width=mean.high - mean.low)
-        ends = f"[{text(mean.low)}, {text(mean.high)}]"
-        interval = "none in the range" if mean.outside else ends
-        lines.append(f"mean  {text(mean.value)}  {interval}")
-    return lines + [
-        f"{QUARTILES[quartile.probability]}  {quartile.value:.6g}  "
-        f"[{quartile.low:.6g}, {quartile.high:.6g}]"
-        for quartile in numeric.quartiles
-        if not numeric.too_wide(quartile)
-    ]
 
 
 def _vouched(manifest: Manifest) -> str:

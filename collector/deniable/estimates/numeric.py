@@ -1,4 +1,4 @@
-"""What is read of a numeric survey: its mean, its quartiles, and shares of groups of values."""
+"""Figures of a numeric survey: its mean, its quartiles, and shares of groups of values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ def numeric_summary(
 
 
 class GroupBounds(NamedTuple):
-    """What the intervals of groups' shares are made of, each a number a group.
+    """The parts of the intervals of groups' shares, each a number a group.
 
     The share with blurred ends, a query that is at most the share with sharp ends, and one that is
     at least that; each with its standard errors.

@@ -17,7 +17,6 @@ from scipy import special
 from deniable.estimates.decoders import (
     Counts,
     Decoder,
-    DesignDecoder,
     Floats,
     Tally,
     decoder_of,
@@ -33,7 +32,7 @@ FALSE_ALARM: Final = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Poisoning:
-    """What fake reports can do to one histogram, and what they seem to have done.
+    """The effects that fake reports can have on one histogram, and seem to have had.
 
     Attributes:
         influence: the largest kernel value, as :func:`~deniable.estimates.influence` has it.
@@ -76,8 +75,8 @@ def poisoning(
     responses, categories = tests.flags(tally)
     if not decoder.kernels_tested:
         categories = responses
-    if isinstance(decoder, DesignDecoder) and (often := tests.too_often(tally)).any():
-        categories = responses = responses | (decoder.supports(often.astype(np.int64)) > 0)
+    if (often := tests.too_often(tally)).any():
+        categories = responses = responses | decoder.supported_by(often)
     reach = decoder.extremes
     furthest = np.maximum(reach.most - estimate, estimate - reach.least) * len(decoder.parts)
     # The number of fakes rises with errors/furthest, so only the largest ratio counts.
@@ -109,7 +108,7 @@ def impossible_counts(
     decoder = decoder_of(mechanism)
     tests, tally = _Tests(decoder, false_alarm), decoder.tally(counts)
     counted, below_zero = tests.flags(tally)
-    if isinstance(decoder, DesignDecoder):
+    if decoder.likeliest_response is not None:
         return tests.too_often(tally), counted
     return counted, below_zero
 
@@ -145,11 +144,11 @@ class _Tests:
     def __init__(self, decoder: Decoder, false_alarm: float) -> None:
         self._decoder, self._reach = decoder, decoder.extremes
         kernels = decoder.categories if decoder.kernels_tested else 0
-        self.each = false_alarm / (2 * len(self._reach.rarest) + kernels)
-        if isinstance(decoder, DesignDecoder):
-            self.each /= 2
-            self._each_response = false_alarm / (2 * decoder.responses)
-            self._rarest_others = 1 - decoder.likeliest_response
+        self.chance = false_alarm / (2 * len(self._reach.rarest) + kernels)
+        self._rarest_others = 1 - (decoder.likeliest_response or 1)
+        if decoder.likeliest_response is not None:
+            self.chance /= 2
+            self._chance_of_response = false_alarm / (2 * decoder.responses)
 
     def flags(self, tally: Tally) -> tuple[Flags, Flags]:
         """Return which tested counts and which categories' estimates are flagged."""
@@ -157,23 +156,25 @@ class _Tests:
         # is stochastically at least a binomial one, and none is sent less often if all others are
         # more.
         n, seen = tally.n, self._seen(tally)
-        counted = _too_few(seen, n, self._reach.rarest, self.each) | _too_few(
-            n - seen, n, 1 - self._reach.likeliest, self.each
+        counted = _too_few(seen, n, self._reach.rarest, self.chance) | _too_few(
+            n - seen, n, 1 - self._reach.likeliest, self.chance
         )
         if not self._decoder.kernels_tested:
             return counted, np.zeros(self._decoder.categories, dtype=np.bool_)
         return counted, self._decoder.frequencies(tally) < -self.chance_below_zero(n)
 
     def too_often(self, tally: Tally) -> Flags:
-        """Return which responses of a design were sent too often, whoever is honest."""
+        """Return which responses were sent too often, whoever is honest: of a design alone."""
+        if not self._rarest_others:
+            return np.zeros(len(tally.counts), dtype=np.bool_)
         others = (tally.n - tally.counts).astype(np.float64)
-        return _too_few(others, tally.n, self._rarest_others, self._each_response)
+        return _too_few(others, tally.n, self._rarest_others, self._chance_of_response)
 
     def detectable_share(self, n: int) -> float | None:
         """Return from which share of fakes on a flag is likelier than none."""
         # A count of mean (1 - beta) n p and deviation sqrt(n p (1 - p)) falls below n p by z of
         # these.
-        p, z = self._reach.rarest.max(), -float(special.ndtri(self.each))
+        p, z = self._reach.rarest.max(), -float(special.ndtri(self.chance))
         share = z * math.sqrt((1 - p) / (p * n)) if p > 0 else math.inf
         if self._decoder.kernels_tested:
             # Fakes that say where G_j is least bring the estimate from 0 to beta min_y G_jy.
@@ -187,13 +188,13 @@ class _Tests:
         n, seen = tally.n, self._seen(tally)[counted]
         # Of h honest reports no more were seen than of all, so that h can be no more than this.
         most = [
-            _most_honest(seen, n, self._reach.rarest[counted], self.each),
-            _most_honest(n - seen, n, 1 - self._reach.likeliest[counted], self.each),
+            _most_honest(seen, n, self._reach.rarest[counted], self.chance),
+            _most_honest(n - seen, n, 1 - self._reach.likeliest[counted], self.chance),
         ]
-        if isinstance(self._decoder, DesignDecoder):
+        if self._rarest_others:
             # The same chance for all of them: the most frequent one tells most.
             others = np.array([n - tally.counts.max()], dtype=np.float64)
-            most.append(_most_honest(others, n, self._rarest_others, self._each_response))
+            most.append(_most_honest(others, n, self._rarest_others, self._chance_of_response))
         if below_zero.any():
             sums = n * self._decoder.frequencies(tally)
             most.append(self._most_honest_sums(sums, n)[below_zero])
@@ -232,7 +233,7 @@ class _Tests:
         # condition ends, at 1/s = (own - other)/2 + B/3.
         moments, depth = self._decoder.moments, -self._reach.least
         deviation, excess = np.sqrt(moments.other), np.maximum(moments.own - moments.other, 0.0)
-        r = np.broadcast_to(np.sqrt(-2 * math.log(self.each) / n), deviation.shape)
+        r = np.broadcast_to(np.sqrt(-2 * math.log(self.chance) / n), deviation.shape)
         capped = r * excess > 2 * deviation
         best = r * deviation
         best[capped] = r[capped] ** 2 * excess[capped] / 4 + moments.other[capped] / excess[capped]

@@ -22,7 +22,7 @@ def query_values(
     decoder: Decoder, tally: Tally, weights: Floats, model: Model
 ) -> tuple[Floats, Floats]:
     """Return the estimates of linear queries (…, categories), and their standard errors."""
-    questions = _asked(decoder, tally, weights)
+    questions = _weighted_questions(decoder, tally, weights)
     if len(questions) > 1 and model is Model.FIXED:
         raise ValueError(
             "if devices are fixed, sums over several questions have no known error: no report "
@@ -34,7 +34,7 @@ def query_values(
 
 def cautious_values(decoder: Decoder, tally: Tally, weights: Floats) -> tuple[Floats, Floats]:
     """Return the estimates of linear queries, and the errors that normal intervals are made of."""
-    questions = _asked(decoder, tally, weights)
+    questions = _weighted_questions(decoder, tally, weights)
     return _added(
         [_cautious(*question, tally.n) for question in questions], _across(questions, tally)
     )
@@ -48,7 +48,7 @@ def contrast_variance(
     seen = query_values(decoder, tally, three, Model.SAMPLED)[1] ** 2
     questions = [
         (weights, question.kernels(weights) @ own.shares, _second_moments(question, weights), own.n)
-        for question, own, weights in _asked(decoder, tally, three)
+        for question, own, weights in _weighted_questions(decoder, tally, three)
     ]
 
     def contrast(r: float, squares: Floats) -> Floats:
@@ -71,7 +71,7 @@ def widening(decoder: Decoder, tally: Tally, weights: Floats) -> Floats:
     """Return the factor by which intervals are wider where devices may be in several epochs."""
     if tally.epochs == 1:
         return np.ones(weights.shape[:-1])
-    questions = _asked(decoder, tally, weights)
+    questions = _weighted_questions(decoder, tally, weights)
     once = _added(
         [_values(*question, Model.SAMPLED, tally.n, recurring=False) for question in questions]
     )[1]
@@ -82,7 +82,9 @@ def _wider(errors: Floats, once: Floats) -> Floats:
     return np.fmax(errors / np.where(once > 0, once, np.inf), 1.0)
 
 
-def _asked(decoder: Decoder, tally: Tally, weights: Floats) -> list[tuple[Decoder, Tally, Floats]]:
+def _weighted_questions(
+    decoder: Decoder, tally: Tally, weights: Floats
+) -> list[tuple[Decoder, Tally, Floats]]:
     """Return the questions that have weight, with the reports about them and their weights."""
     parts = decoder.parts
     if len(parts) > 1:

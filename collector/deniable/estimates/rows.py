@@ -7,15 +7,20 @@ whichever are looked at.
 """
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from deniable.estimates.fields import Json, at_once, category_rows, crossed_rows, estimate_map
+from deniable.documents.schema import Json
+from deniable.estimates.fields import at_once, category_rows, crossed_rows, estimate_map
 from deniable.estimates.views import View
 from deniable.reading import MOST_ROWS
 
 if TYPE_CHECKING:
     from deniable.estimates.histogram import Histogram
+
+NOT_FOUND: Final = "No answer is called so."
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +30,14 @@ class ShownRows:
     Attributes:
         rows: low and high are the ends of the interval to be shown, "shown" the estimate in another
             view than the unbiased.
-        total: how many rows there are; found: how many have the wanted text.
+        total: how many rows there are; matching: how many have the wanted text.
         chosen: whether these are those with the largest estimates, in that order.
         simultaneous: whether their intervals hold at once, for all rows.
     """
 
     rows: tuple[Json, ...]
     total: int
-    found: int
+    matching: int
     chosen: bool = False
     simultaneous: bool = False
 
@@ -78,3 +83,33 @@ def shown_rows(histogram: "Histogram", view: View = View.UNBIASED) -> list[Json]
     values = histogram.view(view).tolist()
     pairs = zip(category_rows(histogram), values, strict=True)
     return [{**row, "shown": value} for row, value in pairs]
+
+
+def largest_shares(
+    histograms: Sequence["Histogram"], wanted: str = "", *, everywhere: bool
+) -> list[str]:
+    """Return the answers, those with the largest shares in all histograms together first.
+
+    Chosen by one of them, chance would make them seem to fall in the others; but the mean of x and
+    y, from n and m reports, (n x + m y) / (n + m), has with their difference x - y the covariance
+    (V - V) / (n + m) = 0, if V / n and V / m are their variances. Left out are answers to a
+    question that no report is about: in all histograms, or, for ``everywhere``, in any.
+
+    Raises:
+        ValueError: if none is called as wanted.
+    """
+    reports: dict[str, float] = {}
+    times: Counter[str] = Counter()
+    for histogram in histograms:
+        counts = (histogram.n * histogram.estimate).tolist()
+        for part in histogram.sample.decoder.parts:
+            if part.tally(histogram.sample.tally).n:
+                answers = histogram.categories[part.categories]
+                times.update(answers)
+                for name, n in zip(answers, counts[part.categories], strict=True):
+                    reports[name] = reports.get(name, 0.0) + n
+    sought, least = wanted.casefold(), len(histograms) if everywhere else 1
+    names = [name for name in reports if sought in name.casefold() and times[name] >= least]
+    if wanted and not names:
+        raise ValueError(NOT_FOUND.rstrip("."))
+    return sorted(names, key=lambda name: -reports[name])

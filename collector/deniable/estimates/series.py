@@ -2,32 +2,33 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Final
 
-from deniable.documents import Caution, caution_codes, caution_maps
-from deniable.estimates.answers import Answers, answers_text
-from deniable.estimates.cautions import Figures
-from deniable.estimates.charts import Picture
-from deniable.estimates.display import WIDTH, series_picture
-from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
-from deniable.estimates.fields import (
-    CAUTIONS_SCHEMA,
+from deniable.documents import Caution, Column, Document, Table, caution_codes, caution_maps
+from deniable.documents.csv import rows_csv
+from deniable.documents.schema import (
     COUNT,
-    ESTIMATE,
     ID,
     TEXT,
-    TIME,
     Field,
     Json,
     array_of,
     object_of,
     or_null,
     plain,
-    written,
 )
-from deniable.estimates.frames import Column, Tabular
+from deniable.estimates.answers import Answers, answers_text
+from deniable.estimates.cautions import DisplayedFigures
+from deniable.estimates.charts import Picture
+from deniable.estimates.document import estimate_columns, estimate_row
+from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
+from deniable.estimates.fields import CAUTIONS_SCHEMA, ESTIMATE, TIME
+from deniable.estimates.frames import Tabular, Values
 from deniable.estimates.histogram import Histogram
-from deniable.reading.epochs import iso_time
+from deniable.estimates.pictures import WIDTH, series_panels, series_picture
+from deniable.estimates.rows import ShownRows
+from deniable.reading.epochs import instant_text, iso_time
 
 SeriesFigures = Sequence[tuple[str, tuple[Estimate | None, ...]]]
 """Labels of groups of answers, and the estimate of each in each epoch; None is a gap."""
@@ -72,7 +73,7 @@ class Series(Tabular):
     @property
     def categories(self) -> tuple[str, ...]:
         """Return the texts of all categories of any epoch, as they came up."""
-        histograms = (_shown(point, numeric=self.numeric) for point in self.points)
+        histograms = (_histogram_of(point, numeric=self.numeric) for point in self.points)
         return tuple(
             dict.fromkeys(category for one in histograms if one for category in one.categories)
         )
@@ -125,7 +126,7 @@ class Series(Tabular):
         if not groups:
             # Not by share(): a query of each of 65,536 categories would take an hour.
             by_category = [
-                _shares(_shown(point, numeric=False), simultaneous=simultaneous)
+                _shares(_histogram_of(point, numeric=False), simultaneous=simultaneous)
                 for point in self.points
             ]
             for category in self.categories:
@@ -144,7 +145,7 @@ class Series(Tabular):
             for label, estimates in figures:
                 yield {**head, "category": label} | plain(estimates[place], ESTIMATE)
 
-    def columns(self) -> Mapping[str, Column]:
+    def columns(self) -> Mapping[str, Values]:
         """Return a table with a row for each epoch and category."""
         rows = [*self.rows()]
         names = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
@@ -158,21 +159,87 @@ class Series(Tabular):
         """Return a chart: bands over the epochs, a panel for each category or for the mean."""
         return series_picture(self, width)
 
+    def document(
+        self,
+        figures: SeriesFigures,
+        *groups: Answers,
+        chosen: ShownRows | None = None,
+        notes: Sequence[str] = (),
+    ) -> Document:
+        """Return figures of the series, of groups of answers or of categories, as a document.
+
+        ``chosen`` are the categories, if they are those with the largest shares: their intervals
+        hold at once.
+        """
+        simultaneous = chosen is not None
+        levels = {point.histogram.level for point in self.points if point.histogram}
+        among = {label for label, _ in figures}
+        panels = cache(
+            partial(series_panels, self, *groups, among=among, simultaneous=simultaneous)
+        )
+
+        def drawing(width: float) -> str:
+            return series_picture(
+                self, width, heading=False, panels=panels(), simultaneous=simultaneous
+            ).svg
+
+        return Document(
+            tables=[
+                self._table(label, estimates, min(levels, default=0.95), simultaneous)
+                for label, estimates in figures
+            ],
+            notes=["Each epoch stands by itself.", *notes],
+            cautions=self.cautions_of(figures, chosen),
+            heading=f"{self.survey}, epoch by epoch",
+            chart=drawing,
+        )
+
+    def _table(
+        self, label: str, estimates: Sequence[Estimate | None], level: float, simultaneous: bool
+    ) -> Table:
+        daily = all(point.end - point.start >= _DAY for point in self.points)
+        several = len({point.survey_id for point in self.points}) > 1
+        shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
+        held = ", at once" * simultaneous
+        columns = [
+            *([Column("survey_id", "survey")] if several else []),
+            Column("epoch", "epoch", "number"),
+            Column("begins", "begins"),
+            Column("n", "reports", "number"),
+            *estimate_columns(level, "share" if shares else "number", held=held),
+        ]
+        rows = [
+            estimate_row(
+                plain(point, _POINT)
+                | plain(estimate, ESTIMATE)
+                | {
+                    "survey_id": point.survey_id[:12],
+                    "begins": instant_text(point.start).partition(" " if daily else " UTC")[0],
+                    "n": point.n or None,
+                }
+            )
+            for point, estimate in zip(self.points, estimates, strict=True)
+        ]
+        return Table(columns, rows, title=label)
+
     def cautions(self, *groups: Answers) -> tuple[Caution, ...]:
         """Return the cautions of the figures of groups of answers, or of all answers."""
         return self.cautions_of(list(self.figures(*groups)))
 
-    def cautions_of(self, figures: SeriesFigures) -> tuple[Caution, ...]:
-        """Return the cautions of some of its figures."""
+    def cautions_of(
+        self, figures: SeriesFigures, chosen: ShownRows | None = None
+    ) -> tuple[Caution, ...]:
+        """Return the cautions of some of its figures, which may be chosen by their size."""
         histograms = [point.histogram for point in self.points if point.histogram]
         estimates = [estimate for _, row in figures for estimate in row if estimate is not None]
         means = any(estimate.unit is Unit.NUMBER for estimate in estimates)
         name = "the mean" if means else "a share"
-        return Figures(
+        return DisplayedFigures(
             tuple(histogram.sample for histogram in histograms),
             *furthest(estimates, name),
             "an epoch's reports",
             outside=sum(estimate.outside for estimate in estimates),
+            rows=chosen,
             level=histograms[0].level if histograms else 0.95,
         ).cautions
 
@@ -187,10 +254,10 @@ class Series(Tabular):
         columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
         figures = list(self.figures(*groups))
         shared = {"survey": self.survey, "cautions": caution_codes(self.cautions_of(figures))}
-        return written(("survey", *columns, "cautions"), shared, self._rows(figures))
+        return rows_csv(("survey", *columns, "cautions"), self._rows(figures), shared)
 
 
-def _shown(point: Point, *, numeric: bool) -> Histogram | None:
+def _histogram_of(point: Point, *, numeric: bool) -> Histogram | None:
     """Return a point's histogram, if it is of numbers or of categories."""
     histogram = point.histogram
     return None if histogram is None or (histogram.values is not None) != numeric else histogram
@@ -227,6 +294,7 @@ def _share(histogram: Histogram | None, answers: Answers) -> Estimate | None:
         return None
 
 
+_DAY: Final = 86_400
 _POINT: Final = (
     Field("survey_id", ID),
     Field("epoch", COUNT),

@@ -26,8 +26,8 @@ from deniable.reading import (
 _LEAST_FINAL_FIRST: Final = tuple(EpochState)
 
 
-class Survey:
-    """One survey of a collector; reads figures whenever they are asked for.
+class SurveyFigures:
+    """The figures of one survey of a collector, read whenever they are asked for.
 
     Attributes:
         manifest: what it asks, and how.
@@ -40,14 +40,15 @@ class Survey:
 
     def __repr__(self) -> str:
         """Return its name and how its id begins."""
-        return f"<Survey {self.manifest.name} {self.manifest.survey_id.hex()[:12]}>"
+        return f"<SurveyFigures {self.manifest.name} {self.manifest.survey_id.hex()[:12]}>"
 
     @property
-    def older(self) -> "tuple[Survey, ...]":
+    def older(self) -> "tuple[SurveyFigures, ...]":
         """Return the surveys of its name before it, the newest first. They are never pooled."""
         place = self._named.index(self.manifest)
         return tuple(
-            Survey(self._source, manifest, self._named) for manifest in self._named[place + 1 :]
+            SurveyFigures(self._source, manifest, self._named)
+            for manifest in self._named[place + 1 :]
         )
 
     def epochs(self) -> tuple[ListedEpoch, ...]:
@@ -178,11 +179,11 @@ class Surveys:
         """Yield the names."""
         return iter(self._source.names())
 
-    def __getitem__(self, name: str) -> Survey:
+    def __getitem__(self, name: str) -> SurveyFigures:
         """Return the newest survey of a name, or raise NoSuchSurvey."""
         return self.find(name)
 
-    def find(self, name: str, id_prefix: str | None = None) -> Survey:
+    def find(self, name: str, id_prefix: str | None = None) -> SurveyFigures:
         """Return the survey of a name whose id begins so; without a beginning, the newest.
 
         Raises:
@@ -190,7 +191,7 @@ class Surveys:
             AmbiguousSurvey: if several ids begin so.
         """
         named = self._source.manifests(name)
-        return Survey(self._source, find_version(name, named, id_prefix), named)
+        return SurveyFigures(self._source, find_version(name, named, id_prefix), named)
 
 
 def connect(url: str, token: str | None = None, *, authority: str | Path) -> Surveys:

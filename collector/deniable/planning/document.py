@@ -131,10 +131,10 @@ def plan_document(
         facts.append(Fact("reports", text, "with_reports", reports))
         values |= {"reached": reached, "least_epsilon": allowed}
     needed = None
-    if year.each is not None:
+    if year.epsilon is not None:
         # A matrix has its own probabilities, whatever epsilon it states.
         with suppress(InvalidManifest):
-            yearly = plan(drafts(f"{year.each:f}"), made.accuracy, share)
+            yearly = plan(drafts(f"{year.epsilon:f}"), made.accuracy, share)
             needed = yearly.reports(yearly.ways[0])
     facts += _budget(manifest, year, needed)
     # What publishing says of the same survey goes by another criterion.
@@ -172,7 +172,7 @@ def _budget(manifest: Manifest, year: Year, needed: int | None) -> Iterator[Fact
         f"a lifetime_epsilon of {year.lifetime / NANO:g} does for {year.affordable:,} reports, "
         f"which is {duration_text(year.affordable * length)}"
     )
-    if year.each is not None and year.epochs > year.affordable:
+    if year.epsilon is not None and year.epochs > year.affordable:
         takes = "" if needed is None else f", and then {needed:,} reports an epoch"
-        does += f"; for {year.epochs:,} it takes epsilon {year.each:f}{takes}"
+        does += f"; for {year.epochs:,} it takes epsilon {year.epsilon:f}{takes}"
     yield Fact("budget", does, "affordable_reports", year.affordable)

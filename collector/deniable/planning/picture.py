@@ -58,11 +58,11 @@ def users_by_size(made: Plan, across: str, unit: float = 1.0) -> Picture:
 
 def _variances(manifest: Manifest, share: float | None) -> dict[str, float]:
     """Return the variance of each way, also where two of them are the same."""
-    found = {way.title: way.variance for way in ways_to_ask(manifest, share)}
-    found.setdefault(PLAIN, found[AS_IN_FILE])
+    variances = {way.title: way.variance for way in ways_to_ask(manifest, share)}
+    variances.setdefault(PLAIN, variances[AS_IN_FILE])
     if manifest.values is None:
-        found.setdefault(BEST, min(found[AS_IN_FILE], found[PLAIN]))
-    return found
+        variances.setdefault(BEST, min(variances[AS_IN_FILE], variances[PLAIN]))
+    return variances
 
 
 def _drawn(made: Plan, across: str, lines: Mapping[str, _Points], mark: float) -> Picture:
@@ -88,14 +88,14 @@ def _drawn(made: Plan, across: str, lines: Mapping[str, _Points], mark: float) -
         path = " ".join("{:.1f},{:.1f}".format(*at(*point)) for point in points)
         parts.append(element("polyline", points=path, cls=f"line {_CLASSES[name]}"))
     parts += _names((at(*points[-1])[1], name) for name, points in drawn.items())
-    needed, told = made.reports(made.ways[0]), ""
+    needed, summary = made.reports(made.ways[0]), ""
     if needed is not None and min(xs) <= mark <= max(xs):
-        told = f"As in the file, at {across} {mark:g}: {needed:,} users."
+        summary = f"As in the file, at {across} {mark:g}: {needed:,} users."
         x, y = at(mark, needed)
         parts.append(element("circle", cx=x, cy=y, r=5, cls="dot"))
         parts.append(element("text", f"{needed:,}", x=x + 9, y=y - 7, cls="over"))
     heading = label(title, _WHOLE[0] - 32, x=16, y=26, cls="heading")
-    return Picture(picture(*_WHOLE, title, told, heading, *parts))
+    return Picture(picture(*_WHOLE, title, summary, heading, *parts))
 
 
 def _axes(at: _At, powers: range, least: float, most: float, across: str) -> Iterator[Markup]:
@@ -111,7 +111,7 @@ def _axes(at: _At, powers: range, least: float, most: float, across: str) -> Ite
 
 
 def _ticks(least: float, most: float) -> list[float]:
-    """Return what is 1, 2 or 5 times a power of ten within the range."""
+    """Return the numbers 1, 2 or 5 times a power of ten within the range."""
     powers = range(floor(log10(least)), ceil(log10(most)) + 1)
     listed = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
     return [tick for tick in listed if least * 0.999 <= tick <= most * 1.001]

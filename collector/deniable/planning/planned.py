@@ -1,4 +1,4 @@
-"""How many reports an accuracy takes, or which epsilon so many reports allow."""
+"""Reports that an accuracy takes, or the epsilon that so many reports allow."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Drafts = Callable[[str], Manifest]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a survey's figure takes: its mean if answers are numbers, else each share.
+    """The reports that a survey's figure takes: its mean if answers are numbers, else each share.
 
     Attributes:
         manifest: the survey.
@@ -51,12 +51,12 @@ class Plan:
         return self.accuracy.reports(way.variance) if isfinite(way.variance) else None
 
     def reached(self, reports: int) -> float:
-        """Return what so many reports reach, in the survey's own way."""
+        """Return the accuracy that so many reports reach, in the survey's own way."""
         return self.accuracy.reached(self.ways[0].variance, reports)
 
 
 def plan(manifest: Manifest, accuracy: Accuracy, share: float | None = None) -> Plan:
-    """Return what a survey's figure takes, in the worst case or where the share is about this."""
+    """Return the plan of a survey's figure, in the worst case or where the share is about this."""
     return Plan(manifest, accuracy, tuple(ways_to_ask(manifest, share)))
 
 
@@ -78,20 +78,20 @@ def epsilon_for(
         return variance < inf and accuracy.reports(variance) <= reports
 
     grid = _epsilons(manifest)
-    found = bisect_left(grid, True, key=does)
+    least = bisect_left(grid, True, key=does)
     # Where another design becomes the best for all shares together, the worst of them may vary up
     # to half as much again: smaller epsilons may do, then.
-    for below in range(found - _STEP, max(found - _FURTHEST, -1), -_STEP):
+    for below in range(least - _STEP, max(least - _FURTHEST, -1), -_STEP):
         if does(grid[below]):
-            found = bisect_left(grid, True, max(below - _STEP, 0), below, key=does)
-    return grid[found] if found < len(grid) else None
+            least = bisect_left(grid, True, max(below - _STEP, 0), below, key=does)
+    return grid[least] if least < len(grid) else None
 
 
 def _epsilons(manifest: Manifest) -> list[str]:
-    """Return what a survey's epsilon might be, rising; below that of what it keeps, if it does."""
-    found = [
+    """Return the epsilons a survey might have, rising; below that of a kept response, if any."""
+    numbers = [
         Decimal(digits).scaleb(power) for power in range(-5, -1) for digits in range(100, 1000)
     ]
     kept = manifest.kept_epsilon if manifest.kind.first_round_kept else None
-    shown = (f"{each.normalize():f}" for each in [*found, MOST_EPSILON])
-    return [each for each in shown if kept is None or exact_epsilon(each) < exact_epsilon(kept)]
+    texts = (f"{number.normalize():f}" for number in [*numbers, MOST_EPSILON])
+    return [text for text in texts if kept is None or exact_epsilon(text) < exact_epsilon(kept)]

@@ -51,10 +51,10 @@ def ways_to_ask(manifest: Manifest, share: float | None = None) -> Iterator[Way]
     At the survey's epsilon and delta. The best is known for shares, and so not told of a mean.
     """
 
-    def way(title: str, asked: Specification) -> Way:
-        mechanism = asked.mechanism(k, epsilon, delta)
-        terms = asked.of_kind.terms(asked.parameters, k) or asked.kind.replace("-", " ")
-        terms += " (the best)" if asked == best else ""
+    def way(title: str, used: Specification) -> Way:
+        mechanism = used.mechanism(k, epsilon, delta)
+        terms = used.of_kind.terms(used.parameters, k) or used.kind.replace("-", " ")
+        terms += " (the best)" if used == best else ""
         return Way(title, terms, variance_of(manifest, mechanism, share))
 
     epsilon, delta, own = manifest.epsilon, manifest.delta, manifest.specification
@@ -77,7 +77,7 @@ def republished(manifest: Manifest, epsilon: str) -> Manifest:
 def best_specification(
     manifest: Manifest, kind: str | None = None, epsilon: str | None = None
 ) -> Specification:
-    """Return what takes the fewest users for all shares together; of several questions, by kind."""
+    """Return the best specification for all shares together; of several questions, by kind."""
     epsilon, delta, repeat = epsilon or manifest.epsilon, manifest.delta, manifest.repeat
     if not manifest.dimensions:
         return specified(AUTO, len(manifest.categories), epsilon, delta, repeat=repeat)

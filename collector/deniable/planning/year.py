@@ -1,4 +1,4 @@
-"""What a survey takes of a device's budget over a year."""
+"""The part of a device's budget that a survey takes over a year."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Year:
             whose reports are not composed here, and for responses that are kept.
         lifetime: what the app lets a device spend in all, in units of 1e-9 epsilon.
         affordable: how many reports that does for; as many as a survey may have epochs, or more.
-        each: the epsilon at which it does for a report in every epoch of the year, rounded down to
+        epsilon: that at which it does for a report in every epoch of the year, rounded down to
             two digits; None for responses that are kept.
     """
 
@@ -37,11 +37,11 @@ class Year:
     composed: Decimal | None
     lifetime: int
     affordable: int
-    each: Decimal | None
+    epsilon: Decimal | None
 
 
 def year_of(manifest: Manifest, lifetime: int) -> Year:
-    """Return what a survey takes over a year of a lifetime budget, in units of 1e-9 epsilon."""
+    """Return a survey's year, of a lifetime budget in units of 1e-9 epsilon."""
     schedule, fresh = manifest.schedule, manifest.repeat == FRESH
     cost = RangeCost.of(manifest.mechanism)
     kept = manifest.repeat.epochs or 1
@@ -51,7 +51,9 @@ def year_of(manifest: Manifest, lifetime: int) -> Year:
 
     epochs = max(1, _YEAR // schedule.epoch_seconds)
     reports = min(schedule.epochs, epochs)
-    each = Context(prec=2, rounding=ROUND_FLOOR).divide(Decimal(lifetime), Decimal(NANO * epochs))
+    epsilon = Context(prec=2, rounding=ROUND_FLOOR).divide(
+        Decimal(lifetime), Decimal(NANO * epochs)
+    )
     return Year(
         epochs,
         reports,
@@ -59,7 +61,7 @@ def year_of(manifest: Manifest, lifetime: int) -> Year:
         _composed(manifest, reports) if fresh else None,
         lifetime,
         bisect_right(range(MAX_EPOCHS + 1), lifetime, key=charged) - 1,
-        each if fresh else None,
+        epsilon if fresh else None,
     )
 
 

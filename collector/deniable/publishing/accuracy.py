@@ -1,4 +1,4 @@
-"""How many reports a survey takes to give figures of some use, as facts."""
+"""The reports that a survey takes to give figures of some use, as facts."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -43,7 +43,7 @@ def deployment_entry(manifest: Manifest) -> Entry:
                 "intended_use": f"{TODO}: what the figures are for",
                 "data_product_type": "Summary statistics",
                 "data_product_region": f"{TODO}: where the devices are, and whose law applies",
-                "description": _asked(manifest),
+                "description": _question(manifest),
                 "publication_date": f"{TODO}: day of the first publication, YYYY-MM-DD",
                 "data_product_sector": f"{TODO}: {_SECTORS}",
             },
@@ -116,12 +116,12 @@ def deployment_entry(manifest: Manifest) -> Entry:
     }
 
 
-def _asked(manifest: Manifest) -> str:
+def _question(manifest: Manifest) -> str:
     answers = manifest.all_answers
-    shown = answers if len(answers) <= 10 else (*answers[:3], "…", answers[-1])
+    listed = answers if len(answers) <= 10 else (*answers[:3], "…", answers[-1])
     return (
         f"Shares of the answers to “{manifest.question}” ({len(answers):,} answers: "
-        f"{', '.join(shown)}), estimated from randomised responses of devices."
+        f"{', '.join(listed)}), estimated from randomised responses of devices."
     )
 
 
@@ -143,7 +143,7 @@ def _loss(manifest: Manifest) -> Iterator[str]:
 
 
 def _in_all(manifest: Manifest) -> str:
-    """Return what a device charges that takes part from the beginning."""
+    """Return the charge of a device that takes part from the beginning."""
     charged = format_nano(reserved([manifest], manifest.schedule.start))
     if manifest.repeat == FRESH:
         return f"at most epsilon {charged}"
@@ -166,9 +166,9 @@ def _actors(manifest: Manifest) -> Iterator[str]:
 
 def _mechanism(manifest: Manifest) -> str:
     k = len(manifest.categories)
-    told = manifest.kind.terms(manifest.specification.parameters, k)
-    told = told or manifest.kind.name.replace("-", " ")
-    return f"{told[0].upper()}{told[1:]}, over {k:,} categories."
+    terms = manifest.kind.terms(manifest.specification.parameters, k)
+    terms = terms or manifest.kind.name.replace("-", " ")
+    return f"{terms[0].upper()}{terms[1:]}, over {k:,} categories."
 
 
 def open_fields(entry: Mapping[str, Any], path: str = "") -> Iterator[str]:
@@ -197,7 +197,7 @@ def _lines(entry: Mapping[str, Any], depth: int) -> Iterator[str]:
             yield from _lines(value, depth + 1)
         elif isinstance(value, list):
             yield f"{margin}{key}:"
-            yield from (f"{margin}  - {_scalar(each)}" for each in value)
+            yield from (f"{margin}  - {_scalar(item)}" for item in value)
         elif isinstance(value, str) and len(value) > _WIDTH - len(margin) - len(key):
             yield f"{margin}{key}: |"
             for line in textwrap.wrap(value, _WIDTH - len(margin), break_on_hyphens=False):

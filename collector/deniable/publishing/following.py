@@ -1,4 +1,4 @@
-"""Which published manifests a device follows, and what that costs it: by the device's own rules."""
+"""The published manifests that a device follows, and their cost: by the device's own rules."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -22,9 +22,13 @@ def declared(manifest: Manifest) -> Survey:
 
 
 def followed(survey: Survey, offered: Sequence[Manifest], now: float) -> list[Manifest]:
-    """Return what a declaration accepts of running manifests: the newest begun, and the next."""
+    """Return the running manifests that a declaration accepts: the newest begun, and the next."""
     return chosen_of(
-        (each for each in offered if each.name == survey.name and fits_declaration(each, survey)),
+        (
+            manifest
+            for manifest in offered
+            if manifest.name == survey.name and fits_declaration(manifest, survey)
+        ),
         now,
     )
 
@@ -37,15 +41,15 @@ def epochs_left(manifest: Manifest, now: float) -> int:
 
 
 def reserved(follows: Sequence[Manifest], now: float) -> int:
-    """Return what a device sets aside for the manifests that it follows, in units of 1e-9 epsilon.
+    """Return the sum that a device sets aside for manifests that it follows, in 1e-9 epsilon.
 
     For epochs that are not over, and of one manifest for those that begin before the next takes
     its place.
     """
-    begins = [each.schedule.start for each in follows[1:]]
+    begins = [manifest.schedule.start for manifest in follows[1:]]
     return sum(
-        Reservation.of(each).ahead(now, until=until)
-        for each, until in zip(follows, [*begins, math.inf], strict=False)
+        Reservation.of(manifest).ahead(now, until=until)
+        for manifest, until in zip(follows, [*begins, math.inf], strict=False)
     )
 
 
@@ -70,11 +74,12 @@ def left_behind(
     That is the newest of the older manifests (newest first) with that declaration, and those of
     the offered ones that its apps follow. No app has the declaration of a rehearsal.
     """
-    told: list[Survey] = []
+    declarations: list[Survey] = []
     if is_simulated(newest.name):
         return
     for before in older:
         survey = declared(before)
-        if survey not in told and not fits_declaration(newest, survey):
-            told.append(survey)
-            yield before, followed(survey, [each for each in older if each in offered], now)
+        if survey not in declarations and not fits_declaration(newest, survey):
+            declarations.append(survey)
+            running = [manifest for manifest in older if manifest in offered]
+            yield before, followed(survey, running, now)

@@ -88,8 +88,8 @@ async def publish_rehearsal(
     """
     key = await _authority_key(store, config, key_file)
     name = simulated_name(written.name)
-    asked = replace(written, name=name, start=None, enrolment=Enrolment())
-    first = next_manifest(asked, [], config.origin, os.urandom(16), time.time())
+    rehearsal = replace(written, name=name, start=None, enrolment=Enrolment())
+    first = next_manifest(rehearsal, [], config.origin, os.urandom(16), time.time())
     sequences = [old.sequence for old in surveys if old.name == name]
     manifest = replace(first, sequence=max(sequences, default=-1) + 1)
     check_invertible(manifest)

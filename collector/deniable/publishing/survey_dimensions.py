@@ -10,7 +10,7 @@ from deniable.messages import InvalidManifest
 
 def read_dimensions(value: object) -> Dimensions:
     """Return the questions that a table of lists names, with their answers."""
-    if not isinstance(value, dict) or not all(isinstance(each, list) for each in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(row, list) for row in value.values()):
         raise InvalidManifest(
             "dimensions",
             'are a table such as { plan = ["free", "paid"], theme = ["light", "dark"] }',

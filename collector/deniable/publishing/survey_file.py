@@ -215,13 +215,13 @@ def _is_several(kind: str) -> bool:
 def _settings(
     table: dict[str, object], kind: str, categories: tuple[str, ...], folder: Path
 ) -> dict[str, object]:
-    """Return what belongs to the kind, lists as tuples; the kind checks it."""
-    found = {key: as_tuples(table[key]) for key in _keys(kind) if key in table}
-    if "kept_epsilon" in found:
+    """Return the settings that belong to the kind, lists as tuples; the kind checks them."""
+    settings = {key: as_tuples(table[key]) for key in _keys(kind) if key in table}
+    if "kept_epsilon" in settings:
         _text(table, "kept_epsilon")
-    if "matrix" in found:
-        found |= read_survey_matrix(found, categories, folder)
-    return found
+    if "matrix" in settings:
+        settings |= read_survey_matrix(settings, categories, folder)
+    return settings
 
 
 def _repeat(table: dict[str, object]) -> Repeat:

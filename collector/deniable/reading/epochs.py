@@ -71,7 +71,7 @@ def duration_text(seconds: int) -> str:
     return f"{seconds} seconds"
 
 
-def epochs_named(epochs: Sequence[int]) -> str:
+def epochs_text(epochs: Sequence[int]) -> str:
     """Return which epochs a figure is of, such as "epochs 0 to 3, 5"."""
     return f"epoch{'s' * (len(epochs) > 1)} {ranges_text(epochs)}"
 

@@ -1,7 +1,7 @@
 """Simulation: whole imagined populations at once, for planning, rehearsing, teaching and tests."""
 
 from deniable.simulation.bulk import randomise_many
-from deniable.simulation.coverage import Coverage, Figures, figures, true_figures
+from deniable.simulation.coverage import Coverage, RunFigures, figures, true_figures
 from deniable.simulation.reports import SimulatedReports
 from deniable.simulation.truth import UnknownTruth, read_truth
 from deniable.simulation.words import CipherWords, SimulatedWords, Words
@@ -9,7 +9,7 @@ from deniable.simulation.words import CipherWords, SimulatedWords, Words
 __all__ = [
     "CipherWords",
     "Coverage",
-    "Figures",
+    "RunFigures",
     "SimulatedReports",
     "SimulatedWords",
     "UnknownTruth",

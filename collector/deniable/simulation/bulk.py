@@ -131,22 +131,22 @@ def _one_of(mechanism: OneQuestion, truth: Indices, source: Words) -> Indices:
     for number in reversed(range(count)):
         part = mechanism.parts[number]
         behind -= part.responses
-        asked = np.flatnonzero(chosen == number)
+        devices = np.flatnonzero(chosen == number)
         truth, answers = np.divmod(truth, part.categories)
-        responses[asked] = behind + _drawn(part, answers[asked], source)
+        responses[devices] = behind + _drawn(part, answers[devices], source)
     return responses
 
 
 def _in_chunks(
-    truth: Indices, source: Words, sample: Callable[[Indices, Block], Indices], each: int = 1
+    truth: Indices, source: Words, sample: Callable[[Indices, Block], Indices], words_each: int = 1
 ) -> Indices:
-    """Return what ``sample`` makes of the answers and as many words each, to be overwritten."""
+    """Return the responses that ``sample`` makes of answers and words, which it may overwrite."""
     responses = np.empty_like(truth)
-    step = _CHUNK // each
-    words = np.empty(each * min(step, truth.size), dtype=np.uint64)
+    step = _CHUNK // words_each
+    words = np.empty(words_each * min(step, truth.size), dtype=np.uint64)
     for start in range(0, truth.size, step):
         chunk = truth[start : start + step]
-        fresh = words[: each * chunk.size]
+        fresh = words[: words_each * chunk.size]
         source.fill(fresh)
         responses[start : start + step] = sample(chunk, fresh)
     return responses

@@ -1,4 +1,4 @@
-"""How estimates from simulated counts compare with the truth, in one run and in many."""
+"""Estimates from simulated counts compared with the truth, in one run and in many."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from deniable.messages import Manifest
 Floats = NDArray[np.float64]
 
 
-class Figures(NamedTuple):
+class RunFigures(NamedTuple):
     """The figures of a histogram, each a number a figure: shares, or a mean and groups' shares."""
 
     estimates: Floats
@@ -24,8 +24,8 @@ class Figures(NamedTuple):
     high: Floats
 
 
-def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> Figures:
-    """Return what a histogram of these counts shows.
+def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunFigures:
+    """Return the figures that a histogram of these counts has.
 
     Of groups of values whose ends are blurred, with the interval of that share.
     """
@@ -35,13 +35,13 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> Figu
     if manifest.values is not None:
         groups = group_weights(len(manifest.categories), blur_of(mechanism, tally.n))
         shares = (linear_query(mechanism, tally, weights, level) for weights in groups.tolist())
-        each = [mean(mechanism, tally, manifest.values, level), *shares]
-        rows = np.array([(one.value, one.standard_error, one.low, one.high) for one in each])
-        return Figures(*rows.T)
+        queries = [mean(mechanism, tally, manifest.values, level), *shares]
+        rows = np.array([(one.value, one.standard_error, one.low, one.high) for one in queries])
+        return RunFigures(*rows.T)
     intervals = frequency_intervals(mechanism, tally, level)
     estimates = decoder.frequencies(tally)
     errors = decoder.standard_errors(tally, Model.SAMPLED)
-    return Figures(estimates, errors, intervals.low, intervals.high)
+    return RunFigures(estimates, errors, intervals.low, intervals.high)
 
 
 def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, float]:
@@ -51,15 +51,15 @@ def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, f
     """
     if manifest.values is None:
         return dict(zip(manifest.categories, truth.tolist(), strict=True))
-    found = {"mean": float(np.dot(truth, [float(value) for value in manifest.values]))}
+    means = {"mean": float(np.dot(truth, [float(value) for value in manifest.values]))}
     blur = blur_of(manifest.mechanism, devices)
     shares = group_weights(len(truth), blur) @ truth
-    return found | dict(zip(group_labels(manifest.categories, blur), shares.tolist(), strict=True))
+    return means | dict(zip(group_labels(manifest.categories, blur), shares.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """How the figures of many runs compare with the truth, each a number a figure.
+    """The figures of many runs compared with the truth, each a number a figure.
 
     Attributes:
         runs: how many there were.
@@ -76,15 +76,15 @@ class Coverage:
     half_width: Floats
 
     @classmethod
-    def of(cls, truth: Iterable[float], made: Iterable[Figures]) -> "Coverage":
+    def of(cls, truth: Iterable[float], made: Iterable[RunFigures]) -> "Coverage":
         """Return the coverage of at least one run."""
         true, runs = np.array(list(truth)), 0
         covered = np.zeros(len(true), dtype=np.int64)
         bias, squares, widths = np.zeros((3, len(true)))
-        for each in made:
+        for run in made:
             runs += 1
-            covered += (each.low <= true) & (true <= each.high)
-            bias += each.estimates - true
-            squares += (each.estimates - true) ** 2
-            widths += each.high - each.low
+            covered += (run.low <= true) & (true <= run.high)
+            bias += run.estimates - true
+            squares += (run.estimates - true) ** 2
+            widths += run.high - run.low
         return cls(runs, covered, bias / runs, np.sqrt(squares / runs), widths / (2 * runs))

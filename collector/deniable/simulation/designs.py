@@ -25,7 +25,7 @@ Turn = Callable[[Integers, Integers, Indices], Integers]
 
 
 def sampler(mechanism: DesignMechanism) -> Callable[[Indices, Block], Integers]:
-    """Return what makes responses of answers and of all their first, second and third words."""
+    """Return a function from answers and all their first, second and third words to responses."""
     n, s = mechanism.design.positions, mechanism.design.size
     first = (n - s) * mechanism.outside
     blank, turned = first + s * mechanism.inside, turner(mechanism.design)
@@ -35,10 +35,10 @@ def sampler(mechanism: DesignMechanism) -> Callable[[Indices, Block], Integers]:
         missed, supported = s + word // mechanism.outside, (word - first) // mechanism.inside
         position = np.where(word < first, missed, supported).view(np.int64)
         base = base_blocks(mechanism.design, high, low)
-        found = turned(base, position, truth)
+        blocks = turned(base, position, truth)
         if blank < 1 << 64:
-            found = np.where(word < blank, found, base)
-        return found
+            blocks = np.where(word < blank, blocks, base)
+        return blocks
 
     return sample
 
@@ -46,13 +46,13 @@ def sampler(mechanism: DesignMechanism) -> Callable[[Indices, Block], Integers]:
 def base_blocks(design: Design, high: Block, low: Block) -> Integers:
     """Return floor(w K / 2^128), w being the 128 bits of each pair of words."""
     bases = design.responses  # below 2^32, so that its products with half a word fit one
-    found = (high >> 32) * bases
-    found += (high & 0xFFFFFFFF) * bases >> 32
-    found >>= 32
+    blocks = (high >> 32) * bases
+    blocks += (high & 0xFFFFFFFF) * bases >> 32
+    blocks >>= 32
     # What the low words add is below K: it counts where that carries, once in 2^44 answers.
     for at in np.flatnonzero(high * bases >= (1 << 64) - bases):
-        found[at] = (int(high[at]) << 64 | int(low[at])) * bases >> 128
-    return found.view(np.int64)
+        blocks[at] = (int(high[at]) << 64 | int(low[at])) * bases >> 128
+    return blocks.view(np.int64)
 
 
 @singledispatch

@@ -8,16 +8,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.documents import Column, Document, Fact, Table, level_text, number_text
-from deniable.documents.bars import BARS, NOWHERE, bar
+from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates.cumulative import blur_of
 from deniable.messages import Manifest, simulated_name
-from deniable.simulation.coverage import Coverage, Figures, figures, true_figures
+from deniable.simulation.coverage import Coverage, RunFigures, figures, true_figures
 from deniable.simulation.reports import SimulatedReports
 
 _MOST_ROWS: Final = 30
-_BAR: Final = 16
-_LEGEND: Final = f"{BARS}; *: truth missed."
 _SMOOTHED: Final = "Shares are smoothed, in truth, estimates and intervals alike."
 _MEANS: Final = {
     "truth": "truth",
@@ -37,10 +34,10 @@ def simulation_document(
     done: Callable[[int], None],
 ) -> Document:
     """Return the document of at least one run's counts; call ``done`` after each run."""
-    made = (figures(manifest, each, level) for each in counts)
+    made = (figures(manifest, run_counts, level) for run_counts in counts)
     first = next(made)
 
-    def counted_runs() -> Iterator[Figures]:
+    def counted_runs() -> Iterator[RunFigures]:
         for run in chain([first], made):
             yield run
             done(1)
@@ -62,7 +59,7 @@ def simulation_document(
         }
         for at, (figure, true) in enumerate(truth.items())
     ]
-    largest, notes = rows, [_LEGEND if runs == 1 else _summary(rows, runs, level)]
+    largest, notes = rows, [] if runs == 1 else [_summary(rows, runs, level)]
     numeric = manifest.values is not None
     if numeric and blur_of(manifest.mechanism, devices):
         notes.insert(0, _SMOOTHED)
@@ -76,8 +73,10 @@ def simulation_document(
         *(Column(key, title, "number", "width") for key, title in titles.items()),
     ]
     if runs == 1:
-        columns.append(Column("interval", f"{level_text(level)} interval", "number"))
-        columns.append(Column("bar", " "))
+        interval = f"{level_text(level)} interval"
+        columns.append(Column("low", interval, "number", "width", "interval"))
+        columns.append(Column("missed", ""))
+        columns.append(Column("estimate", "", "number", shape="bar"))
     imagined = f"{devices:,} imagined ones at epsilon {manifest.epsilon}, seed {reports.seed}"
     return Document(
         [
@@ -93,19 +92,15 @@ def simulation_document(
 
 def _seen(row: dict[str, Any], runs: int, *, share: bool) -> dict[str, Any]:
     """Return a row as people see it: a mean in its units."""
-    estimate, low, high = row["estimate"], row["low"], row["high"]
-    # Of many runs, what chance leaves of their means.
-    width = 2 * row["half_width"] / math.sqrt(runs)
-    ends = (number_text(end, width, share=share) for end in (low, high))
-    outside = low == high != estimate  # cut to the nearest end of what is possible
-    missed = "" if low <= row["truth"] <= high else " *"
+    low, high = row["low"], row["high"]
     return {
         **row,
         "kind": "share" if share else "number",
         "held": f"{row['covered'] / runs:.1%}",
-        "interval": (NOWHERE if outside else " – ".join(ends)) + missed,
-        "bar": bar(estimate, low, high, _BAR) if share else "",
-        "width": width,
+        "outside": low == high != row["estimate"],  # cut to the nearest end of what is possible
+        "missed": "" if low <= row["truth"] <= high else "truth missed",
+        # Of many runs, what chance leaves of their means.
+        "width": 2 * row["half_width"] / math.sqrt(runs),
     }
 
 

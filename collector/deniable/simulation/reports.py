@@ -1,4 +1,4 @@
-"""What a collector would count: reports of imagined devices, by the exact law.
+"""The reports of imagined devices that a collector would count, by the exact law.
 
 A device that is drawn from a population with the frequencies f sends each response y with the
 probability lambda_y = sum_x f_x P_xy. Devices are independent, so the counts of n of them are
@@ -42,17 +42,17 @@ class SimulatedReports:
         return generator.multinomial(devices, self._law)
 
     def responses(self, first: int, last: int, epoch: int = 0) -> NDArray[np.int64]:
-        """Return what each of the devices from ``first`` to before ``last`` sends in an epoch.
+        """Return the responses of the devices from ``first`` to before ``last`` in an epoch.
 
         A device sends the same however many there are; in each epoch, its answer and its noise are
         new. (Other devices than those of ``counts``.)
         """
         ends = np.cumsum(self._law)
-        found = np.empty(last - first, dtype=np.int64)
+        responses = np.empty(last - first, dtype=np.int64)
         for chunk in range(first // _CHUNK, -(-last // _CHUNK)):
             drawn = np.random.default_rng([self.seed, 1, epoch, chunk]).random(_CHUNK) * ends[-1]
             start = chunk * _CHUNK
             low, high = max(first, start), min(last, start + _CHUNK)
             within = drawn[low - start : high - start]
-            found[low - first : high - first] = np.searchsorted(ends, within, side="right")
-        return np.minimum(found, len(ends) - 1)
+            responses[low - first : high - first] = np.searchsorted(ends, within, side="right")
+        return np.minimum(responses, len(ends) - 1)

@@ -23,7 +23,7 @@ _SLACK: Final = 1e-6
 
 
 class UnknownTruth(ValueError):
-    """What was written is no truth of this survey; the message says what would be."""
+    """The text is no truth of this survey; the message says what would be one."""
 
 
 def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = ()) -> Floats:
@@ -48,15 +48,15 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
         given = _numbers(text)
         if unknown := given.keys() - set(answers):
             raise UnknownTruth(f"{min(unknown)!r} is no answer; there are {_listed(answers)}")
-    found = np.zeros(len(answers))
+    truth = np.zeros(len(answers))
     for group in groups:
         named = {at: given[a] for at, a in enumerate(answers[group]) if a in given}
         size = len(answers[group])
         if "%" in text and math.fsum(named.values()) > 1 + _SLACK:
             raise UnknownTruth("the shares sum to more than 100 %")
-        found[group] = 1 / np.arange(1, size + 1) if text == "zipf" else _shares(named, size)
-        found[group] /= found[group].sum()
-    return found
+        truth[group] = 1 / np.arange(1, size + 1) if text == "zipf" else _shares(named, size)
+        truth[group] /= truth[group].sum()
+    return truth
 
 
 def _shares(named: Mapping[int, float], size: int) -> Floats:
@@ -94,13 +94,13 @@ def _numbers(text: str) -> dict[str, float]:
             f"{text!r} is no truth: say {' or '.join(SHAPES)}, a .csv or .json file, or shares "
             "such as good=0.3, bad=0.1"
         )
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, written in pairs:
         number = _number(written)
-        if number is None or name in found:
+        if number is None or name in numbers:
             raise UnknownTruth(f"{name!r} must have one number that is not negative")
-        found[name] = number
-    return found
+        numbers[name] = number
+    return numbers
 
 
 def _number(written: object) -> float | None:
@@ -114,5 +114,5 @@ def _number(written: object) -> float | None:
 
 
 def _listed(answers: Sequence[str]) -> str:
-    shown = ", ".join(answers[:5])
-    return f"{shown}, …" if len(answers) > 5 else shown
+    firsts = ", ".join(answers[:5])
+    return f"{firsts}, …" if len(answers) > 5 else firsts

@@ -26,7 +26,7 @@ _PLACES: Final = 12
 
 
 def pure_cost(mechanism: Mechanism) -> int:
-    """Return what one response costs: epsilon' = ln(pure odds), rounded up to 1e-9."""
+    """Return the cost of one response: epsilon' = ln(pure odds), rounded up to 1e-9."""
     odds = mechanism.privacy.odds
     if odds is None:
         raise InvalidPrivacyParameter(
@@ -55,9 +55,9 @@ def upper_text(value: Fraction | Decimal, digits: int = 3) -> str:
         return "infinite"
     exact = Fraction(value)
     context = Context(prec=digits, rounding=ROUND_CEILING)
-    shown = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
-    plain = shown == 0 or -7 < shown.adjusted() < 12
-    return f"{shown.normalize(context):f}" if plain else f"{shown:E}"
+    rounded = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    plain = rounded == 0 or -7 < rounded.adjusted() < 12
+    return f"{rounded.normalize(context):f}" if plain else f"{rounded:E}"
 
 
 def odds_text(odds: Fraction) -> str:
@@ -91,7 +91,7 @@ def epsilon_ceiling(epsilon: Fraction) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What a device will spend over its lifetime, in units of 1e-9 epsilon."""
+    """The budget of a device's lifetime, in units of 1e-9 epsilon."""
 
     most: int
 

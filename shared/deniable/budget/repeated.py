@@ -39,7 +39,7 @@ _LONGEST: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class RangeCost:
-    """What reports within one range cost together, in units of 1e-9 epsilon.
+    """The cost of reports within one range together, in units of 1e-9 epsilon.
 
     ``kept`` is the cost of one kept response, however many reports share it; ``slopes`` are the
     (t, f(t)) by rising t, from (1, f(1)) on, wherever f(t)/t exceeds all before it.
@@ -58,7 +58,7 @@ class RangeCost:
         return cls(mechanism.categories, pure_cost(rounds.kept), _slopes(rounds, one))
 
     def cumulative(self, reports: int) -> int:
-        """Return what so many reports within one range cost together."""
+        """Return the cost of so many reports within one range together."""
         if reports < 0:
             raise ValueError("reports cannot be fewer than 0")
         if reports == 0:
@@ -67,11 +67,11 @@ class RangeCost:
         return min(ceil_div(reports * cost, t), min(reports, self.categories) * self.kept)
 
     def next(self, reports_before: int) -> int:
-        """Return what one more report adds after so many within the same range."""
+        """Return the cost that one more report adds after so many within the same range."""
         return self.cumulative(reports_before + 1) - self.cumulative(reports_before)
 
     def most(self, epochs: int, epochs_per_range: int) -> int:
-        """Return what a report in each of so many epochs costs, from epoch 0 on.
+        """Return the cost of a report in each of so many epochs, from epoch 0 on.
 
         Where every response is fresh, each epoch is a range.
         """
@@ -90,7 +90,7 @@ def constant_cost(rounds: Rounds, reports: int) -> int:
 
 
 def changing_cost(mechanism: Mechanism, reports: int) -> int | None:
-    """Return what so many reports that share kept responses cost, however the answer changed.
+    """Return the cost of so many reports that share kept responses, however the answer changed.
 
     None if no epsilon covers it.
     """

@@ -1,4 +1,4 @@
-"""Whether a report is one that its survey takes: the protocol's checks that need no store."""
+"""Checks whether a survey takes a report: those of the protocol that need no store."""
 
 from deniable.messages.ed25519 import Verify, verify
 from deniable.messages.manifest import Manifest

@@ -1,4 +1,4 @@
-"""What a collector answers to an upload: JSON, read by the device as strictly as it is written."""
+"""The answer of a collector to an upload: JSON, read by the device as strictly as it is written."""
 
 import json
 from dataclasses import dataclass

@@ -79,7 +79,7 @@ def make_bundle(envelopes: Sequence[bytes], authority: bytes) -> Bundle:
         raise InvalidBundle(
             f"a manifest in it is not the authority's ({refusal}); {_EXPORT}"
         ) from refusal
-    asked = {
+    surveys = {
         (
             manifest.name,
             manifest.question,
@@ -89,7 +89,7 @@ def make_bundle(envelopes: Sequence[bytes], authority: bytes) -> Bundle:
         )
         for manifest in manifests
     }
-    if len(asked) != 1:
+    if len(surveys) != 1:
         raise InvalidBundle(f"its manifests are not of one survey for one collector; {_EXPORT}")
     newest = manifests[0]
     return Bundle(

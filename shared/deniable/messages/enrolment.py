@@ -15,7 +15,7 @@ MAX_ENROLMENT_BYTES: Final = 128
 
 
 def enrolment_statement(survey_id: bytes, epoch: int, public_key: bytes) -> bytes:
-    """Return what an issuer signs to vouch for a key, and what it is sent to ask for that."""
+    """Return the statement that an issuer is sent to vouch for a key, and signs."""
     return codec.encode([survey_id, epoch, public_key])
 
 

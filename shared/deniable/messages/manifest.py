@@ -37,7 +37,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """Who vouches that a device is one device: nobody, or one of one or two listed issuers."""
+    """The issuers that vouch that a device is one device: none, or one of one or two listed."""
 
     mode: Literal["open", "certificate"] = "open"
     issuers: tuple[bytes, ...] = ()
@@ -167,7 +167,7 @@ class Manifest:
 
     @property
     def kind(self) -> Kind:
-        """Return what kind of mechanism it has."""
+        """Return the kind of the mechanism."""
         return self.specification.of_kind
 
     @cached_property
@@ -187,7 +187,7 @@ class Manifest:
 
     @property
     def all_answers(self) -> tuple[str, ...]:
-        """Return all that can be answered: the categories, or of several questions each answer."""
+        """Return the possible answers: the categories, or those to each of several questions."""
         return answer_labels(self.dimensions) if self.dimensions else self.categories
 
     @property

@@ -1,4 +1,4 @@
-"""Which numbers the epochs get of a manifest that follows others of its name, and when they begin.
+"""Numbers and starts of the epochs of a manifest that follows others of its name.
 
 A device never decides an epoch number at or below the highest that it has decided under the name,
 and comes to a successor only after the end of the epoch that it decided last (D3). When it comes is
@@ -15,7 +15,7 @@ from deniable.messages.schedule import Schedule
 
 
 class Continuation(NamedTuple):
-    """Where the epochs of a successor go on."""
+    """The place at which the epochs of a successor go on."""
 
     start: int  # of epoch 0, Unix seconds; negative if there was never such a time
     first: int  # the number of the first epoch that devices decide

@@ -14,7 +14,7 @@ KEPT_SECONDS: Final = 86_400
 
 
 class Receipt(NamedTuple):
-    """Who reported, as far as a repeat must be told from a new report, and the response.
+    """A report as it is stored: enough of its sender to know repeats, and the response.
 
     A tuple, since a collector makes some ten thousand of them a second. The key is the first 16
     bytes of the report's; the issuer, who vouched for the device, is None in open surveys.

@@ -1,4 +1,4 @@
-"""Why a message was not taken: the stable codes of the protocol, each in one place.
+"""Refusals of messages: the stable codes of the protocol, each in one place.
 
 - ``Refusal``: a message from elsewhere is not acceptable; carries a wire code.
 - ``InvalidManifest``: an operator's own survey definition is wrong; names the field.
@@ -11,7 +11,7 @@ ERROR_TYPE_PREFIX = "urn:deniable:error:"
 
 
 class Remedy(Enum):
-    """What a device does with a report, or with a request of several, that is refused."""
+    """The step of a device after a refusal of a report, or of a request of several."""
 
     DROP = "drops it"
     SPLIT = "sends each of several alone, and drops a single one"

@@ -13,7 +13,7 @@ MAX_MEMOISED_CATEGORIES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """How a device's responses of different epochs hang together.
+    """The relation between a device's responses of different epochs.
 
     They are independent, or memoised: the same answer is given the same kept response throughout a
     range of so many epochs, 2 to 10,000.

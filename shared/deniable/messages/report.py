@@ -25,7 +25,7 @@ MAX_UPLOAD_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a device states: the payload of a report."""
+    """The statement of a device: the payload of a report."""
 
     survey_id: bytes
     epoch: int
@@ -90,7 +90,7 @@ def sign_report(device_secret: bytes, report: Report, credential: bytes | None =
 
 
 def replace_credential(envelope: bytes, credential: bytes) -> bytes:
-    """Return the same report with another certificate; key, payload and signature stay."""
+    """Return a report with another certificate; key, payload and signature stay."""
     key, payload, signature, _ = codec.exact_array(codec.decode(envelope), 4)
     return codec.encode([key, payload, signature, credential])
 

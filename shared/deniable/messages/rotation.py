@@ -132,10 +132,10 @@ def follow_rotations(pinned: bytes, rotations: Iterable[Rotation]) -> tuple[byte
             of_key.append(rotation)
     chain = [pinned]
     before: Rotation | None = None
-    while found := by_old.get(chain[-1]):
-        rotation = found[0]
-        if len(found) > 1:
-            raise AuthorityFork(found[0], found[1])
+    while following := by_old.get(chain[-1]):
+        rotation = following[0]
+        if len(following) > 1:
+            raise AuthorityFork(following[0], following[1])
         if before is not None and rotation.sequence != before.sequence + 1:
             raise Refusal(RefusalCode.MALFORMED, "a sequence must be one more than that before it")
         if rotation.new_key in chain:

@@ -51,9 +51,9 @@ class Schedule:
         return epoch if 0 <= epoch < self.epochs else None
 
     def opens(self, epoch: int) -> int:
-        """Return from when reports of the epoch are taken: its start less the clock tolerance."""
+        """Return the time from which an epoch's reports are taken: its start less the tolerance."""
         return self.epoch_start(epoch) - EARLY_SECONDS
 
     def closes(self, epoch: int) -> int:
-        """Return from when reports of the epoch are no longer taken: its end plus grace."""
+        """Return the time from which an epoch's reports are no longer taken: its end plus grace."""
         return self.epoch_start(epoch + 1) + self.grace_seconds

@@ -1,4 +1,4 @@
-"""Which mechanism a manifest asks for: its kind, and the parameters from which it follows."""
+"""The mechanism that a manifest asks for: its kind, and the parameters from which it follows."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.console.place import add_place_options, state_file, whom
+from deniable.client.console.place import add_place_options, collector_of, state_file
 from deniable.client.errors import DeniableError, StateUnavailable
 from deniable.client.state.state import State
 from deniable.client.transparency.explaining import explain_stored
@@ -56,7 +56,7 @@ def device(arguments: Sequence[str]) -> int:
     with ExitStack() as until:
         return _run(
             lambda options: until.enter_context(
-                closing(_StoredDevice(options.state or state_file(options, *whom(options))))
+                closing(_StoredDevice(options.state or state_file(options, *collector_of(options))))
             ),
             arguments,
             "deniable device",
@@ -146,8 +146,8 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
 
 def _do(device: "Client | _StoredDevice", options: Namespace) -> int:
     if options.command in {"explain", "journal"}:
-        shown = device.explain() if options.command == "explain" else device.journal()
-        _show(json.dumps(shown.to_dict(), indent=2) if options.json else str(shown))
+        figures = device.explain() if options.command == "explain" else device.journal()
+        _show(json.dumps(figures.to_dict(), indent=2) if options.json else str(figures))
         return 0
     if options.command == "purge":
         question = "Erase all reports that are stored here, also those not sent yet? [y/N] "

@@ -1,4 +1,4 @@
-"""Where a device command finds its collector and its state file."""
+"""The place of a device command: its collector, and its state file."""
 
 import argparse
 import hashlib
@@ -25,7 +25,7 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def whom(options: argparse.Namespace) -> tuple[str, str]:
+def collector_of(options: argparse.Namespace) -> tuple[str, str]:
     """Return the collector's origin and its authority's public key in hex.
 
     Raises:
@@ -36,12 +36,12 @@ def whom(options: argparse.Namespace) -> tuple[str, str]:
     file = options.dir / "collector.toml"
     try:
         settings = tomllib.loads(file.read_text("utf-8"))
-        found = (str(settings["origin"]), str(settings["authority"]))
+        origin, authority = str(settings["origin"]), str(settings["authority"])
     except (OSError, KeyError, ValueError) as error:
         raise ValueError(
             f"no collector in {options.dir}; give --dir, or --collector and --authority"
         ) from error
-    return options.collector or found[0], options.authority or found[1]
+    return options.collector or origin, options.authority or authority
 
 
 def state_file(options: argparse.Namespace, collector: str, authority: str) -> Path:

@@ -14,7 +14,7 @@ from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, checked_origin
 from deniable.client.client import Client
 from deniable.client.consent import Consent, lowered_by_environment
-from deniable.client.console.place import add_place_options, state_file, whom
+from deniable.client.console.place import add_place_options, collector_of, state_file
 from deniable.client.errors import (
     ConsentMissing,
     DeniableError,
@@ -84,7 +84,7 @@ def _report(options: argparse.Namespace) -> int:
             "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, forbids sending; "
             "nothing was asked, stored or sent"
         )
-    collector, authority = whom(options)
+    collector, authority = collector_of(options)
     offered = _offered(checked_origin(collector), authority, options.name)
     manifest, survey = _choose(offered, options, collector)
     state = state_file(options, collector, authority)
@@ -93,8 +93,8 @@ def _report(options: argparse.Namespace) -> int:
     ) as client:
         _show_terms(manifest, collector)
         if client.uncovered or client.consent is not Consent.ON:
-            asked = "Take part in this survey, now and whenever you call this command? [y/N] "
-            if input(asked).lower() != "y":
+            question = "Take part in this survey, now and whenever you call this command? [y/N] "
+            if input(question).lower() != "y":
                 print("Nothing was stored or sent.")
                 return 0
             client.set_consent(Consent.ON, "command line")
@@ -171,7 +171,7 @@ def _choose(
 
 
 def _as_shown(error: NotRecorded) -> NotRecorded:
-    """Return what to say of an error: that another survey is offered now is no survey's fault."""
+    """Return the error to show: that another survey is offered now is no survey's fault."""
     if isinstance(error, ManifestRefused) and error.fault is ManifestFault.NOT_PINNED:
         return NotReady(
             "the collector offers another survey now than the one shown here; nothing was sent. "
@@ -227,16 +227,16 @@ def _show_terms(manifest: Manifest, collector: str) -> None:
     schedule, repeat = manifest.schedule, manifest.repeat
     most = RangeCost.of(manifest.mechanism).most(schedule.epochs, repeat.epochs or 1)
     terms = Terms.of(manifest, most)
-    shown = [
+    rows = [
         ("asked by", collector),
         ("privacy", f"epsilon {manifest.epsilon}. {terms.guarantee}"),
         ("truth", terms.truthfulness),
         ("how often", f"{terms.schedule} At most epsilon {format_nano(most)} together."),
-        *(("" if number else "repeated", each) for number, each in enumerate(terms.repetition)),
+        *(("" if number else "repeated", text) for number, text in enumerate(terms.repetition)),
         ("not hidden", "who takes part, and when"),
     ]
     print(printable(manifest.question), end="\n\n")
-    for label, text in shown:
+    for label, text in rows:
         print(*wrapped(text, first=f"  {label}".ljust(13)), sep="\n")
     print()
 
@@ -273,11 +273,11 @@ def _ask_among(categories: Sequence[str]) -> str:
         typed = input("\nYour answer in full, or a part to find it: ").strip()
         if typed in categories:
             return typed
-        found = [category for category in categories if typed.casefold() in category.casefold()]
-        if typed and found:
-            print(*(f"  {printable(category)}" for category in found[:_MOST_LISTED]), sep="\n")
-            if len(found) > _MOST_LISTED:
-                print(f"  … {len(found):,} in all: type more of it")
+        matches = [category for category in categories if typed.casefold() in category.casefold()]
+        if typed and matches:
+            print(*(f"  {printable(category)}" for category in matches[:_MOST_LISTED]), sep="\n")
+            if len(matches) > _MOST_LISTED:
+                print(f"  … {len(matches):,} in all: type more of it")
         else:
             print("No answer has this in it. Please type another part.")
 

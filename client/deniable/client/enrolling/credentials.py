@@ -1,4 +1,4 @@
-"""What is to be asked of issuers, and what became of it, in transactions of the state.
+"""The certificates to ask issuers for, and what became of them, in transactions of the state.
 
 1. Nobody is asked without consent, as it holds in the transaction that picks what to ask; and for
    surveys that it does not cover, only again for reports that wait.
@@ -14,7 +14,7 @@ from math import inf
 from deniable.client.consent import Consent
 from deniable.client.enrolment import EnrolmentRequest
 from deniable.client.errors import NotRecorded
-from deniable.client.ledger.credentials import (
+from deniable.client.ledger.credential_rows import (
     CredentialKey,
     begin_asking,
     held_credential,
@@ -43,8 +43,8 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is wanted now, and when the next epoch of such a survey begins: Unix seconds."""
+class WantedCertificates:
+    """The certificates wanted now, and the start of such a survey's next epoch: Unix seconds."""
 
     wanted: tuple[Wanted, ...] = ()
     begins: float = inf
@@ -64,18 +64,18 @@ class Credentials:
         self._surveys = tuple(surveys)
         self._spread = spread
 
-    def plan(self, now: float) -> Plan:
-        """Return what is to be asked; nothing without consent. Creates no state."""
+    def plan(self, now: float) -> WantedCertificates:
+        """Return the certificates to ask for; none without consent. Creates no state."""
         with self._state.existing(now) as connection:
             if connection is None or self._state.effective_consent(connection) is not Consent.ON:
-                return Plan()
+                return WantedCertificates()
             surveys = [s for s in self._surveys if self._state.covers(connection, s.name)]
-            found = (self._wanted(connection, survey, now) for survey in surveys)
+            candidates = (self._wanted(connection, survey, now) for survey in surveys)
             wanted = [
-                certificate for certificate in found if certificate is not None
+                certificate for certificate in candidates if certificate is not None
             ] + self._renewals(connection)
             begins = min((self._begins(connection, survey, now) for survey in surveys), default=inf)
-        return Plan(tuple(wanted), begins)
+        return WantedCertificates(tuple(wanted), begins)
 
     def begin(self, wanted: Wanted, until: float, now: float) -> bool:
         """Count a call that is about to be made; tell whether it is still to be made, and by us."""
@@ -109,12 +109,12 @@ class Credentials:
 
     def _wanted(self, connection: sqlite3.Connection, survey: Survey, now: float) -> Wanted | None:
         try:
-            found = self._ledger.undecided_epoch(connection, survey, now)
+            current = self._ledger.undecided_epoch(connection, survey, now)
         except NotRecorded:
             return None
-        if not isinstance(found, OpenEpoch) or found.manifest.enrolment.mode == "open":
+        if not isinstance(current, OpenEpoch) or current.manifest.enrolment.mode == "open":
             return None
-        manifest, epoch = found.manifest, found.epoch
+        manifest, epoch = current.manifest, current.epoch
         key = CredentialKey(manifest.name, manifest.survey_id, epoch)
         if held_credential(connection, key) is not None:
             return None

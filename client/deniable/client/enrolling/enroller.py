@@ -59,7 +59,7 @@ class Enroller(Forkable):
         self._abandoned = False
         self._warned = False
         self._rests = -inf
-        self._told: dict[str, str] = {}
+        self._outcomes: dict[str, str] = {}
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
@@ -104,7 +104,7 @@ class Enroller(Forkable):
         return max(0.0, min([*later, plan.begins]) - now)
 
     def ask_now(self) -> dict[str, NotRecorded]:
-        """Ask for all that is wanted, on this thread; return why there is none, by survey."""
+        """Ask for the certificates wanted, on this thread; return why there is none, by survey."""
         asking = self._asking
         alone = asking.acquire(blocking=False)
         try:
@@ -112,15 +112,15 @@ class Enroller(Forkable):
             if not alone:
                 under_way = "the issuer is being asked already"
                 return {certificate.key.name: NotEnrolled(under_way) for certificate in wanted}
-            asked = [(certificate.key.name, self._ask(certificate)) for certificate in wanted]
-            return {name: NotEnrolled(why_not) for name, why_not in asked if why_not}
+            results = [(certificate.key.name, self._ask(certificate)) for certificate in wanted]
+            return {name: NotEnrolled(why_not) for name, why_not in results if why_not}
         finally:
             if alone:
                 asking.release()
 
-    def told(self, name: str) -> str:
-        """Return what came of asking for a survey last, in this process; never what was said."""
-        return self._told.get(name, "this process has not asked enrol= yet")
+    def last_outcome(self, name: str) -> str:
+        """Return the outcome of the last call for a survey in this process; never its answer."""
+        return self._outcomes.get(name, "this process has not asked enrol= yet")
 
     def stop(self) -> None:
         """Ask no more; what has been begun is for :meth:`join`."""
@@ -155,7 +155,7 @@ class Enroller(Forkable):
         why_not = self._ask_once(wanted)
         if why_not != _UNDER_WAY:
             came = why_not or "enrol= gave a certificate"
-            self._told[wanted.key.name] = f"asked for epoch {wanted.request.epoch}: {came}"
+            self._outcomes[wanted.key.name] = f"asked for epoch {wanted.request.epoch}: {came}"
         return why_not
 
     def _ask_once(self, wanted: Wanted) -> str:

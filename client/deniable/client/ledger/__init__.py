@@ -1,1 +1,1 @@
-"""What may be asked of this device, what it has decided, and what it may still spend."""
+"""The surveys that this device follows, its decisions, and what it may still spend."""

@@ -1,4 +1,4 @@
-"""Whether a manifest may be followed: rules D1, D2 and D3 of the protocol, with no I/O.
+"""Admission of a manifest that is to be followed: rules D1, D2 and D3, with no I/O.
 
 They are what makes the stated epsilon true: a collector cannot raise it, shorten epochs, change the
 question, republish under a name to get a second draw, or spend more than the user's lifetime
@@ -34,7 +34,7 @@ class SignedManifest(NamedTuple):
 
 
 class NameRecord(NamedTuple):
-    """What the device knows of a name when a manifest of it arrives."""
+    """The record of a name when a manifest of it arrives."""
 
     highest: tuple[int, bytes] | None = None  # sequence and id of the newest one ever followed
     accepted: frozenset[bytes] = frozenset()  # ids
@@ -84,7 +84,7 @@ def admit_manifest(
 def check_terms(
     manifest: Manifest, survey: Survey, record: NameRecord, now: float, *, enrols: bool
 ) -> None:
-    """Check everything about a verified manifest but what it costs."""
+    """Check a verified manifest in all respects but its cost."""
     _check_sequence(manifest, record)
     check_declaration(manifest, survey)
     if now >= manifest.schedule.end:
@@ -99,7 +99,7 @@ def check_terms(
 def check_budget(
     manifest: Manifest, survey: Survey, record: NameRecord, ceiling: Ceiling, now: float
 ) -> int:
-    """Check that what a manifest's epochs ahead may cost fits; return it, in 1e-9 epsilon.
+    """Check that the cost of a manifest's epochs ahead fits; return it, in 1e-9 epsilon.
 
     The record tells what is reserved besides, once the manifest has taken the place of others.
     """
@@ -148,8 +148,8 @@ def fits_declaration(manifest: Manifest, survey: Survey) -> bool:
 
 
 def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault, str]]:
-    """Yield which rules a manifest breaks, and how, in the order in which they are judged."""
-    other = "it has other {} than the app; declare it as `deniable survey show` prints it"
+    """Yield the rules that a manifest breaks, and how, in the order in which they are judged."""
+    other = "its {} from the app's; declare it as `deniable survey show` prints it"
     length, grace = manifest.schedule.epoch_seconds, manifest.schedule.grace_seconds
     shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds
     kind = manifest.kind
@@ -158,9 +158,9 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
     if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
         yield ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
     if manifest.question != survey.question:
-        yield ManifestFault.NOT_AS_DECLARED, other.format("words in its question")
+        yield ManifestFault.NOT_AS_DECLARED, other.format("question differs")
     if (manifest.all_answers, manifest.dimensions) != (survey.categories, survey.dimensions):
-        yield ManifestFault.NOT_AS_DECLARED, other.format("categories")
+        yield ManifestFault.NOT_AS_DECLARED, other.format("categories differ")
     if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
         reason = f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}"
         yield ManifestFault.TOO_HIGH_EPSILON, reason

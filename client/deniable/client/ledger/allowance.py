@@ -1,4 +1,4 @@
-"""What the device may still spend, as the state holds it; all sums in units of 1e-9 epsilon.
+"""The budget that the device may still spend, as the state holds it; sums in 1e-9 epsilon.
 
 1. What was spent is never given back, by states of this device that are gone neither; for which
    names those spent it is not known, so it counts for every name.
@@ -34,7 +34,7 @@ from deniable.messages import Manifest
 
 @dataclass(frozen=True, slots=True)
 class SlidingCeiling:
-    """What all surveys together may cost within a period.
+    """A ceiling on what all surveys together cost within a period.
 
     The period is in days of use: of a gap between two looks at the clock a week counts at most, and
     on Linux, within one boot, what passed by the boot clock. So a clock that is set forward frees
@@ -62,14 +62,14 @@ class SlidingCeiling:
 
 
 class Allowance(NamedTuple):
-    """What the app lets this device spend: on all surveys together, ever and within a period."""
+    """The ceilings that the app sets on all surveys together: ever, and within a period."""
 
     lifetime: Ceiling
     sliding: SlidingCeiling | None = None
 
 
 class Reservation(NamedTuple):
-    """What the epochs of one manifest cost, as the state holds it; costs in 1e-9 epsilon."""
+    """The costs of one manifest's epochs, as the state holds them; in units of 1e-9 epsilon."""
 
     starts: int  # of epoch 0, Unix seconds
     epoch_seconds: int
@@ -80,7 +80,7 @@ class Reservation(NamedTuple):
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Reservation":
-        """Return what a manifest's epochs cost."""
+        """Return the costs of a manifest's epochs."""
         schedule, range_epochs = manifest.schedule, manifest.repeat.epochs or 1
         cost = RangeCost.of(manifest.mechanism)
         return cls(
@@ -93,7 +93,7 @@ class Reservation(NamedTuple):
         )
 
     def ahead(self, instant: float, decided: int = -1, until: float = inf, spent: int = 0) -> int:
-        """Return what the epochs cost that are not over, above ``decided``, and begin in time."""
+        """Return the cost of the epochs that are not over, above ``decided``, and begin in time."""
         first = self.first_ahead(instant, decided)
         within = max(0.0, min(until, self.starts + self.epochs * self.epoch_seconds) - self.starts)
         end = ceil_div(int(within), self.epoch_seconds)
@@ -118,14 +118,14 @@ class Replacement(NamedTuple):
 
 
 def reserved_in_all(connection: sqlite3.Connection, replacement: Replacement | None = None) -> int:
-    """Return what all names have spent and may still spend, given what is about to be accepted."""
+    """Return the costs of all names, spent and reserved, given what is about to be accepted."""
     return spent_in_all(connection) + _reserved_ahead(connection, None, replacement)
 
 
 def reserved_of_name(
     connection: sqlite3.Connection, name: str, replacement: Replacement | None = None
 ) -> int:
-    """Return what a name has spent and may still spend, given what is about to be accepted."""
+    """Return the costs of a name, spent and reserved, given what is about to be accepted."""
     return spent_of_name(connection, name) + _reserved_ahead(connection, name, replacement)
 
 
@@ -160,7 +160,7 @@ def _check_spent(spent: int, cost: int, ceiling: Ceiling, what: str) -> None:
 def _reserved_ahead(
     connection: sqlite3.Connection, name: str | None, replacement: Replacement | None
 ) -> int:
-    """Return what accepted manifests may still cost: of one name, or of all."""
+    """Return the cost that accepted manifests may still have: of one name, or of all."""
     (instant,) = connection.execute("SELECT looked_at FROM device").fetchone()
     total = 0
     for whose, manifests in groupby(_accepted(connection, name), itemgetter(0)):

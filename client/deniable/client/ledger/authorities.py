@@ -53,7 +53,7 @@ class Authorities:
             return self.chain(connection)
 
     def learn(self, body: bytes, now: float) -> None:
-        """Follow what a collector published, and remember it; or refuse it, all of it."""
+        """Follow a collector's published rotations, and remember them; or refuse them all."""
         offered = {open_rotation(envelope): envelope for envelope in split_rotations(body)}
         fork: AuthorityFork | None = None
         with self.state.transaction(now) as connection:
@@ -97,13 +97,13 @@ class Authorities:
 
     def _kept(self, connection: sqlite3.Connection, role: str) -> list[Rotation]:
         rows = connection.execute("SELECT envelope FROM authorities WHERE role = ?", (role,))
-        found = []
+        rotations = []
         for (envelope,) in rows.fetchall():
             with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
                 if envelope not in self._opened:
                     self._opened[envelope] = open_rotation(envelope)
-                found.append(self._opened[envelope])
-        return found
+                rotations.append(self._opened[envelope])
+        return rotations
 
 
 def _store(

@@ -19,7 +19,7 @@ _BLOCK: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class OutboxCaps:
-    """How much may wait to be sent, for all collectors of a state together.
+    """The most that may wait to be sent, for all collectors of a state together.
 
     The bytes are of envelopes, each rounded up to 64. The days are of use: as long as the device
     was off for more than a week, or its clock jumped, a week counts.
@@ -35,7 +35,7 @@ class OutboxCaps:
 
 
 def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int, now: float) -> int:
-    """Drop what exceeds the caps; return how many, and if any, erase what remains afterwards."""
+    """Drop the reports over the caps; return how many: if any, the caller erases the remains."""
     rows = connection.execute(
         "SELECT name, epoch, (length(envelope) + :block - 1) / :block * :block, lived"
         " FROM decisions"

@@ -1,4 +1,4 @@
-"""Which manifests of a name a device follows: the newest that matches its app's declaration (D2).
+"""The manifests of a name that a device follows: the newest that its app's declaration fits (D2).
 
 1. Of each name at most two are accepted: one that has begun, and the next that begins. A successor
    takes the place of what it replaces when it begins, for good.
@@ -53,7 +53,7 @@ class Following:
     def offer(
         self, offered: Sequence[SignedManifest], survey: Survey, now: float
     ) -> ManifestRefused | None:
-        """Accept those of these manifests that are to be followed, and reserve their cost.
+        """Accept the manifests that are to be followed, and reserve their cost.
 
         All are verified, of the survey's name and this collector. Returns why the newest of them
         was refused; None if it was not.
@@ -62,7 +62,7 @@ class Following:
         in_order = sorted(offered, key=lambda signed: signed.manifest.sequence)
         with self.state.transaction(now) as connection:
             refused = self._accept(connection, in_order, survey, now)
-            self._rows(connection, survey.name).remember_refused(refused, now)
+            self.rows(connection, survey.name).remember_refused(refused, now)
         newest = in_order[-1].manifest.survey_id if in_order else b""
         return next((error for signed, error in refused if _id(signed) == newest), None)
 
@@ -73,7 +73,7 @@ class Following:
         survey: Survey,
         now: float,
     ) -> list[tuple[SignedManifest, ManifestRefused]]:
-        held, rows = self.accepted(connection, survey.name), self._rows(connection, survey.name)
+        held, rows = self.accepted(connection, survey.name), self.rows(connection, survey.name)
         record = rows.record(now)
         # What an app does not declare any more goes, if there is something that it does.
         candidates = {
@@ -124,10 +124,10 @@ class Following:
     def would_reserve(
         self, connection: sqlite3.Connection | None, manifest: Manifest, survey: Survey, now: float
     ) -> int:
-        """Return what accepting a manifest would reserve; nothing is written."""
+        """Return the cost that accepting a manifest would reserve; nothing is written."""
         record = NameRecord()
         if connection is not None:
-            rows = self._rows(connection, manifest.name)
+            rows = self.rows(connection, manifest.name)
             record = _reserved(rows, rows.record(now), manifest)
         return admit_manifest(
             manifest, survey, record, self.allowance.lifetime, now, enrols=self.enrols
@@ -136,11 +136,11 @@ class Following:
     def holds(self, name: str, now: float) -> bool:
         """Tell whether a manifest of a name is accepted."""
         with self.state.transaction(now) as connection:
-            return bool(self._rows(connection, name).accepted())
+            return bool(self.rows(connection, name).accepted())
 
     def accepted(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
         """Return the manifests of a name that may be followed, newest first."""
-        rows = self._rows(connection, name).accepted()
+        rows = self.rows(connection, name).accepted()
         self._open(rows, self.authorities.chain(connection))
         return [self._opened[survey_id] for survey_id, _ in rows if survey_id in self._opened]
 
@@ -162,27 +162,24 @@ class Following:
         return self._opened.get(survey_id) if rows else None
 
     def warm(self, name: str, now: float) -> None:
-        """Open what is accepted of a name, once a process, before the state is locked for it.
+        """Open the accepted manifests of a name, once a process, before the state is locked.
 
         A manifest may take a second to open, and whoever else reports would wait for the lock.
         """
         if name not in self._warm:
             with self.state.transaction(now) as connection:
-                rows = self._rows(connection, name).accepted()
+                rows = self.rows(connection, name).accepted()
                 chain = self.authorities.chain(connection)
             self._open(rows, chain)
             self._warm.add(name)
 
-    def last_refusal(self, connection: sqlite3.Connection, name: str) -> str | None:
-        """Return why the newest manifest of a name was refused, if it was."""
-        return self._rows(connection, name).last_refusal()
-
     def was_accepted(self, survey_id: bytes, name: str, now: float) -> bool:
         """Tell whether this very manifest was accepted before."""
         with self.state.transaction(now) as connection:
-            return survey_id in self._rows(connection, name).record(now).accepted
+            return survey_id in self.rows(connection, name).record(now).accepted
 
-    def _rows(self, connection: sqlite3.Connection, name: str) -> ManifestRows:
+    def rows(self, connection: sqlite3.Connection, name: str) -> ManifestRows:
+        """Return the rows of a name under the app's authority."""
         return ManifestRows(connection, self.authorities.chain(connection)[0], name)
 
     def _open(self, rows: Iterable[tuple[bytes, bytes]], chain: Sequence[bytes]) -> None:
@@ -195,7 +192,7 @@ class Following:
 
 
 def chosen_of(candidates: Iterable[Manifest], now: float) -> list[Manifest]:
-    """Return what is to be followed of a name: the newest that has begun, and the next to begin."""
+    """Return the manifests of a name to follow: the newest that has begun, the next to begin."""
     by_sequence = sorted(candidates, key=lambda manifest: manifest.sequence)
     begun = [manifest for manifest in by_sequence if manifest.schedule.start <= now][-1:]
     floor = begun[0].sequence if begun else -1

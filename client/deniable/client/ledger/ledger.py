@@ -29,7 +29,7 @@ from deniable.client.errors import (
 from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import check_allowance
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
-from deniable.client.ledger.credentials import CredentialKey, held_credential
+from deniable.client.ledger.credential_rows import CredentialKey, held_credential
 from deniable.client.ledger.event_slot import check_slot
 from deniable.client.ledger.following import Following
 from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
@@ -59,7 +59,7 @@ class OpenEpoch(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """On what terms an epoch is decided: all but the answer."""
+    """The terms on which an epoch is decided: all but the answer."""
 
     open: OpenEpoch
     credential: bytes | None
@@ -72,7 +72,7 @@ class _Terms(NamedTuple):
 
 
 class Ledger:
-    """What the device decides, and has decided, of the surveys that it follows.
+    """The decisions of the device on the surveys that it follows.
 
     ``delay`` returns, given when the collector stops taking a report, the seconds until it may
     first be sent; ``draw`` is the source of 64-bit words.
@@ -100,17 +100,17 @@ class Ledger:
         return OpenEpoch(manifest, epoch, fresh_from)
 
     def why_not(self, survey: Survey, now: float) -> NotRecorded | None:
-        """Return what would keep a report from being recorded; None if nothing would."""
+        """Return the error that would keep a report from being recorded; None if none would."""
         try:
             self.following.warm(survey.name, now)
             with self._state.transaction(now) as connection:
                 self._state.check_covered(connection, survey.name)
                 connection.execute("SAVEPOINT looking")
-                found = self._terms(connection, survey, now, None)
+                terms = self._terms(connection, survey, now, None)
                 connection.execute("ROLLBACK TO looking")
         except NotRecorded as error:
             return error
-        return found if isinstance(found, BudgetExhausted) else None
+        return terms if isinstance(terms, BudgetExhausted) else None
 
     def decide(
         self, survey: Survey, answer: int, now: float, slot_seconds: int | None = None
@@ -130,11 +130,11 @@ class Ledger:
             self._state.check_covered(connection, survey.name)
             # Of an environment that lowered consent until now.
             connection.execute("DELETE FROM previews")
-            decision = found = self._terms(connection, survey, now, slot_seconds)
-            if isinstance(found, _Terms):
-                self._record(connection, found, answer, now)
-                drop_over_caps(connection, self._caps, found.lived, now)
-                decision = Decision(found.open.epoch, drawn=True)
+            decision = terms = self._terms(connection, survey, now, slot_seconds)
+            if isinstance(terms, _Terms):
+                self._record(connection, terms, answer, now)
+                drop_over_caps(connection, self._caps, terms.lived, now)
+                decision = Decision(terms.open.epoch, drawn=True)
             (remains,) = connection.execute("SELECT remains FROM device").fetchone()
         if remains:
             self._state.erase_remains()
@@ -146,14 +146,14 @@ class Ledger:
     def _terms(
         self, connection: sqlite3.Connection, survey: Survey, now: float, slot_seconds: int | None
     ) -> Decision | BudgetExhausted | _Terms:
-        """Return on what terms an epoch may be decided now, or the decision that stands.
+        """Return the terms on which an epoch may be decided now, or the decision that stands.
 
         A sliding ceiling's refusal is returned: the look at the clock is to be committed.
         """
-        found = self.undecided_epoch(connection, survey, now)
-        if isinstance(found, Decision):
-            return found
-        manifest, epoch, fresh_from = found
+        current = self.undecided_epoch(connection, survey, now)
+        if isinstance(current, Decision):
+            return current
+        manifest, epoch, fresh_from = current
         check_slot(connection, manifest, epoch, slot_seconds, now)
         credential = self._credential(connection, manifest, epoch)
         erase_ended_memos(connection, now)
@@ -165,7 +165,7 @@ class Ledger:
             check_allowance(connection, self.following.allowance, survey, cost, lived)
         except BudgetExhausted as exhausted:
             return exhausted
-        return _Terms(found, credential, memo, cost, lived)
+        return _Terms(current, credential, memo, cost, lived)
 
     def _record(
         self, connection: sqlite3.Connection, terms: _Terms, answer: int, now: float
@@ -250,7 +250,7 @@ class Ledger:
     ) -> tuple[Manifest, int]:
         accepted = self.following.accepted(connection, survey.name)
         if not accepted:
-            refusal = self.following.last_refusal(connection, survey.name)
+            refusal = self.following.rows(connection, survey.name).last_refusal()
             raise NotReady(
                 "no verified manifest yet: wait for the background thread, or refresh()"
                 if refusal is None
@@ -311,8 +311,8 @@ def _check_fresh(
     fresh_from, unsure = connection.execute("SELECT fresh_from, unsure FROM device").fetchone()
     if unsure:
         raise EpochUndecidable(
-            "this device's state was copied, restored or lost, and nothing is decided before its "
-            "collector told the date: refresh() asks for it, as the background thread does"
+            "this device's state was copied, restored or lost: nothing is reported until the "
+            "collector tells the date; refresh() asks for it, and so does the background thread"
         )
     if epoch_start <= fresh_from:
         day = datetime.fromtimestamp(max(0, min(fresh_from, _LATEST)), UTC).date()

@@ -26,14 +26,14 @@ _NONE = Reservation(0, 1, 0, 1, 0, 0)
 
 
 class ManifestRows(NamedTuple):
-    """What is known of a name under an authority, whose chain's first key it is; by connection."""
+    """The manifests known of a name under an authority, which its chain's first key names."""
 
     connection: sqlite3.Connection
     authority: bytes
     name: str
 
     def record(self, now: float) -> NameRecord:
-        """Return what is known of the name but what is reserved."""
+        """Return the record of the name, without what is reserved."""
         # After an app update to another authority its manifests start afresh. What was reserved and
         # decided does not.
         rows = self.connection.execute(
@@ -73,7 +73,9 @@ class ManifestRows(NamedTuple):
     def take_the_place(self, chosen: Collection[Manifest], now: float) -> None:
         """Let the chosen manifests take the place of all others."""
         ids = {manifest.survey_id for manifest in chosen}
-        replaced = [(self.authority, each) for each, _ in self.accepted() if each not in ids]
+        replaced = [
+            (self.authority, survey_id) for survey_id, _ in self.accepted() if survey_id not in ids
+        ]
         # What never began was never followed. Later nobody can tell: clocks are put back.
         self.connection.executemany(
             "DELETE FROM manifests WHERE authority = ? AND survey_id = ? AND starts > ?"
@@ -109,12 +111,12 @@ class ManifestRows(NamedTuple):
                 (self.authority, self.name),
             ).fetchall()
             survey_id, newest = signed.manifest.survey_id, signed.manifest.sequence
-            if any(each == survey_id for each, _, _ in known):
+            if any(known_id == survey_id for known_id, _, _ in known):
                 continue
             if error.fault is ManifestFault.EQUIVOCATION:
                 if sum(role == "equivocating" for _, _, role in known) < _MOST_PROOFS:
                     self._store(signed, "equivocating", str(error), now)
-            elif not any(role == "refused" and each > newest for _, each, role in known):
+            elif not any(role == "refused" and sequence > newest for _, sequence, role in known):
                 self._forget_refused(2**62)
                 self._store(signed, "refused", str(error), now)
 
@@ -128,7 +130,7 @@ class ManifestRows(NamedTuple):
         return None if row is None else str(row[0])
 
     def _forget_refused(self, below: int) -> None:
-        """Forget what was refused below a sequence, but for what there are proofs of."""
+        """Forget the manifests refused below a sequence, but for those that proofs are kept of."""
         self.connection.execute(
             "DELETE FROM manifests WHERE authority = :authority AND name = :name"
             " AND role = 'refused' AND sequence < :below AND sequence NOT IN (SELECT sequence"

@@ -1,4 +1,4 @@
-"""When the collector may be asked for a name's manifests: rule D10, as the state holds it.
+"""The times at which the collector may be asked for manifests: rule D10, as the state holds it.
 
 1. A request is counted before it leaves the device. One that could not leave is taken back: no
    collector saw it.
@@ -33,7 +33,7 @@ _FORGOTTEN: Final = 7 * DAY
 
 
 class Fetched(Enum):
-    """What became of a request."""
+    """The result of a request."""
 
     OF_USE = auto()
     OF_NO_USE = auto()
@@ -89,7 +89,7 @@ class Refreshes:
             return True
 
     def settle(self, fetched: Mapping[str, Fetched], now: float) -> None:
-        """Record what became of requests, by name."""
+        """Record the results of requests, by name."""
         if not fetched:
             return
         with self._state.transaction(now) as connection:

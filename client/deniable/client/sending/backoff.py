@@ -1,4 +1,4 @@
-"""How long to wait before another try."""
+"""The wait before another try."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How many seconds to wait before another try: exponential, capped, jittered.
+    """The seconds to wait before another try: exponential, capped, jittered.
 
     It says when a report is sent for the second time, and when an issuer is asked again; a report's
     later sends are a day apart.

@@ -105,20 +105,20 @@ def _connected(sock: socket.socket, place: tuple[Any, ...], deadline: float) -> 
 def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
     if _needs_no_resolver(address[0]) or sys.is_finalizing():  # then no thread would start
         return socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
-    found: SimpleQueue[Sequence[_Address] | Exception] = SimpleQueue()
+    results: SimpleQueue[Sequence[_Address] | Exception] = SimpleQueue()
 
     def ask() -> None:
         try:
-            found.put(socket.getaddrinfo(*address, type=socket.SOCK_STREAM))
+            results.put(socket.getaddrinfo(*address, type=socket.SOCK_STREAM))
         except (OSError, ValueError) as error:
-            found.put(error)
+            results.put(error)
 
     try:
         threading.Thread(target=ask, name="deniable-resolver", daemon=True).start()
     except RuntimeError as error:
         raise OSError("no thread to resolve the name on") from error
     try:
-        answer = found.get(timeout=left_until(deadline))
+        answer = results.get(timeout=left_until(deadline))
     except Empty:
         raise TimeoutError from None
     if isinstance(answer, Exception):

@@ -1,4 +1,4 @@
-"""What goes into a request, and what follows from its answer: the protocol's table, with no I/O.
+"""The reports of a request, and what follows from its answer: the protocol's table, with no I/O.
 
 The device acts only on an answer that it recognises (D8). Everything else, from a captive portal's
 page to a cut connection, means that the reports' fate is unknown: the same bytes are sent again.
@@ -99,7 +99,7 @@ def earliest_after(sends: int, now: float) -> float:
 
 
 def is_due(report: PendingReport, now: float) -> bool:
-    """Tell whether it may be sent, and its time has come."""
+    """Tell whether a report may be sent, and its time has come."""
     return not report.renewing and report.attempts < MOST_SENDS and report.due <= now >= report.held
 
 
@@ -113,7 +113,7 @@ def why_waits(report: PendingReport, now: float, *, due_only: bool) -> str:
 
 
 def among(batch: Iterable[PendingReport], pending: Iterable[PendingReport]) -> list[PendingReport]:
-    """Return those that are pending of a batch that was sent, as they are now."""
+    """Return the pending reports among a batch that was sent, as they are now."""
     keys = {(report.name, report.epoch) for report in batch}
     return [report for report in pending if (report.name, report.epoch) in keys]
 
@@ -137,19 +137,19 @@ def next_steps(
     backoff: Backoff,
     jitter: Callable[[], float],
 ) -> list[Step]:
-    """Decide what follows for each report of a request from its answer, None if there is none."""
+    """Decide the next step of each report of a request from its answer, None if there is none."""
     code, verdicts = _verdicts(answer, len(sent))
     # About one report only if there was but one: bytes that rotted in the state make the whole
     # array malformed, and must not take the reports beside them with them.
     if code is not None and code.remedy is Remedy.SPLIT and len(sent) > 1:
         return [_again(report, now, now, code, 0.0, alone=True) for report in sent]
-    asked = _retry_after(answer.headers.get("retry-after", "")) if answer is not None else None
+    retry_after = None if answer is None else _retry_after(answer.headers.get("retry-after", ""))
     # What was sent together goes on waiting together: one draw for all.
-    waits = jitter(), (jitter() if asked is not None else 0.0)
+    waits = jitter(), (jitter() if retry_after is not None else 0.0)
     return [
         verdict
         if isinstance(verdict, Delivered)
-        else _after_refusal(report, verdict, now, backoff, asked, waits)
+        else _after_refusal(report, verdict, now, backoff, retry_after, waits)
         for report, verdict in zip(sent, verdicts, strict=True)
     ]
 
@@ -157,7 +157,7 @@ def next_steps(
 def _verdicts(
     answer: HttpAnswer | None, sent: int
 ) -> tuple[RefusalCode | None, Sequence[Delivered | RefusalCode | None]]:
-    """Return what the answer says of the request, and of each report: None if nothing (D8)."""
+    """Return an answer's code for the request, and its verdict on each report, if any (D8)."""
     if answer is None:
         return None, [None] * sent
     if answer.status != 200:
@@ -179,7 +179,7 @@ def _after_refusal(
     code: RefusalCode | None,
     now: float,
     backoff: Backoff,
-    asked: int | None,
+    retry_after: int | None,
     jitters: tuple[float, float],
 ) -> Step:
     renews = code is RefusalCode.NOT_ENROLLED and report.renewable
@@ -194,8 +194,8 @@ def _after_refusal(
         return Enrol(later, earliest_after(report.attempts + 1, now))
     if code is RefusalCode.TOO_EARLY and report.attempts >= _MOST_EARLY_SENDS:
         later = max(later, report.starts)
-    elif code is not None and asked is not None:
-        later = max(later, now + asked * (1 + jitters[1] * _MOST_JITTER))
+    elif code is not None and retry_after is not None:
+        later = max(later, now + retry_after * (1 + jitters[1] * _MOST_JITTER))
     return _again(report, now, later, code, jitters[0])
 
 

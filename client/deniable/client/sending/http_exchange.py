@@ -89,7 +89,7 @@ def _address(target: Target, proxy: "_Proxy | None") -> tuple[str, int]:
 
 @contextmanager
 def _outages(by_way: str = "") -> Iterator[None]:
-    """Raise what goes wrong as a ``TransportError``."""
+    """Raise a failure as a ``TransportError``."""
     try:
         yield
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -129,7 +129,7 @@ class _Connection(http.client.HTTPConnection):
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Tell whoever is told of an outage how many bytes came."""
+        """Note in an outage's error how many bytes came."""
         try:
             yield
         except TransportError as error:

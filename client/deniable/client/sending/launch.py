@@ -16,19 +16,14 @@ from collections.abc import Callable
 from enum import Enum, auto
 from math import inf
 from operator import sub
-from typing import Final, TypeVar
+from typing import Final
 
 from deniable.client.clock import Clock
 from deniable.client.state.state import State
 
-_LONGEST: Final = 30
+LONGEST_DELAY: Final = 30
+"""Seconds of running; no delay is longer than ``delivery_seconds`` either."""
 _FIRST_NOTE: Final = 0.25
-_Seconds = TypeVar("_Seconds", int, float)
-
-
-def longest_delay(delivery_seconds: _Seconds) -> int | _Seconds:
-    """Return the longest delay, in seconds, where reports are sent within so many."""
-    return min(delivery_seconds, _LONGEST)
 
 
 class _Phase(Enum):
@@ -51,7 +46,7 @@ class LaunchDelay:
         self._collector = collector
         self._clock = clock
         self._jitter = jitter
-        self._most = longest_delay(spread)
+        self._most = min(spread, LONGEST_DELAY)
         self.restart()
 
     def restart(self) -> None:
@@ -74,10 +69,10 @@ class LaunchDelay:
         return max(0.0, self._started + self._left - self._clock.monotonic())
 
     def begin(self) -> float:
-        """Begin a round of the thread; return the seconds for which there is none, if there are."""
+        """Begin a round of the thread; return the seconds to wait before it, 0 for none."""
         # By two clocks: one stands still while the machine sleeps, the other may be put back.
         resumed: float | None = None
-        if max(map(sub, self._instants(), self._back_at)) > _LONGEST:
+        if max(map(sub, self._instants(), self._back_at)) > LONGEST_DELAY:
             if self._phase is _Phase.WAITING and self._left is not None:
                 ran = self._back_at[1] - self._nap - self._started + min(self._nap, _FIRST_NOTE)
                 resumed = max(0.0, self._left - ran)
@@ -114,7 +109,7 @@ class LaunchDelay:
         return seconds
 
     def note(self) -> None:
-        """Store what is left of a delay, if one is under way.
+        """Store the rest of a delay, if one is under way.
 
         One that is over has sent nothing yet: the next start must not find that nothing is left.
         """

@@ -27,7 +27,7 @@ from typing import Final
 
 from deniable.client.consent import Consent
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
-from deniable.client.ledger.credentials import erase_ended_credentials, renew_credential
+from deniable.client.ledger.credential_rows import erase_ended_credentials, renew_credential
 from deniable.client.ledger.memo import erase_ended_memos
 from deniable.client.sending.delivery import (
     MOST_SENDS,
@@ -47,7 +47,7 @@ _LOOK_SECONDS: Final = 3600
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What is in the outbox after a flush."""
+    """The content of the outbox after a flush."""
 
     pending: Sequence[PendingReport] = ()  # what may be sent
     dropped: Mapping[str, int] = field(default_factory=dict)  # how many ever were, by reason
@@ -85,15 +85,15 @@ class Outbox:
         What is over caps, or was sent for the last time, is dropped.
         """
         with self._state.existing(now) as connection:
-            found, dropped = ([], 0) if connection is None else self._pending(connection, now)
+            reports, dropped = ([], 0) if connection is None else self._pending(connection, now)
         if dropped:
             self._state.erase_remains()
-        return found
+        return reports
 
     def _pending(
         self, connection: sqlite3.Connection, now: float
     ) -> tuple[list[PendingReport], int]:
-        """Return what may be sent, and how many were dropped."""
+        """Return the reports that may be sent, and how many were dropped."""
         if self._state.effective_consent(connection) is not Consent.ON:
             return [], 0
         dropped = drop_over_caps(connection, self._caps, self._lived(connection, now), now)
@@ -207,7 +207,7 @@ class Outbox:
     def follow(
         self, steps: Iterable[tuple[PendingReport, Step]], now: float
     ) -> list[PendingReport]:
-        """Record what follows for each report of one request, all of it or nothing.
+        """Record the next step of each report of one request, all of them or none.
 
         Returns what is pending then, as :meth:`pending` does.
         """
@@ -236,14 +236,14 @@ class Outbox:
                     renew_credential(connection, report.name, report.epoch, step.due)
                 due = max(step.due, step.held)
                 _put_off(connection, report, report.attempts + 1, due, step.held)
-            found, dropped = self._pending(connection, now)
+            pending, dropped = self._pending(connection, now)
         # Only then: a reader may make this wait for seconds, and each end of a flush does it too.
         if refused or dropped:
             self._state.erase_remains()
-        return found
+        return pending
 
     def end_flush(self, now: float) -> Remainder:
-        """Do :meth:`erase_settled`, and return what is left."""
+        """Do :meth:`erase_settled`, and return the remainder."""
         with self._state.existing(now) as connection:
             if connection is None:
                 no_consent = self._state.consent_in(None).effective is not Consent.ON
@@ -264,7 +264,7 @@ class Outbox:
         return Remainder(pending, dict(dropped), None if consented else int(waiting))
 
     def erase_settled(self, now: float) -> None:
-        """Erase what is delivered and past its grace (D9), old certificates and memo keys.
+        """Erase reports delivered and past their grace (D9), old certificates and memo keys.
 
         Decisions stay. Previews go too once consent is ON again, which only the environment had
         lowered.

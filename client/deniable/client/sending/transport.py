@@ -1,4 +1,4 @@
-"""How the client reaches its collector: a protocol of one method, its answers and its errors."""
+"""The transport to the collector: a protocol of one method, its answers and its errors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class TransportError(Exception):
 
 
 class Transport(Protocol):
-    """How the client reaches its collector."""
+    """The way in which the client reaches its collector."""
 
     def request(
         self,
@@ -67,7 +67,7 @@ class Transport(Protocol):
 
 @runtime_checkable
 class RouteFinder(Protocol):
-    """What a transport may have besides: a look whether anything can leave the device now.
+    """A method that a transport may have besides: a look whether anything can leave the device now.
 
     It costs nothing beside a request that is counted and taken back.
     """
@@ -97,10 +97,10 @@ class Target:
 
     @property
     def secure(self) -> bool:
-        """Tell whether it is reached by TLS."""
+        """Tell whether the origin is reached by TLS."""
         return self.scheme == "https"
 
     @property
     def on_this_machine(self) -> bool:
-        """Tell whether it is a loopback address."""
+        """Tell whether the host is a loopback address."""
         return self.host in _THIS_MACHINE

@@ -57,7 +57,7 @@ _SILENCE_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """What came of one request; nothing if the user, or another process, came in between."""
+    """The result of one request; empty if the user, or another process, came in between."""
 
     steps: Sequence[Step] = ()  # what follows for each report; none if nothing left the device
     reasons: Sequence[str] = ()  # why each still waits, in the same order; empty where it does not
@@ -288,7 +288,7 @@ class Uploader(Forkable):
         return max(0.0, self._silent_until - self._clock.monotonic())
 
     def _rest(self) -> float:
-        """Return the seconds for which it is of no use to try again: the device is offline."""
+        """Return the seconds until the next try of a device that is offline."""
         return max(0.0, self._rests_until - self._clock.monotonic()) if self._unsent else 0.0
 
     def _run(self) -> None:
@@ -313,7 +313,7 @@ class Uploader(Forkable):
             self._launch.note()
 
     def step(self) -> float:
-        """Do what is due, unless it was before the thread started; return when there is more."""
+        """Do one round of sending and chores; return the seconds until the next one."""
         nap = self._launch.begin()
         if nap:
             return self._launch.rest(nap)
@@ -350,7 +350,7 @@ class Uploader(Forkable):
 
 
 class _Progress:
-    """What a flush has sent so far, and why the rest waits."""
+    """The progress of a flush: what it has sent so far, and why the rest waits."""
 
     def __init__(self, due_only: bool) -> None:
         self.due_only = due_only
@@ -360,7 +360,7 @@ class _Progress:
         self._reasons: dict[tuple[str, int], str] = {}
 
     def may_send(self, report: PendingReport, now: float) -> bool:
-        """Tell whether to send it now; what waits only to spread devices out in time, once."""
+        """Tell whether a report may be sent now; one that waits only to spread sends may, once."""
         untried = not self.due_only and (report.name, report.epoch) not in self._tried
         return is_due(replace(report, due=now) if untried else report, now)
 

@@ -1,4 +1,4 @@
-"""What wakes the thread: an event that may be set in the middle of anything, even of setting it.
+"""The event that wakes the thread: it may be set in the middle of anything, even of setting it.
 
 A signal's handler, or a finaliser, runs wherever its thread just was. If that is inside ``set`` of
 threading's event, a second ``set`` waits for ever for a lock that this very thread holds.

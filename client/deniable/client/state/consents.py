@@ -1,4 +1,4 @@
-"""What the user's consent was given for (D12), as the state and its mark hold it.
+"""The scopes that the user's consent was given for (D12), as the state and its mark hold them.
 
 1. A consent covers what agrees with it in all that is digested, and exceeds it in no bound.
 2. Those of several declarations stand beside each other. Whatever ends ON ends them all: a trigger
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 
 class Scope(NamedTuple):
-    """What one consent was given for, or what would need one."""
+    """The scope of one consent, or of what would need one."""
 
     survey: str  # its name; empty for whatever stays within the device's total
     declared: str  # a digest of what must not differ
@@ -33,7 +33,7 @@ class Scope(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return what to call it: the survey's name, as a rule."""
+        """Return the scope's name for people: the survey's name, as a rule."""
         if self == FROM_BEFORE:
             return "whatever its app asks at the next start"
         return self.survey or "whatever its app asks within the device's total"
@@ -50,7 +50,7 @@ CLAIMED: Final = "initial"
 
 
 class Declared(NamedTuple):
-    """What an app declares."""
+    """The scopes that an app declares."""
 
     surveys: Mapping[str, Scope] = MappingProxyType({})  # by name
     total: Scope = FROM_BEFORE  # of the device; where nothing is declared, of no effect
@@ -58,7 +58,7 @@ class Declared(NamedTuple):
 
 
 def given(connection: sqlite3.Connection) -> list[Scope]:
-    """Return what consent was given for; a row that rotted covers nothing."""
+    """Return the scopes that consent was given for; a row that rotted covers nothing."""
     scopes = []
     for (text,) in connection.execute(
         # As bytes: one that rotted may be no text, and would keep the state from being read.
@@ -84,7 +84,7 @@ def give(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
 def claimed(
     connection: sqlite3.Connection, initial: str, declared: Callable[[], Declared]
 ) -> tuple[Scope, ...]:
-    """Return what an app that opens the state has covered without asking.
+    """Return the scopes that an app which opens the state has covered without asking.
 
     That is, what it declares: where ON is from before this rule, once; and where ON was never the
     user's own decision, but a constructor's, as it is this one's.
@@ -98,12 +98,6 @@ def claimed(
     return tuple(scope for scope in prompted if not any(other.covers(scope) for other in scopes))
 
 
-def claim(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
-    """Store what :func:`claimed` returned."""
-    connection.execute("DELETE FROM consents WHERE declared = ''")
-    give(connection, scopes)
-
-
 def names_of(scopes: Iterable[Scope]) -> tuple[str, ...]:
-    """Return what scopes are called, each once."""
+    """Return the names of scopes, each once."""
     return tuple(dict.fromkeys(scope.name for scope in scopes))

@@ -20,7 +20,7 @@ _MOST_EVENTS: Final = 300
 
 
 def record_event(connection: sqlite3.Connection, at: float, kind: str, detail: str) -> None:
-    """Note something for the user to see; of several hundred notes the oldest go."""
+    """Note an event for the user to see; of several hundred notes the oldest go."""
     connection.execute(
         "INSERT INTO events (at, kind, detail) VALUES (?, ?, ?)", (int(at), kind, detail)
     )

@@ -25,13 +25,13 @@ _WAIT_SECONDS: Final = 6.0
 
 
 class Forkable:
-    """What has to know of forks."""
+    """An object that has to know of forks."""
 
     def before_fork(self, deadline: float) -> None:
         """Get ready, by a deadline of ``time.monotonic()``; what goes on in the parent need not."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on, in the thread that forked; of a child the only one."""
+        """Go on after a fork, in the thread that forked; of a child the only one."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Which device a state is: the one that it was, a new one, or one in the place of another (D5).
+"""The device that a state is: the one that it was, a new one, or one in another's place (D5).
 
 1. Whatever replaces another state, or is a copy or an old backup of one, decides no epoch that has
    begun by the latest instant seen, draws a new device secret and has no memo keys. What its mark

@@ -33,7 +33,7 @@ _COPY_SECONDS = 2
 
 
 class Mark(NamedTuple):
-    """What the file beside the state says."""
+    """The content of the file beside the state."""
 
     token: str  # the state's own mark, with the machine's digest
     generation: int  # decisions and consents that had been stored when it was written
@@ -81,7 +81,7 @@ class Mark(NamedTuple):
         return mark
 
     def _check(self) -> None:
-        """Refuse what was never written: no state could be made of it, now or ever."""
+        """Refuse values that were never written: no state could be made of them, now or ever."""
         Consent(self.consent)
         days, costs = [day * DAY for day in self.spent], self.spent.values()
         counted = (self.generation, self.lived, *days, *costs)

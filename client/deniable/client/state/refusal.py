@@ -12,7 +12,7 @@ from deniable.sqlite_files import create_private
 
 
 def keep_refusal(state: Path) -> None:
-    """Keep it durably; raise ``OSError`` if the disk does not allow it."""
+    """Keep a refusal durably; raise ``OSError`` if the disk does not allow it."""
     path = _path(state)
     create_private(path)
     with path.open("r+b") as file:

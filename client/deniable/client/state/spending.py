@@ -1,4 +1,4 @@
-"""What was spent on which day of use: by this state, and in few enough numbers for the mark.
+"""The spending by day of use: of this state, and in few enough numbers for the mark.
 
 A decision keeps no finer time of an answer than its day of use. For the mark a day is merged with
 later ones as it grows old: into the end of a block of a power of two of days, the longest one that
@@ -66,7 +66,7 @@ def whole_days(lived: int) -> int:
 
 
 def spent_by_day(connection: sqlite3.Connection) -> Counter[int]:
-    """Return what was spent by day of use, by states of this device that are gone too."""
+    """Return the spending by day of use, with that of this device's states that are gone."""
     spent: Counter[int] = Counter()
     for lived, cost in connection.execute(
         "SELECT lived, cost FROM carried UNION ALL SELECT lived, cost FROM spending_by_day"
@@ -91,18 +91,18 @@ def merge_spending(connection: sqlite3.Connection, today: int) -> None:
 
 
 def spent_in_all(connection: sqlite3.Connection) -> int:
-    """Return what was ever spent, by states of this device that are gone too; in 1e-9 epsilon."""
+    """Return the spending of all time, with that of states that are gone; in 1e-9 epsilon."""
     return _sum(connection, "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name")
 
 
 def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
-    """Return what a name has spent; states that are gone may have spent theirs for any name."""
+    """Return the spending of a name; states that are gone may have spent theirs for any name."""
     costs = "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name WHERE name = ?"
     return _sum(connection, costs, name)
 
 
 def spent_since(connection: sqlite3.Connection, lived: int) -> int:
-    """Return what was spent after so many seconds of use, by states that are gone too."""
+    """Return the spending after so many seconds of use, with that of states that are gone."""
     costs = (
         "SELECT cost FROM carried WHERE lived > ?"
         " UNION ALL SELECT cost FROM decisions WHERE lived > ?"
@@ -130,9 +130,9 @@ def merged(spent: Mapping[int, int], today: int) -> Counter[int]:
     return result
 
 
-def unknown(told: Mapping[int, int], known: Mapping[int, int], today: int) -> Counter[int]:
-    """Return what is told and not known, by day of use; nothing where more is known than told."""
-    return merged(told, today) - merged(known, today)
+def unknown(marked: Mapping[int, int], known: Mapping[int, int], today: int) -> Counter[int]:
+    """Return the costs in a mark beyond those known, by day of use; none where more is known."""
+    return merged(marked, today) - merged(known, today)
 
 
 def _end_of_block(day: int, today: int) -> int:

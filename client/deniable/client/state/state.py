@@ -25,7 +25,7 @@ from deniable.sqlite_files import NewerFile, writing
 _MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
 _MISSING: Final = {
     Consent.UNSET: "nobody consented on this device: ask, then set_consent()",
-    Consent.OFF: "consent is off: it was declined or withdrawn, and only its user changes that",
+    Consent.OFF: "consent is off: it was declined or withdrawn, and only the user changes that",
     Consent.LOCAL: "consent is local: nothing is fetched or sent; an app that bundles the signed "
     "survey shows what would be",
 }
@@ -34,9 +34,9 @@ _MISSING: Final = {
 class State(Transactions):
     """One device's state in one SQLite file, opened when first needed.
 
-    The environment of the process is read at each call: it can lower what the user decided. What
-    takes a connection is done; whatever else there is raises ``StateUnavailable``. What the app
-    has ``declared``, if there is one, is computed when first needed.
+    The environment of the process is read at each call: it can lower what the user decided. Methods
+    that take a connection are called within a transaction; all others raise ``StateUnavailable``.
+    What the app has ``declared``, if there is one, is computed when first needed.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class State(Transactions):
             return self.consent_in(connection)
 
     def consent_in(self, connection: sqlite3.Connection | None) -> ConsentRecord:
-        """Return the same, or for a state that does not exist."""
+        """Return :meth:`consent` within a transaction; None: for a state that does not exist."""
         if connection is None:
             decided = self._initial_consent
             covers = names_of(self._given(None))
@@ -85,7 +85,7 @@ class State(Transactions):
         return self._lowered(Consent(decided))
 
     def covers(self, connection: sqlite3.Connection | None, name: str) -> bool:
-        """Tell whether what consent was given for covers a survey as it is declared (D12)."""
+        """Tell whether consent covers a survey as it is declared (D12)."""
         declared = self._declared()
         wanted = declared.surveys[name], declared.total
         return any(scope.covers(need) for scope in self._given(connection) for need in wanted)
@@ -94,8 +94,8 @@ class State(Transactions):
         """Raise ``NotCovered`` unless consent covers a survey as it is declared."""
         if not self.covers(connection, name):
             raise NotCovered(
-                "consent was given for other surveys than this one as it is declared now: ask "
-                "again, then set_consent()"
+                "consent does not cover this survey as it is declared now: ask again, then "
+                "set_consent()"
             )
 
     def uncovered(self, now: float) -> frozenset[str]:
@@ -108,7 +108,7 @@ class State(Transactions):
             return frozenset(names if effective is Consent.UNSET else ())
 
     def _given(self, connection: sqlite3.Connection | None) -> Iterable[Scope]:
-        """Return what consent was given for; or will be, once a state exists."""
+        """Return the scopes that consent was given for; or will be, once a state exists."""
         if connection is not None:
             return given(connection)
         return self._declared().prompted if self._initial_consent is Consent.ON else ()
@@ -140,7 +140,8 @@ class State(Transactions):
         self._refusal = lower_consent(self._refusal, consent)
         with self._lock:
             try:
-                self._store_consent(consent, origin, now, scopes)
+                with self.transaction(now) as connection:
+                    self._decide(connection, consent, origin, now, scopes)
             except StateUnavailable as error:
                 # Once more: another thread may have stored its own decision meanwhile.
                 self._refusal = lower_consent(self._refusal, consent)
@@ -152,12 +153,6 @@ class State(Transactions):
         self.erase_remains()
         if consent is not Consent.ON:
             self.erase_damaged()
-
-    def _store_consent(
-        self, consent: Consent, origin: str, now: float, scopes: tuple[Scope, ...]
-    ) -> None:
-        with self.transaction(now) as connection:
-            self._decide(connection, consent, origin, now, scopes)
 
     def _decide(
         self,

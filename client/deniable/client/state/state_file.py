@@ -17,7 +17,7 @@ from typing import Final
 
 from deniable.client.clock import Boot
 from deniable.client.held_log import warn
-from deniable.client.state.consents import Declared, claim, claimed, names_of
+from deniable.client.state.consents import Declared, claimed, give, names_of
 from deniable.client.state.erasing import erase_remains, record_event, set_aside
 from deniable.client.state.identity import insert_device, renew_unless_newest
 from deniable.client.state.mark import Mark
@@ -114,10 +114,10 @@ def _connect(path: Path, patience: float | None = None) -> sqlite3.Connection:
 
 def _version(connection: sqlite3.Connection) -> int:
     """Return the version of the schema, 0 for a new file; UnknownFile if it is not ours."""
-    found = schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID)
-    if 0 < found < _FIRST_VERSION:
+    version = schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID)
+    if 0 < version < _FIRST_VERSION:
         raise UnknownFile("was written by a version of deniable from before the first release")
-    return found
+    return version
 
 
 def _create(
@@ -175,7 +175,8 @@ def _claim(
         scopes = claimed(connection, consent, declared)
         if not scopes:  # another process was faster
             return
-        claim(connection, scopes)
+        connection.execute("DELETE FROM consents WHERE declared = ''")
+        give(connection, scopes)
         names = ", ".join(names_of(scopes))
         record_event(connection, now, "consent", f"on, as the app has it, for {names}")
         if path is not None:

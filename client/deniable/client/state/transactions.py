@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -98,7 +98,7 @@ class Transactions(Forkable):
             lock.release()
 
     def _once_free(self, work: Callable[[], _T]) -> _T:
-        """Do this as soon as no other process is in its way, and say so meanwhile."""
+        """Do some work as soon as no other process is in its way, and say so meanwhile."""
         results: list[_T] = []
 
         def attempt() -> None:
@@ -135,7 +135,7 @@ class Transactions(Forkable):
                 self.close()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on; a child abandons what could not be closed."""
+        """Go on after a fork; a child abandons a connection that could not be closed."""
         if in_child:
             self._lock = threading.RLock()
             self._blocked = inf
@@ -191,25 +191,20 @@ class Transactions(Forkable):
 
     @contextmanager
     def existing(
-        self, now: float, begin: str = "BEGIN IMMEDIATE"
+        self, now: float, begin: str = "BEGIN IMMEDIATE", *, creates: bool = True
     ) -> Iterator[sqlite3.Connection | None]:
         """Hold the state; None where there is none, unless a new one would begin with consent."""
         with self._held():
-            if self._initial_consent is not Consent.ON and self._is_absent():
+            creates = creates and self._initial_consent is Consent.ON
+            if not creates and self._is_absent():
                 yield None
                 return
             with self.transaction(now, begin) as connection:
                 yield connection
 
-    @contextmanager
-    def reading(self, now: float) -> Iterator[sqlite3.Connection | None]:
+    def reading(self, now: float) -> AbstractContextManager[sqlite3.Connection | None]:
         """Hold the state to look at it as it is, if there is one; nobody else waits."""
-        with self._held():
-            if self._is_absent():
-                yield None
-                return
-            with self.transaction(now, "BEGIN") as connection:
-                yield connection
+        return self.existing(now, "BEGIN", creates=False)
 
     def _undo(self, connection: sqlite3.Connection, error: BaseException) -> None:
         if self._connection is not connection:

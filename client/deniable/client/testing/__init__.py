@@ -1,4 +1,4 @@
-"""For the tests of an app that embeds the client; nothing else of deniable imports it.
+"""Doubles for the tests of an app that embeds the client; nothing else of deniable imports them.
 
 ``Capture`` keeps what the app reports in memory; with pytest it is the fixture
 ``deniable_capture``. ``FakeCollector`` is a collector in the test's own process, on a real socket,

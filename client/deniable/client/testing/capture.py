@@ -51,7 +51,7 @@ class CapturedReport:
 
 
 class Capture:
-    """What an app reports while this is entered, and nothing of it leaves the process.
+    """A capture of what an app reports while it is entered; nothing leaves the process.
 
     The clients find ``consent``; an app changes it by ``set_consent``, a test by assigning. It
     covers what they declare, unless the app gave it for some surveys alone, or the test assigns
@@ -95,11 +95,11 @@ class Capture:
             if report.survey.text_of(answer) == report.answer:
                 return
         if reports:
-            found = f"to {survey!r} was reported {self.answers(survey)}, not {answer!r}"
+            reason = f"to {survey!r} was reported {self.answers(survey)}, not {answer!r}"
         else:
             others = sorted({report.survey.name for report in self.reports})
-            found = f"nothing was reported to {survey!r}; reports went to {others or 'no survey'}"
-        raise AssertionError(f"{found} (consent is {self.consent})")
+            reason = f"nothing was reported to {survey!r}; reports went to {others or 'no survey'}"
+        raise AssertionError(f"{reason} (consent is {self.consent})")
 
     def assert_nothing_reported(self) -> None:
         """Check that no answer was reported to any survey."""
@@ -150,7 +150,7 @@ class Capture:
         if self.consent not in sufficient:
             return ConsentMissing("nobody consented on this device")
         if self.consent is Consent.ON and name in self.uncovered:
-            return NotCovered("consent was given for other surveys than this one: ask again")
+            return NotCovered("consent does not cover this survey as it is declared now: ask again")
         return self.error
 
     def _outcome(self, survey: Survey, answer: str, decided: dict[str, int]) -> Outcome:

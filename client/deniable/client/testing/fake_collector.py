@@ -107,13 +107,13 @@ class FakeCollector:
         """
         stated = _decimal(survey) if epsilon is None else epsilon
         length = max(DAY, survey.min_epoch_seconds) if epoch_seconds is None else epoch_seconds
-        asked = {"distance": distance, "kept_epsilon": kept, **(settings or {})}
+        keys = {"distance": distance, "kept_epsilon": kept, **(settings or {})}
         categories = survey.categories
         if survey.dimensions:
             kind = kind or "one-question"
-            asked["dimensions"] = survey.dimensions
+            keys["dimensions"] = survey.dimensions
             categories = KINDS[kind].labels(survey.dimensions)
-        asked = {key: value for key, value in asked.items() if value is not None}
+        keys = {key: value for key, value in keys.items() if value is not None}
         with self._changed:
             before = self._authority.published.get(survey.name, [])
             begin, first = start, 0
@@ -135,7 +135,7 @@ class FakeCollector:
                 enrolment=enrolment or Enrolment(),
                 minimum_reports=1,
                 specification=Specification.calibrated(
-                    kind or RANDOMISED_RESPONSE.kind, len(categories), stated, delta, asked
+                    kind or RANDOMISED_RESPONSE.kind, len(categories), stated, delta, keys
                 ),
                 repeat=repeat,
             )

@@ -10,7 +10,7 @@ from deniable.messages.ed25519 import CONTEXT_ENROL
 
 
 class FakeIssuer:
-    """What an app's backend would do, in the test's own process, for ``Client(enrol=issuer)``.
+    """An issuer like an app's backend, in the test's own process, for ``Client(enrol=issuer)``.
 
     Use it beside a :class:`FakeCollector`::
 
@@ -35,7 +35,7 @@ class FakeIssuer:
         return self._answer("", request)
 
     def account(self, name: str) -> Enrol:
-        """Return what the client of this account is to be given as ``enrol``."""
+        """Return the argument ``enrol`` for the client of this account."""
         return partial(self._answer, name)
 
     def rotate(self) -> None:
@@ -45,12 +45,12 @@ class FakeIssuer:
 
     @property
     def requests(self) -> tuple[EnrolmentRequest, ...]:
-        """Return all that it was asked, in order."""
+        """Return the requests that came, in order."""
         with self._changed:
             return tuple(self._requests)
 
     def await_requests(self, count: int, timeout: float = 10.0) -> tuple[EnrolmentRequest, ...]:
-        """Return what it was asked as soon as it is so much; raise ``TimeoutError`` if too late."""
+        """Return the requests as soon as there are so many; raise ``TimeoutError`` if too late."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._requests) >= count, timeout):
                 raise TimeoutError(

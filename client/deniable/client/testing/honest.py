@@ -1,4 +1,4 @@
-"""What an honest collector does: signs manifests, checks reports, answers devices; in memory."""
+"""An honest collector in memory: it signs manifests, checks reports and answers devices."""
 
 import os
 import re
@@ -147,21 +147,21 @@ class Routes:
                 return self._take(request)
             if (request.method, request.path) == ("GET", AUTHORITY_PATH):
                 return _signed(pack_rotations(self._authority.rotations))
-            asked = _MANIFESTS.fullmatch(request.path)
-            if request.method == "GET" and asked:
-                return self._serve(asked[1], bool(asked[2]), request)
+            matched = _MANIFESTS.fullmatch(request.path)
+            if request.method == "GET" and matched:
+                return self._serve(matched[1], bool(matched[2]), request)
         except Refusal as refusal:
             return problem_answer(refusal.code, refusal.reason)
         return problem_answer(RefusalCode.NOT_FOUND, "there is nothing at this path")
 
     def forged(self, misbehaviour: Misbehaviour, request: ReceivedRequest) -> HttpAnswer:
         """Answer a request for manifests with a forgery of the newest."""
-        asked = _MANIFESTS.fullmatch(request.path)
-        published = self._authority.published.get(asked[1]) if asked else None
-        if not asked or not published:
+        matched = _MANIFESTS.fullmatch(request.path)
+        published = self._authority.published.get(matched[1]) if matched else None
+        if not matched or not published:
             return problem_answer(RefusalCode.NOT_FOUND, "there is nothing to forge")
         forged = self._authority.forge(misbehaviour, published[0])
-        return _signed(pack_manifests([forged]) if asked[2] else forged)
+        return _signed(pack_manifests([forged]) if matched[2] else forged)
 
     def _take(self, request: ReceivedRequest) -> HttpAnswer:
         headers = request.headers

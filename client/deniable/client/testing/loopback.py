@@ -88,7 +88,7 @@ class LoopbackServer(socketserver.ThreadingTCPServer):
 
     @property
     def origin(self) -> str:
-        """Return where it is."""
+        """Return the server's origin."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def start(self) -> None:

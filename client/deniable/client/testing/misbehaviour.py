@@ -1,4 +1,4 @@
-"""What may go wrong between a device and a collector, each thing with a name of its own.
+"""The faults between a device and a collector, each with a name of its own.
 
 Two tables list all of it: ``UPLOAD_MISBEHAVIOURS`` and ``MANIFEST_MISBEHAVIOURS``. They hold the
 codes of the protocol's table, about one report (``Refused``) and about a whole request
@@ -33,7 +33,7 @@ _ANY: Final = _UPLOADS | _MANIFESTS
 
 
 class Misbehaviour(StrEnum):
-    """What a device must live through besides the codes of the protocol."""
+    """A fault that a device must live through besides the codes of the protocol."""
 
     routes: frozenset[Route]  # where it can happen
     stores: bool  # whether what was sent is stored all the same

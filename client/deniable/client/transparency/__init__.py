@@ -1,1 +1,1 @@
-"""What the user can see: what may be asked, on what terms, and all that was stored and sent."""
+"""The texts for the user: what may be asked, on what terms, and all that was stored and sent."""

@@ -35,8 +35,8 @@ _UNREAD: _Account = (None, None, None, False, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What an app declares to ask, and of whom."""
+class App:
+    """The settings of an app, and what is known of manifests for its surveys."""
 
     settings: ClientSettings
     # Why no newer survey was taken at the last refresh, by name.
@@ -48,9 +48,9 @@ class Asked:
     ]
 
 
-def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> Explanation:
-    """Explain what an app declares; never raises for a state that cannot be used."""
-    settings = asked.settings
+def explain_declared(state: State, ledger: Ledger, app: App, now: float) -> Explanation:
+    """Explain the surveys that an app declares; never raises for a state that cannot be used."""
+    settings = app.settings
     declared = settings.surveys.values()
     sending = settings.background, int(settings.delivery_seconds), settings.linkable_batches
     try:
@@ -64,19 +64,19 @@ def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> 
             }
             surveys = tuple(
                 replace(
-                    _declared_survey(connection, ledger, asked, survey, now),
+                    _declared_survey(connection, ledger, app, survey, now),
                     covered=covered.get(survey.name),
                 )
                 for survey in declared
             )
     except StateUnavailable as error:
-        surveys = tuple(_survey(survey, asked, None, "", _UNREAD) for survey in declared)
+        surveys = tuple(_survey(survey, app, None, "", _UNREAD) for survey in declared)
         return Explanation(None, str(error), surveys, None, *sending)
     return Explanation(consent, "", surveys, budget, *sending)
 
 
 def explain_stored(state: State, now: float) -> Explanation:
-    """Explain what was accepted by an app whose declarations are not at hand.
+    """Explain the surveys that an app accepted whose declarations are not at hand.
 
     Its ceilings are not in the state, and so not told.
 
@@ -111,7 +111,7 @@ def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
 def _any_history(
     connection: sqlite3.Connection, fresh: int, ranges: list[tuple[bytes, int]]
 ) -> int | None:
-    """Return what reports cost against any other answers; None if nothing covers it, or is known.
+    """Return the cost of reports against any other answers; None if it has no bound, or none known.
 
     Ranges share nothing, and neither do fresh reports: their costs add.
     """
@@ -149,7 +149,7 @@ def _budget(
 
 
 def _declared_survey(
-    connection: sqlite3.Connection | None, ledger: Ledger, asked: Asked, survey: Survey, now: float
+    connection: sqlite3.Connection | None, ledger: Ledger, app: App, survey: Survey, now: float
 ) -> SurveyExplanation:
     account = _account(connection, survey.name)
     accepted = [] if connection is None else ledger.following.accepted(connection, survey.name)
@@ -163,19 +163,19 @@ def _declared_survey(
             fitting.append(manifest)
     followed, standing = _followed(fitting, now)
     if followed is not None:
-        return _survey(survey, asked, _terms(connection, followed), standing, account)
-    foreseen = asked.foreseen(connection, survey)
+        return _survey(survey, app, _terms(connection, followed), standing, account)
+    foreseen = app.foreseen(connection, survey)
     if isinstance(foreseen, ManifestRefused):
         standing = _refusal("The survey that came with the app is not answered", foreseen)
     elif foreseen is not None:
         standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
-        return _survey(survey, asked, Terms.of(*foreseen), standing, account)
+        return _survey(survey, app, Terms.of(*foreseen), standing, account)
     else:
-        refused: object = asked.refused.get(survey.name)
+        refused: object = app.refused.get(survey.name)
         if refused is None and connection is not None:  # by another process, or before a restart
-            refused = ledger.following.last_refusal(connection, survey.name)
+            refused = ledger.following.rows(connection, survey.name).last_refusal()
         standing = misfit or (_refusal("No survey is held", refused) if refused else _NONE_HELD)
-    return _survey(survey, asked, None, standing, account)
+    return _survey(survey, app, None, standing, account)
 
 
 def _refusal(said: str, why: object) -> str:
@@ -185,14 +185,14 @@ def _refusal(said: str, why: object) -> str:
 
 
 def _survey(
-    survey: Survey, asked: Asked, terms: Terms | None, standing: str, account: _Account
+    survey: Survey, app: App, terms: Terms | None, standing: str, account: _Account
 ) -> SurveyExplanation:
     return SurveyExplanation(
         survey.name,
         survey.question,
         survey.categories,
-        asked.settings.collector,
-        Promise.of(survey, asked.settings.allowance, enrols=asked.settings.enrol is not None),
+        app.settings.collector,
+        Promise.of(survey, app.settings.allowance, enrols=app.settings.enrol is not None),
         terms,
         standing,
         *account,

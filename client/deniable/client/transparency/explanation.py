@@ -1,4 +1,4 @@
-"""What an app can show its users about what it asks: figures, and text that needs no schooling."""
+"""The explanations that an app can show its users: figures, and text that needs no schooling."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.sending.launch import longest_delay
-from deniable.client.transparency.figures import Figures, Row, text_of
+from deniable.client.sending.launch import LONGEST_DELAY
+from deniable.client.transparency.disclosure import Disclosure, Row, text_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
     counted,
@@ -52,8 +52,8 @@ _BULLET = " " * 14 + "- "
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetExplanation(Figures):
-    """What has been spent of the privacy budget, in units of 1e-9 epsilon."""
+class BudgetExplanation(Disclosure):
+    """The privacy budget, and what has been spent of it, in units of 1e-9 epsilon."""
 
     _costs: ClassVar = ("spent", "carried", "reserved", "lifetime", "recent", "recent_most")
 
@@ -66,7 +66,7 @@ class BudgetExplanation(Figures):
     recent_days: int | None = None  # its length in days of use
 
     def text(self, *, kept: bool) -> str:
-        """Return it in sentences; ``kept`` where some responses were kept."""
+        """Return the budget in sentences; ``kept`` where some responses were kept."""
         text = (
             "Each report costs some privacy; the measure is called epsilon, and costs add up. For "
             f"all questions together {format_nano(self.spent)} is spent"
@@ -81,11 +81,13 @@ class BudgetExplanation(Figures):
                 f". In the last {self.recent_days} days of use {format_nano(self.recent)} of "
                 f"at most {format_nano(self.recent_most)} is spent"
             )
-        return text + (f". Of kept responses, that covers other answers{SAME_TIMES}." * kept or ".")
+        if kept:
+            text += f". For kept responses, these costs cover other answers{SAME_TIMES}"
+        return f"{text}."
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyExplanation(Figures):
+class SurveyExplanation(Disclosure):
     """One survey, as its user should be told.
 
     Costs are in units of 1e-9 epsilon; they and ``reports`` are None if the state cannot be read.
@@ -138,7 +140,7 @@ class SurveyExplanation(Figures):
         return [*wrapped(self.question), *text_of([*rows, ("Spent", self._spent())])]
 
     def brief_lines(self) -> list[str]:
-        """Return what somebody needs to know who is asked for consent, at 80 columns."""
+        """Return the text for somebody who is asked for consent, at 80 columns."""
         promise, terms, said = self.promise, self.terms, []
         if terms is not None:
             said = [terms.truthfulness, terms.schedule]
@@ -156,9 +158,9 @@ class SurveyExplanation(Figures):
         return [*wrapped(self.question), *text_of(rows)]
 
     def _present(self, said: list[str]) -> Row:
-        """Return what holds today, and that it may change."""
+        """Return the row on what holds today, and that it may change."""
         changes = self.terms is not None and self.promise is not None and not self.promise.pinned
-        change = ["It may change within the promise."] * changes
+        change = ["This may change within the promise."] * changes
         return "At present", " ".join([self.standing, *said, *change]).strip()
 
     def _spent(self) -> str:
@@ -179,8 +181,8 @@ class SurveyExplanation(Figures):
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation(Figures):
-    """What this app may ask, on what terms, and what it has cost so far.
+class Explanation(Disclosure):
+    """The explanation of what this app may ask, on what terms, and what it has cost so far.
 
     ``str()`` gives plain text for a settings page, at 80 columns; ``brief()`` for a consent prompt.
     """
@@ -229,8 +231,8 @@ class Explanation(Figures):
             ("How it works", f"{_STAYS}is all that is sent."),
             (
                 "To whom",
-                f"By POST /v1/reports to {whom} What is being asked is fetched from there by GET "
-                "/v1/surveys/NAME/manifests, and new keys of who signs it by GET /v1/authority.",
+                f"By POST /v1/reports to {whom} The surveys are fetched from there by GET "
+                "/v1/surveys/NAME/manifests, and new keys of their signer by GET /v1/authority.",
             ),
             (
                 "Not hidden",
@@ -245,15 +247,15 @@ class Explanation(Figures):
         if not self.background:
             return "at a moment the app chooses"
         within = shown_duration(self.delivery_seconds)
-        later = shown_duration(longest_delay(self.delivery_seconds))
+        later = shown_duration(min(self.delivery_seconds, LONGEST_DELAY))
         return (
-            f"at a random time within {within} or, if the app is closed then, within {later} of "
-            "its running later on, or when the app chooses"
+            f"at a random time within {within} (if the app is closed then, within {later} of "
+            "running again), or when the app chooses"
         )
 
 
 def consent_lines(record: ConsentRecord) -> list[str]:
-    """Return who decided what and when, and what holds now, at 80 columns."""
+    """Return the lines on a decision, its time and origin, and what holds now, at 80 columns."""
     said = [f"{record.effective}: {_MEANING[record.effective]}"]
     if record.effective is not record.decided:
         said.append(

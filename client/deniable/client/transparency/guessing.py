@@ -1,4 +1,4 @@
-"""How much better a response lets anybody answer a yes/no question about the answer.
+"""The gain of a guess at a yes/no question about the answer, once a response is seen.
 
 A question splits the answers into A and the rest; before a response, A has probability p >= 1/2
 (call the likelier part A), so that the best guess is right with p. Let Q_1, Q_0 be the laws of the
@@ -40,5 +40,5 @@ def guess_of(mechanism: SurveyMechanism) -> Fraction:
 
 
 def guess_within(odds: Fraction, delta: Fraction = Fraction(0)) -> Fraction:
-    """Return the same of any mechanism with these odds e^epsilon and this delta."""
+    """Return the bound of :func:`guess_of` for any mechanism with these odds and this delta."""
     return min(Fraction(1), (odds + delta) / (odds + 1))

@@ -14,8 +14,8 @@ from deniable.budget import format_nano
 from deniable.client.consent import ConsentRecord
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
+from deniable.client.transparency.disclosure import Disclosure, Row, text_of
 from deniable.client.transparency.explanation import consent_lines
-from deniable.client.transparency.figures import Figures, Row, text_of
 from deniable.client.transparency.plain_text import (
     labelled,
     printable,
@@ -37,17 +37,17 @@ _VERDICTS: Final = {
     "state-doubted": "the state may have been a copy or an old backup",
     "not-enrolled": "nobody vouched for this device",
     "purged": "it was erased at the user's wish",
-    "unanswered": "no send of six brought an answer that ends it; it may have been counted",
-    "may-have-been-counted": "the collector takes it no more; an earlier send went unanswered",
+    "unanswered": "six sends brought no final answer; it may have been counted",
+    "may-have-been-counted": "too late for the collector; an earlier send may have been counted",
 }
-_PROOF: Final = "its signer signed another of the same number: devices may be shown different ones"
+_PROOF: Final = "its signer signed two of the same number, so that devices may see different ones"
 _SEEN: Final = "the account, the survey, the epoch and this device's key for it; no response"
-_FORK: Final = "its signer handed over to another key as well, or had done so before"
+_FORK: Final = "its signer has handed over to two keys"
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry(Figures):
-    """What happened at an instant; Unix seconds by this device's clock."""
+class _Entry(Disclosure):
+    """The entry of an instant; Unix seconds by this device's clock."""
 
     _query: ClassVar[str]
 
@@ -99,9 +99,9 @@ class ReportEntry(_Entry):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry for JSON; bytes are in hex, or "erased"."""
-        told = Figures.to_dict(self)
+        values = Disclosure.to_dict(self)
         size = None if self.content is None else len(self.content)
-        return {**told, "content": told["content"] or _ERASED, "size": size}
+        return {**values, "content": values["content"] or _ERASED, "size": size}
 
     def _when(self) -> str:
         return shown_time(self.at) if self.settled is None else shown_day(self.at)
@@ -126,7 +126,7 @@ class ReportEntry(_Entry):
 
 @dataclass(frozen=True, slots=True)
 class PreviewEntry(_Entry):
-    """What would have been reported; consent was local, so it is never sent, and unsigned."""
+    """A preview of a report; consent was local, so it is unsigned, and never sent."""
 
     _kind: ClassVar = "preview"
     _query: ClassVar = (
@@ -148,7 +148,7 @@ class PreviewEntry(_Entry):
 
 @dataclass(frozen=True, slots=True)
 class EventEntry(_Entry):
-    """What happened to the device besides: consent, purge, state-replaced, new-device and such."""
+    """An event besides reports: consent, purge, state-replaced, new-device and such."""
 
     _kind: ClassVar = "event"
     _query: ClassVar = "SELECT at, kind AS event, detail FROM events ORDER BY number"
@@ -268,7 +268,7 @@ JournalEntry = (
 
 
 @dataclass(frozen=True, slots=True)
-class MemoEntry(Figures):
+class MemoEntry(Disclosure):
     """A key that keeps the responses of a range of epochs the same; it is never sent."""
 
     _query: ClassVar = (
@@ -291,8 +291,8 @@ class MemoEntry(Figures):
 
 
 @dataclass(frozen=True, slots=True)
-class Journal(Figures):
-    """All that this device stored and sent; ``str()`` gives text for a terminal, at 80 columns."""
+class Journal(Disclosure):
+    """The record of what was stored and sent; ``str()`` is text for a terminal, at 80 columns."""
 
     consent: ConsentRecord
     entries: tuple[JournalEntry, ...] = ()  # newest last
@@ -344,7 +344,7 @@ def read_journal(state: State, now: float) -> Journal:
 
 
 def _order(entry: JournalEntry) -> tuple[int, bool, int]:
-    """Put what is settled, of which the day alone is known, at the end of the day."""
+    """Return an entry's sort key: a settled one, whose day alone is known, ends the day."""
     settled = isinstance(entry, ReportEntry) and entry.settled is not None
     return entry.at // DAY, settled, entry.at
 
@@ -383,7 +383,7 @@ def _sound(name: str, value: Any, kind: Any) -> Any:
 def _response(
     connection: sqlite3.Connection,
     content: bytes | None,
-    kind: type[Figures],
+    kind: type[Disclosure],
     labels: dict[bytes, Sequence[str]],
 ) -> str | None:
     """Return the label of the response that bytes hold; None if they or the survey are gone."""

@@ -16,7 +16,7 @@ _MOST_ODDS: Final = 10**6
 _MOST_EPSILON: Final = 14 * NANO
 """e^14 exceeds a million: nobody needs a larger number to see that it protects nothing."""
 
-SAME_TIMES: Final = " that equal each other in the same epochs as yours"
+SAME_TIMES: Final = " that repeat and change in the same epochs as yours"
 """The answers that a cost covers where responses are kept (docs/mathematics.md, section 16)."""
 
 
@@ -74,8 +74,8 @@ def _parts(word: str, most: int) -> list[str]:
 def _columns(text: str) -> int:
     if text.isascii():
         return len(text)
-    shown = (character for character in text if not unicodedata.combining(character))
-    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in shown)
+    visible = (character for character in text if not unicodedata.combining(character))
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in visible)
 
 
 def shown_day(seconds: float) -> str:
@@ -100,7 +100,7 @@ def shown_duration(seconds: int) -> str:
 
 
 def counted(count: int, unit: str) -> str:
-    """Return so many of something: "1 byte", "1,024 bytes"."""
+    """Return a count with its unit: "1 byte", "1,024 bytes"."""
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
@@ -122,8 +122,8 @@ def odds_of(nano: int) -> Fraction:
 
 
 def shown_guess(guess: Fraction) -> str:
-    """Return in words how often a guess is right with a response, rounded up."""
+    """Return the bound on a guess in words, rounded up."""
     return (
-        "whoever guesses at any yes/no question about your answer, and is right 50% of the time, "
-        f"is right at most {percent_text(guess, 'most')} of the time once a response was seen"
+        "a guess at any yes/no question about your answer that is right 50% of the time becomes "
+        f"right at most {percent_text(guess, 'most')} of the time once a response is seen"
     )

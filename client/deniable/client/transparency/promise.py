@@ -1,4 +1,4 @@
-"""What an app promises of a survey: its own declaration, which no collector can exceed (D11)."""
+"""The promise of an app on a survey: its own declaration, which no collector can exceed (D11)."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,7 +8,7 @@ from typing import ClassVar
 from deniable.budget import NANO, format_nano
 from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
-from deniable.client.transparency.figures import Figures
+from deniable.client.transparency.disclosure import Disclosure
 from deniable.client.transparency.guessing import guess_within
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
@@ -21,15 +21,15 @@ from deniable.client.transparency.plain_text import (
 from deniable.mechanisms import KINDS, odds_ceiling
 
 _AGAIN = (
-    "drawn anew or, for up to {:,} times, sent again: that links them, and can show that your "
-    "answer changed"
+    "It is drawn anew, or repeats an earlier one for up to {:,} times: that links them, and can "
+    "show that your answer changed."
 )
 _NEAR = "Answers near yours may be sent more often than others."
-_OTHERS = "Responses may be others than the answers, and some be sent more often than others."
+_OTHERS = "Responses may differ from the answers, and some be sent more often than others."
 
 
 @dataclass(frozen=True, slots=True)
-class Promise(Figures):
+class Promise(Disclosure):
     """The app's ceilings, by which a device judges whatever a collector publishes.
 
     Costs are in units of 1e-9 epsilon.
@@ -52,7 +52,7 @@ class Promise(Figures):
 
     @classmethod
     def of(cls, survey: Survey, allowance: Allowance, *, enrols: bool) -> "Promise":
-        """Return what an app that declares a survey, and asks an issuer or none, promises."""
+        """Return the promise of an app that declares a survey, and asks an issuer or none."""
         lifetime, own, kept = allowance.lifetime, survey.total_ceiling, survey.kept_ceiling
         shared = own is None or own.most > lifetime.most
         return cls(
@@ -76,11 +76,11 @@ class Promise(Figures):
         likelier = times_likelier(odds_of(self.response))
         odds = f"; a response is {likelier} than with any other answer" * (not self.delta)
         every = shown_duration(self.epoch_seconds).removeprefix("1 ")
-        again = "" if self.kept is None else _AGAIN.format(self.kept_epochs)
+        again = "It is drawn anew." if self.kept is None else _AGAIN.format(self.kept_epochs)
         return (
             f"Whatever the collector publishes, {shown_guess(self.guess)}{odds}.",
             *dict.fromkeys(_NEAR if KINDS[kind].answers else _OTHERS for kind in self.mechanisms),
-            f"At most one is made in each {every} or longer, {again or 'drawn anew'}.",
+            f"At most one response is made every {every}, or less often. {again}",
             self._together(),
         )
 
@@ -89,24 +89,23 @@ class Promise(Figures):
         most = format_nano(self.total).rstrip("0").rstrip(".")
         limit = f"at most epsilon {most} is spent on {whose}"
         if is_vast(odds_of(self.total)):
-            return f"Many together may reveal your answer: {limit}."
-        times = "" if self.kept is None else f" than with any other answers{SAME_TIMES}"
-        return f"All together, ever, are {times_likelier(odds_of(self.total))}{times}: {limit}."
+            return f"Many responses together may reveal your answer: {limit}."
+        likelier = times_likelier(odds_of(self.total))
+        others = "any other answers" if self.kept is None else f"any other answers{SAME_TIMES}"
+        return f"All responses together, ever, are {likelier} than with {others}: {limit}."
 
     def sentences(self) -> tuple[str, ...]:
         """Return the whole of the promise in sentences."""
-        told = [*self.brief()]
+        sentences = [*self.brief()]
         if self.kept is not None:
             likelier = times_likelier(odds_of(self.kept))
-            told.append(
-                "While your answer stays the same, all that come of one kept response are together "
-                f"{likelier} than with any other answer; what is spent covers other answers"
+            sentences.append(
+                "While your answer stays the same, all reports of one kept response together are "
+                f"{likelier} than with any other answer; the epsilon spent covers other answers"
                 f"{SAME_TIMES}."
             )
-        told.append(
-            f"The collector takes a response for {shown_duration(self.grace_seconds)} after its "
-            "time at most."
-        )
+        grace = shown_duration(self.grace_seconds)
+        sentences.append(f"The collector takes a response for at most {grace} after its epoch.")
         if self.pinned:
-            told.append("The app takes no survey but those that it was built for.")
-        return tuple(told)
+            sentences.append("The app takes only the surveys that it was built for.")
+        return tuple(sentences)

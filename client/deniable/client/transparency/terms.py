@@ -1,4 +1,4 @@
-"""On what terms a survey is answered: a manifest's meaning, in figures and in plain words."""
+"""The terms on which a survey is answered: a manifest's meaning, in figures and in plain words."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import ClassVar, Final, Literal
 
 from deniable.budget import changing_cost, format_nano, percent_text
-from deniable.client.transparency.figures import Figures, Row
+from deniable.client.transparency.disclosure import Disclosure, Row
 from deniable.client.transparency.guessing import guess_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
@@ -34,12 +34,12 @@ _VOUCHING: Final = (
     "this device's one report.",
     "The issuer learns which account takes part, the key, and when. It is not sent the report. "
     "Together with the collector it can tell which response came from which account; how little a "
-    "response tells of an answer stays the same.",
+    "response tells of your answer stays the same.",
 )
 
 
 @dataclass(frozen=True, slots=True)
-class SentField(Figures):
+class SentField(Disclosure):
     """One part of what is sent; its size may depend on the epoch's number and the response."""
 
     name: str  # what the protocol calls it
@@ -49,8 +49,8 @@ class SentField(Figures):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms(Figures):
-    """What a held manifest means for who answers it, in figures and in plain words.
+class Terms(Disclosure):
+    """The terms of a held manifest for who answers it, in figures and in plain words.
 
     ``odds`` is e^epsilon of one response, read off the integers that are sampled.
     """
@@ -164,7 +164,7 @@ def _truthfulness(manifest: Manifest) -> str:
 def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[str, ...]:
     count, epochs = f"{manifest.schedule.epochs:,}", manifest.repeat.epochs
     if epochs is None and manifest.schedule.epochs == 1:
-        return ("There is one response, and no other to put beside it.",)
+        return ("There is only one response.",)
     if epochs is None:
         return (
             f"Every response is drawn anew, so several reveal more than one: all {count} together "
@@ -179,7 +179,7 @@ def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[st
             "and kept; each report adds new noise to it. While your answer stays the same, those "
             f"reports together are {kept} than with any other answer."
         )
-        shown = (
+        revealed = (
             "Less protected: that your answer changes, and when. All reports together are "
             f"{fresh} than if you had answered otherwise in a single one of them."
         )
@@ -189,14 +189,14 @@ def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[st
             "repeating it reveals nothing more."
         )
         chance = percent_text(_change_shows(manifest.mechanism), "most")
-        shown = (
+        revealed = (
             "Not protected: equal responses let the collector guess which reports come from one "
-            "device, and a different one shows that your answer changed: if it does in this time, "
-            f"with a probability of up to {chance}."
+            "device. If your answer changes in this time, a different response shows it with a "
+            f"probability of up to {chance}."
         )
     return (
         protected,
-        shown,
+        revealed,
         "For this a secret key is kept on this device, and erased when that time is over. Until "
         "then, whoever copies it can tell far more about your answers from the reports.",
         f"All {count} reports together are {times_likelier(odds_of(most))} than with any other "
@@ -205,11 +205,11 @@ def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[st
 
 
 def beyond(nano: int | None) -> str:
-    """Return what holds for any other answers, where responses are kept."""
+    """Return the bound for any other answers, where responses are kept."""
     if nano is None:
-        return "no such bound holds for any others"
+        return "for all other answers there is no such bound"
     likelier = times_likelier(odds_of(nano))
-    return f"than with any others, {likelier} (epsilon {format_nano(nano)})"
+    return f"than with all other answers, {likelier} (epsilon {format_nano(nano)})"
 
 
 def _change_shows(mechanism: SurveyMechanism) -> Fraction:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from deniable.cli.doctor import files, machine, network, settings, store, surveys
-from deniable.cli.doctor.finding import Finding
+from deniable.cli.doctor import devices, network
 from deniable.directory import Config
+from deniable.directory.checks import files, machine, settings, store, surveys
+from deniable.directory.checks.finding import Diagnosis
 from deniable.directory.states import current
 
 Examined = TypeVar("Examined")
@@ -24,7 +25,7 @@ class Collector:
     now: float
 
 
-Checks = Mapping[str, Callable[[Examined], Finding | None]]
+Checks = Mapping[str, Callable[[Examined], Diagnosis | None]]
 """By name, what looks at it; None if it does not apply."""
 
 CHECKS: Final[Checks[Collector]] = {
@@ -49,15 +50,15 @@ STORE_CHECKS: Final[Checks[store.Stored]] = {
     "seals": lambda it: surveys.judge_seals(it.surveys, it.overdue),
     "signed origin": lambda it: surveys.judge_origin(current(it.offered), it.config.origin),
     "trusted issuers": lambda it: surveys.judge_issuers(it.offered, it.distrusted),
-    "lifetime": lambda it: surveys.judge_lifetime(it.offered, it.now),
-    "declarations": lambda it: surveys.judge_declarations(it.offered, it.now),
+    "lifetime": lambda it: devices.judge_lifetime(it.offered, it.now),
+    "declarations": lambda it: devices.judge_declarations(it.offered, it.now),
 }
 
 
 def examine(
     directory: Path, environment: Mapping[str, str], *, online: bool
-) -> Iterator[tuple[str, Finding]]:
-    """Yield names of checks and what each found, as far as the ones before let it look."""
+) -> Iterator[tuple[str, Diagnosis]]:
+    """Yield names of checks and their findings, as far as the ones before let it look."""
     config, read = settings.read_settings(directory, environment)
     yield "settings", read
     yield "environment", settings.check_variables(environment)
@@ -67,20 +68,20 @@ def examine(
     yield from _findings(CHECKS, Collector(directory, config, now))
     # Both may have to wait for what does not answer.
     with ThreadPoolExecutor(1) as asking:
-        asked = asking.submit(network.check_server, config)
+        server_finding = asking.submit(network.check_server, config)
         stored = store.check_schema(config) or store.read_store(config, now)
-    if (server := asked.result()) is not None:
+    if (server := server_finding.result()) is not None:
         yield "server", server
-    if isinstance(stored, Finding):
+    if isinstance(stored, Diagnosis):
         yield "store", stored
     else:
         yield from _findings(STORE_CHECKS, stored)
     if online:
-        authority = config.authority if isinstance(stored, Finding) else stored.authority
+        authority = config.authority if isinstance(stored, Diagnosis) else stored.authority
         yield "origin", network.check_origin_answers(config, authority)
 
 
-def _findings(checks: Checks[Examined], it: Examined) -> Iterator[tuple[str, Finding]]:
+def _findings(checks: Checks[Examined], it: Examined) -> Iterator[tuple[str, Diagnosis]]:
     for name, look in checks.items():
         if (finding := look(it)) is not None:
             yield name, finding

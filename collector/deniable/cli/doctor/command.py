@@ -1,18 +1,12 @@
 """The command: looks at everything, and says what to do."""
 
-import json
 import os
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from deniable.cli.options import directory_option, json_option
-from deniable.cli.screen import console
-
-if TYPE_CHECKING:
-    from deniable.cli.doctor.finding import Finding
+from deniable.cli.screen import show_rows
 
 
 @click.command(short_help="Look for what is wrong with a collector.")
@@ -28,35 +22,10 @@ def doctor(ctx: click.Context, directory: Path, *, online: bool, as_json: bool) 
     """
     # Imported here: --help does not wait for what the checks need.
     from deniable.cli.doctor.checks import examine
-    from deniable.cli.doctor.finding import Status
+    from deniable.directory.checks.document import findings_document
+    from deniable.directory.checks.finding import Status
 
     findings = list(examine(directory, os.environ, online=online))
-    if as_json:
-        told = [{"check": check, **asdict(finding)} for check, finding in findings]
-        click.echo(json.dumps(told, indent=2))
-    else:
-        _show(findings)
+    show_rows(findings_document(findings), as_json=as_json)
     if any(finding.status is Status.FAIL for _, finding in findings):
         ctx.exit(1)
-
-
-def _show(findings: "list[tuple[str, Finding]]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from deniable.cli.doctor.finding import Status
-
-    styles = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for check, finding in findings:
-        told = Text(finding.found)
-        if finding.remedy:
-            told.append(f"\n→ {finding.remedy}", "bold")
-        table.add_row(Text(finding.status.value, styles[finding.status]), check, told)
-    screen = console()
-    screen.print(table)
-    counted = [sum(finding.status is status for _, finding in findings) for status in Status]
-    screen.print("\n{} as they must be, {} to look at, {} wrong".format(*counted), style="dim")

@@ -1,4 +1,4 @@
-"""What devices meet: a certificate that holds, and at the origin this very collector."""
+"""The collector as devices meet it: a certificate that holds, and at the origin this collector."""
 
 import http.client
 import ssl
@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from deniable.cli.asking_server import SECONDS, ask, local_address, missing_workers_text
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
+from deniable.cli.asking_server import server_finding
 from deniable.directory import Config, InvalidConfig
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.server import tls_context
 
 _RENEWAL_DAYS = 14
@@ -16,26 +16,26 @@ _SECONDS = 10.0
 _MOST_BYTES = 64 << 10
 
 
-def check_certificate(config: Config, now: float) -> Finding | None:
+def check_certificate(config: Config, now: float) -> Diagnosis | None:
     """Check the certificate, if the collector ends TLS itself."""
     if config.tls_certificate is None:
         return None
     try:
         tls_context(config)
-        shown = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
+        certificate = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
     except (InvalidConfig, OSError, ValueError) as error:
         return bad(str(error), "give the PEM files of a certificate and its key")
-    ends, host = shown.not_valid_after_utc, urlsplit(config.origin).hostname or ""
+    ends, host = certificate.not_valid_after_utc, urlsplit(config.origin).hostname or ""
     days = (ends.timestamp() - now) / 86_400
-    found = f"{config.tls_certificate.name} holds until {ends:%Y-%m-%d}"
+    text = f"{config.tls_certificate.name} holds until {ends:%Y-%m-%d}"
     renew = "renew it, then send the server SIGHUP"
     if days <= 0:
-        return bad(found, renew)
-    if now < shown.not_valid_before_utc.timestamp():
-        return bad(f"{found}, but not yet", "is the clock right? Else take another")
-    if not _is_for(shown, host):
-        return bad(f"{found}, but for another host", f"get one for {host}")
-    return doubtful(found, renew) if days < _RENEWAL_DAYS else good(found)
+        return bad(text, renew)
+    if now < certificate.not_valid_before_utc.timestamp():
+        return bad(f"{text}, but not yet", "is the clock right? Else take another")
+    if not _is_for(certificate, host):
+        return bad(f"{text}, but for another host", f"get one for {host}")
+    return doubtful(text, renew) if days < _RENEWAL_DAYS else good(text)
 
 
 def _is_for(certificate: x509.Certificate, host: str) -> bool:
@@ -49,27 +49,15 @@ def _is_for(certificate: x509.Certificate, host: str) -> bool:
     return host in addresses or host in patterns or f"*.{parent}" in patterns
 
 
-def check_server(config: Config) -> Finding | None:
+def check_server(config: Config) -> Diagnosis | None:
     """Check that the collector of these settings is ready, if one runs on this machine."""
-    place = f"{local_address(config)}:{config.port}"
     try:
-        status, told = ask(config, "/readyz")
-    except TimeoutError:
-        return bad(
-            f"{place} has not answered for {SECONDS:g} s",
-            "it, or a worker of it, stands still: look at its log, and whether it is stopped (ps)",
-        )
+        return server_finding(config, "/readyz")
     except (OSError, http.client.HTTPException):
         return None
-    if status != 200:
-        reason = told.get("detail", "it is no collector")
-        return bad(f"{place} answers {status}: {reason}", "see the store below, and the log")
-    if missing := missing_workers_text(told):
-        return doubtful(missing, "look at its log, for what ends or stops them")
-    return good(f"{place} is ready")
 
 
-def check_origin_answers(config: Config, authority: bytes) -> Finding:
+def check_origin_answers(config: Config, authority: bytes) -> Diagnosis:
     """Ask the origin, as a device would, for the authority that signs now."""
     origin = urlsplit(config.origin)
     secure = origin.scheme == "https"
@@ -104,7 +92,7 @@ def check_origin_answers(config: Config, authority: bytes) -> Finding:
 
 
 def _of_ports(config: Config) -> str:
-    """Return what to do if the origin has another port than the collector; else nothing.
+    """Return a remedy if the origin has another port than the collector; else nothing.
 
     Where the origin has TLS that the collector does not end, it is that of a proxy.
     """

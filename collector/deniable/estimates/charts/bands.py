@@ -1,4 +1,4 @@
-"""What all charts draw: an estimate, its two bands, and what they mean.
+"""An estimate and its two bands, which all charts draw, and their legend.
 
 Bars would tell of lengths from 0, whiskers hide how likely is what: a dark band is where a value
 probably is, a light one where it very probably is.

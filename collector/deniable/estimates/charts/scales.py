@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from deniable.documents import decimals
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What is drawn: shown as ``factor`` times the number and a suffix, possible within bounds."""
+    """The numbers that are drawn: written as ``factor`` times each and a suffix, within bounds."""
 
     least: float
     most: float
@@ -28,8 +30,7 @@ class Scale:
     def decimals(self, widths: Iterable[float]) -> int:
         """Return how many digits after the point tell ends of intervals of such widths apart."""
         known = sorted(width for width in widths if width > 0) or [1.0]
-        typical = known[len(known) // 2] * self.factor
-        return min(max(1 - math.floor(math.log10(typical)), 1), 5)
+        return decimals(known[len(known) // 2] * self.factor, least=1)
 
 
 SHARES: Final = Scale(0, 1)

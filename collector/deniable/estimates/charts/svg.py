@@ -24,7 +24,7 @@ class Markup(str):
     __slots__ = ()
 
     def __html__(self) -> str:
-        """Return itself: template engines ask this of what they are not to escape."""
+        """Return the markup itself, by which template engines know not to escape it."""
         return str(self)
 
 
@@ -42,10 +42,10 @@ def _named(key: str) -> str:
 def _written(value: object) -> str:
     if isinstance(value, float):
         return f"{round(value, 1) + 0.0:g}"
-    return escape("".join(_shown(character) for character in str(value)))
+    return escape("".join(_visible(character) for character in str(value)))
 
 
-def _shown(character: str) -> str:
+def _visible(character: str) -> str:
     return "\ufffd" if unicodedata.category(character) in _UNSHOWN else character
 
 
@@ -88,7 +88,7 @@ class Picture:
         return standalone(self.svg)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it as an SVG file, with its stylesheet; ValueError if it is called otherwise."""
+        """Write an SVG file, with its stylesheet; ValueError for another ending of its name."""
         if Path(path).suffix.lower() not in {"", ".svg"}:
             raise ValueError("a chart is saved as SVG: let the file's name end in .svg")
         Path(path).write_text(standalone(self.svg), encoding="utf-8")

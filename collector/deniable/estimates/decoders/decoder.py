@@ -1,4 +1,4 @@
-"""What the estimates ask of a mechanism: how counts of responses become frequencies of categories.
+"""Decoders: how counts of a mechanism's responses become frequencies of categories.
 
 If f are the true frequencies, responses come with frequencies lambda = P^T f. Any G with G P^T = I
 gives an unbiased estimate G c/n of f. Never clipped, never rescaled: the estimate may leave [0, 1],
@@ -28,7 +28,7 @@ class NotInvertible(ValueError):
 
 
 class Model(StrEnum):
-    """What is random about the data; the variances of a frequency differ by f(1 - f)/n.
+    """The model of the data's chance; the variances of a frequency differ by f(1 - f)/n.
 
     ``SAMPLED``: the devices are a random sample, and the estimate is of the population they came
     from. ``FIXED``: the devices are all there is, and only the mechanism is random.
@@ -65,7 +65,7 @@ class Tally:
         return self.counts.astype(np.float64) / self.n
 
     def degrees(self, model: Model) -> int:
-        """Return by what the variance of one report is divided to be unbiased."""
+        """Return the divisor of the variance of one report that makes it unbiased."""
         # Sampled: E[lamhat - lamhat^2] = (n-1)/n (lam - lam^2), so n becomes n - 1. Fixed:
         # variances are linear in f, so putting the unbiased fhat for f is unbiased as it stands.
         if model is Model.FIXED:
@@ -113,6 +113,10 @@ class Decoder(ABC):
     kernels_tested: bool
     """Whether estimates too far below 0 tell more of fake reports than the tested counts do."""
 
+    likeliest_response: float | None = None
+    """The greatest probability of any response, whoever sends it, where responses support sets of
+    categories: beside the supported counts, none of these may have been sent too often."""
+
     def __init__(self, categories: int, responses: int) -> None:
         self.categories, self.responses = categories, responses
 
@@ -151,6 +155,10 @@ class Decoder(ABC):
     def parts(self) -> tuple["Part", ...]:
         """Return the questions, of which a report is about one."""
         return (Part(self, slice(None), slice(None)),)
+
+    def supported_by(self, responses: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the categories that any of these responses supports, each its own of most."""
+        return responses
 
     @property
     @abstractmethod

@@ -42,6 +42,10 @@ class DesignDecoder(SupportDecoder):
         self._whole = whole
         self.likeliest_response = float(guarantee.truth)
 
+    def supported_by(self, responses: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the categories that any of these responses supports."""
+        return np.asarray(self.supports(responses.astype(np.int64)) > 0)
+
     @cached_property
     def _missing(self) -> Floats:
         """Return (1 - G(y))/k for each response."""

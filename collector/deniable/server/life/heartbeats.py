@@ -36,7 +36,7 @@ class Heartbeats:
         self._beats[worker] = self._clock()
 
     async def keep_beating(self, worker: int) -> None:
-        """Note it for as long as the event loop runs."""
+        """Note that a worker lives for as long as its event loop runs."""
         while True:
             self.beat(worker)
             await asyncio.sleep(LOOK_SECONDS)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from random import SystemRandom
 from typing import Final
 
+from deniable.directory.states import AGREEMENT_SECONDS
 from deniable.intake import Action, Due, due, finished
 from deniable.messages import Manifest
 from deniable.server.operations.metrics import Meters
@@ -22,8 +23,6 @@ from deniable.stores import Store, StoreError
 
 _LOG: Final = logging.getLogger("deniable.collector")
 _CHANCE: Final = SystemRandom()
-AGREEMENT_SECONDS: Final = 60.0
-"""By how much a collector's clock and its store's may differ."""
 
 
 class Upkeep:
@@ -41,10 +40,10 @@ class Upkeep:
         self._clock = clock
         self._meters = meters or Meters()
         self._finished: set[bytes] = set()
-        self._asked: set[tuple[bytes, int]] = set()
+        self._reported: set[tuple[bytes, int]] = set()
 
     async def run(self, seconds: float, leads: Callable[[], bool] = lambda: True) -> None:
-        """Do what is due, about so many seconds apart, until cancelled; 0 is never.
+        """Seal, prune and end surveys, about so many seconds apart, until cancelled; 0 is never.
 
         The first time only after as long: a machine that has just started may not know the time
         yet, and what is sealed is sealed for good. Collectors that start together drift apart.
@@ -56,7 +55,7 @@ class Upkeep:
                 await self.turn()
 
     async def turn(self) -> None:
-        """Do all that is due now; what cannot be done is logged, and left for the next turn."""
+        """Seal, prune and end once; an action that fails is logged, and left for the next turn."""
         with self._put_off("upkeep"):
             await self._compare_clocks()
             await self._catalogue.read()
@@ -96,20 +95,20 @@ class Upkeep:
             self._finished.add(manifest.survey_id)
             return
         newest = await self._store.newest_counted(manifest.survey_id)
-        for each in due(manifest, seals, ended_at, newest, self._clock()):
-            await self._do(manifest, each)
+        for action in due(manifest, seals, ended_at, newest, self._clock()):
+            await self._do(manifest, action)
 
-    async def _do(self, manifest: Manifest, each: Due) -> None:
+    async def _do(self, manifest: Manifest, action: Due) -> None:
         survey_id, now = manifest.survey_id, int(self._clock())
         which = f"{manifest.name} (sequence {manifest.sequence})"
-        match each:
+        match action:
             case Due(Action.SEAL, int(epoch)):
                 seal = await self._store.seal(survey_id, epoch, now)
                 if seal.sealed_at != now:
                     return  # another collector was first, and tells of it
                 self._meters.count("epochs_sealed")
-                told = f"reports {seal.reports}, digest {seal.digest.hex()}"
-                _LOG.info("sealed %s, epoch %d: %s", which, epoch, told)
+                counted = f"reports {seal.reports}, digest {seal.digest.hex()}"
+                _LOG.info("sealed %s, epoch %d: %s", which, epoch, counted)
             case Due(Action.PRUNE, int(epoch)):
                 erased = await self._store.prune(survey_id, epoch, now)
                 self._meters.count("receipts_erased", erased)
@@ -117,8 +116,8 @@ class Upkeep:
             case Due(Action.END):
                 await self._store.end(survey_id, now)
                 _LOG.info("ended %s", which)
-            case Due(Action.ASK, int(epoch)) if (survey_id, epoch) not in self._asked:
-                self._asked.add((survey_id, epoch))
+            case Due(Action.ASK, int(epoch)) if (survey_id, epoch) not in self._reported:
+                self._reported.add((survey_id, epoch))
                 _LOG.error(
                     "%s, epoch %d is not sealed: it was over long ago by this clock, and no report"
                     " of a later one has come. If the clock is right: deniable survey seal %s %d",

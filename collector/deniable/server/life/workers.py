@@ -63,21 +63,21 @@ class _Worker:
     due: float = 0.0
 
     def said(self) -> bytes:
-        """Return what it has said since it was asked last, and keep the sockets that came along.
+        """Return the words of the worker since the last call, and keep the sockets that came along.
 
-        Nothing is empty; where nothing can come any more, that is said.
+        Empty if there are none; where none can come any more, that is said.
         """
         if self.ready is None or not select.select([self.ready], [], [], 0)[0]:
             return b""
         said, descriptors, _, _ = socket.recv_fds(self.ready, _MOST_SAID, _MOST_SOCKETS)
-        self.listening += [socket.socket(fileno=each) for each in descriptors]
+        self.listening += [socket.socket(fileno=number) for number in descriptors]
         if not said:
             self.ready.close()
             self.ready = None
         return said or b"a worker ended before it served"
 
     def let_go(self) -> None:
-        """Close what is held of it; its sockets are gone once it has closed them, too."""
+        """Close the copies of its sockets, which are gone once the worker has closed its own."""
         for held in [*self.listening, *([self.ready] if self.ready is not None else [])]:
             held.close()
         self.listening, self.ready = [], None
@@ -262,7 +262,7 @@ def _send_status(
 ) -> None:
     """Tell the supervisor that this worker serves, and on which sockets, or why it cannot."""
     with suppress(BrokenPipeError):
-        socket.send_fds(supervisor, [what], [each.fileno() for each in listening])
+        socket.send_fds(supervisor, [what], [held.fileno() for held in listening])
 
 
 def _reserved(config: Config) -> socket.socket:

@@ -1,4 +1,4 @@
-"""What is measured when somebody looks: absolute values, the same whichever worker answers.
+"""Gauges, measured when somebody looks: absolute values, the same whichever worker answers.
 
 No value is of one survey's reports. What cannot be told, such as the end of a certificate where
 there is none, has no sample.
@@ -7,13 +7,12 @@ there is none, has no sample.
 import asyncio
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from deniable.directory import Config
-from deniable.intake import Action, Due, due
-from deniable.messages import Manifest
+from deniable.directory.states import all_overdue
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.shared_answers import SharedAnswer
@@ -24,7 +23,6 @@ _FULL_BYTES: Final = 1 << 20
 _WRITING_SECONDS: Final = 4.0
 _READING_SECONDS: Final = 3.0
 _KEEPING_SECONDS: Final = 2.0
-_OVERDUE_SECONDS: Final = 3_600.0
 
 
 class Gauges:
@@ -45,7 +43,7 @@ class Gauges:
         self._tls = tls
         self._up = SharedAnswer(self._write, patience=_WRITING_SECONDS)
         # A database that has fallen silent does not even let go of whoever asks it.
-        self._told = SharedAnswer(self._read_store, patience=_READING_SECONDS)
+        self._stored = SharedAnswer(self._read_store, patience=_READING_SECONDS)
 
     async def check(self) -> None:
         """Return if the store takes a durable write.
@@ -71,7 +69,7 @@ class Gauges:
                 values["disk_free_bytes"] = await _room(self._config.store)
             await self.check()
             values["store_up"] = 1.0
-            values |= await self._told.get()
+            values |= await self._stored.get()
         except StoreError:
             pass  # it is said by what is missing; who uploads has it logged
         return values
@@ -93,26 +91,6 @@ class Gauges:
             values["survey_end_timestamp_seconds"] = min(ends)
         values["seals_overdue"] = len(await all_overdue(store, catalogue.all(), now))
         return values
-
-
-async def all_overdue(
-    store: Store, surveys: Iterable[Manifest], now: float
-) -> list[tuple[Manifest, Due]]:
-    """Return which epochs of these surveys have a seal that is an hour late, or more."""
-    ended, past = await store.ended(), now - _OVERDUE_SECONDS
-    return [
-        (survey, each)
-        for survey in surveys
-        if (ended_at := ended.get(survey.survey_id)) is None or ended_at <= past
-        for each in due(
-            survey,
-            await store.seals(survey.survey_id),
-            ended_at,
-            await store.newest_counted(survey.survey_id),
-            past,
-        )
-        if each.action in {Action.SEAL, Action.ASK}
-    ]
 
 
 async def _room(store: Path) -> int:

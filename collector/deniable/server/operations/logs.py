@@ -1,4 +1,4 @@
-"""What the collector logs, and in which form: configured here and nowhere else.
+"""Logs of the collector, and their form: configured here and nowhere else.
 
 L1. A line holds no address, no key and nothing of a request.
 L2. Of an exception, its types and places in the code are told, never its text: that may repeat
@@ -59,15 +59,15 @@ def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
 
 
 def formatter(log_format: str) -> logging.Formatter:
-    """Return what makes lines of records; fields are taken from ``extra={"fields": {…}}``."""
+    """Return the formatter of a ``log_format``; fields are taken from ``extra={"fields": {…}}``."""
     return _Json() if log_format == "json" else _Text()
 
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        told = " ".join(f"{name}={value}" for name, value in _fields(record).items())
+        fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
         line = f"{_time(record)} {record.levelname.lower()}: {_message(record)}"
-        return f"{line}  {told}" if told else line
+        return f"{line}  {fields}" if fields else line
 
 
 class _Json(logging.Formatter):
@@ -97,7 +97,7 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
     fields: dict[str, object] = dict(getattr(record, "fields", {}))
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:
-        fields["error"] = " from ".join(type(each).__name__ for each in _chain(error))
+        fields["error"] = " from ".join(type(cause).__name__ for cause in _chain(error))
         fields["at"] = " < ".join(_places(error))
     return fields
 
@@ -105,15 +105,15 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and what it came from, each once."""
     seen: set[int] = set()
-    each: BaseException | None = error
-    while each is not None and id(each) not in seen:
-        seen.add(id(each))
-        yield each
-        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
 
 
 def _places(error: BaseException) -> list[str]:
-    """Return where it was raised, and what had called that: ``folder/file.py:line``."""
+    """Return the places of an error, the innermost first: ``folder/file.py:line``."""
     return [
         f"{'/'.join(PurePath(frame.filename).parts[-2:])}:{frame.lineno}"
         for frame in reversed(traceback.extract_tb(error.__traceback__))

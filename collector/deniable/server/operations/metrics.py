@@ -1,4 +1,4 @@
-"""What the collector counts about itself, and how Prometheus reads it (text format 0.0.4).
+"""Meters of the collector, and the text in which Prometheus reads them (format 0.0.4).
 
 The meters are in memory that worker processes share, one row of numbers a worker: each writes its
 own without locks, and whoever is asked adds them up. No series is of one survey: its figures would
@@ -174,7 +174,7 @@ class Meters:
         self._row[_PLACES["requests"] + route * len(_STATUSES) + place] += 1.0
 
     def count_code(self, name: str, code: RefusalCode) -> None:
-        """Add one to the counter of a code."""
+        """Count a code of a counter."""
         self._row[_PLACES[name] + _CODE_PLACES[code]] += 1.0
 
     def observe(self, name: str, value: float) -> None:

@@ -1,4 +1,4 @@
-"""What can be chosen on a survey's page, and what is chosen."""
+"""Controls of a survey's page: the choices, and those that are made."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from deniable.server.routes.routing import FORMATS, ROUTES
 if TYPE_CHECKING:
     from aiohttp import web
 
-LEVELS: Final = tuple((each, f"{100 * float(each):g} %") for each in ("0.5", "0.9", "0.95", "0.99"))
-WIDTHS: Final = ("0.05", *(f"{each / 200:g}" for each in range(1, 21)))
-EPSILONS: Final = ("1", *(f"{each / 4:g}" for each in range(1, 17)))
+LEVELS: Final = tuple((text, f"{100 * float(text):g} %") for text in ("0.5", "0.9", "0.95", "0.99"))
+WIDTHS: Final = ("0.05", *(f"{step / 200:g}" for step in range(1, 21)))
+EPSILONS: Final = ("1", *(f"{step / 4:g}" for step in range(1, 17)))
 """Of the sliders; the first is where they stand."""
 
 MOST_OFFERED: Final = 120
@@ -29,7 +29,7 @@ MOST_REPEATED: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """What else can be chosen on a page than its query says, as it is chosen."""
+    """The controls of a page whose choices its query does not list, as they are chosen."""
 
     sought: bool = False  # whether answers are looked for by name
     groups: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Controls:
 
     @classmethod
     def of(cls, request: "web.BaseRequest", surveys: Sequence[Manifest], page: Page) -> "Controls":
-        """Return those of a page about surveys, the newest first."""
+        """Return the controls of a page about surveys, the newest first."""
         query, manifest = request.query, surveys[0]
         if "width" in page.takes:
             width, epsilon = query.get("width", WIDTHS[0]), query.get("epsilon", EPSILONS[0])
@@ -52,16 +52,16 @@ class Controls:
             return cls(width=width, epsilon=epsilon, readings=readings)
         if "group" not in page.takes or manifest.values is not None:
             return cls()
-        told = (each for each in surveys if each.values is None)
-        answers = dict.fromkeys(name for each in told for name in each.categories)
+        categorical = (survey for survey in surveys if survey.values is None)
+        answers = dict.fromkeys(name for survey in categorical for name in survey.categories)
         # No text of whoever made a link.
-        groups = tuple(each for each in asked_groups(request) if each in answers)
+        groups = tuple(name for name in asked_groups(request) if name in answers)
         offered = tuple(answers)
         many = len(answers) > MOST_OFFERED
         if many:
             sought = query.get("find", "").casefold()
-            found = (each for each in offered if sought in each.casefold())
-            offered = tuple(dict.fromkeys([*groups, *islice(found, MOST_OFFERED)]))
+            matches = (name for name in offered if sought in name.casefold())
+            offered = tuple(dict.fromkeys([*groups, *islice(matches, MOST_OFFERED)]))
         return cls(len(answers) > page.most, groups, offered, many)
 
 
@@ -69,9 +69,9 @@ def epoch_choices(
     manifest: Manifest, page: Page, epochs: Sequence[ListedEpoch]
 ) -> Iterator[tuple[str, str]]:
     """Yield which epochs there are to choose from, and what they are called."""
-    known = [each for each in reversed(epochs) if each.n]
-    for each in known:
-        yield str(each.number), f"{each.number} ({each.n:,}, {each.state})"
+    known = [epoch for epoch in reversed(epochs) if epoch.n]
+    for epoch in known:
+        yield str(epoch.number), f"{epoch.number} ({epoch.n:,}, {epoch.state})"
     together = (
         "against" not in page.takes
         and manifest.repeat.epochs is None
@@ -88,7 +88,7 @@ def asked_groups(request: "web.BaseRequest") -> tuple[str, ...]:
 
 
 def downloads(request: "web.BaseRequest", page: Page, name: str) -> Iterator[tuple[str, str]]:
-    """Yield what the figures of a page can be had as, and where."""
+    """Yield the formats of a page's figures for programs, and their addresses."""
     for source in (*ROUTES, *PAGES):
         if source.path in page.downloads:
             taken = source.takes if isinstance(source, Page) else source.parameters or ()
@@ -102,5 +102,5 @@ def downloads(request: "web.BaseRequest", page: Page, name: str) -> Iterator[tup
 
 
 def free_epsilon(manifest: Manifest) -> bool:
-    """Return whether it could be published anew at any epsilon: for shares, of reports alike."""
+    """Return whether a survey fits any epsilon: one of shares, whose reports are all alike."""
     return manifest.values is None and not manifest.kind.first_round_kept

@@ -62,15 +62,15 @@ def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response
         made.headers["HX-Refresh"] = "true"
         return made
     assert isinstance(answer.body, bytes)
-    told = loads(answer.body)
+    problem = loads(answer.body)
     made = page(
         "interrupted.html" if is_script(request) else "failure.html",
         answer.status,
         root=root_of(request),
         **here(request),
         known=bool(held_tokens(request)),
-        title=told["title"],
-        detail=told.get("detail", ""),
+        title=problem["title"],
+        detail=problem.get("detail", ""),
     )
     for name in ("Allow", "Retry-After"):
         if name in answer.headers:
@@ -93,7 +93,7 @@ def _see(request: web.BaseRequest, to: str) -> web.Response:
 
 
 async def _read_form(request: web.BaseRequest) -> dict[str, str]:
-    """Return what a form of ours was filled in with; Refusal for anything else."""
+    """Return the fields of a form of this server; Refusal for anything else."""
     check_own_page(request)
     if media_type(request.headers.get("Content-Type", "")) != _FORM:
         raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_FORM}")

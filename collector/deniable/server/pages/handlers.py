@@ -1,4 +1,4 @@
-"""Who answers with pages: what the table names, given all that an answer may be made of."""
+"""The handlers of pages: the functions that the table names, each given a visit."""
 
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,17 +10,17 @@ from typing import Any, Final
 from aiohttp import web
 
 from deniable.directory import Config, older_epochs, shown_epochs
+from deniable.directory.health import collector_health
 from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
 from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
 from deniable.server.pages.controls import LEVELS, MOST_REPEATED, Controls, downloads, epoch_choices
-from deniable.server.pages.health import collector_health
 from deniable.server.pages.rendering import here, is_script, page, rendered, root_of
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.pages.terms import privacy_terms
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.figures import Asked, Figures, to_the_end
+from deniable.server.routes.figures import FigureService, Subject, to_the_end
 from deniable.server.routes.routing import Handler
 from deniable.server.routes.tokens import held_role
 from deniable.stores import Role, Store
@@ -33,17 +33,17 @@ _TOO_MANY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the pages of a collector tell of."""
+    """The collector whose pages these are."""
 
     config: Config
     store: Store
     catalogue: Catalogue
-    figures: Figures
+    figures: FigureService
     clock: Callable[[], float]
     meters: Meters
 
     def handlers(self) -> dict[str, Handler]:
-        """Return who answers with pages, by path."""
+        """Return the handlers of pages, by path."""
         return {
             page.path: partial(self._visited, page, resolve_name(f"{__package__}.{page.answer}"))
             for page in PAGES
@@ -63,7 +63,7 @@ class Site:
         return await answer(Visit(self, page, request, name))
 
     def head(self, manifest: Manifest) -> dict[str, Any]:
-        """Return what is told of a survey wherever it is named."""
+        """Return the values of a survey that stand wherever it is named."""
         return {
             "manifest": manifest,
             "standing": self._standing(manifest, self.clock()),
@@ -86,7 +86,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What of a view follows from its query, and whether more of it may come."""
+    """The content of a view, by its query, and whether more of it may come."""
 
     body: str
     live: bool = False
@@ -94,7 +94,7 @@ class Content:
 
 
 def message(text: str, kind: str = "note", *, live: bool = False, status: int = 200) -> Content:
-    """Return what is said in place of figures."""
+    """Return a message in place of figures."""
     return Content(rendered("message.html", text=text, kind=kind), live=live, status=status)
 
 
@@ -107,54 +107,59 @@ class Visit:
     request: web.BaseRequest
     name: str
 
-    async def asked(self) -> Asked:
-        """Return what a page of a survey is about; Refusal if that may not be seen."""
-        return await self.site.figures.asked(self.request, self.name, across=self.page.across)
+    async def subject(self) -> Subject:
+        """Return the subject of a page; Refusal if that may not be seen."""
+        return await self.site.figures.subject(self.request, self.name, across=self.page.across)
 
     async def estimated(
         self,
-        asked: Asked,
+        subject: Subject,
         choices: tuple[object, ...],
         values: Callable[[Sequence[EpochCounts]], dict[str, Any]],
-        read: Callable[[Asked], Awaitable[Sequence[EpochCounts]]] | None = None,
+        read: Callable[[Subject], Awaitable[Sequence[EpochCounts]]] | None = None,
     ) -> Content:
         """Return the page's template with the values that are made of counts, or why not.
 
-        They follow from what is asked and from the choices: nobody waits twice for the same.
+        They follow from the subject and from the choices: nobody waits twice for the same.
         """
 
-        def packed(shown: Sequence[EpochCounts]) -> bytes:
-            if len(shown) > 1 and len(asked.newest.categories) > MOST_REPEATED:
+        def packed(counts: Sequence[EpochCounts]) -> bytes:
+            if len(counts) > 1 and len(subject.newest.categories) > MOST_REPEATED:
                 raise ValueError(_TOO_MANY)
-            live = any(each.standing.state is not EpochState.SEALED for each in shown)
-            return f"{live:d}{rendered(self.page.template, **values(shown))}".encode()
+            live = any(epoch.standing.state is not EpochState.SEALED for epoch in counts)
+            page_values = {"view": self.page, **values(counts)}
+            return f"{live:d}{rendered(self.page.template, **page_values)}".encode()
 
         figures, what = self.site.figures, (self.page.path, *choices)
         try:
-            body = (await figures.made(self.request, asked, what, packed, read)).decode()
+            body = (await figures.made(self.request, subject, what, packed, read)).decode()
         except Refusal as refusal:
             if refusal.code is RefusalCode.TOO_FEW_REPORTS:
-                return message(f"No figures yet: they {appear_text(asked.newest)}.", live=True)
+                return message(f"No figures yet: they {appear_text(subject.newest)}.", live=True)
             if refusal.code is not RefusalCode.BAD_QUERY:
                 raise
             return message(f"{refusal.reason}.", "alert", status=400)
-        to_come = asked.epochs is None and self.site.clock() < asked.newest.schedule.end
+        to_come = subject.epochs is None and self.site.clock() < subject.newest.schedule.end
         return Content(body[1:], live=body[0] == "1" or to_come)
 
     async def view(
-        self, asked: Asked, content: Content, older: Sequence[range] = ()
+        self, subject: Subject, content: Content, older: Sequence[range] = ()
     ) -> web.Response:
         """Return a view of a survey, or only what changes of it, if that is what a script asks for.
 
         It says which ``older`` epochs it leaves out.
         """
-        site, request, view, manifest = self.site, self.request, self.page, asked.newest
-        headers, shown = request.headers, manifest.survey_id.hex()
+        site, request, view, manifest = self.site, self.request, self.page, subject.newest
+        headers, identifier = request.headers, manifest.survey_id.hex()
         script = is_script(request)
-        if script and headers.get("Shown-Survey", shown) != shown:
+        if script and headers.get("Shown-Survey", identifier) != identifier:
             # The rest of the page tells of another, which has a successor by now.
             return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, site.store)
+        totals = {
+            meter.name: dict(zip(meter.values, numbers, strict=False))
+            for meter, numbers in site.meters.totals()
+        }
         values: dict[str, Any] = {
             "root": root_of(request),
             **here(request),
@@ -164,7 +169,7 @@ class Visit:
             "content": content,
             "known": role is not None,
             # As /metrics: whoever counts every report knows more than figures show.
-            "collector": [*collector_health(site.meters)] if role is Role.OPERATOR else (),
+            "collector": [*collector_health(totals)] if role is Role.OPERATOR else (),
             "downloads": [*downloads(request, view, manifest.name)],
         }
         # Where time has passed, and nothing was chosen, only figures change.
@@ -174,7 +179,7 @@ class Visit:
 
         async def listed() -> tuple[Controls, list[ListedEpoch], Sequence[range]]:
             # In a thread: there may be 65,536 answers to look through.
-            controls = await to_thread(Controls.of, request, asked.surveys, view)
+            controls = await to_thread(Controls.of, request, subject.surveys, view)
             if script or not view.of_epochs:
                 return controls, [], older
             most = most_epochs(manifest)
@@ -182,7 +187,7 @@ class Visit:
             first = epochs[0].number if epochs else None
             return controls, epochs, [await older_epochs(site.store, manifest, first)]
 
-        making = asked.estimating.in_turn(request, listed)
+        making = subject.estimating.in_turn(request, listed)
         values["controls"], epochs, left_out = await to_the_end(making)
         if script:
             return page("live.html", **values)
@@ -194,7 +199,7 @@ class Visit:
             levels=LEVELS,
             views=VIEWS,
             epochs=[*epoch_choices(manifest, view, epochs)],
-            older=[each for each in left_out if each],
+            older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
             versions=site.catalogue.named(manifest.name),
             privacy=[*privacy_terms(manifest)],

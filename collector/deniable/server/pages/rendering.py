@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from deniable.budget import odds_text
+from deniable.documents import Document
+from deniable.documents.html import document_html
 from deniable.messages import Refusal, RefusalCode
 from deniable.reading import instant_text
 from deniable.server.routes.routing import HTML
@@ -30,6 +32,9 @@ _STATIC: Final = {
     "charts.css": "text/css",
     "htmx.min.js": "text/javascript",
 }
+
+_WIDTHS: Final = {"wide": 720, "narrow": 360}
+"""Of a chart beside its labels, and of one on a phone."""
 
 
 def rendered(template: str, **values: Any) -> str:
@@ -85,6 +90,17 @@ def _file(name: str) -> bytes:
     return files(__package__).joinpath("static", name).read_bytes()
 
 
+def _document(document: Document, *, folded: bool) -> str:
+    """Return a document as HTML, with its chart for wide pages and for phones."""
+    chart = ""
+    if document.chart is not None:
+        chart = "".join(
+            f'<div class="chart {kind}">{document.chart(width)}</div>\n'
+            for kind, width in _WIDTHS.items()
+        )
+    return document_html(document, chart, folded=folded)
+
+
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -99,4 +115,5 @@ def _environment() -> "Environment":
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["instant"] = instant_text
     environment.filters["odds"] = odds_text
+    environment.filters["html"] = _document
     return environment

@@ -28,20 +28,21 @@ class Page(Route):
     of_epochs: bool = False  # the epochs that it can be of are offered
     across: bool = False  # it is of all surveys of the name, unless one is asked for
     most: int = MOST_ROWS  # how many answers it shows; others are found by name, or downloaded
+    document: bool = False  # its template is that of all documents
     downloads: tuple[str, ...] = ()  # paths of routes and pages that have the same figures
 
     @property
     def kind(self) -> str:
-        """Return what scripts and styles know it by."""
+        """Return the name by which scripts and styles know the page."""
         return self.path.removeprefix(OF_SURVEY).lstrip("/") or "survey"
 
     @property
     def template(self) -> str:
-        """Return the file of what is its own, called as who answers."""
-        return f"{self.answer.partition(':')[2]}.html"
+        """Return the file of what is its own: that of documents, or called as who answers."""
+        return "document.html" if self.document else f"{self.answer.partition(':')[2]}.html"
 
     def address(self, name: str) -> str:
-        """Return where it is of a survey, from the collector's root."""
+        """Return the address of the page of a survey, from the collector's root."""
         return self.path.replace("{name}", name).lstrip("/")
 
 
@@ -54,6 +55,7 @@ PAGES: Final[tuple[Page, ...]] = (
         OF_SURVEY,
         answer="views:figures",
         tab="Figures",
+        document=True,
         takes=(*_ESTIMATES, "view", AT_ONCE, "raw"),
         of_epochs=True,
         downloads=("/v1/surveys/{name}/histogram", _CHART),
@@ -62,6 +64,7 @@ PAGES: Final[tuple[Page, ...]] = (
         f"{OF_SURVEY}/series",
         answer="views:series",
         tab="Over time",
+        document=True,
         takes=_ESTIMATES,
         across=True,
         most=12,
@@ -71,6 +74,7 @@ PAGES: Final[tuple[Page, ...]] = (
         f"{OF_SURVEY}/compare",
         answer="views:compare",
         tab="Compare",
+        document=True,
         takes=(*_ESTIMATES, "against"),
         of_epochs=True,
         most=20,

@@ -1,4 +1,4 @@
-"""What a survey promises and what its figures leave out, in words."""
+"""The promises of a survey, in words."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -9,7 +9,7 @@ from deniable.messages import Manifest
 
 
 def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield what a device promises its user, as headings and texts."""
+    """Yield the promises of a device to its user, as headings and texts."""
     mechanism = manifest.mechanism
     odds = mechanism.privacy.odds
     assert odds is not None, "every mechanism of a survey is pure"

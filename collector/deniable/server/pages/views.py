@@ -2,141 +2,164 @@
 
 from asyncio import to_thread
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
 
 from deniable.directory import older_epochs, shown_counts
+from deniable.directory.health import epoch_health
 from deniable.reading import VIEWS, EpochCounts
 from deniable.server.pages.controls import EPSILONS, WIDTHS, asked_groups, free_epsilon
 from deniable.server.pages.handlers import Content, Visit, message
-from deniable.server.pages.health import epoch_health
 from deniable.server.pages.rendering import rendered
 from deniable.server.pages.table import AT_ONCE
-from deniable.server.routes.figures import Asked, check_view, to_the_end
+from deniable.server.routes.figures import Subject, check_view, to_the_end
 from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level
 
 
 async def figures(visit: Visit) -> web.Response:
     """Answer with a histogram, as a chart and in numbers."""
-    asked, request = await visit.asked(), visit.request
+    subject, request = await visit.subject(), visit.request
     level, view = asked_level(request), asked_choice(request, "view", VIEWS)
     groups, wanted = asked_groups(request), request.query.get("find", "")
     raw, at_once = "raw" in request.query, AT_ONCE in request.query
 
-    def values(shown: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.estimates import View, histogram_of
-        from deniable.estimates.cautions import named_epochs
-        from deniable.server.pages.shown import shown_figures, shown_raw
+    def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
+        from deniable.estimates import histogram_of
 
-        check_view(asked.newest, view)
-        histogram = histogram_of(asked.newest, shown, level)
+        check_view(subject.newest, view)
+        histogram = histogram_of(subject.newest, counts, level)
+        document = histogram.document(view, simultaneous=at_once, find=wanted, raw=raw)
+        if groups:
+            document = replace(document, sentence=histogram.share(groups).sentence)
         return {
-            "histogram": histogram,
-            "shown": shown_figures(histogram, View(view), groups, wanted, simultaneous=at_once),
-            "raw": shown_raw(histogram) if raw else (),
-            "responses": len(histogram.raw),
-            "view": view,
-            "when": named_epochs(histogram.epochs),
-            "health": [*epoch_health(asked.newest.schedule, shown[-1])],
+            "document": document,
+            "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
     choices = (level, view, groups, wanted, raw, at_once)
-    return await visit.view(asked, await visit.estimated(asked, choices, values))
+    return await visit.view(subject, await visit.estimated(subject, choices, values))
 
 
 async def chart(visit: Visit) -> web.Response:
     """Answer with the chart, as a file."""
-    asked, request = await visit.asked(), visit.request
+    subject, request = await visit.subject(), visit.request
     level, view = asked_level(request), asked_choice(request, "view", VIEWS)
     wanted, at_once = request.query.get("find", ""), AT_ONCE in request.query
 
-    def packed(shown: Sequence[EpochCounts]) -> bytes:
+    def packed(counts: Sequence[EpochCounts]) -> bytes:
         from deniable.estimates import View, histogram_of
         from deniable.estimates.charts import standalone
-        from deniable.server.pages.shown import drawn
+        from deniable.estimates.pictures import histogram_picture
+        from deniable.estimates.rows import NOT_FOUND, chosen_rows
 
-        check_view(asked.newest, view)
-        histogram = histogram_of(asked.newest, shown, level)
-        return standalone(drawn(histogram, View(view), wanted, simultaneous=at_once)).encode()
+        check_view(subject.newest, view)
+        histogram = histogram_of(subject.newest, counts, level)
+        rows = chosen_rows(histogram, View(view), simultaneous=at_once, wanted=wanted)
+        if wanted and not rows.rows:
+            raise ValueError(NOT_FOUND.rstrip("."))
+        return standalone(histogram_picture(histogram, rows, view).svg).encode()
 
     what = ("chart", level, view, wanted, at_once)
-    body = await visit.site.figures.made(request, asked, what, packed)
+    body = await visit.site.figures.made(request, subject, what, packed)
     headers = {"Content-Disposition": f'attachment; filename="{visit.name}.svg"'}
     return web.Response(body=body, content_type=visit.page.media, headers=headers)
 
 
 async def series(visit: Visit) -> web.Response:
     """Answer with the figures of all surveys of a name, epoch by epoch."""
-    asked, request, site = await visit.asked(), visit.request, visit.site
+    subject, request, site = await visit.subject(), visit.request, visit.site
     level, groups = asked_level(request), asked_groups(request)
     wanted = request.query.get("find", "")
     older: list[range] = []
 
-    async def read(asked: Asked) -> Sequence[EpochCounts]:
-        shown = await site.figures.across(asked)
-        for manifest in asked.surveys if asked.epochs is None else ():
-            own = [each.epoch for each in shown if each.survey_id == manifest.survey_id]
+    async def read(subject: Subject) -> Sequence[EpochCounts]:
+        counts = await site.figures.across(subject)
+        for manifest in subject.surveys if subject.epochs is None else ():
+            own = [epoch.epoch for epoch in counts if epoch.survey_id == manifest.survey_id]
             older.append(await older_epochs(site.store, manifest, min(own, default=None)))
-        return shown
+        return counts
 
-    def values(shown: Sequence[EpochCounts]) -> dict[str, Any]:
+    def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import series_of
-        from deniable.server.pages.shown import shown_series
+        from deniable.estimates.rows import ShownRows, largest_shares
 
-        found = series_of(visit.name, asked.surveys, shown, level)
-        return {"shown": shown_series(found, groups, wanted, most=visit.page.most), "level": level}
+        figures = series_of(visit.name, subject.surveys, counts, level)
+        added_up = [list(groups)] if groups else []
+        names: list[str] = []
+        if not (figures.numeric or groups):
+            histograms = [point.histogram for point in figures.points if point.histogram]
+            of_shares = [one for one in histograms if one.values is None]
+            names = largest_shares(of_shares, wanted, everywhere=False)
+        most = visit.page.most
+        # Those that are chosen by their estimates, chance has helped: see deniable.estimates.rows.
+        cut = len(names) > most
+        chosen = [
+            (label, estimates)
+            for label, estimates in figures.figures(*added_up, simultaneous=cut)
+            if not names or label in names[:most]
+        ]
+        total = len(figures.categories)
+        rows = ShownRows(tuple({"category": label} for label, _ in chosen), total, len(names))
+        document = figures.document(
+            chosen,
+            *added_up,
+            chosen=replace(rows, chosen=True, simultaneous=True) if cut else None,
+            notes=_largest_notes(len(chosen), len(names), total) if names and not cut else [],
+        )
+        return {"document": document, "folded": True}
 
-    content = await visit.estimated(asked, (level, groups, wanted), values, read)
-    return await visit.view(asked, content, older)
+    content = await visit.estimated(subject, (level, groups, wanted), values, read)
+    return await visit.view(subject, content, older)
 
 
 async def compare(visit: Visit) -> web.Response:
-    """Answer with what changed from one epoch to another."""
-    asked, request, site = await visit.asked(), visit.request, visit.site
+    """Answer with the changes from one epoch to another."""
+    subject, request, site = await visit.subject(), visit.request, visit.site
     level, groups = asked_level(request), asked_groups(request)
     query, wanted = request.query, request.query.get("find", "")
     if "against" not in query:
-        return await visit.view(asked, message("Choose the epoch to compare with."))
+        return await visit.view(subject, message("Choose the epoch to compare with."))
     other = request.clone(rel_url=request.rel_url.update_query({"epoch": query["against"]}))
-    against = asked_epochs(other, asked.newest, 1)
+    against = asked_epochs(other, subject.newest, 1)
 
-    async def read(asked: Asked) -> Sequence[EpochCounts]:
-        before = await shown_counts(site.store, asked.newest, against, site.clock())
-        shown = await site.figures.shown(asked)
-        return [*before, *shown] if before and shown else ()
+    async def read(subject: Subject) -> Sequence[EpochCounts]:
+        before = await shown_counts(site.store, subject.newest, against, site.clock())
+        counts = await site.figures.epoch_counts(subject)
+        return [*before, *counts] if before and counts else ()
 
-    def values(shown: Sequence[EpochCounts]) -> dict[str, Any]:
+    def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import histogram_of
-        from deniable.estimates.cautions import named_epochs
         from deniable.estimates.comparison import compare
-        from deniable.server.pages.shown import largest_shares, shown_changes
+        from deniable.estimates.rows import largest_shares
 
-        one = histogram_of(asked.newest, shown[:1], level)
-        other = histogram_of(asked.newest, shown[1:], level)
-        found: list[str] = []
-        if not groups and other.values is None:
-            found = largest_shares((one, other), wanted, everywhere=True)
-        names = set(found[: visit.page.most])
-        among = [name for name in other.categories if name in names]
-        compared = compare(other, list(groups) or None, one, among)
+        before = histogram_of(subject.newest, counts[:1], level)
+        now = histogram_of(subject.newest, counts[1:], level)
+        names: list[str] = []
+        if not groups and now.values is None:
+            names = largest_shares((before, now), wanted, everywhere=True)
+        among = [name for name in now.categories if name in {*names[: visit.page.most]}]
+        comparison = compare(now, list(groups) or None, before, among)
+        notes = _largest_notes(len(among), len(names), len(now.categories)) if names else []
         return {
-            "shown": shown_changes(compared, found),
-            "units": "percentage points" if other.values is None else "the units of the answers",
-            "level": level,
-            "now": named_epochs(other.epochs),
-            "before": named_epochs(one.epochs),
-            "sentence": compared.rows[0].estimate.sentence if groups else "",
-            "health": [*epoch_health(asked.newest.schedule, shown[-1])],
+            "document": comparison.document(notes),
+            "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
-    content = await visit.estimated(asked, (level, groups, wanted, against), values, read)
-    return await visit.view(asked, content)
+    content = await visit.estimated(subject, (level, groups, wanted, against), values, read)
+    return await visit.view(subject, content)
+
+
+def _largest_notes(chosen: int, matching: int, total: int) -> list[str]:
+    """Return the note of answers that were chosen by their shares in all epochs together."""
+    largest = ", the largest of all these epochs together," if chosen < matching else ""
+    return [f"{chosen:,} of {total:,} answers{largest} are shown."] * (chosen < total)
 
 
 async def plan(visit: Visit) -> web.Response:
     """Answer with the ways to ask, and the reports that each takes."""
-    asked, request = await visit.asked(), visit.request
+    subject, request = await visit.subject(), visit.request
     width = asked_choice(request, "width", WIDTHS)
     epsilon = asked_choice(request, "epsilon", EPSILONS)
 
@@ -144,12 +167,12 @@ async def plan(visit: Visit) -> web.Response:
         from deniable.estimates import Accuracy
         from deniable.planning import plan, republished
 
-        values = (survey := asked.newest).values
+        values = (survey := subject.newest).values
         span = 1.0 if values is None else float(values[-1] - values[0])
         accuracy = Accuracy.half_width(span * float(width))
         own, free = plan(survey, accuracy), free_epsilon(survey)
         others = plan(republished(survey, epsilon), accuracy) if free else own
         return rendered(visit.page.template, own=own, others=others, free=free, width=width)
 
-    body = await to_the_end(asked.estimating.in_turn(request, lambda: to_thread(made)))
-    return await visit.view(asked, Content(body))
+    body = await to_the_end(subject.estimating.in_turn(request, lambda: to_thread(made)))
+    return await visit.view(subject, Content(body))

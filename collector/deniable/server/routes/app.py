@@ -23,7 +23,7 @@ from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.cross_origin import CrossOrigin
 from deniable.server.routes.failures import answer_to
-from deniable.server.routes.figures import Figures, figure_handlers
+from deniable.server.routes.figures import FigureService, figure_handlers
 from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.queries import query_handlers
 from deniable.server.routes.routing import (
@@ -63,14 +63,14 @@ async def build_server(
     catalogue = catalogue or Catalogue(store, config.authority, clock)
     gauges = gauges or Gauges(config, store, catalogue, clock)
     await catalogue.read()
-    figures, throttle = Figures(config, store, catalogue, clock), LogThrottle()
+    figures, throttle = FigureService(config, store, catalogue, clock), LogThrottle()
     described = cache(lambda: json.dumps(openapi_document(config)).encode())
 
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
         await gauges.check()
         (serving,) = meters.total("workers")
-        told = {"status": "ready", "workers": int(serving), "workers_wanted": config.workers}
-        return web.json_response(told)
+        readiness = {"status": "ready", "workers": int(serving), "workers_wanted": config.workers}
+        return web.json_response(readiness)
 
     async def openapi(_: web.BaseRequest, __: str) -> web.Response:
         # In a thread: with the fields of histograms, it imports numpy.
@@ -160,7 +160,7 @@ async def _healthy(_: web.BaseRequest, __: str) -> web.Response:
 
 
 def _metrics(meters: Meters, gauges: Gauges, store: Store | None) -> Handler:
-    """Return what answers with the metrics: to operators, whom the store knows, or to anyone."""
+    """Return the handler of the metrics: for operators, whom the store knows, or for anyone."""
 
     async def answer(request: web.BaseRequest, _: str) -> web.Response:
         if store is not None:

@@ -1,4 +1,4 @@
-"""What is published, as the server holds it in memory, read anew when needed.
+"""The published surveys, as the server holds them in memory, read anew when needed.
 
 A database that is away keeps nobody waiting: what is known is served as it was last read. Only what
 is not known then is answered with the database's failure, since it may have been published.
@@ -65,7 +65,7 @@ class Catalogue:
             await asyncio.wait({reading}, timeout=self._waited_until - monotonic())
 
     def check(self) -> None:
-        """Return if what is not known is not published; else raise why that cannot be told."""
+        """Return if a survey that is not known is not published; else raise why nobody can say."""
         if self._reading is None or not self._reading.done():
             raise Unreachable("the store does not answer")
         self._reading.result()
@@ -127,10 +127,10 @@ class Catalogue:
 
     def surely(self, survey_id: bytes) -> Manifest | None:
         """Return the survey with this id; StoreError if an unknown one may be published."""
-        found = self.by_id(survey_id)
-        if found is None:
+        survey = self.by_id(survey_id)
+        if survey is None:
             self.check()
-        return found
+        return survey
 
     def named(self, name: str) -> list[Manifest]:
         """Return the surveys of this name, the newest first."""

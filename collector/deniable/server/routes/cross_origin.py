@@ -12,7 +12,7 @@ _DAY_SECONDS = "86400"
 
 
 class CrossOrigin:
-    """What answers say of other origins."""
+    """The headers of answers for other origins."""
 
     def __init__(self, config: Config) -> None:
         self._origins = config.cross_origins

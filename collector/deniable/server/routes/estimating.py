@@ -70,30 +70,30 @@ class Estimating:
     async def made(
         self,
         request: web.BaseRequest,
-        asked: Hashable,
+        subject: Hashable,
         read: Callable[[], Awaitable[Sequence[EpochCounts]]],
         packed: Callable[[Sequence[EpochCounts]], bytes],
     ) -> bytes | None:
-        """Return what is packed of the counts, made once while nothing new has come.
+        """Return the packed result of the counts, made once while nothing new has come.
 
         None if there are no counts. Otherwise as :meth:`in_turn`.
         """
 
         async def work() -> bytes | None:
-            shown = await read()
-            if not shown:
+            counts = await read()
+            if not counts:
                 return None
-            key = asked, tuple((each.survey_id, each.epoch, each.standing) for each in shown)
+            key = subject, tuple((epoch.survey_id, epoch.epoch, epoch.standing) for epoch in counts)
             mark, made_at, body = self._kept.pop(key, ((), 0.0, b""))
             # There may be a million counts; they only grow, so that their sum tells them apart.
-            counted = tuple((each.reports, each.distrusted) for each in shown)
+            counted = tuple((epoch.reports, epoch.distrusted) for epoch in counts)
             if mark != counted and not (mark and monotonic() < made_at + self._fresh):
-                body = await to_thread(packed, shown)
+                body = await to_thread(packed, counts)
                 mark, made_at = counted, monotonic()
             self._kept[key] = mark, made_at, body  # the one asked for last is forgotten last
             while (
                 len(self._kept) > _MOST_KEPT
-                or sum(len(each) for *_, each in self._kept.values()) > _MOST_KEPT_BYTES
+                or sum(len(kept) for *_, kept in self._kept.values()) > _MOST_KEPT_BYTES
             ):
                 del self._kept[next(iter(self._kept))]
             return body
@@ -111,17 +111,17 @@ def packed_json(value: object) -> bytes:
 
 
 def _pieces(value: object) -> Iterator[str]:
-    if isinstance(value, dict) and any(isinstance(each, list | dict) for each in value.values()):
+    if isinstance(value, dict) and any(isinstance(entry, list | dict) for entry in value.values()):
         yield "{"
-        for place, (name, each) in enumerate(value.items()):
+        for place, (name, entry) in enumerate(value.items()):
             yield f"{', ' if place else ''}{json.dumps(name)}: "
-            yield from _pieces(each)
+            yield from _pieces(entry)
         yield "}"
     elif isinstance(value, list) and value and isinstance(value[0], list | dict):
         yield "["
-        for place, each in enumerate(value):
+        for place, entry in enumerate(value):
             yield ", " if place else ""
-            yield from _pieces(each)
+            yield from _pieces(entry)
         yield "]"
     elif isinstance(value, list) and len(value) > _AT_ONCE:
         yield "["

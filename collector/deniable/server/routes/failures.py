@@ -1,4 +1,4 @@
-"""What an error amounts to for whoever asked, and what the operator gets to know of it."""
+"""Errors as answers to whoever asked, and as lines of a log for the operator."""
 
 import logging
 from typing import Final

@@ -1,4 +1,4 @@
-"""What analysts read of a survey: its epochs, counts and histograms."""
+"""Figures of a survey for analysts: its epochs, counts and histograms."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -36,8 +36,8 @@ _CALCULATE: Final = (
 )
 
 
-def figure_handlers(figures: "Figures") -> dict[str, Handler]:
-    """Return who answers with figures, by path."""
+def figure_handlers(figures: "FigureService") -> dict[str, Handler]:
+    """Return the handlers of figures, by path."""
     return {
         "/v1/surveys/{name}/epochs": figures.epochs,
         "/v1/surveys/{name}/counts": figures.counts,
@@ -48,8 +48,8 @@ def figure_handlers(figures: "Figures") -> dict[str, Handler]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a request is about, and the queue of whoever asks."""
+class Subject:
+    """The surveys and epochs that a request is about, and the queue of whoever asks."""
 
     estimating: Estimating
     surveys: tuple[Manifest, ...]  # the newest first
@@ -61,8 +61,8 @@ class Asked:
         return self.surveys[0]
 
 
-class Figures:
-    """Makes what is asked of surveys' counts, for those who may see them."""
+class FigureService:
+    """Makes figures of surveys' counts, for those who may see them."""
 
     def __init__(
         self, config: Config, store: Store, catalogue: Catalogue, clock: Callable[[], float]
@@ -84,71 +84,73 @@ class Figures:
         async def work() -> bytes:
             listed = await shown_epochs(self._store, manifest, self._clock())
             distrusted = await self._store.distrusted()
-            told = epochs_map(manifest, listed, distrusted.intersection(manifest.enrolment.issuers))
-            return await asyncio.to_thread(packed_json, told)
+            body = epochs_map(manifest, listed, distrusted.intersection(manifest.enrolment.issuers))
+            return await asyncio.to_thread(packed_json, body)
 
         return json_answer(await to_the_end(estimating.in_turn(request, work)))
 
     async def counts(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with counts of responses."""
-        asked = await self.asked(request, name)
+        subject = await self.subject(request, name)
 
-        def packed(shown: Sequence[EpochCounts]) -> bytes:
-            return packed_json(counts_map(asked.newest, shown))
+        def packed(counts: Sequence[EpochCounts]) -> bytes:
+            return packed_json(counts_map(subject.newest, counts))
 
-        return json_answer(await self.made(request, asked, "counts", packed))
+        return json_answer(await self.made(request, subject, "counts", packed))
 
     async def histogram(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with a histogram."""
-        asked = await self.asked(request, name)
+        subject = await self.subject(request, name)
         level, view = asked_level(request), asked_choice(request, "view", VIEWS)
         form = asked_choice(request, "format", FORMATS)
-        check_view(asked.newest, view)
+        check_view(subject.newest, view)
 
-        def packed(shown: Sequence[EpochCounts]) -> bytes:
+        def packed(counts: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import View, histogram_csv, histogram_of
 
-            histogram = histogram_of(asked.newest, shown, level)
+            histogram = histogram_of(subject.newest, counts, level)
             if form == "csv":
                 return histogram_csv(histogram, View(view)).encode()
             return packed_json(histogram.to_dict(view))
 
-        made = await self.made(request, asked, ("histogram", level, view, form), packed)
+        made = await self.made(request, subject, ("histogram", level, view, form), packed)
         return _formed(made, form)
 
     async def series(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with a series."""
-        asked = await self.asked(request, name, across=True)
+        subject = await self.subject(request, name, across=True)
         level, form = asked_level(request), asked_choice(request, "format", FORMATS)
 
-        def packed(shown: Sequence[EpochCounts]) -> bytes:
+        def packed(counts: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import series_of
 
-            series = series_of(name, asked.surveys, shown, level)
+            series = series_of(name, subject.surveys, counts, level)
             return series.to_csv().encode() if form == "csv" else packed_json(series.to_dict())
 
-        made = await self.made(request, asked, ("series", level, form), packed, self.across)
+        made = await self.made(request, subject, ("series", level, form), packed, self.across)
         return _formed(made, form)
 
     async def covariance(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with a covariance."""
-        asked = await self.asked(request, name)
-        if len(asked.newest.categories) > _MOST_COVARIED:
+        subject = await self.subject(request, name)
+        if len(subject.newest.categories) > _MOST_COVARIED:
             raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_COVARIED} {_CALCULATE}")
 
-        def packed(shown: Sequence[EpochCounts]) -> bytes:
+        def packed(counts: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import covariance_map, histogram_of
 
-            histogram = histogram_of(asked.newest, shown)
+            histogram = histogram_of(subject.newest, counts)
             try:
                 return packed_json(covariance_map(histogram))
             except ValueError as error:  # a single report has none
                 raise Refusal(RefusalCode.TOO_FEW_REPORTS, str(error)) from error
 
-        return json_answer(await self.made(request, asked, "covariance", packed))
+        return json_answer(await self.made(request, subject, "covariance", packed))
 
-    async def asked(self, request: web.BaseRequest, name: str, *, across: bool = False) -> Asked:
-        """Return what a request is about; Refusal if that may not be seen, or there is none.
+    async def subject(
+        self, request: web.BaseRequest, name: str, *, across: bool = False
+    ) -> Subject:
+        """Return the subject of a request; Refusal if that may not be seen, or there is none.
 
         It is ``across`` all surveys of the name, unless one or its epochs are asked for.
         """
@@ -156,57 +158,57 @@ class Figures:
         manifest = await asked_survey(request, self._catalogue, name)
         epochs = asked_epochs(request, manifest, most_epochs(manifest))
         if across and epochs is None and "survey" not in request.query:
-            return Asked(estimating, tuple(self._catalogue.named(name)), epochs)
-        return Asked(estimating, (manifest,), epochs)
+            return Subject(estimating, tuple(self._catalogue.named(name)), epochs)
+        return Subject(estimating, (manifest,), epochs)
 
     async def made(
         self,
         request: web.BaseRequest,
-        asked: Asked,
+        subject: Subject,
         what: Hashable,
         packed: Callable[[Sequence[EpochCounts]], bytes],
-        read: "Callable[[Asked], Awaitable[Sequence[EpochCounts]]] | None" = None,
+        read: "Callable[[Subject], Awaitable[Sequence[EpochCounts]]] | None" = None,
     ) -> bytes:
-        """Return what is packed of the counts that a request is about, which stand in the queue.
+        """Return the packed result of a subject's counts, which is made in the queue.
 
         Raises:
             Refusal: too-few-reports if there are none, or why there is no answer.
         """
 
-        def unless_wrong(shown: Sequence[EpochCounts]) -> bytes:
+        def unless_wrong(counts: Sequence[EpochCounts]) -> bytes:
             try:
-                return packed(shown)
+                return packed(counts)
             except ValueError as error:  # such as epochs over which devices keep responses
                 raise Refusal(RefusalCode.BAD_QUERY, str(error)) from error
 
-        ids = tuple(each.survey_id for each in asked.surveys)
-        making = asked.estimating.made(
-            request, (ids, what), lambda: (read or self.shown)(asked), unless_wrong
+        ids = tuple(survey.survey_id for survey in subject.surveys)
+        making = subject.estimating.made(
+            request, (ids, what), lambda: (read or self.epoch_counts)(subject), unless_wrong
         )
         made = await to_the_end(making)
         if made is None:
-            raise Refusal(RefusalCode.TOO_FEW_REPORTS, f"figures {appear_text(asked.newest)}")
+            raise Refusal(RefusalCode.TOO_FEW_REPORTS, f"figures {appear_text(subject.newest)}")
         return made
 
-    async def shown(self, asked: Asked) -> Sequence[EpochCounts]:
+    async def epoch_counts(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of the epochs asked for; of the newest by default."""
-        return await shown_counts(self._store, asked.newest, asked.epochs, self._clock())
+        return await shown_counts(self._store, subject.newest, subject.epochs, self._clock())
 
-    async def across(self, asked: Asked) -> Sequence[EpochCounts]:
+    async def across(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of all surveys asked for: of as many newest epochs as one answer has.
 
         The newest survey first, and of each the epochs in their order.
         """
-        found: list[EpochCounts] = []
-        for manifest in asked.surveys:
+        counts: list[EpochCounts] = []
+        for manifest in subject.surveys:
             most = min(most_epochs(manifest), _MOST_ROWS // len(manifest.categories) or 1)
-            left, epochs = most - len(found), asked.epochs
+            left, epochs = most - len(counts), subject.epochs
             if epochs is None:
                 newest = await self._store.newest_epoch(manifest.survey_id)
                 end = 0 if newest is None else newest + 1
                 epochs = range(max(0, end - max(0, left)), end)
-            found += await shown_counts(self._store, manifest, epochs, self._clock())
-        return found
+            counts += await shown_counts(self._store, manifest, epochs, self._clock())
+        return counts
 
     async def queue(self, request: web.BaseRequest, name: str) -> Estimating:
         """Return the queue of whoever asks for figures; Refusal if they may not see them."""

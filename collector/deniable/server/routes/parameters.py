@@ -1,4 +1,4 @@
-"""What a query asks for: which survey, which epochs, at which level."""
+"""Parameters of a query: the survey, its epochs, the level."""
 
 import re
 from collections.abc import Sequence
@@ -50,16 +50,16 @@ def asked_epochs(request: "web.BaseRequest", manifest: Manifest, most: int) -> r
     if text is None:
         return None
     try:
-        asked = epoch_range(text, manifest.schedule.epochs)
+        epochs = epoch_range(text, manifest.schedule.epochs)
     except ValueError as error:
         raise Refusal(RefusalCode.BAD_QUERY, f"epoch {error}") from None
-    if len(asked) > most:
+    if len(epochs) > most:
         raise Refusal(RefusalCode.BAD_QUERY, f"at most {most} epochs of this survey at once")
-    return asked
+    return epochs
 
 
 def asked_choice(request: "web.BaseRequest", name: str, choices: Sequence[str]) -> str:
-    """Return what a parameter chooses, by default the first; Refusal (bad-query) for others."""
+    """Return the choice of a parameter, by default the first; Refusal (bad-query) for others."""
     chosen = request.query.get(name, choices[0])
     if chosen not in choices:
         raise Refusal(RefusalCode.BAD_QUERY, f"{name} must be one of {', '.join(choices)}")

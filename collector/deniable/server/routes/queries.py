@@ -1,4 +1,4 @@
-"""What anyone can read: surveys, their manifests, and the rotations of the authority's key."""
+"""Answers for anyone: surveys, their manifests, and the rotations of the authority's key."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ from deniable.server.routes.routing import CSV, JSON, MSGPACK, Handler
 
 
 def query_handlers(catalogue: Catalogue, clock: Callable[[], float]) -> dict[str, Handler]:
-    """Return who answers about surveys and the authority, by path."""
+    """Return the handlers for surveys and the authority, by path."""
     queries = _Queries(catalogue, clock)
     return {
         "/v1/surveys": queries.surveys,
@@ -64,8 +64,8 @@ class _Queries:
         ended_at = self._catalogue.ended_at(manifest)
         known, described = self._described.get(manifest.survey_id, (None, b""))
         if not described or known != ended_at:
-            told = _description(manifest) | {"ended_at": ended_at}
-            described = json.dumps(told, allow_nan=False).encode()
+            values = _description(manifest) | {"ended_at": ended_at}
+            described = json.dumps(values, allow_nan=False).encode()
             self._described[manifest.survey_id] = ended_at, described
         return described
 
@@ -116,7 +116,7 @@ def _tagged(request: web.BaseRequest, tag: bytes, body: bytes) -> web.Response:
 
 
 def _description(manifest: Manifest) -> dict[str, object]:
-    """Return what is being asked, with its privacy terms."""
+    """Return the values of a survey, with its privacy terms."""
     schedule = manifest.schedule
     return {
         "name": manifest.name,

@@ -1,4 +1,4 @@
-"""What can be asked: one table, which answering, metrics and ``/openapi.json`` follow.
+"""The routes: one table, which answering, metrics and ``/openapi.json`` follow.
 
 Finding a route costs a report next to nothing.
 """
@@ -50,7 +50,7 @@ class Route:
 
     @property
     def codes(self) -> tuple[RefusalCode, ...]:
-        """Return with what it refuses a request, besides the codes of any request."""
+        """Return the refusal codes of the route, besides those of any request."""
         return (
             *([RefusalCode.NOT_FOUND] if _NAME in self.path else []),
             *([RefusalCode.BAD_QUERY] if self.parameters is not None else []),
@@ -175,11 +175,11 @@ class Router:
 
     def __init__(self, table: Iterable[Route], handlers: Mapping[str, Handler]) -> None:
         routes = {route.path: route for route in table}
-        found = {path: (routes[path], handler) for path, handler in handlers.items()}
-        self._fixed = {path: each for path, each in found.items() if _NAME not in path}
+        routed = {path: (routes[path], handler) for path, handler in handlers.items()}
+        self._fixed = {path: pair for path, pair in routed.items() if _NAME not in path}
         self._named = [
-            (re.compile(re.escape(path).replace(re.escape(_NAME), "([^/]+)"), re.ASCII), *each)
-            for path, each in found.items()
+            (re.compile(re.escape(path).replace(re.escape(_NAME), "([^/]+)"), re.ASCII), *pair)
+            for path, pair in routed.items()
             if _NAME in path
         ]
 
@@ -192,17 +192,17 @@ class Router:
         """
         # The path as it came: an encoded slash is no slash.
         path = request.rel_url.raw_path
-        found = self._fixed.get(path)
-        route, handler, name = (*found, "") if found is not None else self._find_named(path)
+        routed = self._fixed.get(path)
+        route, handler, name = (*routed, "") if routed is not None else self._find_named(path)
         if request.method not in route.methods:
             raise MethodNotAllowed(route, name)
         return route, handler, name
 
     def _find_named(self, path: str) -> tuple[Route, Handler, str]:
         for pattern, route, handler in self._named:
-            found = pattern.fullmatch(path)
-            if found is not None:
-                return route, handler, unquote(found[1])
+            match = pattern.fullmatch(path)
+            if match is not None:
+                return route, handler, unquote(match[1])
         raise Refusal(RefusalCode.NOT_FOUND, "there is nothing at this path; see GET /v1/surveys")
 
 

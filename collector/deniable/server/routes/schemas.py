@@ -1,18 +1,12 @@
 """The JSON that the collector answers, as JSON Schemas for ``/openapi.json``."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from deniable.documents.schema import COUNT, DECIMAL, ID, TEXT, Json, array_of, one_of, or_null
 from deniable.mechanisms import KINDS
 from deniable.messages import RefusalCode
 from deniable.reading.epochs import EpochState
-
-Json = dict[str, Any]
-
-_TEXT: Final[Json] = {"type": "string"}
-_COUNT: Final[Json] = {"type": "integer", "minimum": 0}
-_ID: Final[Json] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_DECIMAL: Final[Json] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
 
 
 def reference(name: str) -> Json:
@@ -34,99 +28,87 @@ def _object(
     }
 
 
-def _each(schema: Json, *names: str) -> Mapping[str, Json]:
+def _alike(schema: Json, *names: str) -> Mapping[str, Json]:
     return dict.fromkeys(names, schema)
 
 
-def _list(items: Json, **more: object) -> Json:
-    return {"type": "array", "items": items, **more}
-
-
-def _or_null(schema: Json) -> Json:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def _one_of(*texts: str) -> Json:
-    return {"type": "string", "enum": list(texts)}
-
-
 _REPEAT: Final = _object(
-    {"kind": _one_of("fresh", "memoised")}, optional={"epochs": {"type": "integer", "minimum": 2}}
+    {"kind": one_of("fresh", "memoised")}, optional={"epochs": {"type": "integer", "minimum": 2}}
 )
-_OF_SURVEY: Final = {"survey": _TEXT, "survey_id": _ID}
-_STATE: Final = _one_of(*EpochState)
+_OF_SURVEY: Final = {"survey": TEXT, "survey_id": ID}
+_STATE: Final = one_of(*EpochState)
 _WHOLE: Final = "if these are all the counts that the seal is over"
 _SCHEMAS: Final[dict[str, Json]] = {
-    "Health": _object({"status": _one_of("ok")}),
-    "Readiness": _object({"status": _one_of("ready")}, _each(_COUNT, "workers", "workers_wanted")),
+    "Health": _object({"status": one_of("ok")}),
+    "Readiness": _object({"status": one_of("ready")}, _alike(COUNT, "workers", "workers_wanted")),
     "Problem": _object(
-        _each(_TEXT, "type", "title"),
+        _alike(TEXT, "type", "title"),
         {"status": {"type": "integer"}},
-        optional={"detail": _TEXT},
+        optional={"detail": TEXT},
         description="RFC 9457; nothing of what was sent is repeated",
     ),
     "UploadAnswer": _object(
-        _each(_COUNT, "accepted", "duplicates"),
-        {"refused": _list(_object({"index": _COUNT, "code": _one_of(*RefusalCode)}))},
+        _alike(COUNT, "accepted", "duplicates"),
+        {"refused": array_of(_object({"index": COUNT, "code": one_of(*RefusalCode)}))},
         description="what became of each report; what is accepted or duplicate is durable",
     ),
     "Survey": _object(
-        _each(_TEXT, "name", "question", "pure_epsilon"),
-        _each(_COUNT, "sequence", "start", "epoch_seconds", "epochs", "grace_seconds"),
-        _each(_DECIMAL, "epsilon", "delta"),
+        _alike(TEXT, "name", "question", "pure_epsilon"),
+        _alike(COUNT, "sequence", "start", "epoch_seconds", "epochs", "grace_seconds"),
+        _alike(DECIMAL, "epsilon", "delta"),
         {
-            "survey_id": _ID,
-            "categories": _list(_TEXT, minItems=2),
-            "mechanism": _one_of(*KINDS),
+            "survey_id": ID,
+            "categories": array_of(TEXT, minItems=2),
+            "mechanism": one_of(*KINDS),
             "repeat": _REPEAT,
-            "enrolment": _one_of("open", "certificate"),
-            "minimum_reports": _COUNT,
-            "ended_at": _or_null(_COUNT),
+            "enrolment": one_of("open", "certificate"),
+            "minimum_reports": COUNT,
+            "ended_at": or_null(COUNT),
         },
         optional={
-            "distance": _one_of("absolute", "circular", "table"),
-            "ratio": _TEXT,
-            "kept_epsilon": _DECIMAL,
-            "questions": _TEXT,
-            **_each({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s"),
+            "distance": one_of("absolute", "circular", "table"),
+            "ratio": TEXT,
+            "kept_epsilon": DECIMAL,
+            "questions": TEXT,
+            **_alike({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s"),
         },
         description="what is being asked, with its privacy terms",
     ),
-    "Surveys": _object({"surveys": _list(reference("Survey"))}),
+    "Surveys": _object({"surveys": array_of(reference("Survey"))}),
     "Epochs": _object(
         {
             **_OF_SURVEY,
-            "epochs": _list(
+            "epochs": array_of(
                 _object(
-                    _each(_or_null({"type": "string", "format": "date-time"}), "start", "end"),
-                    _each(_COUNT, "epoch", "n"),
-                    _each(_or_null(_COUNT), "sealed_at", "pruned_at"),
+                    _alike(or_null({"type": "string", "format": "date-time"}), "start", "end"),
+                    _alike(COUNT, "epoch", "n"),
+                    _alike(or_null(COUNT), "sealed_at", "pruned_at"),
                     {
                         "state": _STATE,
-                        "seal": _or_null(_ID),
-                        "whole": {**_or_null({"type": "boolean"}), "description": _WHOLE},
+                        "seal": or_null(ID),
+                        "whole": {**or_null({"type": "boolean"}), "description": _WHOLE},
                     },
                 )
             ),
-            "distrusted_issuers": _list(_ID),
+            "distrusted_issuers": array_of(ID),
         },
         description="the epochs that have figures",
     ),
     "Counts": _object(
         {
             **_OF_SURVEY,
-            "meaning": _TEXT,
-            "epochs": _list(
+            "meaning": TEXT,
+            "epochs": array_of(
                 _object(
-                    _each(_COUNT, "epoch", "n", "distrusted"),
+                    _alike(COUNT, "epoch", "n", "distrusted"),
                     {
                         "state": _STATE,
-                        "seal": _or_null(_ID),
+                        "seal": or_null(ID),
                         "whole": {"type": "boolean", "description": _WHOLE},
-                        "counts": _list(
+                        "counts": array_of(
                             _object(
-                                _each(_list(_COUNT), "responses", "reports"),
-                                {"issuer": _or_null(_ID)},
+                                _alike(array_of(COUNT), "responses", "reports"),
+                                {"issuer": or_null(ID)},
                             )
                         ),
                     },
@@ -140,7 +122,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
 
 
 def schemas() -> dict[str, Json]:
-    """Return all by name; each object has exactly the members that it lists."""
+    """Return the schemas by name; each object has exactly the members that it lists."""
     from deniable.estimates import HISTOGRAM_SCHEMAS, SERIES_SCHEMA  # with numpy and scipy
 
     return _SCHEMAS | HISTOGRAM_SCHEMAS | {"Series": SERIES_SCHEMA}

@@ -13,7 +13,7 @@ _FRESH_SECONDS: Final = 5.0
 
 
 class SharedAnswer(Generic[Result]):
-    """What the store is asked, once for all who ask within five seconds; waited for in patience."""
+    """One answer of the store for all who ask within five seconds; waited for in patience."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class SharedAnswer(Generic[Result]):
         self._clock = clock
         self._patience = patience
         self._asking: asyncio.Future[Result] | None = None
-        self._asked = 0.0
+        self._asked_at = 0.0
 
     async def get(self) -> Result:
         """Return the answer, or raise what asking raised, also to whoever asks a little later.
@@ -36,17 +36,17 @@ class SharedAnswer(Generic[Result]):
         """
         now = self._clock()
         asking = self._asking
-        if asking is None or (asking.done() and now - self._asked >= _FRESH_SECONDS):
+        if asking is None or (asking.done() and now - self._asked_at >= _FRESH_SECONDS):
             asking = self._asking = asyncio.ensure_future(self._ask())
             asking.add_done_callback(retrieve_outcome)
-            self._asked = now
-        await asyncio.wait({asking}, timeout=max(0.0, self._asked + self._patience - now))
+            self._asked_at = now
+        await asyncio.wait({asking}, timeout=max(0.0, self._asked_at + self._patience - now))
         if not asking.done():
             raise Unreachable(f"the store has not answered for {self._patience:g} s")
         return asking.result()
 
 
-def retrieve_outcome(asked: "asyncio.Future[Any]") -> None:
+def retrieve_outcome(answer: "asyncio.Future[Any]") -> None:
     """Look at an error, which asyncio logs if nobody does: perhaps whoever asked is gone."""
-    if not asked.cancelled():
-        asked.exception()
+    if not answer.cancelled():
+        answer.exception()

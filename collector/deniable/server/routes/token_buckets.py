@@ -51,7 +51,7 @@ class TokenBuckets:
 
 
 class IssuerShares:
-    """What reports take of their issuers' buckets: each key one token, whatever is replayed."""
+    """The shares of reports in their issuers' buckets: each key one token, whatever is replayed."""
 
     def __init__(self, buckets: TokenBuckets, most: int = 65_536) -> None:
         self._buckets = buckets
@@ -74,6 +74,6 @@ class IssuerShares:
         return True
 
     def give_back(self, receipt: Receipt) -> None:
-        """Undo what this very receipt took, which was not counted; its key cannot be any more."""
+        """Give back the token of a receipt that was not counted; its key cannot be any more."""
         if self._paid.get(receipt[:3]) is receipt:
             self._buckets.give_back(receipt.issuer)

@@ -1,4 +1,4 @@
-"""Who may ask: the tokens that a request bears, and their roles."""
+"""The callers' rights: the tokens that a request bears, and their roles."""
 
 from itertools import islice
 from typing import Final

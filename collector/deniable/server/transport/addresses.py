@@ -1,4 +1,4 @@
-"""Who sends, as far as a limit needs to know: an address that is never stored or logged."""
+"""The sender, as far as a limit needs to know: an address that is never stored or logged."""
 
 import re
 import socket
@@ -15,7 +15,7 @@ _WITH_PORT: Final = re.compile(r"\[([^\[\]]*)\](?::[0-9]*)?|([^:]*):[0-9]*", re.
 
 
 def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """Return what one sender's requests have in common: an IPv4 address, or an IPv6 /64.
+    """Return the mark of one sender's requests: an IPv4 address, or an IPv6 /64.
 
     Where the connection's other end is a trusted proxy, it is whom X-Forwarded-For (all its lines)
     tells of; else that is not looked at: anybody can send one. It is the empty text for what is no
@@ -31,7 +31,7 @@ def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
 
 
 def caller(peer: str, trusted: Sequence[Network]) -> str | None:
-    """Return what one caller's connections have in common; None for a proxy, which has many."""
+    """Return the mark of one caller's connections; None for a proxy, which has many."""
     address = _read(peer)
     if address is not None and any(address in network for network in trusted):
         return None

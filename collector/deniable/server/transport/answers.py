@@ -1,4 +1,4 @@
-"""What every answer carries, and the one shape of every error: RFC 9457, repeating nothing."""
+"""Headers of every answer, and the one shape of every error: RFC 9457, repeating nothing."""
 
 import json
 from collections.abc import Mapping, MutableMapping
@@ -37,7 +37,7 @@ def answer_headers(config: Config) -> dict[str, str]:
 
 
 def complete(headers: MutableMapping[str, str], common: Mapping[str, str]) -> None:
-    """Add what every answer carries, unless the answer says it otherwise."""
+    """Add the headers of every answer, unless the answer has its own."""
     for name, value in common.items():
         headers.setdefault(name, value)
 

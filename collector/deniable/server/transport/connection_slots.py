@@ -1,4 +1,4 @@
-"""Who may stay connected: so many in all, so many of one address, so many bytes that wait unread.
+"""Connections that stay: so many in all, so many of one address, so many bytes that wait unread.
 
 Whoever comes beyond that takes the place of whoever keeps us waiting longest. What holds:
 
@@ -47,7 +47,7 @@ class ConnectionSlots:
         """Give a connection, which waits for its client, a slot; return False if there is none."""
         name = caller(peer, self._trusted)
         if name is not None and 0 < self._most_of_one <= self._held[name]:
-            longest = next((each for each in self._waiting if self._callers[each] == name), None)
+            longest = next((other for other in self._waiting if self._callers[other] == name), None)
         elif len(self._callers) >= self._most:
             longest = next(iter(self._waiting), None)
         else:
@@ -89,7 +89,7 @@ class ConnectionSlots:
         self._readers[id(body)] += 1
         self.unread_bytes += _cost(body, shared=self._readers[id(body)] > 1)
         if self.unread_bytes > _MOST_UNREAD_BYTES:
-            for slow in [each for each in self._waiting if each in self._sending]:
+            for slow in [other for other in self._waiting if other in self._sending]:
                 if slow is not holder and self.unread_bytes > _MOST_UNREAD_BYTES:
                     self._evict(slow)
 
@@ -109,5 +109,5 @@ class ConnectionSlots:
 
 
 def _cost(body: bytes, *, shared: bool) -> int:
-    """Return what one more reader of a body holds: a slice of it, and the first all of it."""
+    """Return the bytes that one more reader of a body holds: a slice, and the first all of it."""
     return min(len(body), SLICE_BYTES) + (0 if shared else len(body))

@@ -217,7 +217,7 @@ class Connection(web.RequestHandler):
             self._hang_up(RefusalCode.MALFORMED, "the request's head is too large")
 
     def _look_at_body(self, request: web.BaseRequest) -> None:
-        """Tell whoever reads a body that no more of it will come, if that is so.
+        """End the body of a request for its reader, if no more of it will come.
 
         Nothing is parsed behind an incomplete body but the error that ends it.
         """
@@ -299,7 +299,7 @@ class Connection(web.RequestHandler):
                 self.transport.resume_reading()
 
     def sweep(self, now: float) -> None:
-        """End what is overdue at this time of the event loop."""
+        """End the connection, or a request's body, that is overdue at this time of the loop."""
         if now < self._overdue_at:
             return
         request = self._request
@@ -317,7 +317,7 @@ class Connection(web.RequestHandler):
             self._cut_off()
 
     def _hang_up(self, code: RefusalCode, detail: str) -> None:
-        """Say why, and close; whoever does not read it is cut off by a sweep."""
+        """Answer with the reason, and close; a client that reads nothing is cut off by a sweep."""
         self._hanging_up = True
         self._overdue_at = self._loop.time() + _LINGER_SECONDS
         if self.transport is not None:
@@ -360,7 +360,7 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,  # noqa: ARG002
     ) -> web.StreamResponse:
-        """Answer what is no HTTP, without repeating or logging it."""
+        """Answer bytes that are no HTTP, without repeating or logging them."""
         if isinstance(exc, BadStatusLine) and exc.message.startswith(_OTHER_VERSION):
             answer = plain_problem(505, "HTTP Version Not Supported")
         elif status == 400:

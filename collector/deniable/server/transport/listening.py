@@ -98,8 +98,8 @@ class Listening:
         for listening in self.sockets:
             with suppress(OSError):  # it may have been taken off already
                 listening.shutdown(socket.SHUT_RDWR)
-        for each in self.accepting:
-            each.close()
+        for acceptor in self.accepting:
+            acceptor.close()
 
 
 async def listen(
@@ -112,12 +112,12 @@ async def listen(
     """Take connections at host and port until the returned object is closed; or raise OSError."""
     host, port = address
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(
+    addresses = await loop.getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     with ExitStack() as unless_all:
         sockets = []
-        for family, _, _, _, place in dict.fromkeys(found):
+        for family, _, _, _, place in dict.fromkeys(addresses):
             made = socket.create_server(
                 place, family=family, backlog=_BACKLOG, reuse_port=share_port
             )
@@ -126,10 +126,10 @@ async def listen(
             made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
         accepting: list[TlsAcceptor | asyncio.AbstractServer] = [
-            await loop.create_server(server, sock=each, backlog=_BACKLOG)
+            await loop.create_server(server, sock=listening, backlog=_BACKLOG)
             if tls is None
-            else TlsAcceptor(server, each, tls)
-            for each in sockets
+            else TlsAcceptor(server, listening, tls)
+            for listening in sockets
         ]
         unless_all.pop_all()
     return Listening(sockets, accepting)

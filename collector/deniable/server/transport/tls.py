@@ -17,7 +17,7 @@ class ServerTls(ssl.SSLContext):
 
 
 def tls_context(config: Config) -> ServerTls | None:
-    """Return how to speak TLS (1.2 or newer), None if the settings name no certificate.
+    """Return the context of TLS (1.2 or newer), None if the settings name no certificate.
 
     Raises:
         InvalidConfig: if certificate or key cannot be used.
@@ -56,8 +56,8 @@ def _load(context: ServerTls, config: Config) -> None:
         context.load_cert_chain(
             config.tls_certificate, config.tls_key, lambda: _no_password(config)
         )
-        shown = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
-        context.ends = shown.not_valid_after_utc.timestamp()
+        certificate = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
+        context.ends = certificate.not_valid_after_utc.timestamp()
     except InvalidConfig:
         raise
     except (OSError, ValueError) as error:  # of OpenSSL and of cryptography, which takes less

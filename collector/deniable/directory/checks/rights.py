@@ -1,4 +1,4 @@
-"""Who may write the store: asked of the system, before SQLite fails with less to say."""
+"""The right to write the store: asked of the system, before SQLite fails with less to say."""
 
 import os
 import pwd
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad
+from deniable.directory.checks.finding import Diagnosis, bad
 
 
-def check_rights(store: Path) -> Finding | None:
+def check_rights(store: Path) -> Diagnosis | None:
     """Check that a SQLite store's file, those beside it and their folder can be written; else None.
 
     Raises:
@@ -20,23 +20,23 @@ def check_rights(store: Path) -> Finding | None:
     if not denied:
         return None
     me, its_owner = os.geteuid(), denied[0].stat().st_uid
-    found = f"{denied[0]} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
+    text = f"{denied[0]} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
     if os.statvfs(denied[0]).f_flag & os.ST_RDONLY:
-        return bad(found, "its file system is read-only: mount it for writing")
+        return bad(text, "its file system is read-only: mount it for writing")
     serves = its_owner
     with suppress(PermissionError):
         serves = store.stat().st_uid
     # Whoever owns the folder serves, though root may have put a file of its own there.
     if me not in {serves, store.parent.stat().st_uid}:
-        return bad(found, as_user(serves))
+        return bad(text, as_user(serves))
     quoted = " ".join(shlex.quote(str(file)) for file in denied)
     if {file.stat().st_uid for file in denied} != {me}:
-        return bad(found, f"as root: chown {_name(me)} {quoted}")
-    return bad(found, f"chmod u+rwX {quoted}")
+        return bad(text, f"as root: chown {_name(me)} {quoted}")
+    return bad(text, f"chmod u+rwX {quoted}")
 
 
 def as_user(number: int) -> str:
-    """Return how to look as whoever serves: the owner of what may not be read or written."""
+    """Return the command that looks as the user who serves: the owner of the files."""
     return f"run this as the user who serves: runuser -u {_name(number)} -- deniable doctor"
 
 

@@ -1,4 +1,4 @@
-"""What is shown to people: one table of fields, from which text, a dict and JSON follow."""
+"""The figures for people: one table of fields, from which text, a dict and JSON follow."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -15,7 +15,7 @@ Row = tuple[str, str | bytes | Iterable[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Disclosure:
     """A thing whose fields are its form for JSON, and whose rows are its text for people."""
 
     _kind: ClassVar[str] = ""
@@ -25,29 +25,29 @@ class Figures:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON: bytes in hex, costs in units of 1e-9 epsilon."""
-        told = {
+        values = {
             f"{attribute.name}_nano_epsilon"
             if attribute.name in self._costs
             else attribute.name: _plain(getattr(self, attribute.name))
             for attribute in fields(self)
         }
-        return {"kind": self._kind, **told} if self._kind else told
+        return {"kind": self._kind, **values} if self._kind else values
 
 
 def text_of(rows: Iterable[Row], indent: int = 2) -> list[str]:
     """Return the lines of a table's rows, at 80 columns."""
     lines: list[str] = []
-    for label, shown in rows:
-        if isinstance(shown, bytes):
-            shown = (f"{len(shown):,}, in hex:", *(wrap(shown.hex(), 64) or [""]))
-        paragraphs = [shown] if isinstance(shown, str) and shown else shown or ()
+    for label, content in rows:
+        if isinstance(content, bytes):
+            content = (f"{len(content):,}, in hex:", *(wrap(content.hex(), 64) or [""]))
+        paragraphs = [content] if isinstance(content, str) and content else content or ()
         for number, paragraph in enumerate(paragraphs):
             lines += labelled("" if number else label, paragraph, indent)
     return lines
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Figures):
+    if isinstance(value, Disclosure):
         return value.to_dict()
     if is_dataclass(value):
         return {

@@ -6,8 +6,8 @@ import shutil
 import stat
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.directory import CONFIG_FILE, Config, key_files
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 
 _PRIVATE = b"PRIVATE KEY-----"
 _FULL_BYTES = 100 << 20
@@ -15,19 +15,19 @@ _NARROW_BYTES = 1 << 30
 _MOST_READ = 64 << 10
 
 
-def check_modes(directory: Path, config: Config) -> Finding:
+def check_modes(directory: Path, config: Config) -> Diagnosis:
     """Check that nobody else reads what is secret or about people."""
     secret = [config.tls_key, config.store, directory / CONFIG_FILE, directory]
-    files = [each for each in secret if isinstance(each, Path) and os.access(each, os.F_OK)]
+    files = [file for file in secret if isinstance(file, Path) and os.access(file, os.F_OK)]
     if directory in files and not _mode(directory) & 0o077:
         # Nobody else gets to what is inside.
-        files = [each for each in files if not each.resolve().is_relative_to(directory.resolve())]
+        files = [file for file in files if not file.resolve().is_relative_to(directory.resolve())]
     if isinstance(config.store, str) and (directory / CONFIG_FILE).exists():
         files.append(directory / CONFIG_FILE)
-    if open_to_others := sorted({f"{each}" for each in files if _mode(each) & 0o077}):
+    if exposed := sorted({f"{file}" for file in files if _mode(file) & 0o077}):
         return doubtful(
-            f"others may get at {', '.join(open_to_others)}",
-            "chmod go= " + shlex.join(open_to_others),
+            f"others may get at {', '.join(exposed)}",
+            "chmod go= " + shlex.join(exposed),
         )
     return good("nobody else reads settings, store and key")
 
@@ -36,7 +36,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def check_authority_key(directory: Path, config: Config) -> Finding:
+def check_authority_key(directory: Path, config: Config) -> Diagnosis:
     """Check that the authority's private key does not lie where the server could read it."""
     served = config.tls_key.resolve() if config.tls_key is not None else None
     inside = [
@@ -66,7 +66,7 @@ def _holds_private_key(file: Path) -> bool:
         return False
 
 
-def check_leftover(directory: Path, config: Config) -> Finding | None:
+def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
     """Check that no SQLite file lies where a command without the database's URL would take it."""
     file = directory / "store.sqlite"
     if isinstance(config.store, str) and file.exists():
@@ -77,7 +77,7 @@ def check_leftover(directory: Path, config: Config) -> Finding | None:
     return None
 
 
-def check_disk(config: Config) -> Finding | None:
+def check_disk(config: Config) -> Diagnosis | None:
     """Check that the store can grow."""
     if not (isinstance(config.store, Path) and os.access(config.store.parent, os.F_OK)):
         return None
@@ -85,11 +85,11 @@ def check_disk(config: Config) -> Finding | None:
     return judge_room(usage.free, usage.total)
 
 
-def judge_room(free: int, total: int) -> Finding:
+def judge_room(free: int, total: int) -> Diagnosis:
     """Judge how much room the store has, in bytes."""
-    found = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
+    text = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
     if free < _FULL_BYTES:
-        return bad(found, "make room: a full disk refuses reports (HTTP 507)")
+        return bad(text, "make room: a full disk refuses reports (HTTP 507)")
     if free < max(_NARROW_BYTES, total // 50):
-        return doubtful(found, "make room before reports are refused")
-    return good(found)
+        return doubtful(text, "make room before reports are refused")
+    return good(text)

@@ -7,14 +7,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.cli.doctor.rights import check_rights
 from deniable.directory import Config, authority_chain, signed_surveys, with_store
-from deniable.directory.states import running
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
+from deniable.directory.checks.rights import check_rights
+from deniable.directory.states import AGREEMENT_SECONDS, all_overdue, running
 from deniable.intake import Due
 from deniable.messages import Manifest, Refusal
-from deniable.server.life.upkeep import AGREEMENT_SECONDS
-from deniable.server.operations.gauges import all_overdue
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
@@ -34,7 +32,7 @@ _LOCK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a store holds, as far as it is judged."""
+    """The content of a store, as far as it is judged."""
 
     config: Config
     now: float
@@ -48,7 +46,7 @@ class Stored:
     distrusted: frozenset[bytes]
 
 
-def check_schema(config: Config) -> Finding | None:
+def check_schema(config: Config) -> Diagnosis | None:
     """Check that the store is there and of this version, without changing it; None if it is."""
     file = config.store
     if not isinstance(file, Path):
@@ -67,20 +65,20 @@ def check_schema(config: Config) -> Finding | None:
         return unwritable
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-            (found,) = opened.execute("PRAGMA user_version").fetchone()
+            (version,) = opened.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error as error:
         return bad(f"{file} cannot be read ({error})", _remedy_of_file(error))
-    if found > VERSION:
-        return bad(f"schema {found}, written by a newer deniable", "upgrade deniable")
-    if found < VERSION:
+    if version > VERSION:
+        return bad(f"schema {version}, written by a newer deniable", "upgrade deniable")
+    if version < VERSION:
         return doubtful(
-            f"schema {found}; this version brings it to {VERSION} when it serves",
+            f"schema {version}; this version brings it to {VERSION} when it serves",
             "deniable store backup FILE; then deniable store migrate, or serve",
         )
     return None
 
 
-def read_store(config: Config, now: float) -> Stored | Finding:
+def read_store(config: Config, now: float) -> Stored | Diagnosis:
     """Open the store and read what is judged, or say why not; the server may be running."""
 
     async def read(store: Store) -> Stored:
@@ -154,7 +152,7 @@ def _remedy_of_file(error: BaseException | None) -> str:
     )
 
 
-def describe(config: Config) -> Finding:
+def describe(config: Config) -> Diagnosis:
     """Say which store has taken a write."""
     if not isinstance(config.store, Path):
         return good("PostgreSQL answers")
@@ -162,7 +160,7 @@ def describe(config: Config) -> Finding:
     return good(f"{config.store}, {size:,.1f} MiB, schema {VERSION}")
 
 
-def judge_store_clock(ahead: float) -> Finding:
+def judge_store_clock(ahead: float) -> Diagnosis:
     """Judge by how many seconds the store's clock is ahead of this machine's."""
     if abs(ahead) <= AGREEMENT_SECONDS:
         return good("agrees with this machine's")
@@ -172,8 +170,8 @@ def judge_store_clock(ahead: float) -> Finding:
     )
 
 
-def judge_order(faults: list[str] | None) -> Finding:
-    """Judge what recounting found; None if it was left out."""
+def judge_order(faults: list[str] | None) -> Diagnosis:
+    """Judge the faults that recounting found; None if it was left out."""
     if faults is None:
         return good("left out, being long: deniable store check")
     if not faults:

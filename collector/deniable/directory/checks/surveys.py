@@ -1,16 +1,12 @@
-"""What is published: whether devices can take it, how long it lasts, what is overdue."""
+"""The published surveys: whether devices can take them, how long they last, what is overdue."""
 
 import time
 from collections.abc import Collection, Sequence
 
-from deniable.budget import format_nano
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.client import DEFAULT_LIFETIME_EPSILON
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.directory.states import current
 from deniable.intake import Action, Due
 from deniable.messages import Manifest
-from deniable.publishing.document import left_behind_text
-from deniable.publishing.following import CEILING, left_behind, reserved_by_all
 
 _ENDING_DAYS = 7
 _LAST_PART = 4
@@ -19,13 +15,13 @@ _UNKEPT = (
     "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log tells why it is put"
     " off); or: deniable survey seal {name} {epoch}"
 )
-_ASKED = (
+_IDLE = (
     "it was over long ago by this clock, and no report of a later one has come: if the clock is"
     " right, deniable survey seal {name} {epoch}"
 )
 
 
-def judge_signatures(others: int, stored: int) -> Finding:
+def judge_signatures(others: int, stored: int) -> Diagnosis:
     """Judge how many of the stored surveys another authority signed."""
     if others:
         return bad(
@@ -36,9 +32,11 @@ def judge_signatures(others: int, stored: int) -> Finding:
     return good("it signed all that is stored")
 
 
-def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
+def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
     """Judge whether devices that come to the origin can take what is asked there."""
-    elsewhere = [f"{each.name} (for {each.origin})" for each in surveys if each.origin != origin]
+    elsewhere = [
+        f"{survey.name} (for {survey.origin})" for survey in surveys if survey.origin != origin
+    ]
     if elsewhere:
         return bad(
             f"not signed for {origin}, so that no device takes them: {', '.join(elsewhere)}",
@@ -48,12 +46,12 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
     return good(f"current surveys are signed for {origin}")
 
 
-def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) -> Finding:
+def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) -> Diagnosis:
     """Judge whether anybody is left to vouch for devices."""
     stuck = [
-        each.name
-        for each in surveys
-        if each.enrolment.issuers and all(key in distrusted for key in each.enrolment.issuers)
+        survey.name
+        for survey in surveys
+        if survey.enrolment.issuers and all(key in distrusted for key in survey.enrolment.issuers)
     ]
     if stuck:
         return bad(
@@ -64,43 +62,17 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) ->
     return good("each current survey that needs one has one that is trusted")
 
 
-def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
-    """Judge whether a device can follow all that runs."""
-    together = reserved_by_all(offered, now)
-    found = (
-        f"what runs sets aside at most epsilon {format_nano(together)} of a device that declares"
-        f" all of it; by default it spends {DEFAULT_LIFETIME_EPSILON} in its life"
-    )
-    if together > CEILING:
-        return doubtful(
-            found,
-            "publish fewer epochs, end what is not needed (deniable survey end), or have apps set"
-            " lifetime_epsilon: devices refuse what comes last",
-        )
-    return good(found)
-
-
-def judge_declarations(offered: Sequence[Manifest], now: float) -> Finding:
-    """Tell which apps answer an older survey than the newest of its name."""
-    told = []
-    for newest in current(offered):
-        older = [each for each in offered if each.name == newest.name and each != newest]
-        told += [
-            f"{newest.name}: {left_behind_text(newest, before, follows)}"
-            for before, follows in left_behind(newest, older, offered, now)
-        ]
-    return good("; ".join(told) or "of each name, all apps answer the newest")
-
-
-def judge_surveys(surveys: Sequence[Manifest], offered: Sequence[Manifest], now: float) -> Finding:
+def judge_surveys(
+    surveys: Sequence[Manifest], offered: Sequence[Manifest], now: float
+) -> Diagnosis:
     """Judge whether anything is asked, and for how long; what is offered is what runs."""
     names = {manifest.name for manifest in surveys}
     if not names:
         return doubtful("none is published", "deniable survey publish FILE")
-    soon = [each for each in current(offered) if _ends_soon(each, now)]
+    soon = [survey for survey in current(offered) if _ends_soon(survey, now)]
     if not soon:
         return good(f"{len(names)} published, {len(offered)} still to take reports")
-    first = min(soon, key=lambda each: each.schedule.end)
+    first = min(soon, key=lambda survey: survey.schedule.end)
     return doubtful(
         f"{len(names)} published; {first.name} ends on {_day(first.schedule.end)}",
         "publish a successor, if it is to go on",
@@ -109,14 +81,14 @@ def judge_surveys(surveys: Sequence[Manifest], offered: Sequence[Manifest], now:
 
 def judge_seals(
     surveys: Sequence[Manifest], overdue: Sequence[tuple[Manifest, Due]]
-) -> Finding | None:
-    """Judge whether what is over is sealed."""
+) -> Diagnosis | None:
+    """Judge whether epochs that are over are sealed."""
     if not surveys:
         return None
     if not overdue:
         return good("every epoch that is over, as far as reports tell, is sealed")
     survey, which = overdue[0]
-    remedy = _ASKED if which.action is Action.ASK else _UNKEPT
+    remedy = _IDLE if which.action is Action.ASK else _UNKEPT
     return doubtful(
         f"{len(overdue)} overdue, such as epoch {which.epoch} of {survey.name}",
         remedy.format(name=survey.name, epoch=which.epoch),

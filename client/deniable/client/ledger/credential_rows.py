@@ -7,7 +7,7 @@
 3. A report that waits for another certificate is not sent; a day after the epoch closed it is
    dropped, as it is when the issuer declines.
 
-Everything here is done.
+Every function here is to be called within a transaction of the state.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ from deniable.messages.ed25519 import SIGNATURE_BYTES
 
 
 class CredentialKey(NamedTuple):
-    """Which certificate: of a survey and epoch, of which this device has one key."""
+    """The key of a certificate's row: this device has one certificate for a survey and epoch."""
 
     name: str
     survey_id: bytes
@@ -39,7 +39,7 @@ def held_credential(connection: sqlite3.Connection, key: CredentialKey) -> bytes
 def want_credential(
     connection: sqlite3.Connection, manifest: Manifest, epoch: int, due: float, now: float
 ) -> tuple[float, int]:
-    """Return when to ask, ``due`` if it was not wanted before, and how often it was asked."""
+    """Return the time to ask, ``due`` if it was not wanted before, and the calls made so far."""
     key = CredentialKey(manifest.name, manifest.survey_id, epoch)
     row = connection.execute(
         "SELECT due, asks FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)"
@@ -57,7 +57,7 @@ def want_credential(
 
 
 def renewals(connection: sqlite3.Connection, origin: str) -> list[tuple[CredentialKey, float, int]]:
-    """Return what reports wait for, when to ask, and how often it was."""
+    """Return the certificates that reports wait for, when to ask, and the calls made so far."""
     rows = connection.execute(
         "SELECT c.name, c.survey_id, c.epoch, c.due, c.asks FROM credentials c JOIN decisions d"
         " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"

@@ -1,37 +1,28 @@
-"""Histograms, series and differences as charts, as a part of a page, and as columns."""
+"""Histograms, series and differences as charts."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from deniable.documents import Caution
-from deniable.documents.html import cautions_html
+from deniable.documents.schema import Json
 from deniable.estimates.answers import Answers
-from deniable.estimates.cautions import CHANCE, epochs_text
+from deniable.estimates.cautions import CHANCE
 from deniable.estimates.charts import (
     SHARES,
     Band,
     Dot,
-    Markup,
     Panel,
     Picture,
     Scale,
     difference_chart,
     dots_chart,
     series_chart,
-    standalone,
 )
-from deniable.estimates.charts.svg import element
 from deniable.estimates.estimate import Estimate
-from deniable.estimates.fields import (
-    Json,
-    category_rows,
-    histogram_map,
-    statistic_rows,
-)
-from deniable.estimates.frames import Column
-from deniable.estimates.rows import ShownRows, chosen_rows, shown_rows
+from deniable.estimates.rows import ShownRows, shown_rows
 from deniable.estimates.views import View
+from deniable.reading.epochs import epochs_text
 
 if TYPE_CHECKING:
     from deniable.estimates.histogram import Histogram
@@ -41,14 +32,6 @@ INNER: Final = 0.5
 """The level of the inner band."""
 
 WIDTH: Final = 720
-
-_TOLD: Final = (
-    *("survey", "survey_id", "question", "start", "end", "state", "seal", "n", "level", "model"),
-    *("mechanism", "epsilon", "delta", "enrolment"),
-)
-_STATISTIC: Final = (
-    *("estimate", "standard_error", "low", "high", "influence", "blur", "too_wide"),
-)
 
 
 def histogram_dots(histogram: "Histogram", chosen: ShownRows) -> list[Dot]:
@@ -88,18 +71,18 @@ def histogram_picture(
         width=width,
         title=histogram.question or "Estimated shares",
         heading=heading,
-        notes=[*_notes(histogram, chosen, View(view), alone=heading)],
+        notes=[*_notes(histogram, chosen, View(view))] if heading else [],
         levels=_levels([histogram.level], simultaneous=chosen.simultaneous),
     )
     return Picture(svg)
 
 
-def _notes(histogram: "Histogram", chosen: ShownRows, view: View, *, alone: bool) -> Iterator[str]:
+def _notes(histogram: "Histogram", chosen: ShownRows, view: View) -> Iterator[str]:
+    """Yield the notes of a chart that stands by itself; a document has its own."""
     if len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows)} of {chosen.total:,} answers."
-    if alone:  # a page has its own
-        yield from brief_texts(histogram.cautions_of(chosen, view))
-    where = f"{histogram.survey}, epoch {epochs_text(histogram.epochs)}: "
+    yield from brief_texts(histogram.cautions_of(chosen, view))
+    where = f"{histogram.survey}, {epochs_text(histogram.epochs)}: "
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     yield (
         f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "
@@ -164,10 +147,9 @@ def series_picture(
         title=f"{series.survey}, epoch by epoch",
         heading=heading,
         scale=Scale(float(min(values)), float(max(values)), 1, "") if values else SHARES,
-        notes=[
-            *(brief_texts(series.cautions()) if heading else ()),
-            f"Intervals, {held}, are {CHANCE}",
-        ],
+        notes=[*brief_texts(series.cautions()), f"Intervals, {held}, are {CHANCE}"]
+        if heading
+        else [],
         breaks=breaks,
         levels=_levels(levels, simultaneous=simultaneous),
     )
@@ -196,7 +178,7 @@ def plot_differences(
         width=width,
         title=title,
         heading=heading,
-        notes=[f"In percentage points. Intervals, each by itself, are {CHANCE}"],
+        notes=[f"In percentage points. Intervals, each by itself, are {CHANCE}"] if heading else [],
         levels=_levels(estimate.level for estimate in differences.values()),
     )
     return Picture(svg)
@@ -220,55 +202,3 @@ def _levels(outer: Iterable[float], *, simultaneous: bool = False) -> tuple[str,
 
 def _percent(level: float) -> str:
     return f"{100 * level:.12g}%"
-
-
-def histogram_html(histogram: "Histogram") -> Markup:
-    """Return the chart, with the same numbers as a table below it."""
-    chosen = chosen_rows(histogram)
-    _, level = _levels([histogram.level], simultaneous=chosen.simultaneous)
-    head = ("", "estimate", f"{level} interval", "")
-    dots = histogram_dots(histogram, chosen)
-    rows = [_row(head, "col"), *(_row(_cells(dot), "row") for dot in dots)]
-    table = element("details", element("summary", "Table"), element("table", *rows))
-    chart = histogram_picture(histogram, chosen, dots=dots, heading=False).svg
-    cautions = Markup(cautions_html(histogram.cautions_of(chosen)))
-    heading = element("strong", histogram.question) if histogram.question else ""
-    return element("div", heading, standalone(chart), table, cautions)
-
-
-def _cells(dot: Dot) -> tuple[str, ...]:
-    band = "none in [0, 1]" if dot.outer is None else "[{:.1%}, {:.1%}]".format(*dot.outer)
-    return dot.label, f"{dot.value:.1%}", band, dot.mark
-
-
-def _row(cells: Sequence[str], heading: str) -> Markup:
-    """Return a row whose first cell is its heading, or all of whose cells head columns."""
-    names = ["th" if i == 0 or heading == "col" else "td" for i in range(len(cells))]
-    scopes = [{"scope": heading} if name == "th" else {} for name in names]
-    return element(
-        "tr",
-        *(
-            element(name, cell, **scope)
-            for name, cell, scope in zip(names, cells, scopes, strict=True)
-        ),
-    )
-
-
-def histogram_columns(histogram: "Histogram") -> dict[str, Column]:
-    """Return the columns of a table: a row a category, or of a numeric survey one a statistic."""
-    if histogram.numeric is not None:
-        rows = statistic_rows(histogram_map(histogram)["numeric"])
-        names = ["statistic", *_STATISTIC]
-    else:
-        rows = category_rows(histogram)
-        names = [name for name in rows[0] if name != "raw" or not histogram.responses]
-    columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in names}
-    return columns
-
-
-def histogram_metadata(histogram: "Histogram") -> dict[str, str]:
-    """Return the fields that all rows share."""
-    fields = histogram_map(histogram)
-    texts = {name: str(fields[name]) for name in _TOLD if fields[name] is not None}
-    fakes = str(histogram.poisoning.fewest_fakes)
-    return {**texts, "epochs": epochs_text(histogram.epochs), "fewest_fakes": fakes}

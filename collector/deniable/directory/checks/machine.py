@@ -9,8 +9,8 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.directory import Config
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 
 _OTHER_FILES = 64
 """What a worker opens besides connections: store, logs, pipes, sockets."""
@@ -21,21 +21,21 @@ _TIMEX_BYTES = 512
 _ONE_SECOND = 1.0
 
 
-def check_workers(config: Config) -> Finding:
+def check_workers(config: Config) -> Diagnosis:
     """Check that there are processors for the workers."""
     cores = len(os.sched_getaffinity(0))
-    found = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
+    text = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
     if config.workers > cores:
-        return doubtful(found, f"more workers than processors gain nothing; set {cores}")
-    return good(found)
+        return doubtful(text, f"more workers than processors gain nothing; set {cores}")
+    return good(text)
 
 
-def check_open_files(config: Config) -> Finding:
+def check_open_files(config: Config) -> Diagnosis:
     """Check that a process may open as many files as it has connections."""
     return judge_open_files(config, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
-def judge_open_files(config: Config, allowed: int) -> Finding:
+def judge_open_files(config: Config, allowed: int) -> Diagnosis:
     """Judge how many files a process may open."""
     needed = config.most_connections + config.database_connections + _OTHER_FILES
     if allowed == resource.RLIM_INFINITY or allowed >= needed:
@@ -46,14 +46,14 @@ def judge_open_files(config: Config, allowed: int) -> Finding:
     )
 
 
-def check_clock(directory: Path, now: float) -> Finding:
+def check_clock(directory: Path, now: float) -> Diagnosis:
     """Check the clock: epochs open and close by it."""
     written = ((file.stat().st_mtime, file) for file in directory.iterdir())
     newest, file = max(written, default=(now, directory))
     return judge_clock(file, newest, now, synchronised=_synchronised())
 
 
-def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | None) -> Finding:
+def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | None) -> Diagnosis:
     """Judge the clock; whether something sets it is None where the kernel does not say."""
     if newest > now + _ONE_SECOND:
         return bad(
@@ -61,13 +61,13 @@ def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | N
             "set the clock before serving: reports of open epochs would be refused. If it is right,"
             f" it was wrong when that was written: touch {shlex.quote(str(file))}",
         )
-    shown = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)) + " UTC"
+    time_text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)) + " UTC"
     if synchronised is False:
         return doubtful(
-            f"{shown}, not synchronised",
+            f"{time_text}, not synchronised",
             "run a time service, such as chrony or systemd-timesyncd",
         )
-    return good(shown + (", synchronised" if synchronised else ""))
+    return good(time_text + (", synchronised" if synchronised else ""))
 
 
 def _synchronised() -> bool | None:
@@ -79,14 +79,14 @@ def _synchronised() -> bool | None:
     return None if state < 0 else state != _UNSYNCHRONISED
 
 
-def check_libraries() -> Finding:
+def check_libraries() -> Diagnosis:
     """Say which libraries the server uses, and whether the faster event loop is there."""
     versions = {name: _version(name) for name in ("aiohttp", "PyNaCl", "uvloop")}
-    shown = [f"{name} {number}" for name, number in versions.items() if number]
-    found = ", ".join([*shown, f"SQLite {sqlite3.sqlite_version}"])
+    installed = [f"{name} {number}" for name, number in versions.items() if number]
+    text = ", ".join([*installed, f"SQLite {sqlite3.sqlite_version}"])
     if versions["uvloop"] is None:
-        return doubtful(found, "pip install uvloop: it takes more reports a second")
-    return good(found)
+        return doubtful(text, "pip install uvloop: it takes more reports a second")
+    return good(text)
 
 
 def _version(name: str) -> str | None:

@@ -1,16 +1,18 @@
-"""What the settings say, and whether it goes together."""
+"""The settings: whether they can be read, and go together."""
 
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.cli.doctor.rights import as_user
 from deniable.directory import CONFIG_FILE, Config, InvalidConfig
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
+from deniable.directory.checks.rights import as_user
 from deniable.directory.start_warnings import VARIABLES, unknown_variables
 
 
-def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Config | None, Finding]:
+def read_settings(
+    directory: Path, environment: Mapping[str, str]
+) -> tuple[Config | None, Diagnosis]:
     """Return the settings, None if they are wrong, and what to say about them."""
     try:
         config = Config.load(directory, environment)
@@ -21,7 +23,7 @@ def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Conf
     return config, good(f"{directory / CONFIG_FILE}, for {config.origin}")
 
 
-def check_variables(environment: Mapping[str, str]) -> Finding:
+def check_variables(environment: Mapping[str, str]) -> Diagnosis:
     """Say which variables override settings, and which look as if they should."""
     if strange := unknown_variables(environment):
         return doubtful(
@@ -32,7 +34,7 @@ def check_variables(environment: Mapping[str, str]) -> Finding:
     return good(f"overrides: {', '.join(used)}" if used else "overrides nothing")
 
 
-def check_proxies(config: Config) -> Finding:
+def check_proxies(config: Config) -> Diagnosis:
     """Say how connections come in, and whether limits see who sends."""
     secured = config.tls_certificate is not None
     proxied = config.origin.startswith("https://") and not secured

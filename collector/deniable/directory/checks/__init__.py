@@ -1,0 +1,1 @@
+"""Checks of a collector: its directory, machine, store and surveys, and what to do."""

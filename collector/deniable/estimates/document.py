@@ -1,0 +1,231 @@
+"""The document of a histogram: its figures and notes, as every surface renders them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final
+
+from deniable.documents import Column, ColumnKind, Document, Fact, Table, level_text
+from deniable.documents.schema import Json
+from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.fields import numeric_map, response_rows, statistic_rows
+from deniable.estimates.pictures import histogram_dots, histogram_picture
+from deniable.estimates.rows import NOT_FOUND, ShownRows
+from deniable.estimates.views import View
+from deniable.reading.epochs import EpochState, epochs_text, instant_text
+
+if TYPE_CHECKING:
+    from deniable.estimates.histogram import Histogram
+
+_MOST_RESPONSES: Final = 64
+_NAMED: Final = 5
+"""So many impossible values of a numeric survey are named."""
+_STATES: Final = {
+    EpochState.OPEN: "open: more reports may come",
+    EpochState.GRACE: "over; late reports are still taken",
+    EpochState.CLOSED: "over; no more reports are taken, and it is about to be sealed",
+    EpochState.SEALED: "sealed: these counts are final",
+}
+
+
+def histogram_document(
+    histogram: "Histogram",
+    rows: ShownRows,
+    view: View = View.UNBIASED,
+    *,
+    raw: bool = True,
+    notes: Sequence[str] = (),
+) -> Document:
+    """Return the document of rows of a histogram, in a view, with raw counts or without."""
+    numeric = histogram.numeric is not None
+    tables = [*_statistic_tables(histogram), *_row_tables(histogram, rows, view, raw=raw)]
+    if raw:
+        tables += _response_tables(histogram)
+    return Document(
+        facts=[*_facts(histogram)],
+        tables=tables,
+        notes=[
+            *(_numeric_notes(histogram) if numeric else _notes(histogram, rows, raw=raw)),
+            *_rows_notes(rows, numeric=numeric),
+            *notes,
+        ],
+        cautions=histogram.cautions_of(rows, view),
+        heading=histogram.question,
+        chart=_chart(histogram, rows, view) if rows.rows else None,
+    )
+
+
+def _chart(histogram: "Histogram", rows: ShownRows, view: View) -> Callable[[float], str]:
+    dots = cache(partial(histogram_dots, histogram, rows))  # whose intervals are found once
+
+    def drawing(width: float) -> str:
+        picture = histogram_picture(histogram, rows, view, width=width, heading=False, dots=dots())
+        return picture.svg
+
+    return drawing
+
+
+def estimate_columns(
+    level: float,
+    kind: ColumnKind = "share",
+    title: str = "estimate",
+    key: str = "estimate",
+    held: str = "",
+) -> list[Column]:
+    """Return the columns of an estimate with its interval of a level, and a bar."""
+    return [
+        Column(key, title, kind, "width"),
+        Column("low", f"{level_text(level)} interval{held}", kind, "width", "interval"),
+        Column(key, "", kind, shape="bar"),
+    ]
+
+
+def estimate_row(row: Json) -> Json:
+    """Return an estimate's fields with the width of its interval, if that is of any use."""
+    known = row["low"] is not None and not row["outside"]
+    # Of few reports a standard error tells little: they scatter less than their number does.
+    few = row.get("method") == IntervalMethod.CLOPPER_PEARSON
+    return {
+        **row,
+        "standard_error": None if few else row.get("standard_error"),
+        "width": row["high"] - row["low"] if known else None,
+        "mark": _mark(row),
+    }
+
+
+def guarantee_text(histogram: "Histogram") -> str:
+    """Return the epsilon, and the delta if there is one."""
+    return histogram.epsilon + (f", delta {histogram.delta}" if histogram.delta != "0" else "")
+
+
+def _facts(histogram: "Histogram") -> Iterator[Fact]:
+    if histogram.survey:
+        yield Fact("survey", f"{histogram.survey}, {epochs_text(histogram.epochs)}")
+    if histogram.start is not None and histogram.end is not None:
+        yield Fact("time", f"{instant_text(histogram.start)} to {instant_text(histogram.end)}")
+    yield Fact("reports", f"{histogram.n:,}")
+    if histogram.standing is not None:
+        yield Fact("state", _STATES[histogram.standing.state])
+    yield Fact("epsilon", guarantee_text(histogram))
+    yield Fact("devices", histogram.enrolment)
+
+
+def _statistic_tables(histogram: "Histogram") -> Iterator[Table]:
+    """Yield the table of a numeric survey's mean and quartiles that are not too wide."""
+    if histogram.numeric is None:
+        return
+    columns = [Column("statistic", "figure"), *estimate_columns(histogram.level, "number")[:2]]
+    rows = [
+        estimate_row(row)
+        for row in statistic_rows(numeric_map(histogram.numeric))
+        if not row["too_wide"] and not row["statistic"].startswith("share")
+    ]
+    yield Table(columns, rows)
+
+
+def _row_tables(
+    histogram: "Histogram", chosen: ShownRows, view: View, *, raw: bool
+) -> Iterator[Table]:
+    """Yield the table of single questions' answers, and that of categories; or of the largest."""
+    of_questions = sum(not chosen.chosen and "raw" not in row for row in chosen.rows)
+    if histogram.numeric is not None:
+        of_questions = 0
+    for part in (chosen.rows[:of_questions], chosen.rows[of_questions:]):
+        rows = [*map(estimate_row, part)]
+        yield Table([*_row_columns(histogram, chosen, view, rows, raw=raw)], rows)
+
+
+def _row_columns(
+    histogram: "Histogram", chosen: ShownRows, view: View, rows: Sequence[Json], *, raw: bool
+) -> Iterator[Column]:
+    numeric = histogram.numeric
+    yield Column("category", "answer" if numeric is None else "values")
+    if raw and all(row.get("raw") is not None for row in rows):
+        title = "supported" if supporting_text(histogram.sample.mechanism) else "raw"
+        yield Column("raw", title, "number")
+    key, title = ("estimate", "estimate") if view is View.UNBIASED else ("shown", str(view))
+    if numeric is not None:
+        title = "smoothed share" if numeric.blur else "share"
+    held = ", at once" * chosen.simultaneous
+    value, *interval = estimate_columns(histogram.level, "share", title, key, held)
+    yield value
+    # The error of a share with blurred ends would belie the interval, which is of sharp ones.
+    if numeric is None or not numeric.blur:
+        yield Column("standard_error", "std error", "share", "standard_error")
+    yield from interval
+    yield from _mark_columns(rows)
+
+
+def _response_tables(histogram: "Histogram") -> Iterator[Table]:
+    """Yield the raw counts that the rows do not have, unless they are too many to read."""
+    if len(histogram.raw) > _MOST_RESPONSES:
+        return
+    rows = response_rows(histogram)
+    if rows is None and histogram.numeric is not None:
+        names = zip(histogram.categories, histogram.raw.tolist(), strict=True)
+        rows = [{"response": name, "raw": count} for name, count in names]
+    rows = [row | {"mark": _mark(row)} for row in rows or ()]
+    columns = [Column("response", "response"), Column("raw", "raw", "number")]
+    yield Table([*columns, *_mark_columns(rows)], rows)
+
+
+def _mark(row: Json) -> str:
+    return "impossible" if row.get("impossible") else ""
+
+
+def _mark_columns(rows: Sequence[Json]) -> list[Column]:
+    return [Column("mark", "")] * any(row["mark"] for row in rows)
+
+
+def supporting_text(mechanism: Any) -> str:
+    """Return how often a design's responses support an answer; "" of other mechanisms."""
+    design = getattr(mechanism, "design", None)
+    if design is None:
+        return ""
+    miss, hit = float(mechanism.miss), float(mechanism.hit)
+    return (
+        f"Each response supports {design.extent} answers: one that nobody has is supported by "
+        f"{miss:.1%} of responses, one that everybody has by {hit:.1%}."
+    )
+
+
+def _notes(histogram: "Histogram", chosen: ShownRows, *, raw: bool) -> Iterator[str]:
+    if raw and (supporting := supporting_text(histogram.sample.mechanism)):
+        yield supporting
+    held = "hold all at once" if chosen.simultaneous else "each stands by itself"
+    noise = " Raw counts contain the noise." * raw
+    yield (
+        "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it, and "
+        f"{held}.{noise}"
+    )
+    if histogram.impossible:
+        yield "Rows marked as impossible have counts that honest devices do not cause."
+    if raw and len(histogram.responses) > _MOST_RESPONSES:
+        yield "Raw counts of the responses are in JSON and CSV."
+    if histogram.crossed:
+        yield "Devices answer all questions at once; single questions' shares are sums."
+    elif histogram.margins:
+        counts = ", ".join(f"{margin.question} {margin.n:,}" for margin in histogram.margins)
+        yield (
+            "Each device answers one of the questions, which it draws. Reports about each: "
+            f"{counts}."
+        )
+
+
+def _numeric_notes(histogram: "Histogram") -> Iterator[str]:
+    yield (
+        "The mean is unbiased and may leave the range; intervals are cut to what is possible, and "
+        "each stands by itself. Single values, and figures that are not shown, are in JSON."
+    )
+    if impossible := histogram.impossible:
+        more = ", …" if len(impossible) > _NAMED else ""
+        yield (
+            "These values have counts that honest devices do not cause: "
+            f"{', '.join(impossible[:_NAMED])}{more}."
+        )
+
+
+def _rows_notes(chosen: ShownRows, *, numeric: bool) -> Iterator[str]:
+    if not chosen.matching and not numeric:
+        yield NOT_FOUND
+    elif len(chosen.rows) < chosen.total and not chosen.chosen:
+        yield f"{len(chosen.rows):,} of {chosen.total:,} rows are shown; all are in JSON and CSV."

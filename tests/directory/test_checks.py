@@ -1,0 +1,237 @@
+"""Checks of a collector: what is wrong with its directory, machine, store and surveys."""
+
+import os
+import resource
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.directory import Config
+from deniable.directory.checks.files import (
+    check_authority_key,
+    check_disk,
+    check_leftover,
+    check_modes,
+    judge_room,
+)
+from deniable.directory.checks.finding import Status
+from deniable.directory.checks.machine import (
+    check_clock,
+    check_libraries,
+    check_workers,
+    judge_clock,
+    judge_open_files,
+)
+from deniable.directory.checks.settings import check_proxies, check_variables
+from deniable.directory.checks.store import check_schema
+from deniable.directory.checks.surveys import judge_issuers, judge_surveys
+from deniable.directory.states import running
+from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
+from tests.support.certificates import certificate
+from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START, manifest
+
+OK, WARN, FAIL = Status.OK, Status.WARN, Status.FAIL
+HTTPS = "https://collector.example"
+
+
+def config(**settings: Any) -> Config:
+    return replace(Config(origin=ORIGIN, authority=AUTHORITY.public_key), **settings)
+
+
+def test_variables_are_named_and_strange_ones_doubted() -> None:
+    environment = {"DENIABLE_PORT": "1", "DENIABLE_STORE_FILE": "x", "DENIABLE_DIR": ".", "A": "b"}
+    finding = check_variables(environment)
+    assert finding.status is OK
+    assert finding.text == "overrides: DENIABLE_PORT, DENIABLE_STORE_FILE"
+    finding = check_variables(environment | {"DENIABLE_PROT": "1"})
+    assert (finding.status, finding.text) == (WARN, "no setting: DENIABLE_PROT")
+    assert check_variables({"DENIABLE_CONSENT": "off", "DENIABLE_DEBUG": "1"}).status is OK
+
+
+@pytest.mark.parametrize(
+    ("settings", "status"),
+    [
+        ({}, OK),
+        ({"host": "0.0.0.0"}, OK),
+        ({"origin": HTTPS}, WARN),
+        ({"origin": HTTPS, "address_rate": 0.0}, OK),
+        ({"origin": HTTPS, "trusted_proxies": ("any",)}, OK),
+        ({"origin": HTTPS, "trusted_proxies": ("any",), "host": "0.0.0.0"}, WARN),
+        ({"origin": HTTPS, "host": "0.0.0.0"}, WARN),
+        ({"origin": HTTPS, "host": "::1"}, WARN),
+        ({"origin": HTTPS, "host": "0.0.0.0", "tls_certificate": Path("chain.pem")}, OK),
+    ],
+)
+def test_behind_a_proxy_senders_must_be_told_apart(
+    settings: dict[str, Any], status: Status
+) -> None:
+    assert check_proxies(config(**settings)).status is status
+
+
+def test_files_that_others_may_read_are_named(tmp_path: Path) -> None:
+    directory = tmp_path / "collector"
+    directory.mkdir(mode=0o700)
+    store, key = directory / "store.sqlite", tmp_path / "key.pem"
+    for file in (store, key, directory / "collector.toml"):
+        file.touch(mode=0o600)
+    settings = config(store=store, tls_key=key)
+    assert check_modes(directory, settings).status is OK
+    store.chmod(0o644)
+    assert check_modes(directory, settings).status is OK, "the directory is closed"
+    directory.chmod(0o750)
+    finding = check_modes(directory, settings)
+    assert finding.status is WARN
+    assert str(store) in finding.remedy
+    assert str(key) not in finding.remedy
+    directory.chmod(0o700)
+    key.chmod(0o640)
+    assert str(key) in check_modes(directory, settings).remedy
+    key.chmod(0o600)
+    # A password in the settings is worth more than the directory's mode.
+    (directory / "collector.toml").chmod(0o644)
+    assert check_modes(directory, settings).status is OK
+    with_password = replace(settings, store="postgresql://me:hunter2@db.example/reports")
+    assert check_modes(directory, with_password).status is WARN
+
+
+def test_a_private_key_in_the_directory_is_wrong_unless_it_is_that_of_tls(tmp_path: Path) -> None:
+    directory = tmp_path / "collector"
+    (directory / "deep").mkdir(parents=True)
+    assert check_authority_key(directory, config()).status is OK
+    certificate(directory / "deep", "127.0.0.1")
+    key = directory / "deep" / "key.pem"
+    assert check_authority_key(directory, config(tls_key=key)).status is OK
+    finding = check_authority_key(directory, config())
+    assert finding.status is FAIL
+    assert str(key) in finding.text
+
+
+def test_a_file_beside_a_database_is_doubted(tmp_path: Path) -> None:
+    database = config(store="postgresql://me@db.example/reports")
+    assert check_leftover(tmp_path, database) is None
+    file = tmp_path / "store.sqlite"
+    file.touch()
+    assert check_leftover(tmp_path, config(store=file)) is None
+    finding = check_leftover(tmp_path, database)
+    assert finding is not None
+    assert finding.status is WARN
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "status"),
+    [
+        (2**40, 2**41, OK),
+        (2**31, 2**33, OK),
+        (2**31, 2**40, WARN),
+        (2**29, 2**33, WARN),
+        (2**26, 2**33, FAIL),
+        (0, 2**33, FAIL),
+    ],
+)
+def test_room_is_judged_before_it_is_gone(free: int, total: int, status: Status) -> None:
+    assert judge_room(free, total).status is status
+
+
+def test_room_is_asked_where_the_store_is(tmp_path: Path) -> None:
+    assert check_disk(config(store=tmp_path / "x")) is not None
+    assert check_disk(config(store="postgresql://db.example/reports")) is None
+
+
+def test_workers_beyond_the_processors_are_doubted() -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert check_workers(config(workers=cores)).status is OK
+    finding = check_workers(config(workers=cores + 1))
+    assert (finding.status, str(cores) in finding.remedy) == (WARN, True)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "status"),
+    [(1_024, WARN), (1_071, WARN), (1_072, OK), (resource.RLIM_INFINITY, OK)],
+)
+def test_open_files_must_do_for_the_connections(allowed: int, status: Status) -> None:
+    assert judge_open_files(config(most_connections=1_000), allowed).status is status
+
+
+@pytest.mark.parametrize(
+    ("newest", "synchronised", "status"),
+    [
+        (START - 9, True, OK),
+        (START - 9, None, OK),
+        (START - 9, False, WARN),
+        (START + 60, True, FAIL),
+        (START + 60, False, FAIL),
+    ],
+)
+def test_a_clock_behind_what_was_written_is_wrong(
+    newest: float, synchronised: bool | None, status: Status
+) -> None:
+    finding = judge_clock(Path("a file"), newest, START, synchronised=synchronised)
+    assert finding.status is status
+
+
+def test_the_clock_is_compared_with_the_directory(tmp_path: Path) -> None:
+    assert check_clock(tmp_path, 0).status is not FAIL, "it is empty"
+    file = tmp_path / "file"
+    file.touch()
+    written = file.stat().st_mtime
+    assert check_clock(tmp_path, written).status is not FAIL
+    assert check_clock(tmp_path, written - 3_600).status is FAIL
+
+
+def test_the_faster_event_loop_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = check_libraries()
+    assert finding.status is OK
+    assert "uvloop" in finding.text
+    assert "PyNaCl" in finding.text
+    monkeypatch.setattr("deniable.directory.checks.machine._version", lambda _: None)
+    assert check_libraries().status is WARN
+
+
+def test_a_store_of_an_older_version_is_to_be_backed_up(tmp_path: Path) -> None:
+    file = tmp_path / "store.sqlite"
+    assert check_schema(config(store=file)) is not None
+    assert not file.exists()
+    with closing(sqlite3.connect(file)) as made:
+        made.execute("PRAGMA user_version=1")
+    finding = check_schema(config(store=file))
+    assert finding is not None
+    assert (finding.status, "store backup" in finding.remedy) == (WARN, True)
+    assert check_schema(config(store="postgresql://db.example/reports")) is None
+
+
+def judged(
+    surveys: list[Manifest], now: float, ended: tuple[Manifest, ...] = ()
+) -> tuple[Status, str]:
+    finding = judge_surveys(surveys, running(surveys, {each.survey_id for each in ended}, now), now)
+    return finding.status, finding.text
+
+
+def test_a_survey_that_ends_soon_wants_a_successor() -> None:
+    old = manifest(schedule=Schedule(START, DAY, 30, DAY))
+    new = replace(old, sequence=1, schedule=Schedule(START, DAY, 90, DAY))
+    assert judged([], START)[0] is WARN
+    assert judged([old], START)[0] is OK
+    assert judged([old], START + 24 * DAY)[0] is WARN
+    assert judged([new, old], START + 24 * DAY)[0] is OK, "it has one"
+    assert judged([old], START + 24 * DAY, ended=(old,))[0] is OK
+    assert judged([old], START + 40 * DAY) == (OK, "1 published, 0 still to take reports")
+
+
+def test_a_short_survey_ends_soon_only_in_its_last_quarter() -> None:
+    week = manifest(schedule=Schedule(START, DAY, 8, DAY))
+    assert judged([week], START + DAY)[0] is OK
+    assert judged([week], START + 6 * DAY)[0] is OK
+    status, found = judged([week], START + 6 * DAY + 1)
+    assert (status, "ends on" in found) == (WARN, True)
+
+
+def test_surveys_none_of_whose_issuers_is_trusted_are_wrong() -> None:
+    one, two = (SigningKey(bytes([seed] * 32)).public_key for seed in (1, 2))
+    both = manifest(enrolment=Enrolment("certificate", (one, two)))
+    assert judge_issuers([both, manifest()], {one}).status is OK
+    finding = judge_issuers([both], {one, two})
+    assert (finding.status, both.name in finding.text) == (FAIL, True)
