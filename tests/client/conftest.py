@@ -1,6 +1,5 @@
 """What all tests of the client share."""
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,8 @@ import pytest
 from deniable.client import arguments
 from deniable.client.console import report_command
 from deniable.client.state import mark, state_file
-from tests.support.devices import Bench
+from deniable.client.testing import FakeCollector
+from tests.support.devices import Bench, connect_carelessly
 from tests.support.shell import Shell
 from tests.support.watched import WatchedTransport
 
@@ -23,14 +23,7 @@ def _slow_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing wait for the disk: who kills or cuts the power does so in other processes."""
-    connect = state_file._connect
-
-    def connect_quickly(path: Path, patience: float | None = None) -> sqlite3.Connection:
-        connection = connect(path, patience)
-        connection.execute("PRAGMA synchronous=OFF")
-        return connection
-
-    monkeypatch.setattr(state_file, "_connect", connect_quickly)
+    monkeypatch.setattr(state_file, "_connect", connect_carelessly)
     monkeypatch.setattr("os.fsync", lambda _file: None)
 
 
@@ -45,6 +38,12 @@ def transport(bench: Bench) -> WatchedTransport:
     watched = WatchedTransport()
     bench.transport = watched
     return watched
+
+
+@pytest.fixture
+def collector() -> Iterator[FakeCollector]:
+    with FakeCollector() as collector:
+        yield collector
 
 
 @pytest.fixture

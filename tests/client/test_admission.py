@@ -1,6 +1,9 @@
-"""Which manifests may be followed (D1, D2, D3): every fault, one step inside and one outside."""
+"""Which manifests may be followed (D1 to D3): every fault, one step in and out, and their order."""
 
+import pickle
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import combinations_with_replacement
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from deniable.client.ledger.admission import (
     open_trusted,
 )
 from deniable.messages import (
+    Enrolment,
     Manifest,
     Repeat,
     Schedule,
@@ -42,7 +46,6 @@ UNSEEN = NameRecord(None, frozenset(), 0)
 PLENTY = Ceiling(1_000 * NANO)
 SEEN = NameRecord((4, manifest(sequence=4).survey_id), frozenset(), 0)
 STRANGER = SigningKey(b"somebody else's seed, 32 bytes..")
-SLACK = "0.000000000000000001"
 
 
 def lasting(seconds: int, grace: int = DAY) -> dict[str, Any]:
@@ -129,22 +132,6 @@ def test_d2_the_origin_is_compared_byte_for_byte(origin: str) -> None:
     assert read(sign_manifest(manifest(origin=origin), AUTHORITY), origin=origin) is None
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"question": QUESTION + "!"},
-        {"question": QUESTION.upper()},
-        {"categories": CATEGORIES[:-1]},
-        {"categories": (*CATEGORIES, "no answer")},
-        {"categories": tuple(reversed(CATEGORIES))},
-        {"categories": ("Very poor", *CATEGORIES[1:])},
-    ],
-)
-def test_d1_question_and_categories_must_match_to_the_letter(changes: dict[str, Any]) -> None:
-    assert judge(manifest(**changes)) is ManifestFault.NOT_AS_DECLARED
-    assert judge(manifest(**changes), replace(DECLARED, **changes)) is None
-
-
 def test_d2_a_rehearsal_is_refused_also_by_an_app_that_declares_it() -> None:
     name = simulated_name(MANIFEST.name)
     assert judge(manifest(name=name), replace(DECLARED, name=name)) is ManifestFault.WRONG_NAME
@@ -173,29 +160,48 @@ def test_d2_a_manifest_that_has_not_begun_may_be_accepted() -> None:
     assert judge(now=START - 400 * DAY) is None
 
 
-@pytest.mark.parametrize(
-    ("changes", "fault", "accepting"),
-    [
-        (
-            {"epsilon": "1.000000000000000001"},
-            ManifestFault.TOO_HIGH_EPSILON,
-            {"max_epsilon": "1.000000000000000001"},
-        ),
-        ({"delta": SLACK}, ManifestFault.TOO_HIGH_DELTA, {"max_delta": SLACK}),
-        (lasting(DAY - 1), ManifestFault.TOO_SHORT_EPOCHS, {"min_epoch_seconds": DAY - 1}),
-        (lasting(400 * DAY + 1), ManifestFault.TOO_LONG_EPOCHS, {"max_epoch_seconds": 401 * DAY}),
-        (
-            lasting(DAY, 90 * DAY + 1),
-            ManifestFault.TOO_LONG_GRACE,
-            {"max_grace_seconds": 90 * DAY + 1},
-        ),
-    ],
-)
-def test_d2_a_ceiling_is_exceeded_only_where_the_app_says_so(
-    changes: dict[str, Any], fault: ManifestFault, accepting: dict[str, Any]
+TWO_ROUND = Specification("two-round", {"kept": "2"})
+GRACE = 90 * DAY + 1
+KEPT = {"repeat": Repeat("memoised", 4)}
+KEPT_TWICE = {**KEPT, "specification": TWO_ROUND}
+SLACK, MORE = "0.000000000000000001", "1.000000000000000001"
+TERMS: list[tuple[ManifestFault, dict[str, Any], dict[str, Any]]] = [
+    *(
+        (ManifestFault.NOT_AS_DECLARED, changes, changes)
+        for changes in (
+            {"question": QUESTION + "!"},
+            {"question": QUESTION.upper()},
+            {"categories": CATEGORIES[:-1]},
+            {"categories": (*CATEGORIES, "no answer")},
+            {"categories": tuple(reversed(CATEGORIES))},
+            {"categories": ("Very poor", *CATEGORIES[1:])},
+        )
+    ),
+    (ManifestFault.TOO_HIGH_EPSILON, {"epsilon": MORE}, {"max_epsilon": MORE}),
+    (ManifestFault.TOO_HIGH_DELTA, {"delta": SLACK}, {"max_delta": SLACK}),
+    (ManifestFault.TOO_SHORT_EPOCHS, lasting(DAY - 1), {"min_epoch_seconds": DAY - 1}),
+    (ManifestFault.TOO_LONG_EPOCHS, lasting(400 * DAY + 1), {"max_epoch_seconds": 401 * DAY}),
+    (ManifestFault.TOO_LONG_GRACE, lasting(DAY, GRACE), {"max_grace_seconds": GRACE}),
+    (ManifestFault.KEPT_RESPONSES, KEPT, {"max_kept_epsilon": "1"}),
+    (ManifestFault.KEPT_RESPONSES, KEPT_TWICE, {"max_kept_epsilon": "2"}),
+]
+"""The fault of a manifest with such terms, and what an app declares that accepts them."""
+
+
+@pytest.mark.parametrize(("fault", "changes", "accepting"), TERMS)
+def test_d1_d2_terms_are_as_declared_to_the_letter_and_within_what_the_app_says(
+    fault: ManifestFault, changes: dict[str, Any], accepting: dict[str, Any]
 ) -> None:
     assert judge(manifest(**changes)) is fault
     assert judge(manifest(**changes), replace(DECLARED, **accepting)) is None
+
+
+@pytest.mark.parametrize(("changes", "most"), [(KEPT, "0.999"), (KEPT_TWICE, "1.999")])
+def test_d1_a_little_less_than_what_is_kept_is_not_enough(
+    changes: dict[str, Any], most: str
+) -> None:
+    survey = replace(DECLARED, max_kept_epsilon=most)
+    assert judge(manifest(**changes), survey) is ManifestFault.KEPT_RESPONSES
 
 
 def test_d2_every_ceiling_may_be_reached() -> None:
@@ -229,38 +235,9 @@ def test_d3_a_manifest_reserves_all_its_epochs_and_fits_exactly_or_not() -> None
 
 
 def test_d3_epochs_that_are_over_or_decided_are_not_reserved() -> None:
-    each = pure_cost(MANIFEST.mechanism)
-    decided = NameRecord(decided=4)
-    for record, now, epochs in ((UNSEEN, START + 3 * DAY, 5), (decided, START + 3 * DAY, 3)):
-        assert admit_manifest(MANIFEST, DECLARED, record, Ceiling(epochs * each), now)
-
-
-KEPT = Repeat("memoised", 4)
-TWO_ROUND = Specification("two-round", {"kept": "2"})
-
-
-@pytest.mark.parametrize(
-    ("changes", "most"),
-    [
-        ({"repeat": KEPT}, None),
-        ({"repeat": KEPT}, "0.999"),
-        ({"repeat": KEPT, "specification": TWO_ROUND}, None),
-        ({"repeat": KEPT, "specification": TWO_ROUND}, "1.999"),
-    ],
-)
-def test_d1_responses_are_kept_only_within_what_the_app_declared(
-    changes: dict[str, Any], most: str | None
-) -> None:
-    survey = replace(DECLARED, max_kept_epsilon=most)
-    with pytest.raises(ManifestRefused) as refused:
-        check_declaration(manifest(**changes), survey)
-    assert refused.value.fault is ManifestFault.KEPT_RESPONSES
-
-
-def test_d1_responses_may_be_kept_up_to_what_the_app_declared() -> None:
-    check_declaration(manifest(repeat=KEPT), replace(DECLARED, max_kept_epsilon="1"))
-    both = manifest(repeat=KEPT, specification=TWO_ROUND)
-    check_declaration(both, replace(DECLARED, max_kept_epsilon="2"))
+    cost = pure_cost(MANIFEST.mechanism)
+    for record, epochs in ((UNSEEN, 5), (NameRecord(decided=4), 3)):
+        assert admit_manifest(MANIFEST, DECLARED, record, Ceiling(epochs * cost), START + 3 * DAY)
 
 
 def test_d2_responses_are_kept_for_no_more_epochs_than_the_app_bounds() -> None:
@@ -270,3 +247,106 @@ def test_d2_responses_are_kept_for_no_more_epochs_than_the_app_bounds() -> None:
             long = manifest(repeat=Repeat("memoised", epochs), specification=specification)
             assert judge(long, survey) is fault
             assert judge(long, replace(survey, max_kept_epochs=54)) is None
+
+
+# In the order in which they are judged; what makes a manifest have each, unless it takes more.
+FAULTS: Mapping[ManifestFault, Mapping[str, Any]] = {
+    ManifestFault.BAD_SIGNATURE: {},
+    ManifestFault.WRONG_NAME: {"name": "another"},
+    ManifestFault.WRONG_ORIGIN: {"origin": "https://elsewhere.example"},
+    ManifestFault.ROLLED_BACK: {"sequence": 3},
+    ManifestFault.NOT_PINNED: {},
+    ManifestFault.NOT_AS_DECLARED: {"categories": CATEGORIES[::-1]},
+    ManifestFault.TOO_HIGH_EPSILON: {"epsilon": "1.5"},
+    ManifestFault.TOO_HIGH_DELTA: {"delta": "0.01"},
+    ManifestFault.TOO_SHORT_EPOCHS: {},
+    ManifestFault.TOO_LONG_EPOCHS: {},
+    ManifestFault.TOO_LONG_GRACE: {},
+    ManifestFault.MECHANISM: {"specification": KINDS["ordinal"].specification},
+    ManifestFault.KEPT_RESPONSES: {"repeat": Repeat("memoised", 4)},
+    ManifestFault.UNCERTIFIED: {},
+    ManifestFault.ENDED: {},
+    ManifestFault.ENROLMENT: {"enrolment": Enrolment("certificate", (AUTHORITY.public_key,))},
+    ManifestFault.OVER_BUDGET: {},
+}
+
+
+def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
+    """Return the fault for which a manifest that has all of these is refused."""
+    length = DAY - 1 if ManifestFault.TOO_SHORT_EPOCHS in faults else DAY
+    bound = DAY - 2 if ManifestFault.TOO_LONG_EPOCHS in faults else 400 * DAY
+    start = START - 8 * DAY if ManifestFault.ENDED in faults else START
+    grace = 91 * DAY if ManifestFault.TOO_LONG_GRACE in faults else DAY
+    changes: dict[str, Any] = {"sequence": 5, "schedule": Schedule(start, length, 8, grace)}
+    for fault in faults:
+        changes |= FAULTS[fault]
+    if ManifestFault.TOO_HIGH_DELTA in faults:  # which no manifest of an ordinal kind can have
+        changes.pop("specification", None)
+    authority = SigningKey(bytes(32)) if ManifestFault.BAD_SIGNATURE in faults else AUTHORITY
+    ceiling = Ceiling(0 if ManifestFault.OVER_BUDGET in faults else 1_000 * NANO)
+    envelope = sign_manifest(manifest(**changes), authority)
+    try:
+        offered = open_trusted(envelope, (AUTHORITY.public_key,)).manifest
+        check_addressee(offered, DECLARED, ORIGIN)
+        if ManifestFault.UNCERTIFIED in faults:
+            offered = understated(offered)
+        pins = "0" * 64 if ManifestFault.NOT_PINNED in faults else offered.survey_id.hex()
+        admit_manifest(
+            offered,
+            replace(DECLARED, pinned_ids=[pins], max_epoch_seconds=bound),
+            SEEN,
+            ceiling,
+            START,
+        )
+    except ManifestRefused as refused:
+        return refused.fault
+    return None
+
+
+def test_without_a_fault_it_is_admitted() -> None:
+    assert first_fault(set()) is None
+
+
+@pytest.mark.parametrize(("earlier", "later"), list(combinations_with_replacement(FAULTS, 2)))
+def test_d2_of_two_faults_the_earlier_one_is_named_and_each_alone(
+    earlier: ManifestFault, later: ManifestFault
+) -> None:
+    assert first_fault({earlier, later}) is earlier
+
+
+@pytest.mark.parametrize("count", range(len(FAULTS)))
+def test_d2_the_order_holds_for_all_the_faults_that_remain(count: int) -> None:
+    remaining = list(FAULTS)[count:]
+    assert first_fault(set(remaining)) is remaining[0]
+
+
+def test_d2_equivocation_is_named_before_any_term() -> None:
+    # Otherwise a second manifest that the app refuses anyway would leave no proof.
+    record = NameRecord((0, MANIFEST.survey_id), frozenset({MANIFEST.survey_id}), 0)
+    worst = manifest(epsilon="9", categories=CATEGORIES[::-1])
+    with pytest.raises(ManifestRefused) as caught:
+        admit_manifest(worst, DECLARED, record, Ceiling(0), START)
+    assert caught.value.fault is ManifestFault.EQUIVOCATION
+
+
+def test_d1_the_judges_of_a_manifest_are_given_no_answer() -> None:
+    judges: tuple[Callable[..., object], ...] = (
+        open_trusted,
+        check_addressee,
+        admit_manifest,
+        check_declaration,
+    )
+    for judge in judges:
+        assert not {"answer", "index", "category", "draw"} & set(judge.__annotations__)
+
+
+def test_every_fault_but_two_is_in_the_order() -> None:
+    # Malformed bytes have no other fault, and equivocation has its own test above.
+    missing = set(ManifestFault) - set(FAULTS)
+    assert missing == {ManifestFault.MALFORMED, ManifestFault.EQUIVOCATION}
+
+
+def test_a_refusal_names_its_fault_and_can_be_copied_between_processes() -> None:
+    refused = ManifestRefused(ManifestFault.ENDED, "its last epoch is over")
+    again = pickle.loads(pickle.dumps(refused))
+    assert (str(again), again.fault) == ("ended: its last epoch is over", ManifestFault.ENDED)

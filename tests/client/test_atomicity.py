@@ -1,21 +1,25 @@
-"""Charge, draw and bytes are one transaction (D5): no durable state, no report."""
+"""Charge, draw and bytes are one transaction (D5), also within a call that is interrupted."""
 
+import logging
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 from typing import Any, cast
 
 import pytest
 
 from deniable.client import Client, Delivery, Outcome, OutcomeStatus, StateUnavailable
 from deniable.client.client import engine_of
+from deniable.client.sending import uploader
 from deniable.client.state.mark import Mark
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import CATEGORIES, DAY, START, manifest
-from tests.support.watched import until
+from tests.support.watched import SECONDS, WatchedTransport, device, threads, until
 
 LONG = Schedule(START, DAY, 400, 90 * DAY)
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
@@ -51,10 +55,15 @@ class Failing:
         return getattr(self._real, name)
 
 
+def connection_of(client: Client) -> sqlite3.Connection:
+    connection = engine_of(client).state._connection
+    assert connection is not None
+    return connection
+
+
 def break_statement(client: Client, at: int, *, late: bool = False) -> Callable[[], list[str]]:
     """Make one of the client's next statements fail; return what mends it and lists them."""
-    real = engine_of(client).state._connection
-    assert real is not None
+    real = connection_of(client)
     failing = Failing(real, at, late=late)
     engine_of(client).state._connection = cast("sqlite3.Connection", failing)
 
@@ -116,8 +125,7 @@ def test_d5_every_mark_is_written_by_whoever_holds_the_states_lock(
 ) -> None:
     # Two processes write the same file: the mark of the one must not tear that of the other.
     client = bench.ready()
-    connection = engine_of(client).state._connection
-    assert connection is not None
+    connection = connection_of(client)
     locked: list[bool] = []
     write = Mark.write
 
@@ -137,8 +145,7 @@ def test_d5_every_mark_is_written_by_whoever_holds_the_states_lock(
 def test_d5_on_a_full_disk_nothing_is_decided_and_nothing_decided_is_lost(bench: Bench) -> None:
     bench.transport.publish(manifest(schedule=LONG))
     client = bench.ready(lifetime_epsilon="1000")
-    connection = engine_of(client).state._connection
-    assert connection is not None
+    connection = connection_of(client)
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count={pages + 2}")
     outcomes: list[Outcome] = []
@@ -154,20 +161,6 @@ def test_d5_on_a_full_disk_nothing_is_decided_and_nothing_decided_is_lost(bench:
     assert client.flush(100).delivered == len(outcomes) + 1
     epochs = [read_upload(body).report.epoch for body in bench.transport.uploads]
     assert sorted(epochs) == list(range(len(outcomes) + 1))
-
-
-def test_d5_a_state_that_cannot_be_written_decides_nothing(bench: Bench) -> None:
-    client = bench.ready()
-    connection = engine_of(client).state._connection
-    assert connection is not None
-    connection.execute("PRAGMA query_only=ON")
-    for answer in CATEGORIES:
-        assert isinstance(client.report(NAME, answer).error, StateUnavailable)
-    delivery = client.flush()
-    assert delivery.pending is None
-    assert isinstance(delivery.error, StateUnavailable)
-    assert bench.transport.uploads == []
-    assert bench.rows("SELECT * FROM decisions") == []
 
 
 def race(clients: list[Client]) -> list[Outcome]:
@@ -223,16 +216,76 @@ def test_d5_who_races_for_a_state_that_does_not_exist_yet_still_decides_once(
     assert bench.draw.count == 1
     bench.close()
     # And the file is the newest state of this device, not a copy of one.
-    bench.clock.time = START + DAY
-    assert bench.client().report(NAME, "good").status is RECORDED
+    bench.report_daily(bench.client(), [1])
     bench.close()
     bench.clock.time = START + 2 * DAY
     again = bench.client()
-    (secret,) = (
-        engine_of(again)
-        .state._open(bench.clock.time)
-        .execute("SELECT secret FROM device")
-        .fetchone()
-    )
+    assert again.consent == "on"  # it is open
+    ((secret,),) = bench.rows("SELECT secret FROM device")
     assert again.report(NAME, "good").status is RECORDED
     assert bench.rows("SELECT secret, fresh_from < 0 FROM device") == [(secret, 1)]
+
+
+_INTERRUPTED = (uploader.__file__, threading.__file__)
+
+
+def interrupt_everywhere(call: Callable[[], object], interruption: Callable[[], object]) -> int:
+    """Call, interrupted at every line that wakes or starts a thread; return how often it was.
+
+    On a thread of its own, which is left behind if it hangs.
+    """
+    times = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> object:
+        nonlocal times
+        if event == "line" and frame.f_code.co_filename in _INTERRUPTED:
+            times += 1
+            interruption()  # as a handler is run: between two lines; and it is not traced itself
+        return trace
+
+    def run() -> None:
+        sys.settrace(trace)  # type: ignore[arg-type]
+        call()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    assert not thread.is_alive(), "it waits for a lock that it holds itself"
+    return times
+
+
+def test_a_signals_handler_may_report_wherever_it_comes(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    bench.ready()
+    client = device(bench)
+    outcomes: list[Outcome] = []
+
+    def report(client: Client = client) -> None:
+        outcomes.append(client.report(NAME, "good"))
+
+    assert interrupt_everywhere(report, report) > 5
+    assert {outcome.status for outcome in outcomes} == {RECORDED, REPEATED}
+    assert transport.uploaded.wait(SECONDS)
+    assert len(threads()) == 1
+    client.close()
+
+
+def test_a_report_within_a_report_is_turned_away_and_disturbs_nothing(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.ready()
+    inner: list[Outcome] = []
+
+    def draw() -> int:  # within the one transaction
+        inner.append(client.report(NAME, "poor"))
+        return bench.draw()
+
+    client = bench.client(unsafe_draw=draw)
+    with caplog.at_level(logging.WARNING, "deniable"):
+        assert client.report(NAME, "good").status is RECORDED
+    (turned_away,) = inner
+    assert isinstance(turned_away.error, StateUnavailable)
+    assert "interrupted" in str(turned_away.error)
+    assert caplog.messages == []  # no outage of the disk
+    assert client.report(NAME, "good").status is REPEATED

@@ -6,28 +6,16 @@ from typing import Any
 
 import pytest
 
-from deniable.client import IN_MEMORY, Client, Survey
+from deniable.client import Survey
 from deniable.client.testing import FakeCollector
 from deniable.messages import Repeat, SigningKey, sign_manifest
 from deniable.messages.bundle import InvalidBundle, make_bundle
-from tests.support.clock import FakeClock
-from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN, START
+from tests.support.devices import Bench
+from tests.support.fakes import device
+from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN
 
 BUNDLE = make_bundle([sign_manifest(MANIFEST, AUTHORITY)], AUTHORITY.public_key)
 FILE = BUNDLE.to_json()
-
-
-def client(survey: Survey, collector: str = ORIGIN, **changes: Any) -> Client:
-    arguments: dict[str, Any] = {
-        "authority": AUTHORITY.public_key,
-        "state": IN_MEMORY,
-        "consent": "on",
-        "background": False,
-        "clock": FakeClock(START),
-        "environment": {},
-        **changes,
-    }
-    return Client(collector, surveys=[survey], **arguments)
 
 
 def test_a_survey_is_declared_by_the_files_bytes_or_its_path(tmp_path: Path) -> None:
@@ -44,35 +32,35 @@ def test_a_survey_is_declared_by_the_files_bytes_or_its_path(tmp_path: Path) -> 
         Survey.bundled(tmp_path / "missing.json")
 
 
-def test_an_app_may_accept_less_or_more_than_the_file_says() -> None:
+def test_an_app_may_accept_less_or_more_than_the_file_says(bench: Bench) -> None:
     survey = Survey.bundled(FILE, max_epsilon="0.5", max_total_epsilon=4)
     assert survey == replace(DECLARED, max_epsilon="0.5", max_total_epsilon=4)
-    with client(survey) as device:
-        assert "0.5" in str(device.report(survey.name, "good").error)
+    assert "0.5" in str(bench.client(surveys=[survey]).report(survey, "good").error)
     for given in ({"name": "other"}, {"categories": ("a", "b")}, {"low": 0}, {"nonsense": 1}):
         with pytest.raises(TypeError, match="declares what is asked"):
             Survey.bundled(FILE, **given)
 
 
-def test_a_bundle_is_answered_before_anything_was_fetched() -> None:
-    with client(Survey.bundled(FILE)) as device:
-        assert device.report("rating-of-marriage", "good", strict=True).ok
-
-
-def test_before_consent_the_terms_are_told() -> None:
-    with client(Survey.bundled(FILE), consent="unset") as device:
-        (explained,) = device.explain().surveys
+def test_a_bundle_is_explained_before_consent_and_answered_before_anything_was_fetched(
+    bench: Bench,
+) -> None:
+    client = bench.client(surveys=[Survey.bundled(FILE)], consent="unset")
+    (explained,) = client.explain().surveys
     assert explained.terms is not None
+    client.set_consent("on")
+    assert client.report("rating-of-marriage", "good", strict=True).ok
+    assert bench.transport.requests == []
 
 
-def test_a_bundle_for_another_collector_or_of_another_authority_is_refused() -> None:
-    survey = Survey.bundled(FILE)
+def test_a_bundle_for_another_collector_or_of_another_authority_is_refused(bench: Bench) -> None:
+    bench.surveys = [Survey.bundled(FILE)]
     with pytest.raises(ValueError, match=f"is for {ORIGIN}, not for http://127.0.0.1:1"):
-        client(survey, "http://127.0.0.1:1")
+        bench.client(collector="http://127.0.0.1:1")
     other = SigningKey(bytes(range(32))).public_key
     with pytest.raises(ValueError, match="not the authority that this client was given"):
-        client(survey, authority=other)
-    client(replace(survey, bundle=None), "http://127.0.0.1:1", authority=other).close()
+        bench.client(authority=other)
+    bench.surveys = [replace(bench.surveys[0], bundle=None)]
+    bench.client(collector="http://127.0.0.1:1", authority=other)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +75,13 @@ def test_a_bundle_for_another_collector_or_of_another_authority_is_refused() -> 
     ],
     ids=["plain", "memoised", "two-round", "numeric", "ordinal", "hourly"],
 )
-def test_a_survey_of_any_kind_is_bundled_and_answered_offline(terms: dict[str, Any]) -> None:
-    asked = Survey.numeric("cups", "How many cups?", low=0, high=8, max_epsilon="1")
-    with FakeCollector() as collector:
-        key = bytes.fromhex(collector.authority)
-        bundle = make_bundle([collector.publish(asked, **terms)], key)
-        survey = Survey.bundled(bundle.to_json())
-        device = client(survey, collector.origin, authority=key, clock=None)
-        with device:
-            assert device.report("cups", 3, strict=True).ok
-            assert collector.requests == ()
-            assert device.flush().delivered == 1
+def test_a_survey_of_any_kind_is_bundled_and_answered_offline(
+    collector: FakeCollector, terms: dict[str, Any]
+) -> None:
+    cups = Survey.numeric("cups", "How many cups?", low=0, high=8, max_epsilon="1")
+    key = bytes.fromhex(collector.authority)
+    bundle = make_bundle([collector.publish(cups, **terms)], key)
+    with device(collector, Survey.bundled(bundle.to_json())) as client:
+        assert client.report("cups", 3, strict=True).ok
+        assert collector.requests == ()
+        assert client.flush().delivered == 1

@@ -1,8 +1,12 @@
 """The ceilings of a device: of a name, for its lifetime, and over a sliding period (D3)."""
 
 from dataclasses import replace
+from math import inf
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deniable.client import (
     BudgetExhausted,
@@ -11,6 +15,7 @@ from deniable.client import (
     OutcomeStatus,
     SlidingCeiling,
 )
+from deniable.client.ledger.allowance import Reservation
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, fault_of, why
@@ -34,15 +39,12 @@ def test_a_names_manifests_cost_no_more_than_its_total_together(bench: Bench) ->
     assert "1.000 of 8.000 is reserved" in over_budget(why(client.refresh(force=True)))
 
 
-def test_a_total_below_one_manifest_refuses_it(bench: Bench) -> None:
-    client = bench.client(surveys=[replace(DECLARED, max_total_epsilon="7.999")])
-    over_budget(why(client.refresh(force=True)))
-
-
-@pytest.mark.parametrize("total", [-1, "-1", "x", 1.5])
-def test_a_total_that_is_no_epsilon_is_refused(total: object) -> None:
+@pytest.mark.parametrize("epsilon", [-1, "-1", "x", 1.5])
+def test_a_ceiling_that_is_no_epsilon_is_refused(epsilon: Any) -> None:
     with pytest.raises((TypeError, InvalidPrivacyParameter)):
-        replace(DECLARED, max_total_epsilon=total)  # type: ignore[arg-type]
+        replace(DECLARED, max_total_epsilon=epsilon)
+    with pytest.raises((TypeError, InvalidPrivacyParameter)):
+        SlidingCeiling(epsilon, days=1)
 
 
 def days(bench: Bench, client_days: int, **changes: object) -> list[bool]:
@@ -101,12 +103,6 @@ def test_what_the_sliding_ceiling_refuses_can_be_reported_later_in_the_epoch(ben
     assert isinstance(client.report(NAME, "good").error, BudgetExhausted)
     bench.clock.time = START + 4 * DAY
     assert client.report(NAME, "good").epoch == 1
-
-
-@pytest.mark.parametrize("epsilon", [1.5, -1, "x"])
-def test_a_sliding_ceiling_is_exact(epsilon: object) -> None:
-    with pytest.raises((TypeError, InvalidPrivacyParameter)):
-        SlidingCeiling(epsilon, days=1)  # type: ignore[arg-type]
 
 
 def test_a_sliding_ceiling_has_a_period() -> None:
@@ -171,3 +167,44 @@ def test_what_lost_states_spent_counts_when_the_ceiling_is_lowered(bench: Bench)
     lowered = bench.client(lifetime_epsilon="2.5")
     over_budget(lowered.report(NAME, "good").error)
     assert MANIFEST.schedule.epochs == 8
+
+
+RESERVATIONS = st.builds(
+    lambda starts, seconds, epochs, span, cost: Reservation(
+        starts, seconds, epochs, span, cost, -(-epochs // span) * cost
+    ),
+    st.integers(-50, 50),
+    st.integers(1, 9),
+    st.integers(1, 12),
+    st.integers(1, 5),
+    st.integers(1, 7),
+)
+
+
+@given(RESERVATIONS, st.integers(-80, 200), st.integers(-1, 13), st.integers(-80, 200))
+def test_d3_what_is_reserved_is_every_range_with_an_undecided_epoch_ahead(
+    of: Reservation, now: int, decided: int, until: int
+) -> None:
+    for bound in (inf, until):
+        ahead = {
+            epoch // of.range_epochs
+            for epoch in range(decided + 1, of.epochs)
+            if of.starts + (epoch + 1) * of.epoch_seconds > now
+            and of.starts + epoch * of.epoch_seconds < bound
+        }
+        assert of.ahead(now, decided, bound) == len(ahead) * of.range_cost
+
+
+@given(RESERVATIONS, st.integers(-80, 200), st.integers(-1, 12))
+def test_d3_a_reservation_never_grows_with_time_or_decisions(
+    of: Reservation, now: int, decided: int
+) -> None:
+    before = of.ahead(now, decided)
+    assert of.ahead(now + 1, decided) <= before
+    assert of.ahead(now, decided + 1) <= before
+    assert of.ahead(-1000, -1) == of.reserved
+
+
+@given(RESERVATIONS, st.integers(0, 12))
+def test_d3_what_a_range_has_spent_is_not_reserved_as_well(of: Reservation, spent: int) -> None:
+    assert of.ahead(-1000, -1, inf, spent) == max(0, of.reserved - spent)

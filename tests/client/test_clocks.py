@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.client import BudgetExhausted, EpochUndecidable, OutcomeStatus, SlidingCeiling
-from deniable.client.client import engine_of
 from deniable.client.clock import Boot, SystemClock, http_date
 from deniable.messages import Schedule
 from tests.support.clock import FakeClock
@@ -146,17 +145,13 @@ def test_only_the_fixed_form_of_a_date_counts(text: str) -> None:
 
 
 def test_within_one_boot_a_clock_that_was_ahead_once_holds_up_no_ceiling(bench: Bench) -> None:
-    boot = [0.0]
-    client = bench.client(sliding=SlidingCeiling("1", days=2), lifetime_epsilon="100")
-    engine_of(client).state._boot_time = lambda: ("this boot", boot[0])
+    clock, sliding = BootedClock(), SlidingCeiling("1", days=2)
     bench.transport.publish(manifest(schedule=Schedule(START, DAY, 40, DAY)))
-    client.refresh()
-    assert client.report(NAME, "good").ok
-    bench.clock.time += 15 * 365 * DAY
+    client = bench.reported(clock=clock, sliding=sliding, lifetime_epsilon="100")
+    clock.time += 15 * 365 * DAY
     client.flush()
-    bench.clock.time -= 15 * 365 * DAY
+    clock.time -= 15 * 365 * DAY
     for _ in range(4):
-        bench.clock.time += DAY
-        boot[0] += DAY
+        clock.passes(DAY)
         client.flush()
     assert client.report(NAME, "good").ok

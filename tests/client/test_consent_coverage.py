@@ -1,10 +1,8 @@
 """Consent covers what was shown (D12): what an update adds or raises waits until it was asked."""
 
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
+from hashlib import sha256
 from itertools import permutations
 from math import inf
 from operator import lt
@@ -18,7 +16,6 @@ from deniable.client import (
     Consent,
     ConsentMissing,
     EnrolmentRequest,
-    HttpAnswer,
     NotCovered,
     NotReady,
     OutcomeStatus,
@@ -28,10 +25,11 @@ from deniable.client import (
 )
 from deniable.client.client import engine_of
 from deniable.client.state.schema import STEPS
+from deniable.client.testing import FakeIssuer
 from deniable.messages import SigningKey
-from tests.support.devices import NAME, Bench, FakeTransport
+from tests.support.devices import NAME, Bench
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
-from tests.support.transports import Call
+from tests.support.watched import threads
 
 FAITH = Survey("faith", "Which faith do you have?", ("none", "another"), max_epsilon="5")
 FAITH_MANIFEST = manifest(
@@ -55,6 +53,12 @@ def updated(bench: Bench, *surveys: Survey, **changes: Any) -> Client:
 
 def lifted(bench: Bench, **changes: Any) -> Client:
     return updated(bench, DECLARED, FAITH, **{"lifetime_epsilon": 100, **changes})
+
+
+def forget_coverage(mark: Path) -> None:
+    """Make a mark one from before the rule."""
+    *fields, _, written = mark.read_text().split()
+    mark.write_text(" ".join([*fields, written]) + "\n")
 
 
 def names(client: Client) -> list[str]:
@@ -102,39 +106,22 @@ def test_d12_what_an_update_adds_is_neither_recorded_drawn_nor_fetched_before_it
     assert f"on, from after the update, for {NAME}, {FAITH.name}" in journal
 
 
-class SecondThoughts(FakeTransport):
-    """A collector during one of whose requests, or the look for a route before, a user decides."""
-
-    def __init__(self, decide: Callable[[], None], during: int) -> None:
-        super().__init__()
-        self.publish(MANIFEST, SigningKey(bytes(32)))  # so that the rotations are asked for, too
-        self.decide, self.during = decide, during
-
-    def find_route(self, _timeout: float) -> None:
-        self._come_to(0)
-
-    def respond(self, call: Call) -> HttpAnswer:
-        answer = super().respond(call)
-        self._come_to(len(self.requests))
-        return answer
-
-    def _come_to(self, request: int) -> None:
-        if request == self.during:
-            self.decide()
-
-
-@pytest.mark.parametrize("during", [0, 1])
+@pytest.mark.parametrize("during", ["look for a route", "request"])
 def test_d12_a_survey_that_is_covered_no_more_is_not_asked_for_in_the_rest_of_a_refresh(
-    bench: Bench, during: int
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, during: str
 ) -> None:
-    def decide() -> None:
+    def decide(_: object) -> None:
         client.set_consent("off")
         client.set_consent("on", surveys=[])
 
-    transport = SecondThoughts(decide, during)
-    client = agreed(bench, transport=transport)
+    bench.transport.publish(MANIFEST, SigningKey(bytes(32)))  # so that rotations are asked for, too
+    client = agreed(bench)
+    if during == "request":
+        bench.transport.meanwhile = decide
+    else:
+        monkeypatch.setattr(bench.transport, "find_route", decide, raising=False)
     assert type(client.refresh(force=True).errors[NAME]) is NotCovered
-    assert len(transport.requests) == during
+    assert len(bench.transport.requests) == (during == "request")
 
 
 def test_d12_reports_that_wait_go_on_when_their_survey_is_declared_otherwise(bench: Bench) -> None:
@@ -347,36 +334,26 @@ def test_d12_an_on_from_before_the_rule_covers_the_next_start_once(bench: Bench)
     client.refresh(force=True)
     assert client.report(NAME, "good").status is RECORDED
     client.close()
-    with closing(sqlite3.connect(bench.path, isolation_level=None)) as connection:
-        connection.executescript("DROP TABLE consents; DROP TRIGGER ended_consents")
-        connection.execute(f"PRAGMA user_version={max(STEPS) - 1}")
-    mark = bench.path.with_name("device.sqlite.mark")
-    *fields, _, written = mark.read_text().split()
-    mark.write_text(" ".join([*fields, written]) + "\n")
+    bench.rows("DROP TABLE consents")
+    bench.rows("DROP TRIGGER ended_consents")
+    bench.rows(f"PRAGMA user_version={max(STEPS) - 1}")
+    forget_coverage(bench.mark)
     assert updated(bench, DECLARED).report(NAME, "good").status is REPEATED
     client = lifted(bench, lifetime_epsilon=20)
     assert names(client) == ["faith"]
     assert client.consent_record.covers == (NAME,)
 
 
-def put_back(bench: Bench, before: bytes) -> None:
-    bench.path.write_bytes(before)
-
-
-def lost(bench: Bench, _before: bytes) -> None:
-    bench.path.unlink()
-
-
-@pytest.mark.parametrize("ends", [put_back, lost])
-def test_d12_the_mark_carries_what_consent_covers_and_no_more(
-    bench: Bench, ends: Callable[[Bench, bytes], None]
-) -> None:
-    client = agreed(bench)
-    client.close()
+@pytest.mark.parametrize("lost", [False, True])
+def test_d12_the_mark_carries_what_consent_covers_and_no_more(bench: Bench, lost: bool) -> None:
+    agreed(bench).close()
     before = bench.path.read_bytes()
     updated(bench, DEARER).set_consent("on")
     bench.close()
-    ends(bench, before)  # as a kill between the mark and the commit, or a damaged disk, would
+    if lost:
+        bench.path.unlink()
+    else:  # as a kill between the mark and the commit leaves it
+        bench.path.write_bytes(before)
     assert (names(updated(bench)), names(updated(bench, DEARER))) == ([], [])
     assert names(updated(bench, replace(DECLARED, max_epsilon="3"))) == [NAME]
     assert names(lifted(bench, lifetime_epsilon=20)) == ["faith"]
@@ -384,7 +361,7 @@ def test_d12_the_mark_carries_what_consent_covers_and_no_more(
 
 def test_d12_a_copy_whose_consent_is_unset_covers_nothing(bench: Bench) -> None:
     agreed(bench).close()
-    bench.path.with_name("device.sqlite.mark").unlink()
+    bench.mark.unlink()
     client = updated(bench)
     assert (client.consent, names(client)) == ("unset", [NAME])
     assert bench.rows("SELECT * FROM consents") == []
@@ -393,8 +370,6 @@ def test_d12_a_copy_whose_consent_is_unset_covers_nothing(bench: Bench) -> None:
 def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
     bench: Bench, tmp_path: Path
 ) -> None:
-    from deniable.client.testing import FakeIssuer
-
     issuer = FakeIssuer()
     vouched = replace(DECLARED, max_epsilon="0.5")
     bundled = [bench.transport.publish(manifest(epsilon="0.5", enrolment=issuer.enrolment))]
@@ -415,14 +390,51 @@ def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
             assert len(asked) == 1
 
 
-@pytest.mark.parametrize("rotted", ["'x'", "CAST(x'ff' AS TEXT)"])
+@pytest.mark.parametrize(
+    "rotted",
+    ["'x'", "CAST(x'ff' AS TEXT)", "''", "'99999999999'", "substr(bounds, 1, 10)"],
+)
 def test_d12_a_row_that_rotted_covers_nothing_and_consent_can_be_withdrawn(
     bench: Bench, rotted: str
 ) -> None:
     agreed(bench).close()
     bench.rows(f"UPDATE consents SET bounds = {rotted}")
+    assert names(updated(bench, replace(DECLARED, max_epsilon="8"))) == [NAME]
     client = updated(bench)
     assert names(client) == [NAME]
     assert type(client.report(NAME, "good").error) is NotCovered
     client.set_consent("off")
     assert client.consent is Consent.OFF
+
+
+OTHER = Survey("other", "Which one?", ("a", "b"), max_epsilon="1")
+
+
+def test_d12_a_refusal_in_a_mark_from_before_the_rule_leaves_nothing_covered(
+    bench: Bench,
+) -> None:
+    agreed(bench).close()
+    before = bench.path.read_bytes()
+    updated(bench).set_consent("off")
+    bench.close()
+    bench.path.write_bytes(before)  # as a kill between the mark and the commit leaves it
+    forget_coverage(bench.mark)
+    assert updated(bench).consent is Consent.OFF
+    assert bench.rows("SELECT * FROM consents") == []
+
+
+def test_d12_a_report_that_is_not_covered_lets_others_be_sent(bench: Bench) -> None:
+    updated(bench, DECLARED, OTHER).set_consent("on", surveys=[NAME])
+    updated(bench, DECLARED, OTHER, background=True).report(OTHER, "a")
+    assert threads()
+
+
+def test_d12_what_is_digested_is_the_same_in_every_python(bench: Bench) -> None:
+    coffee = replace(OTHER, question="Welchen Kaffee möchten Sie? \U0001fae8")  # of Unicode 15
+    agreed(bench, coffee)
+    parts = (
+        rb"['other', 'Welchen Kaffee m\xf6chten Sie? \U0001fae8', ['a', 'b'], [], "
+        rb"'http://127.0.0.1:8377', False]"
+    )
+    digest = sha256(b"deniable/consent/v1\0" + parts).hexdigest()[:32]
+    assert bench.rows("SELECT declared FROM consents") == [(digest,)]

@@ -1,32 +1,327 @@
-"""Sends are counted before they happen: the journal owns up to each, whatever comes in between."""
+"""D8: whatever comes in between, a report is sent six times, and then a day apart; each counts."""
 
+import random
+import tempfile
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from threading import Event
+from unittest import mock
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from deniable.client import Client, Consent, Delivery, HttpAnswer
+from deniable.client import Client, Delivery, HttpAnswer, ReportEntry, TransportError
 from deniable.client.client import engine_of
-from deniable.client.transparency.journal import ReportEntry
-from deniable.messages import RefusalCode
-from tests.support.devices import ACCEPTED, PORTAL, Bench, refused
+from deniable.client.testing import FakeIssuer
+from deniable.messages import Enrolment, RefusalCode, Schedule, SignedReport, split_upload
+from tests.support.clock import FakeClock
+from tests.support.devices import (
+    ACCEPTED,
+    NAME,
+    OFFLINE,
+    PORTAL,
+    UNREACHABLE,
+    Bench,
+    FakeTransport,
+    judged,
+    problem,
+    refused,
+)
+from tests.support.effort import THOROUGH, effort
+from tests.support.surveys import DAY, DECLARED, START, manifest
+from tests.support.transports import Call
+
+LONG = Schedule(START, DAY, 8, 60 * DAY)
 
 
-def entry(client: Client) -> ReportEntry:
-    (found,) = [each for each in client.journal().entries if isinstance(each, ReportEntry)]
-    return found
+class Killed(BaseException):
+    """The process has ended in the midst of a request."""
 
 
-def withdraw(client: Client) -> None:
-    client.set_consent(Consent.OFF)
+def refuses(code: RefusalCode) -> Callable[[int], HttpAnswer]:
+    return lambda count: judged(0, 0, *((index, code) for index in range(count)))
+
+
+OUTCOMES: dict[str, HttpAnswer | BaseException | Callable[[int], HttpAnswer]] = {
+    **{f"report: {code.value}": refuses(code) for code in RefusalCode},
+    **{
+        f"request: {code.value}, {wait}": problem(code, retry_after=wait)
+        for code in RefusalCode
+        if code.http_status
+        for wait in ("7", "999999999")
+    },
+    "accepted": judged,
+    "junk": replace(ACCEPTED, body=b'{"accepted": 7}'),
+    "portal": PORTAL,
+    "reset": UNREACHABLE,
+    "timeout": TransportError("TimeoutError"),
+    "unforeseen": ZeroDivisionError(),
+    "killed": Killed(),
+    "offline": OFFLINE,
+}
+"""What becomes of a request: an answer, an error, or what is answered to so many reports."""
+
+
+def come_about(what: str, count: int = 1) -> HttpAnswer:
+    outcome = OUTCOMES[what]
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome if isinstance(outcome, HttpAnswer) else outcome(count)
+
+
+KEPT = [
+    name
+    for name in OUTCOMES
+    if name.split()[-1] in {"unknown-survey", "too-early", "not-enrolled", "portal", "offline"}
+    or "overloaded" in name
+]
+"""Outcomes after which a report may be sent again."""
+
+
+class JumpingClock(FakeClock):
+    """A clock that may be put back; ``forward`` sums up by how much it ever went forward."""
+
+    def __init__(self) -> None:
+        super().__init__(float(START))
+        self.forward = 0.0
+
+    def move(self, seconds: float) -> None:
+        self.time += seconds
+        self.forward += max(0.0, seconds)
+
+    def wait(self, event: Event, seconds: float) -> None:
+        self.move(seconds)
+
+
+class Recording(FakeTransport):
+    """Notes when each report's bytes left; in the midst of a request something may happen."""
+
+    def __init__(self, clock: JumpingClock) -> None:
+        super().__init__()
+        self.outcomes: list[str] = []
+        self.beside: Callable[[], object] | None = None
+        self.sends: defaultdict[tuple[bytes, bytes], list[float]] = defaultdict(list)
+        self._clock = clock
+
+    def respond(self, call: Call) -> HttpAnswer:
+        if call.method == "GET":
+            return super().respond(call)
+        outcome = self.outcomes.pop(0) if self.outcomes else "reset"
+        beside, self.beside = self.beside, None
+        if beside is not None:
+            beside()
+        if outcome != "offline":
+            call.stands()
+            for envelope in split_upload(call.body):
+                signed = SignedReport.from_envelope(envelope)
+                self.sends[signed.public_key, signed.payload].append(self._clock.forward)
+        return come_about(outcome, len(list(split_upload(call.body))))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Time passes or the clock jumps, and then somebody does something."""
+
+    seconds: float
+    call: str
+    who: int
+    outcomes: list[str]
+    beside: bool
+
+
+CALLS = ("thread", "thread", "flush", "long flush", "due only", "restart", "enrol", "environment")
+_some = st.one_of(st.sampled_from(KEPT), st.sampled_from(list(OUTCOMES)))
+_turns = st.builds(
+    Turn,
+    st.one_of(
+        st.sampled_from([0.0, 41.0, 3600.0, 1.25 * DAY, -1.0, -2.0 * DAY]),
+        st.floats(-3 * DAY, 3 * DAY),
+    ),
+    st.sampled_from(CALLS),
+    st.integers(0, 1),
+    st.lists(_some, max_size=6),
+    st.booleans(),
+)
+
+
+class Household:
+    """Two processes with one state, and three surveys, one of which demands certificates."""
+
+    def __init__(self, bench: Bench, *, batches: bool) -> None:
+        self.bench, self.batches = bench, batches
+        self.clock = JumpingClock()
+        self.issuer = FakeIssuer()
+        self.transport = Recording(self.clock)
+        enrolments = {NAME: Enrolment(), "two": Enrolment(), "vouched": self.issuer.enrolment}
+        for name, enrolment in enrolments.items():
+            self.transport.publish(manifest(name=name, schedule=LONG, enrolment=enrolment))
+        bench.surveys = [replace(DECLARED, name=name) for name in enrolments]
+        self.environment: dict[str, str] = {}
+        self.clients = [self.start(), self.start()]
+        assert self.clients[0].refresh().errors == {}
+        assert all(self.clients[0].report(survey, "good").ok for survey in bench.surveys)
+
+    def start(self) -> Client:
+        return self.bench.client(
+            clock=self.clock,
+            transport=self.transport,
+            lifetime_epsilon="1000",
+            enrol=self.issuer,
+            environment=self.environment,
+            linkable_batches=self.batches,
+        )
+
+    def take(self, turn: Turn) -> None:
+        self.clock.move(turn.seconds)
+        self.transport.outcomes = list(turn.outcomes)
+        other = self.clients[1 - turn.who]
+        self.transport.beside = (lambda: other.flush(1.0)) if turn.beside else None
+        try:
+            self.call(turn)
+        except (Killed, ZeroDivisionError):
+            self.clients[turn.who] = self.start()
+
+    def call(self, turn: Turn) -> None:
+        client = self.clients[turn.who]
+        match turn.call:
+            case "thread":
+                engine_of(client).uploader.send_due()
+            case "flush":
+                client.flush(1.0)
+            case "long flush":
+                client.flush(3.0 * DAY)
+            case "due only":
+                client.flush(60.0, due_only=True)
+            case "restart":
+                client.close()
+                self.clients[turn.who] = self.start()
+            case "enrol":
+                enroller = engine_of(client).enroller
+                assert enroller is not None
+                enroller.ask_now()
+            case _:
+                self.environment["DO_NOT_TRACK"] = "01"[self.environment.get("DO_NOT_TRACK") != "1"]
+
+
+@settings(max_examples=effort(150))
+@given(st.booleans(), st.lists(_turns, min_size=4, max_size=25))
+def test_d8_a_report_leaves_six_times_in_its_life_and_then_a_day_apart(
+    batches: bool, turns: list[Turn]
+) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch("deniable.client.engine.uniform", random.Random(1).random),
+        Bench(Path(folder)) as bench,
+    ):
+        household = Household(bench, batches=batches)
+        for turn in turns:
+            household.take(turn)
+        for sends in household.transport.sends.values():
+            assert len(sends) <= 6
+            rests = [later - sooner for sooner, later in pairwise(sends[1:])]
+            assert all(rest >= DAY - 1e-3 for rest in rests)
+        # What was counted left, or may have: nothing is sent in secret.
+        columns = "SELECT attempts, status, verdict FROM decisions ORDER BY name"
+        for attempts, status, verdict in bench.rows(columns):
+            assert 0 <= attempts <= 6
+            assert verdict != "unanswered" or (attempts == 6 and status == "dropped")
+
+
+@pytest.mark.parametrize("what", ["request: overloaded, 7", "portal", "report: unknown-survey"])
+def test_d8_after_six_sends_a_report_is_dropped_and_its_epoch_stays_decided(
+    bench: Bench, what: str
+) -> None:
+    client = bench.reported()
+    bench.transport.answer = lambda _body: come_about(what)
+    for _ in range(20):
+        client.flush(12 * 3600.0)
+        client.close()
+        client = bench.client()
+        bench.clock.time += 12 * 3600.0
+    assert len(bench.transport.uploads) == 6
+    assert len(set(bench.transport.uploads)) == 1
+    columns = "status, verdict, attempts, envelope"
+    assert bench.rows(f"SELECT {columns} FROM decisions") == [("dropped", "unanswered", 6, None)]
+    delivery = client.flush()
+    assert (delivery.pending, delivery.reasons) == (0, {"unanswered": 1})
+    assert "six sends brought no final answer" in " ".join(str(client.journal()).split())
+    assert bench.draw.count == 1
+
+
+def test_d8_a_process_killed_in_the_last_send_leaves_no_other(bench: Bench) -> None:
+    client = bench.reported()
+    bench.rows("UPDATE decisions SET attempts = 5")
+    bench.transport.answer = lambda _body: come_about("killed")
+    with pytest.raises(Killed):
+        client.flush()
+    bench.transport.answer = UNREACHABLE
+    for _ in range(3):
+        bench.clock.time += 1.25 * DAY
+        bench.client().flush()
+    assert len(bench.transport.uploads) == 1
+    assert bench.rows("SELECT status, verdict FROM decisions") == [("dropped", "unanswered")]
+
+
+@pytest.mark.parametrize(
+    ("seed", "outage"),
+    [(0, 2.0), (1, 600.0), *((seed, 3 * 3600.0) for seed in range(5 if THOROUGH else 1))],
+)
+def test_d8_who_starts_offline_is_served_within_twice_the_outage_or_ten_minutes(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, outage: float, seed: int
+) -> None:
+    monkeypatch.setattr("deniable.client.engine.uniform", random.Random(seed).random)
+    client = bench.reported(delivery_seconds=0.0)
+    back, slow = START + outage, 20.0
+    tries = 0
+
+    def answer(_body: bytes) -> HttpAnswer:
+        nonlocal tries
+        tries += 1
+        if bench.clock.time < back:
+            bench.clock.time += slow * (tries % 2)  # a resolver may hang as long as a request may
+            raise OFFLINE
+        return ACCEPTED
+
+    bench.transport.answer = answer
+    while True:
+        pause = engine_of(client).uploader.send_due()
+        if bench.rows("SELECT status FROM decisions") == [("delivered",)]:
+            break
+        bench.clock.time += pause
+    # A wait is twice the one before it at most, each cut by half at most; and a resolver hangs.
+    assert bench.clock.time < back + min(600, 5 + 2 * outage) + slow
+    assert bench.rows("SELECT attempts, unanswered FROM decisions") == [(1, 0)]
+    assert tries <= 8 + outage / 300
+
+
+def test_d8_an_offline_device_tries_for_all_its_reports_together(bench: Bench) -> None:
+    client = bench.several(20, delivery_seconds=0.0)
+    bench.transport.answer = OFFLINE
+    while bench.clock.time < START + 3600:
+        bench.clock.time += max(engine_of(client).uploader.send_due(), 1.0)
+    assert len(bench.transport.uploads) <= 8 + 3600 / 300
+    assert bench.rows("SELECT DISTINCT attempts, unanswered FROM decisions") == [(0, 0)]
+
+
+# Sends are counted before they happen, and the journal owns up to each.
+
+
+def journalled(client: Client) -> ReportEntry:
+    (entry,) = [entry for entry in client.journal().entries if isinstance(entry, ReportEntry)]
+    return entry
 
 
 def withdraw_and_consent(client: Client) -> None:
-    client.set_consent(Consent.OFF)
-    client.set_consent(Consent.ON)
+    client.set_consent("off")
+    client.set_consent("on")
 
 
 MEANWHILE: dict[str, Callable[[Client], None]] = {
-    "withdrawn": withdraw,
+    "withdrawn": lambda client: client.set_consent("off"),
     "withdrawn and given": withdraw_and_consent,
     "purged": Client.purge,
 }
@@ -50,10 +345,10 @@ def test_what_was_delivered_while_it_was_dropped_is_said_to_be_delivered(
     bench: Bench, what: str
 ) -> None:
     client = sent(bench, MEANWHILE[what], ACCEPTED)
-    found = entry(client)
-    assert (found.status, found.verdict) == ("delivered", "accepted")
-    assert (found.sends, found.unanswered) == (1, 0)
-    assert found.content is None  # the bytes stay erased
+    entry = journalled(client)
+    assert (entry.status, entry.verdict) == ("delivered", "accepted")
+    assert (entry.sends, entry.unanswered) == (1, 0)
+    assert entry.content is None  # the bytes stay erased
 
 
 @pytest.mark.parametrize("what", MEANWHILE)
@@ -61,27 +356,24 @@ def test_what_was_sent_in_vain_while_it_was_dropped_stays_dropped_and_was_sent(
     bench: Bench, what: str
 ) -> None:
     client = sent(bench, MEANWHILE[what], PORTAL)
-    found = entry(client)
-    assert found.status == "dropped"
-    assert (found.sends, found.unanswered) == (1, 1)  # it may have been counted
+    entry = journalled(client)
+    assert entry.status == "dropped"
+    assert (entry.sends, entry.unanswered) == (1, 1)  # it may have been counted
     assert client.flush() == Delivery()
 
 
 def test_a_process_that_dies_while_it_sends_has_counted_the_send(bench: Bench) -> None:
     client = bench.reported()
 
-    def die(_body: bytes) -> HttpAnswer:
-        raise KeyboardInterrupt
-
-    bench.transport.answer = die
-    with pytest.raises(KeyboardInterrupt):
+    bench.transport.answer = lambda _body: come_about("killed")
+    with pytest.raises(Killed):
         client.flush()
     client.close()
     again = bench.client()
-    assert (entry(again).sends, entry(again).unanswered) == (1, 1)
+    assert (journalled(again).sends, journalled(again).unanswered) == (1, 1)
     bench.transport.answer = refused(RefusalCode.EPOCH_CLOSED)
     assert again.flush().reasons == {"may-have-been-counted": 1}
-    assert (entry(again).sends, entry(again).unanswered) == (2, 1)
+    assert (journalled(again).sends, journalled(again).unanswered) == (2, 1)
 
 
 def test_nothing_is_sent_that_was_dropped_since_it_was_picked(
@@ -93,10 +385,10 @@ def test_nothing_is_sent_that_was_dropped_since_it_was_picked(
 
     def picked_too_early(now: float) -> object:
         picked = pick(now)
-        client.set_consent(Consent.OFF)
+        client.set_consent("off")
         return picked
 
     monkeypatch.setattr(outbox, "pending", picked_too_early)
     client.flush()
     assert bench.transport.uploads == []
-    assert entry(client).sends == 0
+    assert journalled(client).sends == 0

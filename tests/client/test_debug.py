@@ -1,7 +1,6 @@
 """What DENIABLE_DEBUG says: each thing once, with what to do next, and never an answer."""
 
 import logging
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,10 +8,19 @@ from typing import Any
 
 import pytest
 
-from deniable.client import Client, Consent, SlidingCeiling, debug
+from deniable.client import Client, Consent, HttpTransport, SlidingCeiling, debug
 from deniable.messages import RefusalCode
 from tests.support.devices import NAME, UNREACHABLE, Bench, FakeTransport, refused
-from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
+from tests.support.processes import run
+from tests.support.surveys import (
+    AUTHORITY,
+    CATEGORIES,
+    DAY,
+    DECLARED,
+    ORIGIN,
+    START,
+    manifest,
+)
 from tests.support.watched import WatchedTransport
 
 
@@ -33,20 +41,17 @@ def made(**changes: Any) -> Callable[[Bench], Client]:
     return lambda bench: bench.client(debug=True, **changes)
 
 
-def offline(bench: Bench) -> Client:
-    def request(*_: object, **__: object) -> Any:
-        raise UNREACHABLE
-
-    bench.transport.request = request  # type: ignore[method-assign]
-    client = bench.client(debug=True)
-    client.refresh()
-    return client
+DEMANDING = replace(DECLARED, max_epsilon="0.5")
+NOBODY = HttpTransport("http://127.0.0.1:1")
 
 
-def refused_manifest(bench: Bench) -> Client:
-    client = bench.client(debug=True, surveys=[replace(DECLARED, max_epsilon="0.5")])
-    client.refresh()
-    return client
+def refreshed(**changes: Any) -> Callable[[Bench], Client]:
+    def scene(bench: Bench) -> Client:
+        client = bench.client(debug=True, **changes)
+        client.refresh()
+        return client
+
+    return scene
 
 
 def over_budget(bench: Bench) -> Client:
@@ -102,8 +107,8 @@ def no_disk(bench: Bench) -> Client:
         (nobody_consented, ["nobody consented", "set_consent()"]),
         (made(environment={"DO_NOT_TRACK": "1"}), ["DO_NOT_TRACK"]),
         (made(), ["no verified manifest yet", "background=False", "refresh()"]),
-        (offline, ["not ready", "cannot be reached", "refresh()"]),
-        (refused_manifest, ["not ready", "too-high-epsilon"]),
+        (refreshed(transport=NOBODY), ["not ready", "cannot be reached", "refresh()"]),
+        (refreshed(surveys=[DEMANDING]), ["not ready", "too-high-epsilon"]),
         (over_budget, ["is spent; a later epoch"]),
         (over, ["explain()"]),
         (repeated, ["repeated", "a web worker that answers for many users", "one device"]),
@@ -185,18 +190,11 @@ def test_it_changes_nothing_that_is_sent_or_stored(bench: Bench) -> None:
 
 
 def test_without_it_its_module_is_not_imported() -> None:
+    authority = AUTHORITY.public_key.hex()
     program = (
         "import sys; from deniable.client import IN_MEMORY, Client;"
-        "Client('https://a.example', authority='2c546f64f07df4fe1863ca51669193f90cd593a49ab9ec5d4"
-        "93dcf3b07321228', surveys=[], state=IN_MEMORY);"
+        f"Client('{ORIGIN}', authority='{authority}', surveys=[], state=IN_MEMORY);"
         "print('deniable.client.debug' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        env={},
-    )
+    done = run([sys.executable, "-c", program], env={"DENIABLE_DEBUG": ""})
     assert done.stdout.strip() == "False"

@@ -5,10 +5,12 @@ import inspect
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from enum import Enum, StrEnum
 from fractions import Fraction
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import pytest
@@ -32,13 +34,7 @@ MARKER = "zq-a-secret-nobody-declared-zq"
 
 
 def declared(**changes: Any) -> Survey:
-    arguments: dict[str, Any] = {
-        "name": NAME,
-        "question": QUESTION,
-        "categories": CATEGORIES,
-        "max_epsilon": "1",
-    }
-    return Survey(**{**arguments, **changes})
+    return replace(DECLARED, **changes)
 
 
 def everything_said(error: BaseException) -> Iterator[str]:
@@ -159,18 +155,9 @@ def test_a_strict_error_of_an_earlier_call_leaves_no_frame_behind(bench: Bench) 
         with pytest.raises(Exception, match="no manifest of this name"):
             client.report(NAME, "good", strict=True)
     gc.collect()
-    held = [
-        error
-        for error in engine_of(client).manifests.errors.values()
-        if error.__traceback__ is not None
-    ]
-    names: list[str] = []
-    for error in held:
-        link = error.__traceback__
-        while link is not None:
-            names.append(link.tb_frame.f_code.co_name)
-            link = link.tb_next
-    assert "report" not in names
+    for error in engine_of(client).manifests.errors.values():
+        frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+        assert "report" not in [frame.f_code.co_name for frame in frames]
 
 
 class Rating(Enum):

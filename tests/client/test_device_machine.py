@@ -14,23 +14,12 @@ from hypothesis.stateful import invariant, rule
 
 from deniable.client import Consent
 from deniable.client.sending.delivery import MOST_SENDS
-from deniable.messages import FRESH, RefusalCode, SignedReport
+from deniable.messages import FRESH, SignedReport
 from tests.support.device_machine import FLUSH_SECONDS, NAMES, DeviceMachine
 from tests.support.effort import effort
+from tests.support.refusal_table import DROPPED
 from tests.support.surveys import MANIFEST
 
-DROPS = {
-    RefusalCode.MALFORMED,
-    RefusalCode.BAD_KEY,
-    RefusalCode.BAD_SIGNATURE,
-    RefusalCode.NOT_ENROLLED,
-    RefusalCode.OUT_OF_DOMAIN,
-    RefusalCode.REPORT_CONFLICT,
-    RefusalCode.TOO_LARGE,
-    RefusalCode.UNSUPPORTED_MEDIA_TYPE,
-    RefusalCode.EPOCH_CLOSED,
-    RefusalCode.SURVEY_ENDED,
-}
 RANDOMISED = MANIFEST.specification
 OWN_WORDS = {
     "consent-withdrawn",
@@ -138,7 +127,7 @@ class Device(DeviceMachine):
                 assert told is not None
                 assert told.counted
             elif status == "dropped" and verdict not in OWN_WORDS:
-                refusals = {code.value for code in told.codes & DROPS} if told else set()
+                refusals = {code.value for code in told.codes & DROPPED} if told else set()
                 assert refusals
                 assert verdict in refusals | {"may-have-been-counted"}
 

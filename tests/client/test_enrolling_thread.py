@@ -20,7 +20,6 @@ from deniable.client import (
 )
 from deniable.client import engine as engine_module
 from deniable.client.client import engine_of
-from deniable.client.enrolling.enroller import Enroller
 from deniable.client.survey import Survey
 from deniable.messages import RefusalCode
 from tests.support.devices import ACCEPTED, NAME, Bench, refused
@@ -28,7 +27,7 @@ from tests.support.effort import THOROUGH
 from tests.support.enrolling_app import SCENES, Hanging
 from tests.support.processes import run
 from tests.support.surveys import CATEGORIES, DAY, QUESTION, START, manifest
-from tests.support.vouched import Vouched
+from tests.support.vouched import Vouched, enroller_of
 from tests.support.watched import SECONDS, WatchedTransport, threads, until
 
 
@@ -55,12 +54,6 @@ def device(vouched: Vouched, **changes: Any) -> Client:
     return vouched.bench.client(background=True, **arguments)
 
 
-def enroller(client: Client) -> Enroller:
-    enroller = engine_of(client).enroller
-    assert enroller is not None
-    return enroller
-
-
 def holds(vouched: Vouched) -> bool:
     return vouched.bench.rows("SELECT 1 FROM credentials WHERE credential NOT NULL") == [(1,)]
 
@@ -85,11 +78,11 @@ def test_it_is_asked_at_the_start_of_the_next_epoch_too(vouched: Vouched) -> Non
     until(lambda: holds(vouched))
     client.close()
     again = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    assert enroller(again).step() == DAY
+    assert enroller_of(again).step() == DAY
     vouched.bench.clock.time += DAY - 0.5
-    assert enroller(again).step() == 0.5
+    assert enroller_of(again).step() == 0.5
     vouched.bench.clock.time += 0.5
-    enroller(again).step()
+    enroller_of(again).step()
     until(lambda: vouched.bench.rows("SELECT count(credential) FROM credentials") == [(2,)])
     assert [request.epoch for request in vouched.issuer.requests] == [0, 1]
 
@@ -97,11 +90,11 @@ def test_it_is_asked_at_the_start_of_the_next_epoch_too(vouched: Vouched) -> Non
 def test_a_survey_that_has_not_begun_is_asked_for_when_it_begins(vouched: Vouched) -> None:
     vouched.bench.clock.time = START - 500.0
     client = vouched.client(delivery_seconds=0.0)
-    assert enroller(client).step() == 500.0
+    assert enroller_of(client).step() == 500.0
     assert vouched.issuer.requests == ()
     vouched.bench.clock.time = START + 7.0 * DAY
     client.refresh(force=True)
-    assert enroller(client).step() == inf  # it was the last epoch
+    assert enroller_of(client).step() == inf  # it was the last epoch
     assert len(vouched.issuer.requests) == 1
 
 
@@ -110,13 +103,13 @@ def test_devices_ask_at_different_times(vouched: Vouched, jitter: float) -> None
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=3600.0)
     engine_of(client).jitter = lambda: jitter
     engine_of(client).manifests.refresh(5.0)
-    wait = enroller(client).step()
+    wait = enroller_of(client).step()
     if jitter:
         assert wait == pytest.approx(jitter * 3600)
         assert vouched.row("due") == (START + jitter * 3600,)
         assert vouched.issuer.requests == ()
         vouched.bench.clock.time += jitter * 3600
-        enroller(client).step()
+        enroller_of(client).step()
     until(lambda: holds(vouched))
 
 
@@ -125,17 +118,16 @@ def test_late_in_an_epoch_it_is_asked_before_half_of_what_is_left_is_over(vouche
     engine_of(client).jitter = lambda: 0.999
     vouched.bench.clock.time = START + DAY - 100.0
     engine_of(client).manifests.refresh(5.0)
-    assert enroller(client).step() < 50.0
+    assert enroller_of(client).step() < 50.0
 
 
 def test_a_time_that_no_wait_reaches_is_a_clock_that_was_put_back(vouched: Vouched) -> None:
-    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    engine_of(client).manifests.refresh(5.0)
+    client = vouched.holding()
     vouched.issuer.error = ConnectionError()
     client.refresh(force=True)
     vouched.issuer.error = None
     vouched.bench.rows(f"UPDATE credentials SET due = {START + 30 * DAY}.0")
-    enroller(client).step()
+    enroller_of(client).step()
     until(lambda: holds(vouched))
 
 
@@ -143,20 +135,19 @@ def test_a_call_that_fails_is_made_again_later_and_later(
     vouched: Vouched, caplog: pytest.LogCaptureFixture
 ) -> None:
     vouched.issuer.error = ConnectionError("the account's name")
-    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    enroller(client)._jitter = lambda: 0.0
-    engine_of(client).manifests.refresh(5.0)
+    client = vouched.holding()
+    enroller_of(client)._jitter = lambda: 0.0
     for number, wait in enumerate((30, 60, 120, 240), start=1):
-        enroller(client).step()
+        enroller_of(client).step()
         until(lambda: asking() == [])
         assert len(vouched.issuer.requests) == number
-        assert enroller(client).step() == wait
+        assert enroller_of(client).step() == wait
         vouched.bench.clock.time += wait
-    lines = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    lines = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
     assert lines == ["certificates wait: enrol= raised ConnectionError"]
     assert "the account's name" not in caplog.text
     vouched.issuer.error = None
-    enroller(client).step()
+    enroller_of(client).step()
     until(lambda: holds(vouched))
 
 
@@ -172,7 +163,7 @@ def test_while_it_hangs_other_reports_are_sent_and_nobody_else_is_asked(
     until(lambda: client.report("open-one", "good").ok)
     assert transport.uploaded.wait(SECONDS)
     assert isinstance(client.report(NAME, "good").error, NotEnrolled)
-    assert enroller(client).step() == inf
+    assert enroller_of(client).step() == inf
     assert "already" in str(client.refresh(force=True).errors[NAME])
     assert len(asking()) == 1
     hanging.gate.set()
@@ -194,7 +185,7 @@ def test_closing_while_it_hangs_waits_a_second_at_most_and_what_comes_later_is_l
     hanging.gate.set()
     thread.join(SECONDS)
     assert not holds(vouched)
-    assert engine_of(client).state._connection is None
+    assert not vouched.bench.is_open
     # Nothing is lost: it is asked again, and gets the same.
     vouched.client().close()
     first, second = vouched.issuer.requests
@@ -235,7 +226,7 @@ def test_not_even_an_exit_in_the_callback_ends_more_than_its_call(
     client.start()
     until(lambda: len(calls) == 1 and asking() == [])
     assert len(threads()) == 1
-    assert enroller(client).step() == 60.0
+    assert enroller_of(client).step() == 60.0
     vouched.bench.clock.time += 60.0
     client.start()
     until(lambda: holds(vouched))
@@ -258,61 +249,57 @@ def test_a_callback_may_close_the_client(vouched: Vouched) -> None:
 def test_a_state_that_cannot_be_written_is_not_tried_without_end(
     vouched: Vouched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    engine_of(client).manifests.refresh(5.0)
+    client = vouched.holding()
 
     def full(*_: object) -> bool:
         raise StateUnavailable("full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(enroller(client)._credentials, "begin", full)
-        enroller(client).step()
+        patched.setattr(enroller_of(client)._credentials, "begin", full)
+        enroller_of(client).step()
         until(lambda: asking() == [])
-        assert enroller(client).step() == 60.0
+        assert enroller_of(client).step() == 60.0
     assert vouched.issuer.requests == ()
     vouched.bench.clock.time += 60.0
-    enroller(client).step()
+    enroller_of(client).step()
     until(lambda: holds(vouched))
 
 
 def test_a_thread_that_cannot_start_is_tried_again(
     vouched: Vouched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    engine_of(client).manifests.refresh(5.0)
+    client = vouched.holding()
 
     def none_left(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as limited:
         limited.setattr(threading.Thread, "start", none_left)
-        assert enroller(client).step() == 60.0
-    enroller(client).step()
+        assert enroller_of(client).step() == 60.0
+    enroller_of(client).step()
     until(lambda: holds(vouched))
 
 
 def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
     vouched: Vouched, hanging: Hanging
 ) -> None:
-    first = vouched.bench.client(enrol=hanging, delivery_seconds=0.0)
-    engine_of(first).manifests.refresh(5.0)
-    enroller(first).step()
+    first = vouched.holding(enrol=hanging)
+    enroller_of(first).step()
     assert hanging.asked.wait(SECONDS)
     second = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    assert enroller(second).step() == 60.0
+    assert enroller_of(second).step() == 60.0
     assert vouched.issuer.requests == ()
     vouched.bench.clock.time += 60.0
-    enroller(second).step()
+    enroller_of(second).step()
     until(lambda: holds(vouched))
 
 
 def test_who_planned_a_call_and_was_slower_does_not_make_it(vouched: Vouched) -> None:
-    devices = [vouched.bench.client(enrol=vouched.issuer) for _ in range(2)]
-    engine_of(devices[0]).manifests.refresh(5.0)
+    devices = [vouched.holding(delivery_seconds=3600.0) for _ in range(2)]
     now = vouched.bench.clock.now()
-    planned = [enroller(device)._credentials.plan(now).wanted for device in devices]
+    planned = [enroller_of(device)._credentials.plan(now).wanted for device in devices]
     begun = [
-        enroller(device)._credentials.begin(wanted, now + 60, now)
+        enroller_of(device)._credentials.begin(wanted, now + 60, now)
         for device, (wanted,) in zip(devices, planned, strict=True)
     ]
     assert begun == [True, False]

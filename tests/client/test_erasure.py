@@ -4,7 +4,6 @@ import random
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -47,7 +46,7 @@ def test_what_another_process_reads_meanwhile_is_erased_later(
 ) -> None:
     monkeypatch.setattr(state_file, "BUSY_SECONDS", 0)
     client = bench.reported()
-    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    envelope = bench.envelope
     with closing(sqlite3.connect(bench.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM device").fetchone()
@@ -59,24 +58,16 @@ def test_what_another_process_reads_meanwhile_is_erased_later(
 
 
 def test_a_flush_tries_once_to_erase_what_another_process_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried = []
-    with Bench(tmp_path) as bench:
-        names = [f"survey-{number}" for number in range(4)]
-        for name in names:
-            bench.transport.publish(manifest(name=name))
-        client = bench.ready(
-            surveys=[replace(DECLARED, name=name) for name in names], lifetime_epsilon="50"
-        )
-        assert all(client.report(name, "good").ok for name in names)
-        bench.rows("UPDATE device SET remains = 1")
-        with monkeypatch.context() as reader:  # each try waits for seconds
-            reader.setattr(erasing, "truncate_log", lambda _: tried.append(False))
-            assert client.flush(10.0).delivered == 4
-        assert tried == [False]
-        assert client.flush().pending == 0
-        assert bench.rows("SELECT remains FROM device") == [(0,)]
+    client, tries = bench.several(4), []
+    bench.rows("UPDATE device SET remains = 1")
+    with monkeypatch.context() as reader:  # each try waits for seconds
+        reader.setattr(erasing, "truncate_log", lambda _: tries.append(False))
+        assert client.flush(10.0).delivered == 4
+    assert tries == [False]
+    assert client.flush().pending == 0
+    assert bench.rows("SELECT remains FROM device") == [(0,)]
 
 
 def test_a_crash_before_copies_are_erased_leaves_that_to_the_next_opening(
@@ -118,7 +109,7 @@ def unsent(bench: Bench) -> list[bytes]:
 
 def test_a_damaged_state_with_its_reports_and_keys_goes_after_a_week(bench: Bench) -> None:
     client = bench.reported()
-    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    envelope = bench.envelope
     client.close()
     bench.path.write_bytes(b"not a database at all" + bench.path.read_bytes()[21:])
     client = bench.client()

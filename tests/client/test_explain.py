@@ -63,12 +63,6 @@ def declared(offered: Manifest, **changes: object) -> Survey:
     return replace(survey, **changes)  # type: ignore[arg-type]
 
 
-def report_on(bench: Bench, client: Client, days: range) -> None:
-    for day in days:
-        bench.clock.time = START + day * DAY
-        assert client.report(NAME, "good").ok
-
-
 @pytest.mark.parametrize("consent", ["unset", "off", "local", "on"])
 def test_where_there_is_no_state_none_is_created_and_nobody_is_asked(
     bench: Bench, tmp_path: Path, consent: str
@@ -151,7 +145,7 @@ def test_a_bundled_survey_that_would_be_refused_is_not_told(
 
 def test_explaining_changes_nothing_of_the_state(bench: Bench) -> None:
     client = bench.ready()
-    report_on(bench, client, range(2))
+    bench.report_daily(client, range(2))
     bench.clock.time += 99 * DAY
     tables = [name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
     before = {table: bench.rows(f"SELECT * FROM {table}") for table in tables}
@@ -200,6 +194,7 @@ def test_the_terms_are_recomputed_from_the_paper(bench: Bench) -> None:
         "your network address and the time of sending",
     ):
         assert words in text
+    assert "Vouching" not in text
 
 
 def test_the_budget_is_added_up_again(bench: Bench) -> None:
@@ -235,7 +230,7 @@ def test_the_budget_is_added_up_again(bench: Bench) -> None:
 
 def test_what_a_lost_state_had_spent_is_told(bench: Bench) -> None:
     client = bench.ready()
-    report_on(bench, client, range(1))
+    bench.report_daily(client, range(1))
     client.close()
     bench.path.write_bytes(b"no database any more" * 99)
     page = bench.client(lifetime_epsilon=20).explain()
@@ -495,7 +490,7 @@ def test_a_brief_explanation_is_what_a_decision_needs(bench: Bench) -> None:
     assert len(brief.splitlines()) <= 18
     for words in (DECLARED.question, "Your true answer is sent", "At most once", "Not hidden"):
         assert words in plain(brief)
-    for words in ("survey id, 32 bytes", "Budget", "Spent"):
+    for words in ("survey id, 32 bytes", "Budget", "Spent", "Vouching"):
         assert words not in brief
 
 

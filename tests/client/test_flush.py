@@ -1,7 +1,6 @@
-"""Sending what waits: one report a request (D7), the same bytes, erased in the end (D9)."""
+"""Sending what waits: one report a request (D7), or batches; the same bytes, erased in the end."""
 
 import logging
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,16 @@ from deniable.client import (
     Delivery,
     HttpAnswer,
     HttpTransport,
+    OutboxCaps,
     ReportDropped,
     StateUnavailable,
+    TransportError,
 )
 from deniable.client.client import engine_of
 from deniable.client.consent import ConsentRecord
 from deniable.client.sending.outbox import Outbox
 from deniable.client.state.state import State
-from deniable.messages import RefusalCode, UploadAnswer, split_upload
+from deniable.messages import RefusalCode, Schedule, SignedReport, split_upload
 from tests.support.certificates import certificate
 from tests.support.devices import (
     ACCEPTED,
@@ -30,22 +31,13 @@ from tests.support.devices import (
     PORTAL,
     UNREACHABLE,
     Bench,
+    judged,
+    problem,
     read_upload,
     refused,
 )
 from tests.support.raw_server import RawServer, answer
-from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
-
-
-def several(bench: Bench, count: int) -> Client:
-    """Return a client with a report under each of several names."""
-    names = [f"survey-{number}" for number in range(count)]
-    for name in names:
-        bench.transport.publish(manifest(name=name))
-    surveys = [replace(DECLARED, name=name) for name in names]
-    client = bench.ready(surveys=surveys, lifetime_epsilon="1000")
-    assert all(client.report(name, CATEGORIES[0]).ok for name in names)
-    return client
+from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 
 def stored(bench: Bench, column: str) -> object:
@@ -54,10 +46,9 @@ def stored(bench: Bench, column: str) -> object:
 
 
 def test_d7_every_report_has_a_request_of_its_own(bench: Bench) -> None:
-    client = several(bench, 5)
+    client = bench.several(5)
     assert client.flush() == Delivery(delivered=5)
-    assert len(bench.transport.uploads) == 5
-    assert all(len(list(split_upload(body))) == 1 for body in bench.transport.uploads)
+    assert sizes(bench) == 5 * [1]
     posts = [request for request in bench.transport.requests if request.method == "POST"]
     assert {request.path for request in posts} == {"/v1/reports"}
     assert [dict(request.headers) for request in posts] == 5 * [
@@ -66,7 +57,7 @@ def test_d7_every_report_has_a_request_of_its_own(bench: Bench) -> None:
 
 
 def test_d7_two_reports_of_one_device_share_nothing_but_their_form(bench: Bench) -> None:
-    client = several(bench, 2)
+    client = bench.several(2)
     bench.clock.time = START + DAY
     assert client.report("survey-0", "good").ok
     client.flush()
@@ -81,34 +72,10 @@ def test_d7_first_sends_are_spread_at_independent_times(
 ) -> None:
     jitter = cycle((0.25, 0.5, 0.75, 0.0))
     monkeypatch.setattr("deniable.client.engine.uniform", lambda: next(jitter))
-    several(bench, 4)
+    bench.several(4)
     dues = sorted(due - START for (due,) in bench.rows("SELECT due FROM decisions"))
     assert len(set(dues)) == 4
     assert all(0 <= due < 3600 for due in dues)
-
-
-def test_d7_nothing_is_sent_before_its_time_unless_flushed(bench: Bench) -> None:
-    client = bench.reported()
-    due = stored(bench, "due")
-    assert isinstance(due, float)
-    assert engine_of(client).uploader.send_due() == due - START
-    assert bench.transport.uploads == []
-    bench.clock.time = due
-    engine_of(client).uploader.send_due()
-    assert len(bench.transport.uploads) == 1
-
-
-def test_a_flush_of_nothing_sends_nothing(bench: Bench) -> None:
-    client = bench.ready()
-    before = len(bench.transport.requests)
-    assert client.flush() == Delivery()
-    assert len(bench.transport.requests) == before
-    assert bench.clock.slept == []
-
-
-def test_a_flush_without_time_sends_nothing_and_says_what_waits(bench: Bench) -> None:
-    assert bench.reported().flush(0) == Delivery(pending=1)
-    assert bench.transport.uploads == []
 
 
 def test_a_flush_waits_for_what_is_due_again_within_its_time_and_no_longer(bench: Bench) -> None:
@@ -134,15 +101,16 @@ def test_a_flush_waits_for_what_is_due_again_within_its_time_and_no_longer(bench
 
 def test_a_report_is_sent_again_until_it_is_acknowledged_and_never_after(bench: Bench) -> None:
     client, other = bench.reported(), bench.client()
-    answers = [PORTAL, UNREACHABLE, refused(RefusalCode.UNKNOWN_SURVEY), DUPLICATE]
+    unknown = refused(RefusalCode.UNKNOWN_SURVEY)
+    answers: list[HttpAnswer | TransportError] = [PORTAL, UNREACHABLE, unknown, DUPLICATE]
 
-    def in_turn(body: bytes) -> object:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+    def in_turn(_: bytes) -> HttpAnswer:
+        came = answers.pop(0)
+        if isinstance(came, Exception):
+            raise came
+        return came
 
-    bench.transport.answer = in_turn  # type: ignore[assignment]
+    bench.transport.answer = in_turn
     assert client.flush(4 * DAY) == Delivery(delivered=1)
     assert answers == []
     for again in (client, other):
@@ -199,12 +167,11 @@ def test_d9_delivered_bytes_stay_until_the_grace_is_over_and_are_then_erased_fro
     bench: Bench,
 ) -> None:
     client = bench.reported()
-    envelope = stored(bench, "envelope")
-    assert isinstance(envelope, bytes)
+    envelope = bench.envelope
     client.flush()
     bench.clock.time = MANIFEST.schedule.closes(0) - 1
     client.flush()
-    assert stored(bench, "envelope") == envelope
+    assert bench.envelope == envelope
     bench.clock.time = MANIFEST.schedule.closes(0)
     client.flush()
     assert stored(bench, "envelope") is None
@@ -214,25 +181,29 @@ def test_d9_delivered_bytes_stay_until_the_grace_is_over_and_are_then_erased_fro
 
 def test_d9_dropped_bytes_are_erased_from_disk_at_once(bench: Bench) -> None:
     client = bench.reported()
-    envelope = stored(bench, "envelope")
-    assert isinstance(envelope, bytes)
+    envelope = bench.envelope
     bench.transport.answer = refused(RefusalCode.OUT_OF_DOMAIN)
     assert client.flush() == Delivery(dropped=1)
     assert stored(bench, "envelope") is None
     assert bench.on_disk(envelope[-60:-10]) == []
 
 
-@pytest.mark.parametrize("days", [0.5, 30])
+@pytest.mark.parametrize("days", [0.5, 2, 30])  # before, as and after they close
 def test_d7_what_has_waited_long_is_not_sent_in_one_burst(bench: Bench, days: float) -> None:
     # A device that was offline: even reports that are too late by its clock would be linked.
-    client = several(bench, 5)
-    bench.clock.time = START + days * DAY
+    uploader = engine_of(bench.several(5)).uploader
+    now = bench.clock.time = START + days * DAY
+    pause = uploader.send_due()
+    dues = [due for (due,) in bench.rows("SELECT due FROM decisions WHERE status = 'pending'")]
+    assert len(set(dues)) == 4
+    assert all(now < due <= now + 3600 for due in dues)
+    assert pause == min(dues) - now
     for _ in range(10):
-        engine_of(client).uploader.send_due()
+        uploader.send_due()
     assert len(bench.transport.uploads) == 1
     bench.clock.time += 3600
     for _ in range(10):
-        engine_of(client).uploader.send_due()
+        uploader.send_due()
     assert 2 <= len(bench.transport.uploads) <= 5
 
 
@@ -261,7 +232,7 @@ def test_a_state_that_cannot_be_used_is_an_error_and_not_an_empty_outbox(bench: 
 def test_what_was_delivered_before_the_state_failed_is_counted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = several(bench, 3)
+    client = bench.several(3)
     follow = Outbox.follow
 
     def fail_after_two(outbox: Outbox, *arguments: Any) -> None:
@@ -288,10 +259,7 @@ def test_a_flush_without_consent_makes_no_state(bench: Bench) -> None:
 @pytest.mark.parametrize("how", ["another process", "the environment"])
 def test_a_withdrawal_between_two_sends_is_obeyed_at_once(bench: Bench, how: str) -> None:
     environment: dict[str, str] = {}
-    several(bench, 4).close()
-    names = [f"survey-{number}" for number in range(4)]
-    surveys = [replace(DECLARED, name=name) for name in names]
-    client, other = (bench.client(surveys=surveys, environment=environment) for _ in range(2))
+    client, other = bench.several(4, environment=environment), bench.client()
 
     def withdraw(_: bytes) -> HttpAnswer:
         if how == "another process":
@@ -321,7 +289,7 @@ def test_consent_is_read_in_the_transaction_that_picks_reports(
 
 def test_each_outage_is_logged_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "deniable")
-    client = several(bench, 3)
+    client = bench.several(3)
     for number in range(2):
         bench.transport.answer = UNREACHABLE
         client.flush(100)
@@ -339,10 +307,139 @@ def test_a_certificate_that_nobody_vouches_for_is_an_outage_like_any_other(
 ) -> None:
     _, context = certificate(tmp_path, "127.0.0.1")
     bench.reported().close()
-    with RawServer(answer("200 OK", UploadAnswer(1, 0).to_json()), context) as server:
+    with RawServer(answer("200 OK", ACCEPTED.body), context) as server:
         client = bench.client(transport=HttpTransport(server.origin))
         assert client.flush(10) == Delivery(pending=1)
         assert server.requests == []
     (line,) = [record.getMessage() for record in caplog.records]
     assert line == "reports wait: the collector cannot be reached (SSLCertVerificationError)"
     assert stored(bench, "unanswered") == 1
+
+
+# Batches, which an app has to ask for by a name that says what they do (D7).
+
+
+def batching(bench: Bench, days: int) -> Client:
+    """Return a client that sends batches, and has reported on so many days."""
+    bench.transport.publish(manifest(schedule=Schedule(START, DAY, 400, 90 * DAY)))
+    bench.transport.answer = taken
+    many = {"lifetime_epsilon": "1000", "caps": OutboxCaps(days=1000)}
+    client = bench.ready(linkable_batches=True, **many)
+    bench.report_daily(client, range(days))
+    return client
+
+
+def epochs(body: bytes) -> list[int]:
+    return [SignedReport.from_envelope(part).report.epoch for part in split_upload(body)]
+
+
+def sizes(bench: Bench) -> list[int]:
+    return [len(epochs(body)) for body in bench.transport.uploads]
+
+
+def taken(body: bytes) -> HttpAnswer:
+    return judged(accepted=len(epochs(body)))
+
+
+def ends(bench: Bench) -> list[tuple[str, str]]:
+    return bench.rows("SELECT status, verdict FROM decisions ORDER BY epoch")
+
+
+def test_all_that_is_due_goes_in_one_request(bench: Bench) -> None:
+    client = batching(bench, 5)
+    assert client.flush() == Delivery(delivered=5)
+    assert sizes(bench) == [5]
+    assert sorted(epochs(bench.transport.uploads[0])) == [0, 1, 2, 3, 4]
+    assert ends(bench) == 5 * [("delivered", "accepted")]
+
+
+@pytest.mark.long
+def test_a_request_holds_no_more_than_the_protocol_allows(bench: Bench) -> None:
+    client = batching(bench, 300)
+    assert client.flush() == Delivery(delivered=300)
+    assert sizes(bench) == [256, 44]
+
+
+def test_the_thread_sends_what_is_due_and_nothing_before_its_time(bench: Bench) -> None:
+    client = batching(bench, 4)
+    bench.rows(f"UPDATE decisions SET due = {START + 5.0 * DAY} WHERE epoch = 1")
+    bench.clock.time = START + 4 * DAY
+    engine_of(client).uploader.send_due()
+    assert [sorted(epochs(body)) for body in bench.transport.uploads] == [[0, 2, 3]]
+
+
+def test_each_refusal_is_acted_on_for_its_report(bench: Bench) -> None:
+    client = batching(bench, 4)
+
+    def judge(body: bytes) -> HttpAnswer:
+        if len(bench.transport.uploads) > 1:
+            return taken(body)
+        codes = {1: RefusalCode.OUT_OF_DOMAIN, 3: RefusalCode.OVERLOADED}
+        listed = [
+            (index, codes[epoch]) for index, epoch in enumerate(epochs(body)) if epoch in codes
+        ]
+        return judged(1, 1, *listed)
+
+    bench.transport.answer = judge
+    assert client.flush(100) == Delivery(delivered=3, dropped=1)
+    assert ends(bench) == [
+        ("delivered", "accepted-or-duplicate"),
+        ("dropped", "out-of-domain"),
+        ("delivered", "accepted-or-duplicate"),
+        ("delivered", "accepted"),
+    ]
+    assert epochs(bench.transport.uploads[1]) == [3]
+
+
+def test_what_a_batch_that_is_too_large_held_is_sent_singly(bench: Bench) -> None:
+    client = batching(bench, 10)
+
+    def judge(body: bytes) -> HttpAnswer:
+        too_large = len(epochs(body)) > 3
+        return problem(RefusalCode.TOO_LARGE) if too_large else taken(body)
+
+    bench.transport.answer = judge
+    assert client.flush() == Delivery(delivered=10)
+    # D8 leaves no sends for more than one split.
+    assert sizes(bench) == [10, *10 * [1]]
+    assert bench.rows("SELECT DISTINCT attempts, unanswered FROM decisions") == [(2, 0)]
+    assert bench.clock.slept == []
+
+
+def test_a_single_report_that_is_too_large_is_dropped(bench: Bench) -> None:
+    client = batching(bench, 4)
+    bench.transport.answer = problem(RefusalCode.TOO_LARGE)
+    assert client.flush() == Delivery(dropped=4)
+    assert sizes(bench) == [4, 1, 1, 1, 1]
+    assert ends(bench) == 4 * [("dropped", "too-large")]
+
+
+def test_one_report_that_rotted_does_not_take_the_others_with_it(bench: Bench) -> None:
+    client = batching(bench, 4)
+    bench.rows("UPDATE decisions SET envelope = x'ff00' WHERE epoch = 2")
+
+    def judge(body: bytes) -> HttpAnswer:
+        if b"\xff\x00" in body[:3] or body.endswith(b"\xff\x00"):
+            return problem(RefusalCode.MALFORMED)
+        return problem(RefusalCode.MALFORMED) if body[0] != 0x91 else taken(body)
+
+    bench.transport.answer = judge
+    assert client.flush() == Delivery(delivered=3, dropped=1)
+    assert [status for status, _ in ends(bench)] == [*2 * ["delivered"], "dropped", "delivered"]
+
+
+def test_a_batch_whose_fate_is_unknown_is_sent_again_with_the_same_bytes(bench: Bench) -> None:
+    client = batching(bench, 3)
+    bench.transport.answer = UNREACHABLE
+    assert client.flush(1) == Delivery(pending=3)
+    bench.transport.answer = taken
+    assert client.flush(100) == Delivery(delivered=3)
+    first, second = bench.transport.uploads
+    assert sorted(split_upload(first)) == sorted(split_upload(second))
+    assert bench.rows("SELECT DISTINCT attempts, unanswered FROM decisions") == [(2, 1)]
+
+
+def test_an_answer_to_one_report_ends_no_batch(bench: Bench) -> None:
+    client = batching(bench, 2)
+    bench.transport.answer = refused(RefusalCode.OUT_OF_DOMAIN)
+    assert client.flush(1) == Delivery(pending=2)

@@ -3,10 +3,9 @@
 import random
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import replace
+from contextlib import closing, contextmanager
 from math import inf
 from pathlib import Path
 
@@ -26,11 +25,12 @@ from deniable.client.clock import SystemClock
 from deniable.client.state import state_file
 from deniable.client.testing import FakeIssuer
 from deniable.messages import RefusalCode
-from tests.client.test_http_limits import no_handshake, nothing, slow_body, slow_handshake
+from tests.client.test_http_transport import no_handshake, nothing, slow_body, slow_handshake
 from tests.support.certificates import certificate
 from tests.support.devices import (
     ACCEPTED,
     NAME,
+    OFFLINE,
     PORTAL,
     UNREACHABLE,
     Bench,
@@ -39,54 +39,38 @@ from tests.support.devices import (
     refused,
 )
 from tests.support.raw_server import RawServer, Script, answer
-from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
+from tests.support.surveys import DAY, START, manifest
 from tests.support.transports import Call
 from tests.support.watched import until
 
 SECONDS = 10.0
-OFFLINE = TransportError("gaierror", unsent=True)
 
 
-def reported(bench: Bench, count: int = 1, **changes: object) -> Client:
-    """Return a client with a report under each of several names."""
-    names = [NAME, *(f"survey-{number}" for number in range(1, count))]
-    for name in names[1:]:
-        bench.transport.publish(manifest(name=name))
-    surveys = [replace(DECLARED, name=name) for name in names]
-    client = bench.ready(surveys=surveys, lifetime_epsilon="1000", **changes)
-    assert all(client.report(name, CATEGORIES[0]).ok for name in names)
-    return client
+Meanwhile = Callable[[Client, dict[str, str]], None]
+WITHDRAWALS: dict[str, Meanwhile] = {
+    "off": lambda client, _: client.set_consent("off"),
+    "purge": lambda client, _: client.purge(),
+    "environment": lambda _, environment: environment.update(DO_NOT_TRACK="1"),
+}
 
 
-def withdraw(client: Client, environment: dict[str, str]) -> None:
-    client.set_consent("off")
-
-
-def purge(client: Client, environment: dict[str, str]) -> None:
-    client.purge()
-
-
-def lower(client: Client, environment: dict[str, str]) -> None:
-    environment["DO_NOT_TRACK"] = "1"
-
-
-@pytest.mark.parametrize("meanwhile", [withdraw, purge, lower])
+@pytest.mark.parametrize("withdraw", WITHDRAWALS.values(), ids=WITHDRAWALS)
 @pytest.mark.parametrize("how", ["flush", "thread"])
 def test_d7_who_withdraws_during_the_handshake_has_no_byte_sent(
     bench: Bench,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    meanwhile: Callable[[Client, dict[str, str]], None],
+    withdraw: Meanwhile,
     how: str,
 ) -> None:
     file, context = certificate(tmp_path, "127.0.0.1")
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
-    reported(bench).close()
+    bench.reported().close()
     environment: dict[str, str] = {}
     other = bench.client(environment=environment)  # as another process
 
     with RawServer(answer("200 OK"), context) as server:
-        server.before_handshake = lambda: meanwhile(other, environment)
+        server.before_handshake = lambda: withdraw(other, environment)
         transport = HttpTransport(server.origin, SECONDS)
         client = bench.client(transport=transport, environment=environment)
         if how == "flush":
@@ -102,7 +86,7 @@ def test_d7_who_withdraws_during_the_handshake_has_no_byte_sent(
 def test_what_another_process_delivered_during_the_handshake_is_not_sent_again(
     bench: Bench,
 ) -> None:
-    client, other = reported(bench), bench.client()
+    other = bench.reported()
 
     class Slow(FakeTransport):
         def respond(self, call: Call) -> HttpAnswer:
@@ -110,8 +94,7 @@ def test_what_another_process_delivered_during_the_handshake_is_not_sent_again(
             return super().respond(call)
 
     slow = Slow()
-    engine_of(client).uploader._transport = slow
-    assert client.flush() == Delivery()
+    assert bench.client(transport=slow).flush() == Delivery()
     assert (len(bench.transport.uploads), slow.uploads) == (1, [])
     assert bench.rows("SELECT attempts, unanswered, status FROM decisions") == [(1, 0, "delivered")]
 
@@ -122,12 +105,10 @@ def test_a_flush_against_a_server_that_hangs_ends_with_its_timeout(
 ) -> None:
     # Each script goes on for seconds, and three reports wait.
     shakes = "handshake" in script.__name__
-    reported(bench, 3).close()
-    surveys = [replace(DECLARED, name=name) for name in (NAME, "survey-1", "survey-2")]
+    bench.several(3).close()
     with RawServer(script, headless=shakes) as server:
         origin = f"http{'s' if shakes else ''}://127.0.0.1:{server.port}"
-        transport = HttpTransport(origin)
-        client = bench.client(transport=transport, surveys=surveys, clock=Running(bench))
+        client = bench.client(transport=HttpTransport(origin), clock=Running(bench))
         with ThreadPoolExecutor(1) as pool:
             delivery = pool.submit(client.flush, 0.25).result(SECONDS)
         assert delivery == Delivery(pending=3)
@@ -145,15 +126,7 @@ class Running(SystemClock):
 
 
 def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> None:
-    client = reported(bench)
-    given: list[float] = []
-
-    class Timed(FakeTransport):
-        def respond(self, call: Call) -> HttpAnswer:
-            given.append(call.timeout)
-            return ACCEPTED
-
-    engine_of(client).uploader._transport = Timed()
+    client = bench.reported()
     sending = engine_of(client).uploader._sending
 
     class Held:
@@ -168,15 +141,15 @@ def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> No
 
     engine_of(client).uploader._sending = Held()  # type: ignore[assignment]
     assert client.flush(10.0).delivered == 1
-    assert given == [3.0]
+    assert bench.transport.requests[-1].timeout == 3.0
 
 
 def test_due_only_sends_what_is_due_by_its_random_time_and_waits_for_nothing(
     bench: Bench,
 ) -> None:
-    client = reported(bench, 3)
-    bench.rows(f"UPDATE decisions SET due = {START + 60.0} WHERE name = '{NAME}'")
-    bench.rows(f"UPDATE decisions SET due = {START + 2000.0} WHERE name != '{NAME}'")
+    client = bench.several(3)
+    bench.rows(f"UPDATE decisions SET due = {START + 2000.0}")
+    bench.rows(f"UPDATE decisions SET due = {START + 60.0} WHERE name = 'survey-0'")
     delivery = client.flush(5000, due_only=True)
     assert (delivery, delivery.waiting) == (Delivery(pending=3), {"not-due": 3})
     bench.clock.time = START + 60.0
@@ -202,8 +175,9 @@ def test_due_only_sends_what_is_due_by_its_random_time_and_waits_for_nothing(
 def test_a_delivery_says_why_reports_wait(
     bench: Bench, came: HttpAnswer | Exception, reason: str, later: str
 ) -> None:
-    client = reported(bench)
+    client = bench.reported()
     assert client.flush(0).waiting == {"no-time": 1}
+    assert bench.transport.uploads == []
     bench.transport.answer = came
     for expected in (reason, later):
         delivery = client.flush(1)
@@ -229,7 +203,7 @@ def test_a_delivery_says_what_waits_for_consent_or_a_certificate(bench: Bench) -
 
 
 def test_an_offline_flush_ends_at_once_and_counts_nothing(bench: Bench) -> None:
-    client = reported(bench, 2)
+    client = bench.several(2)
     bench.transport.answer = OFFLINE
     for _ in range(20):
         assert client.flush(10).pending == 2
@@ -240,32 +214,30 @@ def test_an_offline_flush_ends_at_once_and_counts_nothing(bench: Bench) -> None:
 
 
 def test_after_one_unanswered_request_the_others_of_a_run_wait_their_minute(bench: Bench) -> None:
-    names = [NAME, "survey-1", "survey-2"]
-    reported(bench, 3).close()
-    surveys = [replace(DECLARED, name=name) for name in names]
-    client = bench.client(surveys=surveys, lifetime_epsilon="1000")
+    bench.several(3).close()
     bench.clock.time += 1.25 * DAY  # the manifests are to be fetched again, too
     began = bench.clock.time
 
-    class Hanging(FakeTransport):
-        takes_all_the_time = True
+    before = len(bench.transport.requests)
 
-        def respond(self, call: Call) -> HttpAnswer:
-            self.requests.append(call)
-            bench.clock.time += call.timeout * self.takes_all_the_time
-            raise TransportError("TimeoutError")
+    def requests() -> int:
+        return len(bench.transport.requests) - before
 
-    hanging = Hanging()
-    engine_of(client).uploader._transport = engine_of(client).manifests._transport = hanging
+    def hang(call: Call) -> None:
+        if requests() == 1:  # or the first of the last ones might leave no time to the others
+            bench.clock.time += call.timeout
+        raise TransportError("TimeoutError")
+
+    bench.transport.meanwhile = hang
+    client = bench.client()
     assert client.flush(5).pending == 3
-    assert set(client.refresh().later) == set(names)
+    assert len(client.refresh().later) == 3
     assert bench.clock.time == began + 5
-    assert len(hanging.requests) == 1
+    assert requests() == 1
     assert [attempts for (attempts,) in bench.rows("SELECT attempts FROM decisions")].count(1) == 1
     bench.clock.time += 60  # the minute
-    hanging.takes_all_the_time = False  # or the first of them might leave none to the others
     client.refresh()
-    assert len(hanging.requests) == 4
+    assert requests() == 4
 
 
 class Unconnected(FakeTransport):
@@ -284,19 +256,15 @@ def test_d8_a_day_offline_costs_few_looks_and_no_write(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deniable.client.engine.uniform", random.Random(1).random)
-    reported(bench, 3).close()
+    bench.several(3).close()
     bench.clock.time += DAY
     unconnected = Unconnected()
-    surveys = [replace(DECLARED, name=name) for name in (NAME, "survey-1", "survey-2")]
-    client = bench.client(transport=unconnected, surveys=surveys, lifetime_epsilon="1000")
-    engine_of(client).do_chores(), engine_of(client).uploader.send_due()
-    connection = engine_of(client).state._connection
-    assert connection is not None
-    before, until = connection.total_changes, bench.clock.time + DAY
+    engine = engine_of(bench.client(transport=unconnected))
+    engine.do_chores(), engine.uploader.send_due()
+    with engine.state.transaction(bench.clock.time) as connection:
+        before, until = connection.total_changes, bench.clock.time + DAY
     while bench.clock.time < until:
-        bench.clock.time += min(
-            engine_of(client).do_chores(), engine_of(client).uploader.send_due()
-        )
+        bench.clock.time += min(engine.do_chores(), engine.uploader.send_due())
     # A look in ten minutes, or in five: a wait is cut by half at most. And one an hour for fetches.
     assert unconnected.looks <= 8 + DAY / 300 + 24
     # The hourly note of the time of use.
@@ -304,85 +272,80 @@ def test_d8_a_day_offline_costs_few_looks_and_no_write(
     assert unconnected.requests == []
 
 
-def test_a_refresh_waits_for_the_thread_and_for_others_no_longer_than_its_time(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(state_file, "BUSY_SECONDS", 6 * SECONDS)
-    client = reported(bench)
-    with (
-        ThreadPoolExecutor(1) as pool,
-        closing(sqlite3.connect(bench.path, isolation_level=None)) as other,
-        engine_of(client).manifests._asking,  # as the thread, which asks
-    ):
+@contextmanager
+def held(bench: Bench) -> Iterator[None]:
+    """Hold the state's writer lock, as another process would."""
+    with closing(sqlite3.connect(bench.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        try:
-            refreshed = pool.submit(client.refresh, 0.1).result(SECONDS)
-        finally:
-            other.execute("ROLLBACK")
+        yield
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let who has no time of its own wait for others: longer than a test."""
+    monkeypatch.setattr(state_file, "BUSY_SECONDS", 6 * SECONDS)
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_refresh_waits_for_the_thread_and_for_others_no_longer_than_its_time(
+    bench: Bench,
+) -> None:
+    client = bench.reported()
+    asking = engine_of(client).manifests._asking  # as the thread, which asks
+    with ThreadPoolExecutor(1) as pool, asking, held(bench):
+        refreshed = pool.submit(client.refresh, 0.1).result(SECONDS)
     assert isinstance(refreshed.errors[NAME], StateUnavailable)
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("waiting", ["opens", "erases"])
 def test_a_report_does_not_wait_with_a_thread_that_opens_or_erases(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, waiting: str
+    bench: Bench, waiting: str
 ) -> None:
-    monkeypatch.setattr(state_file, "BUSY_SECONDS", 6 * SECONDS)
-    client = reported(bench)
+    client = bench.reported()
     bench.rows("UPDATE device SET remains = 1")
     if waiting == "opens":
         client.close()
     bench.clock.time += DAY
-    with (
-        ThreadPoolExecutor(2) as pool,
-        closing(sqlite3.connect(bench.path, isolation_level=None)) as other,
-    ):
-        other.execute("BEGIN IMMEDIATE")
-        try:
-            opens, erases = client.try_consent, engine_of(client).state.erase_remains
-            waits = pool.submit(lambda: opens() if waiting == "opens" else erases())
-            until(lambda: not _is_free(client))
+    state = engine_of(client).state
+    waits: dict[str, Callable[[], object]] = {
+        "opens": client.try_consent,
+        "erases": state.erase_remains,
+    }
+
+    def is_held() -> bool:
+        if free := state._lock.acquire(blocking=False):
+            state._lock.release()
+        return not free
+
+    with ThreadPoolExecutor(2) as pool:
+        with held(bench):
+            call = pool.submit(waits[waiting])
+            until(is_held)
             error = pool.submit(client.report, NAME, "good").result(SECONDS).error
-        finally:
-            other.execute("ROLLBACK")
-        waits.result(SECONDS)
+        call.result(SECONDS)
     assert isinstance(error, StateUnavailable)
     assert "another process is writing" in str(error)
     assert bench.rows("SELECT remains FROM device") == [(0,)]
 
 
-def _is_free(client: Client) -> bool:
-    if free := engine_of(client).state._lock.acquire(blocking=False):
-        engine_of(client).state._lock.release()
-    return free
-
-
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("call", ["report", "flush", "refresh"])
-def test_a_call_waits_for_others_no_longer_than_its_time(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
-    # As long as this, whoever has no time of its own would wait: longer than this test.
-    monkeypatch.setattr(state_file, "BUSY_SECONDS", 6 * SECONDS)
-    client = reported(bench)
+def test_a_call_waits_for_others_no_longer_than_its_time(bench: Bench, call: str) -> None:
+    client = bench.reported()
     bench.clock.time += DAY
     calls: dict[str, Callable[[], NotRecorded | None]] = {
         "report": lambda: client.report(NAME, "good").error,
         "flush": lambda: client.flush(0.1).error,
         "refresh": lambda: client.refresh(0.1, force=True).errors[NAME],
     }
-    with (
-        ThreadPoolExecutor(1) as pool,
-        ThreadPoolExecutor(1) as beside,
-        closing(sqlite3.connect(bench.path, isolation_level=None)) as other,
-    ):
-        other.execute("BEGIN IMMEDIATE")
-        try:
+    with ThreadPoolExecutor(2) as pool:
+        with held(bench):
             errors = [pool.submit(calls[call]).result(SECONDS)]
             # And while another thread of this app, which has no time of its own, waits.
             waits = pool.submit(client.purge)
             until(lambda: engine_of(client).state._blocked < inf)
-            errors.append(beside.submit(calls[call]).result(SECONDS))
-        finally:
-            other.execute("ROLLBACK")
+            errors.append(pool.submit(calls[call]).result(SECONDS))
         waits.result(SECONDS)
     for error in errors:
         assert isinstance(error, StateUnavailable)
@@ -392,7 +355,7 @@ def test_a_call_waits_for_others_no_longer_than_its_time(
 @pytest.mark.parametrize("end", ["delivered", "refused", "cap", "off", "purge", "unanswered"])
 def test_d9_what_is_settled_keeps_its_day_and_not_its_second(bench: Bench, end: str) -> None:
     bench.clock.time = START + 5000.5
-    client = reported(bench)
+    client = bench.reported()
     bench.clock.time += 300
     match end:
         case "refused":
@@ -411,7 +374,7 @@ def test_d9_what_is_settled_keeps_its_day_and_not_its_second(bench: Bench, end: 
     columns = "decided, due, held, settled"
     ((status, *times),) = bench.rows(f"SELECT status, {columns} FROM decisions")
     assert status == ("delivered" if end == "delivered" else "dropped")
-    assert [each % DAY for each in times] == [0, 0, 0, 0]
+    assert [instant % DAY for instant in times] == [0, 0, 0, 0]
     assert times[0] == START // DAY * DAY
     assert times[3] == bench.clock.time // DAY * DAY
     assert time.strftime("%Y-%m-%d", time.gmtime(times[3])) in str(client.journal())

@@ -1,7 +1,8 @@
-"""Which manifests of a name a device follows (D2), and what it reserves for them (D3)."""
+"""Which manifests of a name a device follows (D2), reserves for (D3) and remembers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,14 +10,22 @@ from deniable.budget import pure_cost
 from deniable.client import (
     Client,
     ManifestFault,
+    ManifestRefused,
     NotRunning,
     OutcomeStatus,
+    ReportEntry,
     Survey,
 )
 from deniable.client.client import engine_of
 from deniable.client.ledger import following as following_module
-from deniable.messages import Manifest, Schedule, open_manifest_of_chain, sign_manifest
-from tests.support.devices import NAME, Bench, fault_of, read_upload
+from deniable.messages import (
+    InvalidManifest,
+    Manifest,
+    Schedule,
+    open_manifest_of_chain,
+    sign_manifest,
+)
+from tests.support.devices import NAME, UNREACHABLE, Bench, fault_of, read_upload
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 
 RECORDED = OutcomeStatus.RECORDED
@@ -25,7 +34,7 @@ MORE = (*CATEGORIES, "no answer")
 WIDER = replace(DECLARED, categories=MORE)
 
 
-def wider(sequence: int, start: int = START, first: int = 0, epochs: int = 8) -> Manifest:
+def wider(sequence: int, start: int = START, epochs: int = 8) -> Manifest:
     """Return a manifest with one more category."""
     schedule = Schedule(start, DAY, epochs, DAY)
     return manifest(sequence=sequence, categories=MORE, schedule=schedule)
@@ -52,12 +61,14 @@ def sent_to(bench: Bench) -> list[bytes]:
     return [read_upload(body).report.survey_id for body in bench.transport.uploads]
 
 
-def offering(bench: Bench, *offered: Manifest) -> None:
+def offer(bench: Bench, client: Client, *offered: Manifest) -> ManifestFault | None:
+    """Let the collector publish these of one name; return what the client says of the newest."""
     bench.transport.publish_all(*offered)
+    return fault_of(client.refresh(force=True), offered[0].name)
 
 
 def test_d2_apps_of_different_age_each_follow_the_newest_that_matches(bench: Bench) -> None:
-    offering(bench, MANIFEST, wider(1))
+    bench.transport.publish_all(MANIFEST, wider(1))
     old = bench.client()
     refreshed = old.refresh(force=True)
     assert refreshed.ready == (NAME,)
@@ -76,7 +87,7 @@ def test_d3_an_app_that_adds_a_category_releases_what_its_old_manifest_had_reser
 ) -> None:
     old = bench.reported(lifetime_epsilon="9")
     old.close()
-    offering(bench, MANIFEST, wider(1, START - 8 * DAY, epochs=16))
+    bench.transport.publish_all(MANIFEST, wider(1, START - 8 * DAY, epochs=16))
     bench.clock.time += DAY
     new = bench.client(surveys=[WIDER], lifetime_epsilon="9")
     assert new.refresh(force=True).errors == {}
@@ -85,20 +96,9 @@ def test_d3_an_app_that_adds_a_category_releases_what_its_old_manifest_had_reser
     assert roles(bench) == [(0, "replaced"), (1, "accepted")]
 
 
-def test_d3_epochs_that_are_over_are_released(bench: Bench) -> None:
-    client = bench.ready()
-    assert reserved(client) == 8 * COST
-    bench.clock.time += 3 * DAY
-    client.report(NAME, "good")
-    assert reserved(client) == 5 * COST  # epochs 3 to 7, of which 3 is spent
-    bench.clock.time += 2 * DAY
-    client.report(NAME, "good")
-    assert reserved(client) == 4 * COST
-
-
 def test_d2_what_begins_later_is_held_beside_what_runs(bench: Bench) -> None:
     later = following(1, START + 4 * DAY)
-    offering(bench, MANIFEST, later)
+    bench.transport.publish_all(MANIFEST, later)
     client = bench.ready()
     assert reserved(client) == (4 + 8) * COST
     assert client.report(NAME, "good").status is RECORDED
@@ -113,8 +113,7 @@ def test_d2_at_most_two_manifests_of_a_name_are_accepted_however_many_are_offere
 ) -> None:
     client = bench.client(lifetime_epsilon="1000")
     for turn in range(40):
-        offering(bench, MANIFEST, following(turn + 1, START + (50 - turn) * DAY))
-        client.refresh(force=True)
+        offer(bench, client, MANIFEST, following(turn + 1, START + (50 - turn) * DAY))
         accepted = [role for _, role in roles(bench) if role == "accepted"]
         assert len(accepted) == 1 + min(1, turn + 1)
         assert len(roles(bench)) <= 3
@@ -125,19 +124,18 @@ def test_d2_at_most_two_manifests_of_a_name_are_accepted_however_many_are_offere
 
 
 def test_d2_whoever_follows_a_successor_never_goes_back(bench: Bench) -> None:
-    offering(bench, MANIFEST, following(1, START, epochs=1))
+    bench.transport.publish_all(MANIFEST, following(1, START, epochs=1))
     client = bench.reported()
     bench.clock.time += DAY
     assert isinstance(client.report(NAME, "good").error, NotRunning)
-    offering(bench, MANIFEST)
-    assert fault_of(client.refresh(force=True)) is ManifestFault.ROLLED_BACK
+    assert offer(bench, client, MANIFEST) is ManifestFault.ROLLED_BACK
     assert not client.report(NAME, "good").ok
 
 
 def test_a_successor_that_does_not_fit_the_budget_leaves_the_one_that_runs(bench: Bench) -> None:
     client = bench.ready(lifetime_epsilon="8.1")
-    offering(bench, MANIFEST, following(1, START - DAY, epochs=10))
-    assert fault_of(client.refresh(force=True)) is ManifestFault.OVER_BUDGET
+    longer = following(1, START - DAY, epochs=10)
+    assert offer(bench, client, MANIFEST, longer) is ManifestFault.OVER_BUDGET
     assert client.report(NAME, "good").status is RECORDED
 
 
@@ -145,10 +143,9 @@ def test_a_successor_that_does_not_fit_the_budget_leaves_the_one_that_runs(bench
 def test_d2_two_offered_with_one_sequence_prove_an_equivocation(
     bench: Bench, order: Sequence[int]
 ) -> None:
-    twins = [manifest(sequence=1), manifest(sequence=1, nonce=b"another nonce 16")]
-    offering(bench, *(twins[number] for number in order))
-    client = bench.client()
-    assert fault_of(client.refresh(force=True)) is ManifestFault.EQUIVOCATION
+    twins = [manifest(sequence=1), twin(1)]
+    offered = (twins[number] for number in order)
+    assert offer(bench, bench.client(), *offered) is ManifestFault.EQUIVOCATION
     assert sorted(role for _, role in roles(bench)) == ["accepted", "equivocating"]
 
 
@@ -162,11 +159,10 @@ def test_an_updated_app_that_was_never_online_follows_the_manifest_of_its_bundle
 
 
 def test_a_refused_manifest_keeps_out_none_of_a_lower_sequence(bench: Bench) -> None:
-    offering(bench, wider(5))
     client = bench.client()
-    assert client.refresh(force=True).ready == ()
-    offering(bench, manifest(sequence=3), wider(5))
-    assert client.refresh(force=True).ready == (NAME,)
+    assert offer(bench, client, wider(5)) is ManifestFault.NOT_AS_DECLARED
+    offer(bench, client, manifest(sequence=3), wider(5))
+    assert client.refresh().ready == (NAME,)
 
 
 def test_d3_a_ceiling_of_the_name_counts_what_ran_before(bench: Bench) -> None:
@@ -175,10 +171,9 @@ def test_d3_a_ceiling_of_the_name_counts_what_ran_before(bench: Bench) -> None:
     for _ in range(3):
         assert client.report(NAME, "good").status is RECORDED
         bench.clock.time += DAY
-    offering(bench, following(1, START, epochs=9))
-    assert fault_of(client.refresh(force=True)) is ManifestFault.OVER_BUDGET
-    offering(bench, following(2, START, epochs=8))
-    assert client.refresh(force=True).errors == {}
+    over = following(1, START, epochs=9)
+    assert offer(bench, client, over) is ManifestFault.OVER_BUDGET
+    assert offer(bench, client, following(2, START, epochs=8)) is None
 
 
 def test_what_is_accepted_is_opened_before_the_state_is_locked(
@@ -202,7 +197,7 @@ def test_a_coming_manifest_that_the_app_does_not_declare_any_more_silences_nothi
     bench: Bench,
 ) -> None:
     louder = manifest(sequence=1, epsilon="2", schedule=Schedule(START + 2 * DAY, DAY, 8, DAY))
-    offering(bench, MANIFEST, louder)
+    bench.transport.publish_all(MANIFEST, louder)
     bench.ready(surveys=[replace(DECLARED, max_epsilon="2")], lifetime_epsilon="40").close()
     client = bench.client(lifetime_epsilon="40")
     bench.clock.time = START + 3 * DAY
@@ -213,17 +208,17 @@ def test_a_coming_manifest_that_the_app_does_not_declare_any_more_silences_nothi
 
 def test_d3_what_begins_before_a_coming_manifest_is_reserved_beside_it(bench: Bench) -> None:
     coming = following(5, START + 10 * DAY, epochs=12)
-    offering(bench, coming)
+    bench.transport.publish_all(coming)
     bench.ready(lifetime_epsilon="20").close()
-    offering(bench, following(4, START, epochs=12), coming)
     client = bench.client(lifetime_epsilon="20")
+    bench.transport.publish_all(following(4, START, epochs=12), coming)
     client.refresh(force=True)
     assert reserved(client) <= 20 * COST
 
 
 def test_the_bundled_manifest_that_is_shown_is_the_one_that_is_answered(bench: Bench) -> None:
     coming = manifest(sequence=1, epsilon="0.1", schedule=Schedule(START + 3 * DAY, DAY, 8, DAY))
-    bundled = [sign_manifest(each, AUTHORITY) for each in (coming, MANIFEST)]
+    bundled = [sign_manifest(offered, AUTHORITY) for offered in (coming, MANIFEST)]
     client = bench.client(manifests=bundled, consent="unset")
     (survey,) = client.explain().surveys
     assert survey.terms is not None
@@ -232,3 +227,243 @@ def test_the_bundled_manifest_that_is_shown_is_the_one_that_is_answered(bench: B
     assert client.report(NAME, "good").status is RECORDED
     client.flush()
     assert sent_to(bench) == [MANIFEST.survey_id]
+
+
+ID = MANIFEST.survey_id.hex()
+SUCCESSOR = manifest(sequence=1)
+
+
+def pinning(*ids: str) -> Survey:
+    return replace(DECLARED, pinned_ids=ids)
+
+
+def test_a_pinned_manifest_is_followed_and_another_is_not(bench: Bench) -> None:
+    client = bench.client(surveys=[pinning(ID)])
+    assert offer(bench, client, SUCCESSOR) is ManifestFault.NOT_PINNED
+    assert isinstance(client.report(NAME, "good").error, ManifestRefused)
+    assert bench.draw.count == 0
+    # The one that was refused, though newer, does not keep the pinned one out.
+    assert offer(bench, client, MANIFEST) is None
+    assert client.report(NAME, "good").status is RECORDED
+
+
+def test_several_manifests_may_be_pinned(bench: Bench) -> None:
+    client = bench.client(surveys=[pinning(ID, SUCCESSOR.survey_id.hex())], lifetime_epsilon="1000")
+    for offered in (MANIFEST, SUCCESSOR):
+        assert offer(bench, client, offered) is None
+    assert offer(bench, client, manifest(sequence=2)) is ManifestFault.NOT_PINNED
+
+
+def test_d2_a_second_manifest_of_a_pinned_ones_sequence_is_still_kept_as_proof(
+    bench: Bench,
+) -> None:
+    client = bench.client(surveys=[pinning(ID)])
+    assert offer(bench, client, MANIFEST) is None
+    assert offer(bench, client, twin(0)) is ManifestFault.EQUIVOCATION
+    query = "SELECT survey_id FROM manifests WHERE role = 'equivocating'"
+    assert bench.rows(query) == [(twin(0).survey_id,)]
+
+
+def test_an_app_update_that_pins_another_follows_what_was_accepted_no_more(bench: Bench) -> None:
+    bench.ready().close()
+    client = bench.client(surveys=[pinning(SUCCESSOR.survey_id.hex())], lifetime_epsilon="1000")
+    assert fault_of(client.report(NAME, "good").error) is ManifestFault.NOT_PINNED
+    assert offer(bench, client, SUCCESSOR) is None
+    assert client.report(NAME, "good").ok
+
+
+def test_a_bundle_is_judged_by_the_pins_too(bench: Bench) -> None:
+    bundled = [sign_manifest(offered, AUTHORITY) for offered in (MANIFEST, SUCCESSOR)]
+    client = bench.client(surveys=[pinning(ID)], manifests=bundled)
+    assert client.report(NAME, "good").ok
+    assert bench.rows("SELECT survey_id FROM manifests") == [(MANIFEST.survey_id,)]
+
+
+def test_a_numeric_survey_can_pin_too() -> None:
+    declared = Survey.numeric("n", "How many?", low=0, high=9, max_epsilon="1", pinned_ids=[ID])
+    assert declared.pinned_ids == frozenset({ID})
+    assert DECLARED.pinned_ids is None
+
+
+@pytest.mark.parametrize("ids", [[], [ID[:-1]], [ID.upper()], [ID + "\n"], [bytes(32)], 7])
+def test_what_is_no_id_cannot_be_pinned(ids: Any) -> None:
+    with pytest.raises(InvalidManifest, match="pinned_ids"):
+        replace(DECLARED, pinned_ids=ids)
+
+
+def test_one_text_is_not_several_ids() -> None:
+    with pytest.raises(TypeError, match="several ids"):
+        replace(DECLARED, pinned_ids=ID)
+
+
+def twin(sequence: int, **changes: Any) -> Manifest:
+    """Return a manifest that differs from the usual one of this sequence."""
+    return manifest(sequence=sequence, nonce=b"another nonce 16", **changes)
+
+
+def reservations(bench: Bench) -> list[tuple[int, str, int]]:
+    query = "SELECT sequence, role, reserved FROM manifests ORDER BY sequence, role"
+    return [(int(sequence), str(role), int(cost)) for sequence, role, cost in bench.rows(query)]
+
+
+REFUSED: list[tuple[ManifestFault, Callable[[], Manifest]]] = [
+    (ManifestFault.NOT_AS_DECLARED, lambda: manifest(categories=CATEGORIES[::-1])),
+    (ManifestFault.NOT_AS_DECLARED, lambda: manifest(categories=CATEGORIES[:2])),
+    (ManifestFault.TOO_HIGH_EPSILON, lambda: manifest(epsilon="1.1")),
+    (ManifestFault.TOO_HIGH_DELTA, lambda: manifest(delta="0.1")),
+    (ManifestFault.TOO_SHORT_EPOCHS, lambda: manifest(schedule=Schedule(START, DAY - 1, 8, 0))),
+    (ManifestFault.ENDED, lambda: manifest(schedule=Schedule(START - DAY, DAY, 1, DAY))),
+    (ManifestFault.OVER_BUDGET, lambda: manifest(schedule=Schedule(START, DAY, 21, DAY))),
+    (ManifestFault.WRONG_ORIGIN, lambda: manifest(origin="http://127.0.0.1:1")),
+]
+
+
+@pytest.mark.parametrize(("fault", "offered"), REFUSED)
+def test_d2_a_refused_manifest_leaves_nothing_spent_sent_or_drawn(
+    bench: Bench, fault: ManifestFault, offered: Callable[[], Manifest]
+) -> None:
+    client = bench.client()
+    assert offer(bench, client, offered()) is fault
+    outcome = client.report(NAME, "good")
+    assert outcome.status is OutcomeStatus.NOT_RECORDED
+    assert fault_of(outcome.error) is fault
+    client.flush()
+    assert bench.draw.count == 0
+    assert bench.transport.uploads == []
+    assert bench.rows("SELECT * FROM decisions") == []
+    assert bench.rows("SELECT coalesce(sum(reserved), 0) FROM manifests") == [(0,)]
+
+
+def test_d2_a_rollback_is_noticed_even_to_one_that_was_accepted(bench: Bench) -> None:
+    client = bench.ready()
+    assert offer(bench, client, manifest(sequence=1)) is None
+    assert offer(bench, client, MANIFEST) is ManifestFault.ROLLED_BACK
+    # The last one that was replaced stands: it is what is known of if the clock is put back.
+    assert reservations(bench) == [(0, "replaced", 8 * COST), (1, "accepted", 8 * COST)]
+
+
+def test_d2_a_second_manifest_of_a_sequence_that_was_refused_proves_an_equivocation(
+    bench: Bench,
+) -> None:
+    client = bench.ready()
+    assert offer(bench, client, manifest(sequence=5, epsilon="2")) is ManifestFault.TOO_HIGH_EPSILON
+    client.close()
+    again = bench.client()
+    assert offer(bench, again, twin(5)) is ManifestFault.EQUIVOCATION
+    assert offer(bench, again, manifest(sequence=6)) is None
+
+
+def test_d2_the_proof_outlives_the_manifests_that_follow(bench: Bench) -> None:
+    client = bench.client()
+    first, second = manifest(sequence=1, epsilon="2"), twin(1)
+    assert offer(bench, client, first) is ManifestFault.TOO_HIGH_EPSILON
+    assert offer(bench, client, second) is ManifestFault.EQUIVOCATION
+    assert offer(bench, client, manifest(sequence=2)) is None
+    assert offer(bench, client, manifest(sequence=3, epsilon="3")) is not None
+    kept = bench.rows("SELECT survey_id FROM manifests WHERE sequence = 1")
+    assert {survey_id for (survey_id,) in kept} == {first.survey_id, second.survey_id}
+
+
+def test_d2_equivocating_manifests_do_not_fill_the_disk(bench: Bench) -> None:
+    client = bench.ready()
+    for number in range(12):
+        bench.clock.time += DAY / 2
+        other = manifest(nonce=bytes([number + 1] * 16))
+        assert offer(bench, client, other) is ManifestFault.EQUIVOCATION
+        assert offer(bench, client, other) is ManifestFault.EQUIVOCATION
+    assert 2 <= len(roles(bench)) <= 5
+
+
+def test_d2_refused_manifests_do_not_fill_the_disk(bench: Bench) -> None:
+    client = bench.ready()
+    for sequence in range(1, 12):
+        bench.clock.time += DAY / 4  # no more than eight requests a day leave
+        offered = manifest(sequence=sequence, epsilon="2")
+        assert offer(bench, client, offered) is ManifestFault.TOO_HIGH_EPSILON
+    assert len(roles(bench)) == 2
+    for sequence in range(12, 20):
+        bench.clock.time += DAY / 2
+        assert offer(bench, client, manifest(sequence=sequence, epsilon="2")) is not None
+        assert offer(bench, client, twin(sequence)) is ManifestFault.EQUIVOCATION
+    assert len(roles(bench)) <= 10
+
+
+def test_manifests_that_were_replaced_are_let_go_once_nothing_needs_them(bench: Bench) -> None:
+    client = bench.client(lifetime_epsilon="1000")
+    held = "SELECT sequence FROM manifests ORDER BY sequence"
+    for day in range(9):
+        bench.clock.time = START + day * DAY
+        assert offer(bench, client, following(day, START, 20)) is None
+        if day == 3:
+            assert offer(bench, client, twin(day)) is ManifestFault.EQUIVOCATION
+        assert client.report(NAME, "good").ok
+        client.flush()
+    # A report's bytes stand until its grace is over; both of an equivocation are kept as its proof.
+    assert bench.rows(held) == [(3,), (3,), (6,), (7,), (8,)]
+    bench.transport.answer = UNREACHABLE
+    for day in range(9, 12):
+        bench.clock.time = START + day * DAY
+        assert offer(bench, client, following(day, START, 20)) is None
+        assert client.report(NAME, "good").ok
+    waiting = [entry for entry in client.journal().entries if isinstance(entry, ReportEntry)][-3:]
+    assert [entry.response in CATEGORIES for entry in waiting] == [True] * 3
+    assert offer(bench, client, manifest(sequence=10)) is ManifestFault.ROLLED_BACK
+
+
+def test_d2_a_clock_that_is_put_back_lets_nothing_go_that_was_followed(bench: Bench) -> None:
+    client = bench.client(lifetime_epsilon="1000")
+    for sequence, day in ((1, 0), (2, 1), (3, 10)):
+        bench.clock.time = START + day * DAY
+        assert offer(bench, client, following(sequence, START + day * DAY, 20)) is None
+    bench.clock.time = START + DAY / 2
+    for again in (1, 2):
+        offered = twin(again, schedule=Schedule(START, DAY, 20, DAY))
+        fault = offer(bench, client, offered)
+        assert fault in {ManifestFault.ROLLED_BACK, ManifestFault.EQUIVOCATION}
+
+
+def test_d3_the_lifetime_ceiling_is_shared_by_all_names(bench: Bench) -> None:
+    names = ("one", "two", "three")
+    for name in names:
+        bench.transport.publish(manifest(name=name))
+    surveys = [replace(DECLARED, name=name) for name in names]
+    client = bench.client(surveys=surveys, lifetime_epsilon="16.1")
+    refresh = client.refresh(force=True)
+    assert refresh.ready == ("one", "two")
+    assert fault_of(refresh.errors["three"]) is ManifestFault.OVER_BUDGET
+    assert bench.rows("SELECT sum(reserved) FROM manifests") == [(16 * COST,)]
+    assert [client.report(name, "good").ok for name in names] == [True, True, False]
+
+
+def test_d3_accepting_the_same_manifest_again_reserves_once(bench: Bench) -> None:
+    client = bench.ready(lifetime_epsilon="8.1")
+    for _ in range(3):
+        assert offer(bench, client, MANIFEST) is None
+    assert reservations(bench) == [(0, "accepted", 8 * COST)]
+
+
+def test_d3_an_app_that_allows_more_may_accept_what_was_over_budget(bench: Bench) -> None:
+    client = bench.client(lifetime_epsilon="7.9")
+    assert offer(bench, client, MANIFEST) is ManifestFault.OVER_BUDGET
+    client.close()
+    assert offer(bench, bench.client(lifetime_epsilon="8.1"), MANIFEST) is None
+    assert reservations(bench) == [(0, "accepted", 8 * COST)]
+
+
+LOWERED: list[tuple[ManifestFault, dict[str, Any]]] = [
+    (ManifestFault.TOO_HIGH_EPSILON, {"max_epsilon": "0.9"}),
+    (ManifestFault.TOO_SHORT_EPOCHS, {"min_epoch_seconds": DAY + 1}),
+    (ManifestFault.TOO_LONG_GRACE, {"max_grace_seconds": DAY - 1}),
+    (ManifestFault.NOT_AS_DECLARED, {"question": "Is all well?"}),
+]
+
+
+@pytest.mark.parametrize(("fault", "changes"), LOWERED)
+def test_d2_an_app_that_demands_more_after_the_acceptance_is_obeyed_at_the_next_draw(
+    bench: Bench, fault: ManifestFault, changes: dict[str, Any]
+) -> None:
+    bench.ready().close()
+    client = bench.client(surveys=[replace(DECLARED, **changes)])
+    outcome = client.report(NAME, "good")
+    assert fault_of(outcome.error) is fault
+    assert bench.draw.count == 0

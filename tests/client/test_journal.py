@@ -8,8 +8,6 @@ from typing import TypeVar
 import pytest
 
 from deniable.client import (
-    IN_MEMORY,
-    Client,
     EnrolmentEntry,
     EventEntry,
     Journal,
@@ -34,6 +32,7 @@ from deniable.messages import (
 )
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, PORTAL, Bench, lie, read_upload, refused
+from tests.support.fakes import device
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, START, manifest
 
 _T = TypeVar("_T")
@@ -105,27 +104,12 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
     assert {table: bench.rows(f"SELECT count(*) FROM {table}")[0][0] for table in kinds} == kinds
     assert {entry.status for entry in reports(journal)} == {"pending", "delivered", "dropped"}
     assert {entry.role for entry in of_kind(journal, RotationEntry)} == {"followed", "forking"}
-    assert {entry.role for entry in of_kind(journal, ManifestEntry)} == {
-        "accepted",
-        "equivocating",
-        "refused",
-    }
+    roles = {entry.role for entry in of_kind(journal, ManifestEntry)}
+    assert roles == {"accepted", "equivocating", "refused"}
     secret = {("device", "secret"), ("memos", "key")}
-    inner = {
-        "held",
-        "due",
-        "lived",
-        "one",
-        "mark",
-        "generation",
-        "number",
-        "renewal",
-        "starts",
-        "epoch_seconds",
-        "epochs",
-        "range_epochs",
-        "range_cost",
-    }  # of no meaning to users, or told by the signed bytes
+    # Of no meaning to users, or told by the signed bytes.
+    inner = {"held", "due", "lived", "one", "mark", "generation", "number", "renewal"}
+    inner |= {"starts", "epoch_seconds", "epochs", "range_epochs", "range_cost"}
     for table in kinds:
         columns = [row[1] for row in bench.rows(f"PRAGMA table_info({table})")]
         for row in bench.rows(f"SELECT * FROM {table}"):
@@ -319,22 +303,16 @@ def test_no_text_reaches_the_terminal_as_a_command(bench: Bench) -> None:
     assert json.dumps(hostile.to_dict()).isprintable()
 
 
-def test_a_response_that_supports_many_categories_is_named_by_the_first_of_them() -> None:
+def test_a_response_that_supports_many_categories_is_named_by_the_first_of_them(
+    collector: FakeCollector,
+) -> None:
     categories = tuple(f"category {j}" for j in range(1024))
     declared = Survey("tea", "Which?", categories, "1")
-    with FakeCollector() as collector:
-        collector.publish(declared, kind="affine", settings={"q": 37, "m": 2, "s": 14})
-        with Client(
-            collector.origin,
-            authority=collector.authority,
-            surveys=[declared],
-            state=IN_MEMORY,
-            consent="on",
-            background=False,
-        ) as client:
-            client.refresh()
-            client.report("tea", "category 7", strict=True)
-            (entry,) = (e for e in client.journal().entries if isinstance(e, ReportEntry))
+    collector.publish(declared, kind="affine", settings={"q": 37, "m": 2, "s": 14})
+    with device(collector, declared) as client:
+        client.refresh()
+        client.report("tea", "category 7", strict=True)
+        (entry,) = reports(client.journal())
     assert entry.response is not None
     number, _, listed = entry.response.partition(": ")
     *named, more = listed.split(", ")

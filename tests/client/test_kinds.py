@@ -1,6 +1,5 @@
-"""Surveys whose mechanism is ordinal or numeric: declared, judged and answered like any other."""
+"""Surveys of other mechanisms: orders, numbers, designs; declared and answered like any other."""
 
-from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -8,25 +7,32 @@ from typing import Any
 
 import pytest
 
-from deniable.client import ManifestFault, ManifestRefused, OutcomeStatus, Survey, UndeclaredAnswer
+from deniable.client import (
+    ManifestFault,
+    ManifestRefused,
+    OutcomeStatus,
+    ReportEntry,
+    Survey,
+    UndeclaredAnswer,
+)
 from deniable.client.ledger.admission import check_declaration
+from deniable.client.transparency.terms import Terms
 from deniable.mechanisms import InvalidPrivacyParameter
-from deniable.messages import InvalidManifest, Manifest
+from deniable.mechanisms.design import DesignMechanism
+from deniable.messages import InvalidManifest, Manifest, Repeat, Specification
+from tests.client.test_explain import only, plain
 from tests.support.devices import Bench, FakeTransport, fault_of, read_upload
 from tests.support.kinds import KINDS, NUMERIC
-from tests.support.surveys import DAY
+from tests.support.surveys import DAY, manifest
 from tests.support.understated import understated
 
 MINUTES = Survey.numeric("minutes", "How many minutes?", low=0, high=60, step=5, max_epsilon="1")
 
 
 def declaration(survey: Manifest) -> Survey:
+    kinds = {survey.specification.kind} & {"ordinal", "numeric"}
     return Survey(
-        survey.name,
-        survey.question,
-        survey.categories,
-        max_epsilon="1",
-        mechanisms={survey.specification.kind},
+        survey.name, survey.question, survey.categories, max_epsilon="1", mechanisms=kinds
     )
 
 
@@ -51,15 +57,10 @@ def test_each_kind_is_answered_with_what_its_matrix_says_to_the_word(
         sent = read_upload(bench.transport.uploads[-1])
         assert sent.report.response == matrix.randomise(answer, iter([word]).__next__)
         bench.clock.time += DAY - 6 * 3600
-
-
-@pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
-def test_the_pure_level_of_each_kind_is_what_is_charged(bench: Bench, survey: Manifest) -> None:
-    client = device(bench, survey)
-    client.report(survey.name, survey.categories[0], strict=True)
-    ((cost,),) = bench.rows("SELECT cost FROM decisions")
-    level = survey.mechanism.privacy.epsilon
-    assert cost - 1 <= level * 10**9 <= cost <= 10**9
+    # The pure level is what is charged.
+    level = matrix.privacy.epsilon
+    for (cost,) in bench.rows("SELECT cost FROM decisions"):
+        assert cost - 1 <= level * 10**9 <= cost <= 10**9
 
 
 @pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
@@ -192,18 +193,11 @@ def test_what_is_not_a_number_has_no_nearest_value() -> None:
         declaration(KINDS["ordinal"]).nearest(1)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        1_000_000,
-        Decimal("1E+6"),
-        Decimal(1000000).normalize(),
-        Decimal("1000000.000000000000000000000"),
-    ],
-)
-def test_however_a_large_number_is_written_it_is_its_category(answer: int | Decimal) -> None:
+def test_however_a_large_number_is_written_it_is_its_category() -> None:
     millions = Survey.numeric("n", "q", low=0, high=10**9, step=10**6, max_epsilon="1")
-    assert millions.index_of(answer) == 1
+    written = ("1000000", "1E+6", f"1000000.{'0' * 21}")
+    numbers: list[int | Decimal] = [10**6, Decimal(10**6).normalize(), *map(Decimal, written)]
+    assert {millions.index_of(number) for number in numbers} == {1}
 
 
 @pytest.mark.parametrize("answer", [Decimal("1e999999999"), Decimal("1e-999999999"), 10**400])
@@ -213,7 +207,68 @@ def test_monstrous_numbers_are_undeclared_at_once(answer: int | Decimal) -> None
 
 
 def test_a_number_that_is_no_category_is_no_answer_of_a_survey_in_words(bench: Bench) -> None:
-    counted = Counter(bench.ready().report("rating-of-marriage", "good").status for _ in range(2))
-    assert counted == {OutcomeStatus.RECORDED: 1, OutcomeStatus.REPEATED: 1}
     with pytest.raises(UndeclaredAnswer):
         bench.ready().report("rating-of-marriage", 3)
+
+
+LARGEST = manifest(
+    categories=tuple(f"route {x}" for x in range(1000)),
+    specification=Specification("affine", {"q": 1021, "m": 1, "s": 275}),
+    name="routes",
+)
+
+
+@pytest.fixture
+def unlisted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("row", "probability"):
+        monkeypatch.setattr(DesignMechanism, name, lambda *_: pytest.fail("a row was listed"))
+
+
+@pytest.mark.usefixtures("unlisted")
+def test_a_device_never_lists_a_row_of_a_million_responses(bench: Bench) -> None:
+    assert LARGEST.mechanism.responses == 1_041_420
+    assert Manifest.from_payload(LARGEST.payload) == LARGEST
+    client = device(bench, LARGEST)
+    client.report("routes", "route 7", strict=True)
+    ((cost,),) = bench.rows("SELECT cost FROM decisions")
+    # What is charged is the pure level.
+    assert cost - 1 <= LARGEST.mechanism.privacy.epsilon * 10**9 <= cost
+    page = client.explain()
+    assert page.to_dict()
+    (entry,) = (e for e in client.journal().entries if isinstance(e, ReportEntry))
+    assert entry.response is not None
+    head, _, members = entry.response.partition(" answers: ")
+    assert head.endswith(" of 1,041,420, about 269 of 1,000")
+    assert set(members.split(", ")) - {"…"} <= set(LARGEST.categories)
+    bench.clock.time += 6 * 3600
+    assert client.flush().delivered == 1
+
+
+def test_what_is_told_is_true_of_sets_of_answers(bench: Bench) -> None:
+    client = device(bench, LARGEST)
+    page = client.explain()
+    text, brief = plain(page), plain(page.brief())
+    terms = only(page).terms
+    assert isinstance(terms, Terms)
+    assert terms.truth is None
+    for said in (text, brief):
+        assert "which may or may not stand for your answer" in said
+        assert "What is sent stands for a set of answers, drawn at random" in said
+        assert "of the time, any other answer at least " in said
+        assert "true answer" not in said
+    assert "response, 1 to 5 bytes: what was drawn at random, as its number" in text
+    client.report("routes", "route 7", strict=True)
+    assert "each may or may not stand for the answer" in plain(str(client.journal()))
+
+
+def test_kept_designs_of_few_responses_tell_how_likely_a_change_shows() -> None:
+    survey = manifest(
+        categories=tuple("abcd"),
+        epsilon="1",
+        specification=Specification("subset", {"d": 2}),
+        repeat=Repeat("memoised", 4),
+    )
+    terms = Terms.of(survey, 10**9)
+    mechanism = survey.mechanism
+    alike = sum(mechanism.probability(0, y) * mechanism.probability(1, y) for y in range(6))
+    assert terms.change_shows == 1 - alike

@@ -1,10 +1,7 @@
 """Memoised surveys on the device: the rules at the head of deniable.client.ledger.memo."""
 
-import shutil
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,7 @@ from deniable.client import Client, EpochUndecidable, OutcomeStatus, ReportDropp
 from deniable.client.ledger.memo import MemoRange, memo_draw
 from deniable.messages import Manifest, Repeat, Schedule, Specification
 from tests.support.devices import NAME, Bench, read_upload, took
-from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
+from tests.support.surveys import DAY, DECLARED, START, manifest
 
 RECORDED = OutcomeStatus.RECORDED
 RANGE = 4
@@ -50,6 +47,12 @@ def keys(bench: Bench) -> list[bytes | None]:
     return [key for (key,) in bench.rows("SELECT key FROM memos ORDER BY survey_id, first")]
 
 
+def the_key(bench: Bench) -> bytes:
+    (key,) = keys(bench)
+    assert key is not None
+    return key
+
+
 def test_the_same_answer_gets_the_same_response_for_a_range(bench: Bench, device: Client) -> None:
     sent = responses(bench, device, ["good"] * RANGE)
     assert len(set(sent)) == 1
@@ -75,8 +78,7 @@ def test_the_key_of_a_range_is_erased_from_the_disk_when_the_range_ends(
     bench: Bench, device: Client
 ) -> None:
     responses(bench, device, ["good"])
-    (key,) = keys(bench)
-    assert key is not None
+    key = the_key(bench)
     assert bench.on_disk(key) != []
     bench.clock.time = START + RANGE * DAY
     device.report(NAME, "good")
@@ -88,8 +90,7 @@ def test_the_key_of_a_range_is_erased_from_the_disk_when_the_range_ends(
 
 def test_the_key_goes_without_another_report_too(bench: Bench, device: Client) -> None:
     responses(bench, device, ["good"])
-    (key,) = keys(bench)
-    assert key is not None
+    key = the_key(bench)
     bench.clock.time = START + RANGE * DAY
     device.flush()
     assert bench.on_disk(key) == []
@@ -100,8 +101,7 @@ def test_an_erased_key_ends_the_range_for_this_device(
     bench: Bench, device: Client, how: str
 ) -> None:
     responses(bench, device, ["good"])
-    (key,) = keys(bench)
-    assert key is not None
+    key = the_key(bench)
     if how == "purge":
         device.purge()
     else:
@@ -127,7 +127,7 @@ def test_a_clock_that_jumped_over_the_end_of_a_range_has_ended_it(
 
 @pytest.mark.parametrize("lost", ["state", "copy"])
 def test_a_state_that_is_new_or_a_copy_begins_with_the_next_range(
-    bench: Bench, device: Client, tmp_path: Path, lost: str
+    bench: Bench, device: Client, lost: str
 ) -> None:
     responses(bench, device, ["good"])
     (key,) = keys(bench)
@@ -135,10 +135,7 @@ def test_a_state_that_is_new_or_a_copy_begins_with_the_next_range(
     if lost == "state":
         bench.path.unlink()
     else:
-        away = tmp_path / "away"
-        away.mkdir()
-        shutil.copy(bench.path, away / bench.path.name)
-        bench.path = away / bench.path.name
+        bench.mark.unlink()
     again = bench.client(surveys=[KEPT], lifetime_epsilon="1000")
     again.set_consent("on")
     assert took(again.refresh(force=True))
@@ -185,8 +182,7 @@ def test_two_rounds_keep_one_response_and_add_noise_to_each_report(bench: Bench)
     client = following(bench, TWO_ROUND)
     responses(bench, client, ["good"] * RANGE)
     assert bench.draw.count == RANGE  # the fresh noise of each report is the system's
-    (key,) = keys(bench)
-    assert key is not None
+    assert the_key(bench)
 
 
 def test_two_rounds_are_the_kept_response_with_noise(bench: Bench) -> None:
@@ -196,11 +192,6 @@ def test_two_rounds_are_the_kept_response_with_noise(bench: Bench) -> None:
     client = bench.ready(surveys=[KEPT], lifetime_epsilon="1000", unsafe_draw=lambda: honest)
     sent = responses(bench, client, ["good", "poor", "good", "poor"])
     assert (sent[0], sent[1]) == (sent[2], sent[3])
-
-
-def words() -> Iterator[int]:
-    for answer in range(len(CATEGORIES)):
-        yield memo_draw(KEY, MEMOISED.survey_id, 0, answer)()
 
 
 def test_every_input_of_the_prf_counts() -> None:

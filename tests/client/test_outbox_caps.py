@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import Client, OutboxCaps, OutcomeStatus, ReportDropped
+from deniable.client import Client, OutboxCaps, ReportDropped
 from deniable.mechanisms import exact_epsilon
 from deniable.messages import Report, Schedule, sign_report
 from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, lie, read_upload
@@ -28,9 +28,7 @@ def daily(bench: Bench, days: int, **changes: Any) -> Client:
         lifetime_epsilon=EPOCHS * exact_epsilon(LONG.epsilon),
         **changes,
     )
-    for day in range(days):
-        bench.clock.time = START + day * DAY
-        assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    bench.report_daily(client, range(days))
     return client
 
 

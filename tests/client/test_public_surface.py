@@ -1,99 +1,52 @@
-"""What ``import deniable.client`` gives, pinned: adding or losing a name is a decision."""
+"""What importing the SDK gives, pinned, and does: nothing that the system could notice.
 
-import subprocess
+Adding or losing a name is a decision.
+"""
+
+import json
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 import deniable
 import deniable.client
 import deniable.client.testing
+from tests.support.processes import run
+from tests.support.surveys import AUTHORITY
 
 SURFACE = [
-    "Answer",
-    "AppError",
-    "Backoff",
-    "BudgetExhausted",
-    "BudgetExplanation",
-    "Client",
-    "Consent",
-    "ConsentMissing",
-    "ConsentRecord",
-    "DAY",
-    "DEFAULT_LIFETIME_EPSILON",
-    "Delivery",
-    "DeniableError",
-    "Enrol",
-    "EnrolmentEntry",
-    "EnrolmentRequest",
-    "EpochUndecidable",
-    "EventEntry",
-    "Explanation",
-    "HttpAnswer",
-    "HttpTransport",
-    "IN_MEMORY",
-    "Journal",
-    "JournalEntry",
-    "ManifestEntry",
-    "ManifestFault",
-    "ManifestRefused",
-    "MemoEntry",
-    "NotChosen",
-    "NotCovered",
-    "NotEnrolled",
-    "NotReady",
-    "NotRecorded",
-    "NotRunning",
-    "OutboxCaps",
-    "Outcome",
-    "OutcomeStatus",
-    "PreviewEntry",
-    "Promise",
-    "Refresh",
-    "ReportDropped",
-    "ReportEntry",
-    "RotationEntry",
-    "SentField",
-    "SlidingCeiling",
-    "StateUnavailable",
-    "Survey",
-    "SurveyExplanation",
-    "Terms",
-    "Transport",
-    "TransportError",
-    "UndeclaredAnswer",
-    "UndeclaredSurvey",
-    "device_commands",
+    *("Answer", "AppError", "Backoff", "BudgetExhausted", "BudgetExplanation", "Client"),
+    *("Consent", "ConsentMissing", "ConsentRecord", "DAY", "DEFAULT_LIFETIME_EPSILON"),
+    *("Delivery", "DeniableError", "Enrol", "EnrolmentEntry", "EnrolmentRequest"),
+    *("EpochUndecidable", "EventEntry", "Explanation", "HttpAnswer", "HttpTransport"),
+    *("IN_MEMORY", "Journal", "JournalEntry", "ManifestEntry", "ManifestFault"),
+    *("ManifestRefused", "MemoEntry", "NotChosen", "NotCovered", "NotEnrolled", "NotReady"),
+    *("NotRecorded", "NotRunning", "OutboxCaps", "Outcome", "OutcomeStatus"),
+    *("PreviewEntry", "Promise", "Refresh", "ReportDropped", "ReportEntry"),
+    *("RotationEntry", "SentField", "SlidingCeiling", "StateUnavailable", "Survey"),
+    *("SurveyExplanation", "Terms", "Transport", "TransportError", "UndeclaredAnswer"),
+    *("UndeclaredSurvey", "device_commands"),
 ]
 
 TESTING_SURFACE = [
-    "AnyMisbehaviour",
-    "Capture",
-    "CapturedReport",
-    "FakeCollector",
-    "FakeIssuer",
-    "MANIFEST_MISBEHAVIOURS",
-    "Misbehaviour",
-    "Problem",
-    "ReceivedReport",
-    "ReceivedRequest",
-    "Refused",
-    "Route",
-    "UPLOAD_MISBEHAVIOURS",
+    *("AnyMisbehaviour", "Capture", "CapturedReport", "FakeCollector", "FakeIssuer"),
+    *("MANIFEST_MISBEHAVIOURS", "Misbehaviour", "Problem", "ReceivedReport"),
+    *("ReceivedRequest", "Refused", "Route", "UPLOAD_MISBEHAVIOURS"),
 ]
 
 _COLLECTOR_SIDE = ("aiohttp", "click", "nacl", "numpy", "rich", "scipy", "yarl")
 
 
-def test_the_public_names_are_exactly_these() -> None:
-    assert sorted(deniable.client.__all__) == SURFACE
-
-
-def test_the_public_names_for_an_apps_tests_are_exactly_these() -> None:
-    assert sorted(deniable.client.testing.__all__) == TESTING_SURFACE
-    for name in TESTING_SURFACE:
-        assert getattr(deniable.client.testing, name) is not None
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [(deniable.client, SURFACE), (deniable.client.testing, TESTING_SURFACE)],
+)
+def test_the_public_names_are_exactly_these(module: ModuleType, names: list[str]) -> None:
+    assert sorted(module.__all__) == names
+    assert [name for name in names if getattr(module, name) is None] == []
 
 
 def test_the_device_imports_nothing_that_is_for_tests() -> None:
@@ -101,19 +54,7 @@ def test_the_device_imports_nothing_that_is_for_tests() -> None:
         "import sys, deniable.client;"
         "print([name for name in sys.modules if 'pytest' in name or 'testing' in name])"
     )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("name", SURFACE)
-def test_every_public_name_can_be_imported(name: str) -> None:
-    assert getattr(deniable.client, name) is not None
+    assert run([sys.executable, "-I", "-c", program]).stdout.strip() == "[]"
 
 
 def test_no_module_bears_a_public_name() -> None:
@@ -135,14 +76,7 @@ def test_the_device_half_imports_nothing_of_the_collector_half() -> None:
         " and name.split('.')[1] not in"
         " ('client', 'messages', 'budget', 'mechanisms', 'sqlite_files')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout.split("\n") == ["[] []", ""]
+    assert run([sys.executable, "-I", "-c", program]).stdout == "[] []\n"
 
 
 def test_errors_are_the_apps_or_the_worlds_and_never_both() -> None:
@@ -162,3 +96,79 @@ def test_errors_are_the_apps_or_the_worlds_and_never_both() -> None:
     ):
         assert issubclass(kind, client.NotRecorded)
         assert not issubclass(kind, client.AppError)
+
+
+_PROGRAM = """
+import atexit, json, signal, sys, threading
+{dependencies}
+seen = []
+def look(event, arguments):
+    if event.partition(".")[0] in {watched!r}:
+        seen.append([event, [str(each) for each in arguments[:3]]])
+def effects():
+    handlers = [repr(signal.getsignal(number)) for number in signal.valid_signals()]
+    return [atexit._ncallbacks(), threading.active_count(), handlers, repr(sys.excepthook)]
+sys.addaudithook(look)
+before = effects()
+import deniable.client
+imported, seen = seen, []
+after_import = effects() == before
+client = deniable.client.Client(
+    "https://collector.example",
+    authority="{authority}",
+    surveys=[deniable.client.Survey("a-survey", "Which?", ("one", "other"), max_epsilon="1")],
+    state=sys.argv[1],
+    consent="on",
+)
+repr(client)
+made, seen = seen, []
+after_making = effects() == before
+print(json.dumps([imported, after_import, made, after_making]))
+"""
+_WATCHED = {
+    *("_thread", "ctypes", "mmap", "open", "os", "pathlib", "pty", "shutil", "signal", "socket"),
+    *("sqlite3", "subprocess", "tempfile"),
+}
+_NEEDED = """
+import concurrent.futures, contextlib, email.parser, hashlib, http.client, importlib.resources
+import logging, random, secrets, sqlite3, ssl, msgpack, tempfile, urllib.parse, uuid
+import cryptography.hazmat.primitives.asymmetric.ed25519, cryptography.exceptions
+import cryptography.hazmat.primitives.kdf.hkdf
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    folder = tmp_path_factory.mktemp("app")
+    program = _PROGRAM.format(
+        watched=_WATCHED, authority=AUTHORITY.public_key.hex(), dependencies=_NEEDED
+    )
+    done = run([sys.executable, "-I", "-B", "-c", program, folder / "device.sqlite"])
+    assert done.stderr == ""
+    assert list(folder.iterdir()) == []
+    shown: list[Any] = json.loads(done.stdout)
+    return shown
+
+
+def test_importing_reads_modules_and_does_nothing_else(found: list[Any]) -> None:
+    imported, unchanged, *_ = found
+    assert imported != []
+    others = [
+        [event, arguments]
+        for event, arguments in imported
+        # Modules are opened for reading, folders that hold them are listed.
+        if not (event == "open" and arguments[1] in {"rb", "r"} and _is_module(arguments[0]))
+        and event != "os.listdir"
+    ]
+    assert others == []
+    assert unchanged
+
+
+def test_making_a_client_does_nothing_that_the_system_notices(found: list[Any]) -> None:
+    *_, made, unchanged = found
+    assert made == []
+    assert unchanged
+
+
+def _is_module(path: str) -> bool:
+    return Path(path).suffix in {".py", ".pyc", ".so", ".pyd"}

@@ -21,6 +21,16 @@ def edit(bench: Bench, statement: str) -> None:
         connection.execute(statement)
 
 
+def raises_nothing(bench: Bench, days: int) -> None:
+    """Do on so many days what an app does."""
+    client = bench.client()
+    for day in range(days):
+        bench.clock.time = START + day * DAY
+        assert isinstance(client.report(NAME, "good"), Outcome)
+        client.refresh(force=True)
+        assert isinstance(client.flush(), Delivery)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -41,12 +51,7 @@ def test_whatever_rots_no_call_raises_and_no_epoch_is_drawn_for_twice(
     client = bench.reported()
     client.close()
     edit(bench, damage)
-    again = bench.client()
-    for day in range(3):
-        bench.clock.time = START + day * DAY
-        assert isinstance(again.report(NAME, "good"), Outcome)
-        again.refresh(force=True)
-        assert isinstance(again.flush(), Delivery)
+    raises_nothing(bench, 3)
     exposed = {(MANIFEST.survey_id, day) for day in range(3)}
     assert bench.draw.count <= len(exposed)
     assert len(set(bench.transport.uploads)) <= bench.draw.count
@@ -61,12 +66,7 @@ def test_a_byte_that_flips_anywhere_raises_nothing(bench: Bench, offset: int) ->
         pytest.fail("the state became smaller; shorten the range")
     content[offset] ^= 0xFF
     bench.path.write_bytes(content)
-    again = bench.client()
-    for day in range(2):
-        bench.clock.time = START + day * DAY
-        assert isinstance(again.report(NAME, "good"), Outcome)
-        again.refresh(force=True)
-        assert isinstance(again.flush(), Delivery)
+    raises_nothing(bench, 2)
     assert bench.draw.count <= 3
 
 

@@ -251,9 +251,7 @@ def test_a_sliding_ceiling_remembers_what_states_that_are_gone_have_spent(
     client = bench.ready(**arguments)
     client.close()
     old = bench.path.read_bytes()
-    for day in (0, 1):
-        bench.clock.time = START + day * DAY
-        assert client.report(NAME, "good").ok
+    bench.report_daily(client, (0, 1))
     client.close()
     if lost == "deleted":
         bench.path.unlink()
@@ -303,9 +301,7 @@ def of_the_first_schema(bench: Bench) -> dict[str, list[tuple[object, ...]]]:
     """Bring a state with three reports to the first schema; return what was in it."""
     bench.transport.publish(manifest(schedule=Schedule(START, DAY, 10, DAY)))
     client = bench.ready(lifetime_epsilon="100")
-    for day in range(3):
-        bench.clock.time = START + day * DAY
-        assert client.report(NAME, "good").ok
+    bench.report_daily(client, range(3))
     client.close()
     before = tables(bench.path)
     with closing(sqlite3.connect(bench.path.with_name("old"), isolation_level=None)) as old:

@@ -1,15 +1,25 @@
-"""What is lost or damaged (D5): no epoch that may have been decided is decided again."""
+"""States that are lost, damaged, copied or put back (D5): no epoch is decided again."""
 
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from deniable.client import EpochUndecidable, OutcomeStatus, StateUnavailable
+from deniable.client import (
+    Client,
+    Delivery,
+    EpochUndecidable,
+    OutcomeStatus,
+    ReportDropped,
+    StateUnavailable,
+)
 from deniable.client.client import engine_of
+from deniable.client.state import mark as mark_module
 from deniable.messages import Schedule
-from tests.support.devices import NAME, Bench
+from tests.support.devices import NAME, Bench, read_upload, took
 from tests.support.effort import THOROUGH
 from tests.support.losses import after_a_loss, decided
 from tests.support.surveys import DAY, START, manifest
@@ -40,7 +50,7 @@ def test_d5_a_damaged_state_is_set_aside_and_replaced(bench: Bench, damage: str)
 
 def test_d5_no_zeroed_page_lets_an_epoch_be_decided_again(bench: Bench, tmp_path: Path) -> None:
     whole = decided(bench)
-    mark = bench.path.with_name("device.sqlite.mark").read_bytes()
+    mark = bench.mark.read_bytes()
     page = int.from_bytes(whole[16:18], "big")
     assert len(whole) // page >= 4
     for first in range(0, len(whole), page):
@@ -50,7 +60,7 @@ def test_d5_no_zeroed_page_lets_an_epoch_be_decided_again(bench: Bench, tmp_path
 
 def test_d5_no_truncation_lets_an_epoch_be_decided_again(bench: Bench, tmp_path: Path) -> None:
     whole = decided(bench)
-    mark = bench.path.with_name("device.sqlite.mark").read_bytes()
+    mark = bench.mark.read_bytes()
     for length in range(0, len(whole), 1024 if THOROUGH else 4096):
         cut = _status_after(tmp_path / f"cut-{length}", whole[:length], mark)
         assert cut is not RECORDED
@@ -62,16 +72,10 @@ def _status_after(folder: Path, content: bytes, mark: bytes) -> OutcomeStatus:
     folder.mkdir()
     with Bench(folder) as bench:
         bench.path.write_bytes(content)
-        bench.path.with_name("device.sqlite.mark").write_bytes(mark)
+        bench.mark.write_bytes(mark)
         client = bench.client()
         client.refresh(force=True)
         return client.report(NAME, "good").status
-
-
-def test_d5_a_lost_state_is_noticed_by_its_mark(bench: Bench) -> None:
-    decided(bench)
-    bench.path.unlink()
-    after_a_loss(bench)
 
 
 def test_d5_a_state_lost_with_its_log_alone_is_noticed_too(bench: Bench, tmp_path: Path) -> None:
@@ -106,25 +110,20 @@ def test_d5_an_app_that_need_never_refresh_is_told_to_after_a_loss(bench: Bench)
     assert client.report(NAME, "good").status is RECORDED
 
 
-@pytest.mark.parametrize("lost_at", [0, 0.5, DAY - 1, DAY - 0.25])
+@pytest.mark.parametrize("lost_at", [0, 0.5, DAY - 1, DAY - 0.25, DAY])
 def test_d5_every_epoch_that_had_begun_counts_as_decided(bench: Bench, lost_at: float) -> None:
     decided(bench)
     bench.path.unlink()
-    bench.clock.time = START + lost_at
-    client = bench.ready()
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
-    bench.clock.time = START + DAY - 0.125
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
-    bench.clock.time = START + DAY
+    client = bench.client()
+    fresh = START + DAY * (1 + (lost_at == DAY))  # what begins at the very second has begun
+    for now in (START + lost_at, fresh - 0.125):
+        bench.clock.time = now
+        client.refresh(force=True)
+        assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert client.flush() == Delivery()
+    bench.clock.time = fresh
     assert client.report(NAME, "good").status is RECORDED
-
-
-def test_d5_an_epoch_that_begins_at_the_very_second_of_a_loss_has_begun(bench: Bench) -> None:
-    decided(bench)
-    bench.path.unlink()
-    bench.clock.time = START + DAY
-    client = bench.ready()
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert bench.draw.count == 2
 
 
 def test_d4_a_lost_state_keeps_to_the_consent_given_last(bench: Bench) -> None:
@@ -148,7 +147,7 @@ def test_d4_withdrawal_erases_what_was_set_aside_whatever_the_file_is_called(
 ) -> None:
     bench.path = tmp_path / "app[1]*.sqlite"
     client = bench.reported()
-    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    envelope = bench.envelope
     client.close()
     damaged = bytearray(bench.path.read_bytes())
     damaged[:100] = bytes(100)
@@ -203,7 +202,7 @@ def test_d9_bytes_erased_just_before_a_crash_do_not_live_on_in_the_log(
     bench: Bench, tmp_path: Path
 ) -> None:
     client = bench.reported()
-    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    envelope = bench.envelope
     engine_of(client).state.erase_remains = lambda: None  # type: ignore[method-assign]
     client.purge()
     folder = tmp_path / "after the crash"
@@ -218,10 +217,295 @@ def test_d9_bytes_erased_just_before_a_crash_do_not_live_on_in_the_log(
 def test_a_mark_without_a_state_that_cannot_be_read_raises_nothing(
     bench: Bench, initial: str
 ) -> None:
-    bench.path.with_name("device.sqlite.mark").mkdir()
+    bench.mark.mkdir()
     client = bench.client(consent=initial)
     assert isinstance(client.report(NAME, "good").error, StateUnavailable)
     assert isinstance(client.flush().error, StateUnavailable)
     assert isinstance(client.refresh(force=True).errors[NAME], StateUnavailable)
     assert client.explain().problem != ""
     client.start()
+
+
+STATE, MARK = "device.sqlite", "device.sqlite.mark"
+
+
+@contextmanager
+def clone(bench: Bench, *names: str) -> Iterator[Bench]:
+    """Copy some of a device's files to another folder; give the bench of the copy."""
+    folder = bench.path.parent / "clone"
+    folder.mkdir()
+    for name in names:
+        shutil.copy(bench.path.parent / name, folder / name)
+    with Bench(folder) as copied:
+        copied.clock.time = bench.clock.time
+        copied.transport = bench.transport
+        yield copied
+
+
+def prepared(bench: Bench, days: int) -> bytes:
+    """Hold the manifest, decide so many days, and close; return the state file's bytes."""
+    client = bench.ready()
+    bench.report_daily(client, range(days))
+    client.close()
+    return bench.path.read_bytes()
+
+
+def erased(bench: Bench, how: str) -> None:
+    """Have the user withdraw consent, or purge, and close."""
+    client = bench.client()
+    if how == "purge":
+        client.purge()
+    else:
+        client.set_consent(how)
+    client.close()
+
+
+def secret(bench: Bench) -> bytes:
+    ((found,),) = bench.rows("SELECT secret FROM device")
+    return bytes(found)
+
+
+def becomes_new(bench: Bench, old_secret: bytes) -> None:
+    """Check that this state is a stranger's: no consent, and no epoch before the date was told."""
+    client = bench.client()
+    assert client.consent == "unset"
+    client.set_consent("on")
+    assert client.flush().pending == 0
+    assert secret(bench) != old_secret
+    bench.clock.time += DAY
+    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert took(client.refresh(force=True))
+    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    bench.clock.time += DAY
+    assert client.report(NAME, "good").status is RECORDED
+    fresh = secret(bench)
+    client.close()
+    bench.clock.time += DAY
+    assert bench.client().report(NAME, "good").status is RECORDED
+    assert secret(bench) == fresh  # once is enough
+
+
+def stays(bench: Bench, old_secret: bytes) -> None:
+    """Check that this state goes on as the device that it was."""
+    assert bench.client().report(NAME, "good").status is RECORDED
+    assert secret(bench) == old_secret
+
+
+def test_d5_a_copy_without_its_mark_is_a_new_device(bench: Bench) -> None:
+    prepared(bench, 0)
+    with clone(bench, STATE) as copied:
+        becomes_new(copied, secret(bench))
+    stays(bench, secret(bench))
+
+
+def test_d5_a_copy_with_another_states_mark_is_a_new_device(bench: Bench) -> None:
+    prepared(bench, 0)
+    with clone(bench, STATE) as copied:
+        other = copied.path.parent / "other"
+        with Bench(other) as unrelated:
+            unrelated.client().set_consent("on")
+        shutil.copy(other / MARK, copied.path.with_name(MARK))
+        becomes_new(copied, secret(bench))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"one", b"a b c", b"token notanumber", b"\0" * 64]
+)
+def test_d5_a_mark_that_cannot_be_read_is_no_mark(bench: Bench, content: bytes) -> None:
+    prepared(bench, 0)
+    before = secret(bench)
+    bench.mark.write_bytes(content)
+    becomes_new(bench, before)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize(
+    "rotten",
+    [
+        "token 1 1 1 0 banana -",
+        f"token {10**20} 1 1 0 on -",
+        f"token 1 {10**30} 1 0 on -",
+        f"token 1 1 {2**63} 0 on -",
+        "token -1 1 1 0 on -",
+        "token 1 1 -1 0 on -",
+        "token 1 1 1 0 on 5",
+        "token 1 1 1 0 on 5:-1",
+        "token 1 1 1 0 on -5:1",
+        f"token 1 1 1 0 on 5:{2**63}",
+        f"token 1 1 1 0 on {2**50}:1",
+        f"token 1 1 1 0 on 5:{2**62},6:{2**62}",
+    ],
+)
+def test_d5_a_mark_that_holds_what_nobody_wrote_is_no_mark(
+    bench: Bench, rotten: str, lost: bool
+) -> None:
+    prepared(bench, 0)
+    if lost:
+        bench.path.unlink()
+    bench.mark.write_text(f"{rotten} {int(time.time())}\n", "ascii")
+    client = bench.client()  # of which a person can always withdraw
+    client.set_consent("off")
+    client.purge()
+    assert client.consent == "off"
+
+
+def test_d5_a_copy_on_another_machine_is_a_new_device(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared(bench, 0)
+    before = secret(bench)
+    machine = tmp_path / "machine-id"
+    machine.write_text("another machine\n")
+    monkeypatch.setattr(mark_module, "_MACHINE_ID", machine)
+    becomes_new(bench, before)
+
+
+def test_a_machine_without_an_id_still_keeps_its_state(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mark_module, "_MACHINE_ID", tmp_path / "missing")
+    prepared(bench, 0)
+    stays(bench, secret(bench))
+
+
+def test_d5_an_older_backup_is_a_new_device_and_decides_nothing_twice(bench: Bench) -> None:
+    backup = prepared(bench, 1)
+    again = bench.client()
+    bench.report_daily(again, (1, 2))
+    again.close()
+    bench.path.write_bytes(backup)
+    becomes_new(bench, secret(bench))
+    assert bench.draw.count == 5  # days 0 to 2 before the restoration, 4 and 5 after it
+
+
+def test_d5_what_a_kill_before_the_commit_leaves_costs_an_epoch_and_nothing_else(
+    bench: Bench,
+) -> None:
+    # One change behind its genuine mark; a backup from before the last change is the same.
+    before, old_secret = prepared(bench, 1), secret(bench)
+    client = bench.client()
+    bench.report_daily(client, [1])
+    client.close()
+    bench.path.write_bytes(before)
+    restarted = bench.client()
+    assert restarted.consent == "on"
+    assert isinstance(restarted.report(NAME, "good").error, EpochUndecidable)
+    assert secret(bench) != old_secret
+    assert restarted.flush().delivered == 1
+    bench.clock.time += DAY
+    assert restarted.report(NAME, "good").status is RECORDED
+
+
+def test_d5_a_backup_restored_with_a_log_that_is_not_its_own_decides_nothing_twice(
+    bench: Bench,
+) -> None:
+    backup = prepared(bench, 1)
+    bench.report_daily(bench.client(), [1])
+    with clone(bench, STATE, f"{STATE}-wal", MARK) as crashed:
+        crashed.path.write_bytes(backup)
+        assert crashed.ready().report(NAME, "good").status is not RECORDED
+
+
+def test_d5_the_newest_backup_goes_on_as_the_same_device(bench: Bench) -> None:
+    backup = prepared(bench, 1)
+    bench.path.unlink()
+    bench.path.write_bytes(backup)
+    bench.clock.time = START + DAY
+    stays(bench, secret(bench))
+
+
+def test_d5_a_copys_standing_decision_stands_and_the_original_alone_sends_it(bench: Bench) -> None:
+    prepared(bench, 1)
+    with clone(bench, STATE) as copied:
+        client: Client = copied.client()
+        client.set_consent("on")
+        assert isinstance(client.report(NAME, "poor").error, ReportDropped)
+        assert copied.rows("SELECT verdict FROM decisions") == [("state-doubted",)]
+        assert client.flush().delivered == 0
+        assert bench.client().flush().delivered == 1
+        assert copied.draw.count == 0
+
+
+def test_d5_original_and_copy_share_no_key_afterwards(bench: Bench) -> None:
+    prepared(bench, 0)
+    with clone(bench, STATE) as copied:
+        stranger = copied.client()
+        stranger.set_consent("on")
+        assert took(stranger.refresh(force=True))
+        for device in (bench, copied):
+            device.clock.time = START + DAY
+            client = device.client()
+            assert client.report(NAME, "good").status is RECORDED
+            client.flush()
+    first, second = (read_upload(body) for body in bench.transport.uploads)
+    assert first.public_key != second.public_key
+    assert first.report.epoch == second.report.epoch == 1
+
+
+@pytest.mark.parametrize("consent", ["off", "unset", "local"])
+def test_d5_what_was_withdrawn_since_a_backup_stays_withdrawn(bench: Bench, consent: str) -> None:
+    backup = prepared(bench, 1)
+    envelope = bench.envelope
+    set_aside = bench.path.with_name(f"{STATE}.damaged-1")
+    erased(bench, consent)
+    bench.path.write_bytes(backup)
+    set_aside.write_bytes(backup)
+    restored = bench.client()
+    assert restored.consent == consent
+    assert bench.on_disk(envelope) == []
+    assert not set_aside.exists()
+    restored.set_consent("on")
+    restored.flush()
+    assert bench.transport.uploads == []
+
+
+@pytest.mark.parametrize("how", ["off", "purge"])
+def test_d5_a_state_put_back_without_its_mark_sends_nothing_that_was_erased(
+    bench: Bench, how: str
+) -> None:
+    # The mark alone knew: without it withdrawn consent came back, and erased reports were sent.
+    backup = prepared(bench, 1)
+    erased(bench, how)
+    bench.path.write_bytes(backup)
+    bench.mark.unlink()
+    restored = bench.client(consent="on")
+    assert (restored.consent, restored.consent_record.origin) == ("unset", "state-doubted")
+    restored.set_consent("on")
+    assert restored.flush().delivered == 0
+    assert bench.transport.uploads == []
+    assert bench.rows("SELECT verdict, envelope FROM decisions") == [("state-doubted", None)]
+
+
+@pytest.mark.parametrize("how", ["off", "local", "purge"])
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_old_backup_sends_nothing_that_the_user_had_erased_since(
+    bench: Bench, how: str, lost: bool
+) -> None:
+    backup = prepared(bench, 1)
+    erased(bench, how)
+    if how != "purge":
+        bench.client().set_consent("on")
+        bench.close()
+    if lost:
+        bench.path.unlink()
+        another = bench.client()
+        assert another.consent == "on"  # it is there now
+        another.close()
+    bench.path.write_bytes(backup)
+    restored = bench.client()
+    # A purge alone was the last change, which the mark tells; else nobody knows what came between.
+    assert restored.consent == ("on" if how == "purge" and not lost else "unset")
+    restored.set_consent("on")
+    assert restored.flush().delivered == 0
+    assert bench.transport.uploads == []
+    assert bench.rows("SELECT count(*) FROM decisions WHERE envelope IS NOT NULL") == [(0,)]
+
+
+def test_d5_a_copy_of_both_files_within_the_minute_is_a_new_device(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared(bench, 0)
+    monkeypatch.setattr(mark_module, "_COPY_SECONDS", -1)  # as if some seconds had passed
+    with clone(bench, STATE, MARK) as copied:
+        becomes_new(copied, secret(bench))
+    stays(bench, secret(bench))

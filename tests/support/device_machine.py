@@ -41,6 +41,7 @@ from deniable.client.state import state_file
 from deniable.messages import FRESH, Enrolment, Repeat, Schedule, SigningKey, Specification
 from deniable.messages.ed25519 import CONTEXT_ENROL
 from tests.support.device_model import MOST_KEPT, SHORTEST_EPOCH, Decided, Memory, effective
+from tests.support.devices import connect_carelessly
 from tests.support.hostile_collector import FATES, FETCHES, HostileCollector, SkewedClock
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, ORIGIN, START, manifest
 
@@ -78,7 +79,6 @@ _ENVIRONMENTS: list[dict[str, str]] = [
     {"DENIABLE_CONSENT": "local"},
     {"DENIABLE_CONSENT": "on"},
 ]
-_connect = state_file._connect
 
 _who = st.integers(0, 1)
 _names = st.sampled_from(NAMES)
@@ -156,8 +156,7 @@ class DeviceMachine(RuleBasedStateMachine):
 
     def connect(self, path: Path, patience: float | None = None) -> sqlite3.Connection:
         """Open a state as the device does; each statement may be its process's last."""
-        connection = _connect(path, patience)
-        connection.execute("PRAGMA synchronous=OFF")
+        connection = connect_carelessly(path, patience)
         connection.set_trace_callback(self.before_a_statement)
         return connection
 

@@ -1,7 +1,7 @@
 """A device at a bench: the real client, a clock that is told, and a collector that is scripted."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from deniable.client import (
     Refresh,
     TransportError,
 )
+from deniable.client.state import state_file
 from deniable.mechanisms import RandomisedResponse, os_random_word
 from deniable.messages import (
     PROBLEM_JSON,
@@ -35,28 +36,47 @@ from deniable.messages import (
     split_upload,
 )
 from tests.support.clock import FakeClock
-from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 from tests.support.transports import Call, TransportDouble
 
 NAME = MANIFEST.name
+_connect = state_file._connect
 
-ACCEPTED = HttpAnswer(200, {"content-type": "application/json"}, UploadAnswer(1, 0).to_json())
-DUPLICATE = HttpAnswer(200, {"content-type": "application/json"}, UploadAnswer(0, 1).to_json())
 PORTAL = HttpAnswer(200, {"content-type": "text/html"}, b"<html>Welcome to the hotel</html>")
 UNREACHABLE = TransportError("ConnectionRefusedError")
+OFFLINE = TransportError("gaierror", unsent=True)
+
+
+def judged(
+    accepted: int = 0, duplicates: int = 0, *refused: tuple[int, RefusalCode], **headers: str
+) -> HttpAnswer:
+    """Return the answer to an upload that was read; reports are refused by their index."""
+    body = UploadAnswer(accepted, duplicates, refused).to_json()
+    return HttpAnswer(200, {"content-type": "application/json", **_named(headers)}, body)
 
 
 def refused(code: RefusalCode, **headers: str) -> HttpAnswer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    body = UploadAnswer(0, 0, ((0, code),)).to_json()
-    return HttpAnswer(200, {"content-type": "application/json", **named}, body)
+    return judged(0, 0, (0, code), **headers)
 
 
 def problem(code: RefusalCode, status: int | None = None, **headers: str) -> HttpAnswer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
     found = status or code.http_status
     assert found is not None
-    return HttpAnswer(found, {"content-type": PROBLEM_JSON, **named}, pack_problem(code, "why"))
+    named = {"content-type": PROBLEM_JSON, **_named(headers)}
+    return HttpAnswer(found, named, pack_problem(code, "why"))
+
+
+def dated(answer: HttpAnswer, seconds: float) -> HttpAnswer:
+    """Return an answer that tells the date."""
+    date = format_datetime(datetime.fromtimestamp(seconds, UTC), usegmt=True)
+    return replace(answer, headers={**answer.headers, "date": date})
+
+
+def _named(headers: dict[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+ACCEPTED, DUPLICATE = judged(accepted=1), judged(duplicates=1)
 
 
 def lie(category: int, manifest: Manifest = MANIFEST) -> Callable[[], int]:
@@ -90,6 +110,13 @@ def took(refreshed: Refresh) -> bool:
     return not any(isinstance(e, ManifestRefused) or type(e) is NotReady for e in errors)
 
 
+def connect_carelessly(path: Path, patience: float | None = None) -> sqlite3.Connection:
+    """Open a state as the device does, and wait for no disk: nobody cuts the power here."""
+    connection = _connect(path, patience)
+    connection.execute("PRAGMA synchronous=OFF")
+    return connection
+
+
 class CountingDraw:
     """The operating system's words, counted."""
 
@@ -113,9 +140,10 @@ class FakeTransport(TransportDouble):
         self.rotations: list[bytes] = []  # of the authority, signed
         self.answer: HttpAnswer | Exception | Callable[[bytes], HttpAnswer] = ACCEPTED
         self.requests: list[Call] = []  # all that came
+        self.meanwhile: Callable[[Call], object] = lambda _: None  # called while each is under way
         self.clock: FakeClock | None = None  # by which answers tell the date, if any
-        for manifest in manifests:
-            self.publish(manifest)
+        for published in manifests:
+            self.publish(published)
 
     def publish(self, manifest: Manifest, authority: SigningKey = AUTHORITY) -> bytes:
         """Serve this manifest alone under its name from now on; return the envelope."""
@@ -135,11 +163,11 @@ class FakeTransport(TransportDouble):
     def respond(self, call: Call) -> HttpAnswer:
         call.stands()
         self.requests.append(replace(call, stands=lambda: None))  # which holds the client
+        self.meanwhile(call)
         fetched = call.method == "GET"
         answer = self._manifest(call.path) if fetched else self._judge(call.body)
         if fetched and self.clock is not None:
-            date = format_datetime(datetime.fromtimestamp(self.clock.time, UTC), usegmt=True)
-            answer = replace(answer, headers={**answer.headers, "date": date})
+            answer = dated(answer, self.clock.time)
         if len(answer.body) > call.most:
             raise TransportError("the answer is too long")
         return answer
@@ -175,20 +203,21 @@ class Bench:
     """What a test of the client works with; closes every client in the end.
 
     Attributes:
-        clock, transport: what clients are given unless told otherwise.
+        clock, transport, surveys: what clients are given unless told otherwise.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "device.sqlite"  # of the state file
         self.clock = FakeClock()
         self.transport = FakeTransport(MANIFEST)
+        self.surveys = [DECLARED]
         self.draw = CountingDraw()  # what clients are given unless told otherwise; counts
         self._clients: list[Client] = []
 
     def client(self, **changes: Any) -> Client:
         arguments: dict[str, Any] = {
             "authority": AUTHORITY.public_key,
-            "surveys": [DECLARED],
+            "surveys": self.surveys,
             "state": self.path,
             "consent": "on",
             "background": False,
@@ -213,6 +242,38 @@ class Bench:
         client = self.ready(**changes)
         assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
         return client
+
+    def several(self, count: int, **changes: Any) -> Client:
+        """Return a client that has reported to so many surveys, which all clients declare then."""
+        self.surveys = [replace(DECLARED, name=f"survey-{number}") for number in range(count)]
+        for survey in self.surveys:
+            self.transport.publish(manifest(name=survey.name))
+        client = self.ready(**{"lifetime_epsilon": "1000", **changes})
+        assert all(client.report(survey, "good").ok for survey in self.surveys)
+        return client
+
+    def report_daily(self, client: Client, days: Iterable[int]) -> None:
+        """Have a client report on these days of the survey."""
+        for day in days:
+            self.clock.time = START + day * DAY
+            assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+
+    @property
+    def mark(self) -> Path:
+        """Return the path of the state's mark."""
+        return self.path.with_name(f"{self.path.name}.mark")
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether somebody has the state open: SQLite's log is there then."""
+        return self.path.with_name(f"{self.path.name}-wal").exists()
+
+    @property
+    def envelope(self) -> bytes:
+        """Return the signed bytes of the one report in the state."""
+        ((envelope,),) = self.rows("SELECT envelope FROM decisions")
+        assert isinstance(envelope, bytes)
+        return envelope
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:

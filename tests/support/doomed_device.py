@@ -7,14 +7,9 @@ JSON a device. It is a process of its own because it forks, which one with threa
 import json
 import os
 import random
-import shutil
 import signal
-import sqlite3
 import sys
-import tempfile
 import time
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -23,12 +18,11 @@ from typing import Any
 
 import deniable.client
 from deniable.client import Backoff, Client
+from tests.support.doomed import SECONDS, Say, copied, fork
 from tests.support.fleet import SURVEY
 from tests.support.surveys import CATEGORIES
 
 _SDK = str(Path(deniable.client.__file__).parent)
-_SECONDS = 20
-Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,7 @@ def main() -> None:
         else:
             delay, live = None, partial(_die_at_line, orders, state, line)
         born = time.monotonic()
-        killed, stages = _fork(live, delay)
+        killed, stages = fork(live, delay)
         lifetime = lifetime or time.monotonic() - born
         print(json.dumps(asdict(_restart(orders, state, killed, stages))), flush=True)
         if not killed and orders.scene == "lines":
@@ -142,41 +136,13 @@ def _die_at_line(orders: Orders, state: Path, line: int, say: Say) -> None:
         say("F")
 
 
-def _fork(live: Callable[[Say], None], delay: float | None) -> tuple[bool, str]:
-    """Let a forked device live, and perhaps kill it so many seconds after its first word.
-
-    Returns:
-        Whether it was killed before it was through, and what it said until then.
-    """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(_SECONDS)  # whatever happens, it ends
-        try:
-            live(lambda word: os.write(writing, word.encode()))
-            os._exit(0)
-        finally:
-            os._exit(1)
-    os.close(writing)
-    with os.fdopen(reading, "rb", buffering=0) as words:
-        said = words.read(1)
-        if delay is not None:
-            time.sleep(delay)
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        said += words.read()
-    code = os.waitstatus_to_exitcode(status)
-    assert code in {0, -signal.SIGKILL}, f"the device ended with {code}"
-    return code != 0, said.decode()
-
-
 def _restart(orders: Orders, state: Path, killed: bool, stages: str) -> Fate:
     """Start a device again after its death, give another answer, and send."""
     before, _, _ = _held(state)
     with _device(orders, state) as device:
         device.refresh()
         outcome = device.report(SURVEY.name, CATEGORIES[3])
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + SECONDS
         while device.flush(1.0).pending and time.monotonic() < deadline:
             time.sleep(0.02)
     after, status, verdict = _held(state)
@@ -186,16 +152,9 @@ def _restart(orders: Orders, state: Path, killed: bool, stages: str) -> Fate:
 
 def _held(state: Path) -> tuple[str, str, str]:
     """Return (envelope, status, verdict) of the state's one decision, or empty texts."""
-    with tempfile.TemporaryDirectory() as folder:
-        # A copy is read, so that the SDK itself meets the files as its death left them.
-        for suffix in ("", "-wal"):
-            file = state.with_name(state.name + suffix)
-            if file.exists():
-                shutil.copy(file, folder)
-        with closing(sqlite3.connect(Path(folder) / state.name)) as copy:
-            if not copy.execute("SELECT 1 FROM sqlite_master WHERE name = 'decisions'").fetchall():
-                return "", "", ""
-            rows = copy.execute("SELECT hex(envelope), status, verdict FROM decisions").fetchall()
+    with copied(state) as copy:
+        query = "SELECT hex(envelope), status, verdict FROM decisions"
+        rows = copy.execute(query).fetchall() if copy else []
     assert len(rows) <= 1
     return rows[0] if rows else ("", "", "")
 

@@ -10,8 +10,6 @@ import shutil
 import signal
 import sqlite3
 import sys
-import tempfile
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -22,6 +20,7 @@ from deniable.client import Client, HttpAnswer, StateUnavailable, Survey
 from deniable.client.state.mark import Mark
 from deniable.messages import Repeat
 from tests.support.devices import ACCEPTED, PORTAL, Bench, FakeTransport, read_upload
+from tests.support.doomed import Say, copied, fork
 from tests.support.effort import THOROUGH
 from tests.support.surveys import CATEGORIES, DAY, QUESTION, START, manifest
 
@@ -35,9 +34,7 @@ _DECLARED = [
     Survey(name, QUESTION, CATEGORIES, max_epsilon="1", max_kept_epsilon="1")
     for name in (FIRST, SECOND)
 ]
-_SECONDS = 20
 _connect = sqlite3.connect
-Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,36 +179,10 @@ def _die(bench: Bench, transport: _Exposing, say: Say, at: int) -> None:
     live(bench, transport, say)
 
 
-def _fork(work: Callable[[Say], None]) -> tuple[bool, list[str]]:
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(_SECONDS)
-        try:
-            work(lambda line: os.write(writing, line.encode()))
-            os._exit(0)
-        finally:
-            os._exit(1)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read().decode().splitlines()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code in {0, -signal.SIGKILL}, f"the device ended with {code}: {said}"
-    return code != 0, said
-
-
-def _pending(folder: Path) -> list[tuple[str, int, str]]:
-    """Read a copy, so that the SDK itself meets the files as the kill left them."""
-    with tempfile.TemporaryDirectory() as copies:
-        for suffix in ("", "-wal"):
-            file = folder / f"device.sqlite{suffix}"
-            if file.exists():
-                shutil.copy(file, copies)
-        with closing(_connect(Path(copies) / "device.sqlite")) as copy:
-            if not copy.execute("SELECT 1 FROM sqlite_master WHERE name = 'decisions'").fetchall():
-                return []
-            query = "SELECT name, epoch, hex(envelope) FROM decisions WHERE status = 'pending'"
-            return copy.execute(query).fetchall()
+def _pending(state: Path) -> list[tuple[str, int, str]]:
+    with copied(state) as copy:
+        query = "SELECT name, epoch, hex(envelope) FROM decisions WHERE status = 'pending'"
+        return copy.execute(query).fetchall() if copy else []
 
 
 def _restart(bench: Bench, day: int) -> list[str]:
@@ -240,9 +211,10 @@ def _fate(folder: Path, at: int) -> Fate:
     log.touch()
     transport = _Exposing(folder / "device.sqlite", log)
     with _bench(folder, transport) as bench:
-        killed, said = _fork(partial(_die, bench, transport, at=at))
+        killed, words = fork(partial(_die, bench, transport, at=at))
+    said = words.splitlines()
     recorded = [line[1:].rsplit(" ", 1) for line in said if line.startswith("R")]
-    kept = _pending(folder) if killed else []
+    kept = _pending(folder / "device.sqlite") if killed else []
     mark = Mark.read(folder / "device.sqlite")
     # The latest change that the mark knows of is an end of consent, or a purge.
     withdrawn = mark is not None and mark.erases

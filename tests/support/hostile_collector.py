@@ -3,9 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import format_datetime
+from dataclasses import dataclass, field
 
 from deniable.client import HttpAnswer, TransportError
 from deniable.messages import (
@@ -13,13 +11,12 @@ from deniable.messages import (
     RefusalCode,
     SignedReport,
     SigningKey,
-    UploadAnswer,
     pack_manifests,
     sign_manifest,
     split_upload,
 )
 from tests.support.clock import FakeClock
-from tests.support.devices import PORTAL, problem
+from tests.support.devices import PORTAL, dated, judged, problem
 from tests.support.surveys import AUTHORITY
 from tests.support.transports import Call, TransportDouble
 
@@ -91,9 +88,7 @@ class HostileCollector(TransportDouble):
         if call.path == "/v1/authority":
             return HttpAnswer(200, {}, b"\x90")
         if call.method == "GET":
-            answer = self._serve(call.path.split("/")[3])
-            date = format_datetime(datetime.fromtimestamp(self._clock.time, UTC), usegmt=True)
-            return replace(answer, headers={**answer.headers, "date": date})
+            return dated(self._serve(call.path.split("/")[3]), self._clock.time)
         answer = self._answer([self._receive(envelope) for envelope in split_upload(call.body)])
         assert len(answer.body) <= call.most
         return answer
@@ -169,5 +164,4 @@ def _manifests_answer(manifests: list[Manifest], signer: SigningKey) -> HttpAnsw
 def _upload_answer(verdicts: list[RefusalCode | str]) -> HttpAnswer:
     counted = (verdicts.count("accepted"), verdicts.count("duplicate"))
     codes = [(i, code) for i, code in enumerate(verdicts) if isinstance(code, RefusalCode)]
-    body = UploadAnswer(*counted, tuple(codes)).to_json()
-    return HttpAnswer(200, {"content-type": "application/json", "retry-after": "999999"}, body)
+    return judged(*counted, *codes, retry_after="999999")

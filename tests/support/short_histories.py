@@ -16,8 +16,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import format_datetime
 from functools import cache
 from pathlib import Path
 from threading import Event
@@ -36,7 +34,7 @@ from deniable.client import (
 from deniable.client.state import state_file
 from deniable.client.state.mark import Mark
 from deniable.messages import RefusalCode, Schedule, pack_manifests, sign_manifest, split_upload
-from tests.support.devices import ACCEPTED, lie, problem
+from tests.support.devices import ACCEPTED, connect_carelessly, dated, lie, problem
 from tests.support.surveys import (
     AUTHORITY,
     CATEGORIES,
@@ -55,7 +53,6 @@ WEEK: Final = 7 * DAY
 MOST_SENDS: Final = 6
 MOST_REQUESTS: Final = 8
 
-_connect = state_file._connect
 _write_mark = Mark.write
 _TABLES: Final = (
     "SELECT generation, ledger_time, looked_at, lived, fresh_from, unsure, consent, secret, mark"
@@ -178,7 +175,7 @@ class World(TransportDouble):
         """Leave out what is for power cuts, and what is random but for the bytes of keys."""
         with ExitStack() as patches:
             for owner, name, value in (
-                (state_file, "_connect", _connect_carelessly),
+                (state_file, "_connect", connect_carelessly),
                 (os, "fsync", lambda _descriptor: None),
                 (engine, "uniform", lambda: 0.0),
                 (logging.getLogger("deniable"), "disabled", True),
@@ -272,12 +269,11 @@ class World(TransportDouble):
         line = replace(line, asked=(today, asked + 1), succeeded=now if self.served else None)
         line = replace(line, doubted=line.doubted and not self.served)
         self.node = replace(self.node, line=line)
-        date = format_datetime(datetime.fromtimestamp(self.node.true, UTC), usegmt=True)
         if not self.served:
-            return HttpAnswer(404, {"date": date}, b"")
+            return dated(HttpAnswer(404, {}, b""), self.node.true)
         day = int(self.node.true - START) // DAY
         envelope = _published(self.node.sequence, day + self.terms.epochs)
-        return HttpAnswer(200, {"date": date}, pack_manifests([envelope]))
+        return dated(HttpAnswer(200, {}, pack_manifests([envelope])), self.node.true)
 
     # What the user and the app do.
 
@@ -550,12 +546,6 @@ class World(TransportDouble):
                     else []
                 )
         return self._rows[state]
-
-
-def _connect_carelessly(path: Path, patience: float | None = None) -> sqlite3.Connection:
-    connection = _connect(path, patience)
-    connection.execute("PRAGMA synchronous=OFF")
-    return connection
 
 
 @cache

@@ -3,11 +3,19 @@
 from typing import Any
 
 from deniable.client import Client, ManifestRefused
+from deniable.client.client import engine_of
+from deniable.client.enrolling.enroller import Enroller
 from deniable.client.testing import FakeIssuer
 from deniable.messages import Manifest, SignedReport, split_upload
 from deniable.messages.admissible import check_report
 from tests.support.devices import Bench
 from tests.support.surveys import manifest
+
+
+def enroller_of(client: Client) -> Enroller:
+    enroller = engine_of(client).enroller
+    assert enroller is not None
+    return enroller
 
 
 class Vouched:
@@ -24,6 +32,12 @@ class Vouched:
         client = self.bench.client(**{"enrol": self.issuer, **changes})
         errors = client.refresh(force=True).errors.values()
         assert not any(isinstance(error, ManifestRefused) for error in errors)
+        return client
+
+    def holding(self, **changes: Any) -> Client:
+        """Return a client that holds the survey, and has asked for no certificate yet."""
+        client = self.bench.client(**{"enrol": self.issuer, "delivery_seconds": 0.0, **changes})
+        engine_of(client).manifests.refresh(5.0)
         return client
 
     def sent(self) -> list[SignedReport]:

@@ -27,7 +27,7 @@ from deniable.client.engine import Engine, substitutes
 from deniable.client.sending.http_transport import barriers
 from deniable.client.testing import Capture, FakeCollector, Misbehaviour
 from deniable.messages.bundle import make_bundle
-from tests.client.testing.test_fake_collector import THEME, device
+from tests.support.fakes import THEME, device
 from tests.support.surveys import AUTHORITY
 from tests.support.watched import until
 

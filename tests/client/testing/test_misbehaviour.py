@@ -28,9 +28,9 @@ from deniable.client.testing import (
     Route,
 )
 from deniable.messages import RefusalCode
-from tests.client.testing.test_fake_collector import THEME, device
 from tests.support.clock import FakeClock
 from tests.support.effort import THOROUGH
+from tests.support.fakes import THEME, device
 from tests.support.refusal_table import DROPPED
 from tests.support.surveys import DAY
 from tests.support.watched import until
@@ -56,17 +56,12 @@ UNUSABLE = {
     Misbehaviour.HTTP_NONSENSE: "BadStatusLine",
 }
 STATUSES = {
-    Misbehaviour.PORTAL: 200,
     Misbehaviour.PORTAL_NOT_FOUND: 404,
     Misbehaviour.PROXY_ERROR: 502,
     Misbehaviour.REDIRECT: 307,
-    Misbehaviour.WRONG_NUMBERS: 200,
-    Misbehaviour.MALFORMED_JSON: 200,
-    Misbehaviour.UNKNOWN_REFUSAL: 200,
     Misbehaviour.UNKNOWN_PROBLEM: 400,
     Misbehaviour.MISPLACED_PROBLEM: 500,
     Misbehaviour.MISSING: 404,
-    Misbehaviour.GARBAGE: 200,
     Misbehaviour.NOT_MODIFIED: 304,
 }
 REFUSED_MANIFESTS: dict[AnyMisbehaviour, str] = {
@@ -239,32 +234,6 @@ def test_a_device_keeps_the_manifest_that_it_has(
     scene.client.report("theme", "dark", strict=True)
     assert scene.client.flush(SECONDS).delivered == 1
     assert len(scene.collector.reports) == 1
-
-
-HARMLESS = [
-    each
-    for each in UPLOAD_MISBEHAVIOURS
-    if isinstance(each, Misbehaviour) or each.code not in DROPPED
-]
-
-
-@pytest.mark.parametrize("first", range(0, len(HARMLESS), 5 if THOROUGH else 15))
-def test_five_misbehaviours_one_after_the_other_still_end_in_one_report(
-    scene: Scene, first: int
-) -> None:
-    scene.collector.publish(THEME, grace_seconds=30 * DAY)
-    scene.client.refresh(force=True)
-    scene.client.report("theme", "dark", strict=True)
-    some = HARMLESS[first : first + 5]
-    for misbehaviour in some:
-        with scene.misbehaving(misbehaviour, on="uploads"):
-            scene.client.flush(SECONDS)
-        scene.clock.time += 1.25 * DAY  # beyond every wait that a collector can ask for
-    scene.client.flush(SECONDS)
-    assert len(scene.upload_bodies()) == len(some) + 1
-    assert len(set(scene.upload_bodies())) == 1
-    assert len(scene.collector.reports) == 1
-    assert scene.client.flush(SECONDS).pending == 0
 
 
 def test_the_background_thread_outlives_all_that_answers_nothing(

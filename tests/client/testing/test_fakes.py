@@ -1,4 +1,4 @@
-"""The fake collector: honest as a real one until told otherwise, prompt, and silent."""
+"""The fake collector and issuer: honest as real ones until told otherwise, prompt, and silent."""
 
 import http.client
 import json
@@ -11,27 +11,33 @@ from typing import Any
 
 import pytest
 
-from deniable.client import IN_MEMORY, Client, ManifestRefused, Survey
-from deniable.client.testing import FakeCollector, Misbehaviour, Problem, Refused
+from deniable.client import (
+    EnrolmentRequest,
+    ManifestRefused,
+    NotEnrolled,
+    Survey,
+)
+from deniable.client.testing import FakeCollector, FakeIssuer, Misbehaviour, Problem, Refused
 from deniable.client.testing.honest import Receipts
 from deniable.client.testing.misbehaviour import FORGERIES
 from deniable.messages import (
     Enrolment,
+    Manifest,
     Refusal,
     RefusalCode,
     Repeat,
     Report,
+    check_credential,
     open_manifest,
     pack_upload,
     sign_report,
     split_manifests,
 )
 from tests.support.clock import FakeClock
+from tests.support.fakes import THEME, device
 from tests.support.surveys import AUTHORITY, DAY
+from tests.support.watched import until
 
-THEME = Survey(
-    "theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1", max_kept_epsilon="1"
-)
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.5")
 TEA = Survey("tea", "Tea?", ("rarely", "often"), max_epsilon="1", mechanisms={"matrix"})
 
@@ -47,19 +53,6 @@ SURVEYS = {
 }
 
 
-def device(collector: FakeCollector, *surveys: Survey, **changes: Any) -> Client:
-    arguments: dict[str, Any] = {
-        "authority": collector.authority,
-        "surveys": surveys or [THEME],
-        "state": IN_MEMORY,
-        "consent": "on",
-        "background": False,
-        "environment": {},
-        **changes,
-    }
-    return Client(collector.origin, **arguments)
-
-
 def ask(
     collector: FakeCollector, method: str, path: str, body: bytes = b"", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
@@ -73,6 +66,18 @@ def ask(
             return response.status, received, response.read()
     finally:
         connection.close()
+
+
+def connect(collector: FakeCollector) -> socket.socket:
+    """Begin a request by hand."""
+    host, port = collector.origin.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=20)
+    connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    return connection
+
+
+def opened(collector: FakeCollector, envelope: bytes) -> Manifest:
+    return open_manifest(envelope, bytes.fromhex(collector.authority))
 
 
 def upload(collector: FakeCollector, *envelopes: bytes) -> dict[str, Any]:
@@ -139,9 +144,7 @@ def test_at_the_highest_epsilon_the_response_is_the_answer_and_no_repr_shows_it(
 def test_the_first_report_of_a_key_is_taken_again_as_a_duplicate_and_never_changed(
     collector: FakeCollector,
 ) -> None:
-    survey_id = open_manifest(
-        collector.publish(THEME), bytes.fromhex(collector.authority)
-    ).survey_id
+    survey_id = opened(collector, collector.publish(THEME)).survey_id
     first, other = (sign_report(bytes(32), Report(survey_id, 0, each)) for each in (0, 1))
     assert upload(collector, first) == {"accepted": 1, "duplicates": 0, "refused": []}
     assert upload(collector, first, other) == {
@@ -172,8 +175,7 @@ def test_each_fault_of_a_whole_request_has_its_status(collector: FakeCollector) 
 
 def test_a_manifest_is_served_with_its_tag_and_not_twice(collector: FakeCollector) -> None:
     envelope = collector.publish(THEME)
-    manifest = open_manifest(envelope, bytes.fromhex(collector.authority))
-    tag = f'"{manifest.survey_id.hex()}"'
+    tag = f'"{opened(collector, envelope).survey_id.hex()}"'
     path = "/v1/surveys/theme/manifest"
     status, headers, body = ask(collector, "GET", path)
     assert (status, headers["etag"], body) == (200, tag, envelope)
@@ -218,9 +220,7 @@ def test_an_updated_app_that_adds_a_category_goes_on_with_the_next_epoch(tmp_pat
                 client.report("theme", "dark", strict=True)
                 client.flush()
                 clock.time += DAY
-        successor = open_manifest(
-            collector.publish(longer, epochs=3), bytes.fromhex(collector.authority)
-        )
+        successor = opened(collector, collector.publish(longer, epochs=3))
         with device(collector, longer, **told) as client:
             client.refresh(force=True)
             clock.time += DAY  # the current epoch, 5, is the older manifest's
@@ -243,10 +243,7 @@ def test_a_forgery_is_offered_alone(collector: FakeCollector, forgery: Misbehavi
 def test_a_published_manifest_can_be_bundled_and_follows_the_one_before(
     collector: FakeCollector,
 ) -> None:
-    first, second = (
-        open_manifest(collector.publish(THEME), bytes.fromhex(collector.authority))
-        for _ in range(2)
-    )
+    first, second = (opened(collector, collector.publish(THEME)) for _ in range(2))
     assert (first.sequence, second.sequence) == (1, 2)
     with device(collector, manifests=[collector.publish(THEME)]) as client:
         assert client.report("theme", "dark", strict=True).ok
@@ -278,10 +275,9 @@ def test_what_a_device_must_refuse_can_be_published(
 def test_the_default_epsilon_is_the_highest_that_a_manifest_can_write(
     collector: FakeCollector,
 ) -> None:
-    key = bytes.fromhex(collector.authority)
     for given, written in ((1, "1"), (Fraction(2, 3), "0.666666666"), ("10.5", "10.5")):
         survey = replace(THEME, max_epsilon=given)
-        assert open_manifest(collector.publish(survey), key).epsilon == written
+        assert opened(collector, collector.publish(survey)).epsilon == written
 
 
 def test_one_clock_moves_device_and_collector() -> None:
@@ -386,9 +382,7 @@ def test_a_background_clients_reports_can_be_awaited(
 def test_closing_ends_what_would_never_end(misbehaviour: Misbehaviour) -> None:
     with FakeCollector() as collector:
         collector.misbehave(misbehaviour)
-        host, port = collector.origin.removeprefix("http://").split(":")
-        connection = socket.create_connection((host, int(port)), timeout=20)
-        connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        connection = connect(collector)
         while not collector.requests:
             pass
     with connection:
@@ -411,9 +405,7 @@ def test_a_device_that_hangs_up_leaves_no_trace_on_the_screen(
 ) -> None:
     with FakeCollector() as collector:
         collector.misbehave(Misbehaviour.OVERSIZE)
-        host, port = collector.origin.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=20) as connection:
-            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        with connect(collector) as connection:
             assert connection.recv(1)
     assert capfd.readouterr() == ("", "")
 
@@ -427,3 +419,79 @@ def test_a_device_follows_the_rotations_of_the_authority() -> None:
         asked = [request.path for request in collector.requests]
         assert asked.count("/v1/authority") == 2
         assert client.report("theme", "dark").ok
+
+
+REQUEST = EnrolmentRequest("theme", bytes(32), 0, bytes(31) + b"\1")
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_a_report_is_vouched_for_and_taken(
+    collector: FakeCollector, tmp_path: Path, background: bool
+) -> None:
+    issuer, state = FakeIssuer(), tmp_path / "state"
+    collector.publish(THEME, enrolment=issuer.enrolment)
+    with device(
+        collector, enrol=issuer, state=state, background=background, delivery_seconds=0
+    ) as client:
+        if background:
+            client.start()
+            issuer.await_requests(1)
+        client.refresh(force=True)
+        until(lambda: client.report("theme", "dark").ok)  # the thread may be about to store it
+        client.flush()
+        collector.await_reports(1)
+    (request,) = issuer.requests
+    assert request.survey == "theme"
+    assert "requests=1" in repr(issuer)
+
+
+def test_a_report_that_the_issuer_did_not_sign_is_not_taken(collector: FakeCollector) -> None:
+    issuer, stranger = FakeIssuer(), FakeIssuer()
+    collector.publish(THEME, enrolment=issuer.enrolment)
+    with device(collector, enrol=stranger, delivery_seconds=0) as client:
+        assert isinstance(client.refresh(force=True).errors["theme"], NotEnrolled)
+    assert collector.reports == ()
+
+
+def test_a_refused_certificate_can_be_played(collector: FakeCollector) -> None:
+    issuer = FakeIssuer()
+    collector.publish(THEME, enrolment=issuer.enrolment)
+    collector.misbehave(Refused(RefusalCode.NOT_ENROLLED))
+    with device(collector, enrol=issuer, delivery_seconds=0) as client:
+        client.refresh(force=True)
+        client.report("theme", "dark", strict=True)
+        assert client.flush().pending == 1
+        client.refresh(force=True)
+        assert client.flush().delivered == 1
+    assert len(issuer.requests) == 2
+
+
+def test_an_account_gets_one_key_a_survey_and_epoch() -> None:
+    issuer = FakeIssuer()
+    first = issuer(REQUEST)
+    assert first is not None
+    assert issuer(REQUEST) == first
+    other = EnrolmentRequest("theme", bytes(32), 0, bytes(31) + b"\2")
+    assert issuer(other) is None
+    assert issuer.account("bob")(other) is not None
+    assert issuer(EnrolmentRequest("theme", bytes(32), 1, other.public_key)) is not None
+
+
+def test_it_rotates_fails_and_declines_when_told() -> None:
+    issuer = FakeIssuer()
+    current, following = issuer.enrolment.issuers
+    before = issuer(REQUEST)
+    issuer.rotate()
+    after = issuer(REQUEST)
+    assert before is not None
+    assert after is not None
+    assert check_credential([current], REQUEST.body, before) == current
+    assert check_credential([following], REQUEST.body, after) == following
+    issuer.vouches = False
+    assert issuer(REQUEST) is None
+    issuer.error = ConnectionError()
+    with pytest.raises(ConnectionError):
+        issuer(REQUEST)
+    assert len(issuer.requests) == 4
+    with pytest.raises(TimeoutError, match="4 of 5"):
+        issuer.await_requests(5, timeout=0.01)
