@@ -13,7 +13,8 @@ from deniable.publishing.drafts import draft
 from tests.cli.commands import SURVEY, Workplace, fail, run, succeed
 from tests.cli.serving import serving
 
-TRIES = 500
+TRIES = 20_000
+"""Of which the first few hundred come before the server looks for new surveys again."""
 """The server looks for what is new once in a second; each try takes a hundredth or more."""
 
 ASKED = ["--truth", "never=10%, often=.4", "--devices"]

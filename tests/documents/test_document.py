@@ -37,7 +37,12 @@ def test_a_number_ends_with_the_second_digit_of_its_intervals_width(
 
 @pytest.mark.parametrize(
     ("number", "share", "text"),
-    [(None, False, "-"), (12_345, False, "12,345"), (2 / 3, False, "0.666667"), (0.5, True, "50%")],
+    [
+        (None, False, "-"),
+        (12_345, False, "12,345"),
+        (2 / 3, False, "0.666667"),
+        (0.5, True, "50.0%"),
+    ],
 )
 def test_a_number_without_an_interval(number: float | None, share: bool, text: str) -> None:
     assert number_text(number, kind="share" if share else "number") == text
@@ -78,7 +83,8 @@ def test_programs_see_what_has_a_key_and_people_what_has_a_text() -> None:
         {"code": "b", "text": "Misleading."},
     ]
     assert json.loads(document_json(document)) == keyed
-    first = '<tr data-name="mean" data-value="12.345"><th scope="row" class="text">mean</th>'
+    data = 'data-name="mean" data-value="12.345" data-by="2.0" data-kind="number"'
+    first = f'<tr {data}><th scope="row" class="text">mean</th>'
     assert f'{first}<td>12.3</td><td class="text">me</td></tr>' in table_html(document.tables[0])
     assert printed(document, 80) == [
         *("!! Not used.", "", "Heading", "", "label     text", "  detail  more", ""),
@@ -106,13 +112,13 @@ def test_a_table_that_is_too_wide_for_its_names_and_numbers_is_a_list() -> None:
     assert printed(Document(tables=[Table(columns, [])], notes=["None."]), 80) == ["None."]
 
 
-@pytest.mark.parametrize(("width", "bar"), [(80, 30), (40, 23), (25, 8), (24, 0)])
+@pytest.mark.parametrize(("width", "bar"), [(80, 30), (40, 21), (27, 8), (26, 0)])
 def test_a_bar_is_as_wide_as_there_is_room_and_never_cut(width: int, bar: int) -> None:
     columns = [Column("name", "name", "name"), Column("n", "n", "share")]
     columns.append(Column("n", "", "share", shape="bar"))
     rows = [{"name": "all of it", "n": 1.0, "low": 1.0, "high": 1.0}]
     _, line, *_ = printed(Document(tables=[Table(columns, rows)]), width)
-    assert line == f"all of it  100%  {'█' * bar}".rstrip()
+    assert line == f"all of it  100.0%  {'█' * bar}".rstrip()
 
 
 @given(st.lists(st.text(max_size=5).filter(lambda text: "\r" not in text), min_size=1))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from deniable.documents import Caution, Document
+from deniable.documents import Caution, Document, Level
 from deniable.documents.html import document_html
 from deniable.documents.terminal import document_text
 from deniable.estimates import Histogram, View, combined, estimate_histogram, histogram_csv
@@ -127,7 +127,8 @@ def test_a_caution_of_a_comparison_or_series_is_on_every_surface(code: str) -> N
 
 def check_both(code: str, compared: Comparison, series: Series) -> None:
     cautions = compared.cautions
-    assert code in {caution.code for caution in cautions}
+    only = f"{code}: if it is of one histogram only, it belongs to OF_ONE_HISTOGRAM"
+    assert code in {caution.code for caution in cautions}, only
     document = compared.document()
     assert document.cautions == cautions
     check_document(document)
@@ -158,3 +159,6 @@ def test_devices_of_samples_that_are_disjoint_do_not_recur() -> None:
 
 def test_every_caution_of_the_table_has_an_example() -> None:
     assert {rule.code for rule in CAUTIONS} == {*EXAMPLES} | COMPARED
+    assert all(re.fullmatch("[a-z-]+", rule.code) for rule in CAUTIONS)  # CSV joins them by spaces
+    levels = [[*Level].index(rule.level) for rule in CAUTIONS]
+    assert levels == sorted(levels), "alerts stand first, then warnings, then notes"

@@ -61,11 +61,11 @@ class Comparison:
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """Return the cautions of its figures."""
-        figure = "the mean" if self.histogram.values is not None else "a share"
+        figure = "a share" if self._of_shares else "the mean"
         samples: tuple[Sample, ...] = (self.histogram.sample,)
         reports = "the reports"
         if self.against is not None:
-            figure = f"a difference{' of means' * (self.histogram.values is not None)}"
+            figure = f"a difference{' of means' * (not self._of_shares)}"
             samples = (self.against.sample, *samples)
             reports = "the reports on each side"
         return DisplayedFigures(

@@ -74,12 +74,18 @@ def estimate_columns(
     kind: ColumnKind = "share",
     title: str = "estimate",
     key: str = "estimate",
-    held: str = "",
+    simultaneous: bool = False,
 ) -> list[Column]:
     """Return the columns of an estimate with its interval of a level, and a bar."""
     return [
         Column(key, title, kind, "width"),
-        Column("low", f"{level_text(level)} interval{held}", kind, "width", "interval"),
+        Column(
+            "low",
+            f"{level_text(level)} {'simultaneous ' * simultaneous}interval",
+            kind,
+            "width",
+            "interval",
+        ),
         Column(key, "", kind, shape="bar"),
     ]
 
@@ -155,8 +161,7 @@ def _row_columns(
     key, title = ("estimate", "estimate") if view is View.UNBIASED else ("shown", str(view))
     if numeric is not None:
         title = "smoothed share" if numeric.blur else "share"
-    held = ", at once" * chosen.simultaneous
-    value, *interval = estimate_columns(histogram.level, "share", title, key, held)
+    value, *interval = estimate_columns(histogram.level, "share", title, key, chosen.simultaneous)
     yield value
     # The error of a share with blurred ends would belie the interval, which is of sharp ones.
     if numeric is None or not numeric.blur:
@@ -225,7 +230,7 @@ def _notes(histogram: "Histogram", chosen: ShownRows, view: View) -> Iterator[st
 def _raw_notes(histogram: "Histogram", tables: Sequence[Table]) -> Iterator[str]:
     keys = {column.key for table in tables if table.rows for column in table.columns}
     if "raw" in keys:
-        yield "Raw counts contain the noise: they are no shares."
+        yield "Counts contain the noise: they are no shares."
         if supporting := supporting_text(histogram.sample.mechanism):
             yield supporting
     if "response" not in keys and (histogram.responses or histogram.numeric is not None):

@@ -309,7 +309,8 @@ class Histogram(Tabular):
             bias_text(name, influence, unit, decided=fakes_decide)
             for (name, influence, unit, _), fakes_decide in zip(most, decided, strict=True)
         ]
-        return f"{', '.join(texts)}; a sum has a bound of its own", any(decided)
+        sums = "; a sum has a bound of its own" * any(unit is Unit.SHARE for _, _, unit, _ in most)
+        return ", ".join(texts) + sums, any(decided)
 
     def to_dict(self, view: View | str = View.UNBIASED) -> dict[str, object]:
         """Return plain values for JSON; a standard error that does not exist is None.

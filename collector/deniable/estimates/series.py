@@ -200,13 +200,12 @@ class Series(Tabular):
         daily = all(point.end - point.start >= _DAY for point in self.points)
         several = len({point.survey_id for point in self.points}) > 1
         shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
-        held = ", at once" * simultaneous
         columns = [
             Column("epoch", "epoch", "number"),
             *([Column("survey", "survey")] if several else []),
             Column("begins", "begins"),
             Column("n", "reports", "number"),
-            *estimate_columns(level, "share" if shares else "number", held=held),
+            *estimate_columns(level, "share" if shares else "number", simultaneous=simultaneous),
             *map(Column, ("category", "survey_id")),
         ]
         rows = [

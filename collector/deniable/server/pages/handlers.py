@@ -114,13 +114,13 @@ class Visit:
     async def estimated(
         self,
         subject: Subject,
-        choices: tuple[object, ...],
         values: Callable[[Sequence[EpochCounts]], dict[str, Any]],
         read: Callable[[Subject], Awaitable[Sequence[EpochCounts]]] | None = None,
     ) -> Content:
         """Return the page's template with the values that are made of counts, or why not.
 
-        They follow from the subject and from the choices: nobody waits twice for the same.
+        They follow from the subject, and from what the page takes of the query: nobody waits twice
+        for the same.
         """
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
@@ -130,7 +130,9 @@ class Visit:
             page_values = {"view": self.page, **values(counts)}
             return f"{live:d}{rendered(self.page.template, **page_values)}".encode()
 
-        figures, what = self.site.figures, (self.page.path, *choices)
+        query = self.request.query
+        choices = tuple((name, *query.getall(name, ())) for name in self.page.takes)
+        figures, what = self.site.figures, (self.page.path, choices)
         try:
             body = (await figures.made(self.request, subject, what, packed, read)).decode()
         except Refusal as refusal:

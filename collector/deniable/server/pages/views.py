@@ -38,8 +38,7 @@ async def figures(visit: Visit) -> web.Response:
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
-    choices = (level, view, groups, wanted, raw, at_once)
-    return await visit.view(subject, await visit.estimated(subject, choices, values))
+    return await visit.view(subject, await visit.estimated(subject, values))
 
 
 async def chart(visit: Visit) -> web.Response:
@@ -110,7 +109,7 @@ async def series(visit: Visit) -> web.Response:
         )
         return {"document": document, "folded": True}
 
-    content = await visit.estimated(subject, (level, groups, wanted), values, read)
+    content = await visit.estimated(subject, values, read)
     return await visit.view(subject, content, older)
 
 
@@ -147,7 +146,7 @@ async def compare(visit: Visit) -> web.Response:
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
-    content = await visit.estimated(subject, (level, groups, wanted, against), values, read)
+    content = await visit.estimated(subject, values, read)
     return await visit.view(subject, content)
 
 
