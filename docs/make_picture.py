@@ -16,13 +16,9 @@ def main() -> None:
     command = [sys.executable, "-m", "deniable.cli", "demo"]
     environment = {**os.environ, "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1"}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    # Of a progress bar, a terminal keeps the last state.
-    lines = done.stdout.split("\n")
-    last = max(i for i, line in enumerate(lines) if "━" in line)
-    lines = [line for i, line in enumerate(lines) if i == last or "━" not in line]
     console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     console.print(Text("$ make demo\n", style="bold"))
-    console.print(Text.from_ansi("\n".join(lines)))
+    console.print(Text.from_ansi(done.stdout))
     target = Path(__file__).with_name("demo.svg")
     console.save_svg(str(target), title="deniable")
     print(target)
