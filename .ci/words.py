@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """The project's words: a check that docstrings and identifiers name nouns, not pronouns.
 
-CONTRIBUTING.md, "Words", has the rule. ``words.txt`` has a row for each file that still breaks it:
-how many docstrings, how many identifiers. They may only fall; ``--lower`` writes those that fell.
+CONTRIBUTING.md, "Words", has the rule.
 """
 
 import ast
@@ -12,9 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-BASELINE = Path(__file__).with_name("words.txt")
 ROOTS = ("shared", "client", "collector")
-KINDS = ("docstring", "identifier")
 IDENTIFIERS = {"each", "found", "asked", "told", "shown"}
 PRONOUN = "(?:what|whatever|who|whom|whoever|it|they|them|itself|everything|something) "
 QUANTIFIER = "(?:all|any|both|each|how|if|one|some|when|where|whether|which|why) "
@@ -53,26 +50,15 @@ def findings(tree: ast.AST) -> Iterator[tuple[str, int, str]]:
 
 
 def main() -> int:
-    """Compare the product's counts with those of ``words.txt``; return the exit status."""
-    rows = map(str.split, BASELINE.read_text().splitlines())
-    allowed = {path: dict(zip(KINDS, map(int, row), strict=True)) for path, *row in rows}
-    counts, risen = {}, []
-    for file in sorted(file for root in ROOTS for file in (ROOT / root).rglob("*.py")):
-        path = file.relative_to(ROOT).as_posix()
-        if breaches := list(findings(ast.parse(file.read_text(encoding="utf-8")))):
-            counts[path] = {kind: [kind for kind, *_ in breaches].count(kind) for kind in KINDS}
-        for kind, line, text in breaches:
-            if counts[path][kind] > allowed.get(path, {}).get(kind, 0):
-                risen.append(f"{path}:{line}: {kind}: {text}\n")
-    if risen:
-        print(*risen, 'More than words.txt has. CONTRIBUTING.md, "Words": name a noun.', sep="")
-    elif counts != allowed and "--lower" in sys.argv:
-        table = (" ".join([path, *map(str, row.values())]) for path, row in counts.items())
-        BASELINE.write_text("".join(f"{row}\n" for row in table), encoding="utf-8")
-        return 0
-    elif counts != allowed:
-        print("Fewer than words.txt has: run .ci/words.py --lower, and commit the file.")
-    return int(counts != allowed)
+    """Print each breach of the rule in the product; return the exit status."""
+    breaches = [
+        f"{file.relative_to(ROOT).as_posix()}:{line}: {kind}: {text}\n"
+        for file in sorted(file for root in ROOTS for file in (ROOT / root).rglob("*.py"))
+        for kind, line, text in findings(ast.parse(file.read_text(encoding="utf-8")))
+    ]
+    if breaches:
+        print(*breaches, 'CONTRIBUTING.md, "Words": name a noun.', sep="")
+    return int(bool(breaches))
 
 
 if __name__ == "__main__":

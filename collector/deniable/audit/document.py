@@ -43,7 +43,7 @@ _NOT_PRIVATE: Final = Caution(
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AuditSubject:
     """The subject of an audit: the matrix of a file, or of a survey that has several reports."""
 
     title: str
@@ -73,7 +73,7 @@ class Subject:
         ]
 
 
-def audit_document(subject: Subject, epsilon: str | None, delta: str | None) -> Document:
+def audit_document(subject: AuditSubject, epsilon: str | None, delta: str | None) -> Document:
     """Return the guarantee of a matrix: without delta, and at a delta and an epsilon."""
     matrix = subject.matrix
     pure = pure_level(matrix)
@@ -97,7 +97,7 @@ def audit_document(subject: Subject, epsilon: str | None, delta: str | None) -> 
     return Document(facts)
 
 
-def comparison_document(subject: Subject, epsilon: str | None, delta: str) -> Document:
+def comparison_document(subject: AuditSubject, epsilon: str | None, delta: str) -> Document:
     """Return how a matrix compares with the optimal mechanisms, and what to mind when reading."""
     made = compare(subject.matrix, epsilon, delta)
     rows = [*map(_criterion, made.criteria)]
@@ -134,7 +134,7 @@ def _criterion(criterion: Criterion) -> dict[str, object]:
 
 
 def _finding(
-    key: str, subject: Subject, finding: Finding | None, label: str, *, slack: bool = False
+    key: str, subject: AuditSubject, finding: Finding | None, label: str, *, slack: bool = False
 ) -> Fact:
     if finding is None:
         return Fact(key=key)
@@ -165,7 +165,7 @@ def _finding(
     return Fact(label, text, key, value, details)
 
 
-def _set(subject: Subject, witness: Witness) -> str:
+def _set(subject: AuditSubject, witness: Witness) -> str:
     """Return the witness's responses: some by their names, or a design's by what they support."""
     if subject.design is not None:
         one, other = (subject.categories[x] for x in (witness.category, witness.other))
@@ -193,7 +193,7 @@ def _design(categories: int, incidences: "Incidences") -> list[Fact]:
     return [Fact("design", says, "design", asdict(incidences)), Fact("checked", checked)]
 
 
-def _witness_json(subject: Subject, witness: Witness) -> dict[str, object]:
+def _witness_json(subject: AuditSubject, witness: Witness) -> dict[str, object]:
     listed = subject.design is None
     return {
         "category": subject.categories[witness.category],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from deniable.audit import MAX_FILE_BYTES, InvalidMatrixFile, MatrixTooLarge, read_matrix
-from deniable.audit.document import Subject, audit_document, comparison_document
+from deniable.audit.document import AuditSubject, audit_document, comparison_document
 from deniable.cli import screen
 from deniable.documents import Document
 from deniable.mechanisms import InvalidPrivacyParameter, SurveyMechanism
@@ -82,7 +82,7 @@ def audit() -> None:
 @click.option("--epsilon", help="Show the smallest delta that holds with this epsilon.")
 @click.option("--delta", help="Show the smallest epsilon that holds with this delta.")
 @_judged
-def show(subject: Subject, epsilon: str | None, delta: str | None) -> Document:
+def show(subject: AuditSubject, epsilon: str | None, delta: str | None) -> Document:
     """Show the tight guarantee of the matrix in FILE, and the responses that prove it.
 
     Epsilon is that of one report, rounded up. The proof is a set S of responses and two categories
@@ -95,7 +95,7 @@ def show(subject: Subject, epsilon: str | None, delta: str | None) -> Document:
 @click.option("--epsilon", help="What the optimum is allowed.  [default: the matrix's tight one]")
 @click.option("--delta", default="0", show_default=True, help="Likewise.")
 @_judged
-def compare_command(subject: Subject, epsilon: str | None, delta: str) -> Document:
+def compare_command(subject: AuditSubject, epsilon: str | None, delta: str) -> Document:
     """Compare the matrix in FILE with the optimal mechanisms of the same privacy.
 
     By its lies, against the least possible (Theorem 10 of the paper); and by the variance of the
@@ -104,7 +104,7 @@ def compare_command(subject: Subject, epsilon: str | None, delta: str) -> Docume
     return comparison_document(subject, epsilon, delta)
 
 
-def _read(file: Path, rounding: bool, authority: str | None) -> Subject:
+def _read(file: Path, rounding: bool, authority: str | None) -> AuditSubject:
     with file.open("rb") as stream:
         data = stream.read(MAX_FILE_BYTES + 1)
     if data.startswith(_ENVELOPE):
@@ -118,10 +118,10 @@ def _read(file: Path, rounding: bool, authority: str | None) -> Subject:
     except InvalidMatrixFile as error:
         raise click.ClickException(f"{file}: {error}") from error
     note = "rows scaled to sum to 1 exactly; this is judged" if named.rounded else ""
-    return Subject(str(file), named.matrix, named.categories, named.responses, note)
+    return AuditSubject(str(file), named.matrix, named.categories, named.responses, note)
 
 
-def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subject:
+def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> AuditSubject:
     from deniable.messages import FRESH, Manifest, Refusal, codec, open_manifest
     from deniable.publishing.document import repeat_facts
 
@@ -136,7 +136,7 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subjec
     mechanism = manifest.mechanism
     checked = "verified" if authority else "not checked; give --authority to do so"
     one = "" if manifest.repeat == FRESH else "; the matrix is that of one report"
-    return Subject(
+    return AuditSubject(
         manifest.name,
         mechanism,
         _rows_of(manifest),

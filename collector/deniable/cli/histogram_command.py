@@ -21,7 +21,7 @@ _MOST_TABLES: Final = 12
 
 
 def _checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-    """Refuse what no survey has; which of them a survey has is known when it is read."""
+    """Refuse an epoch that no survey has; those of this survey are known when it is read."""
     if text is not None and re.fullmatch(EPOCHS, text, re.ASCII) is None:
         raise click.BadParameter("must be an epoch such as 3, or a range such as 0-5")
     return text
@@ -95,11 +95,11 @@ def hist(
     if chosen_rows and (as_json or as_csv):
         raise click.UsageError("--json and --csv have all answers, with both intervals")
     compared = share is not None or against is not None
-    asked = {"--epochs": listing, "--series": as_series, "--against": against is not None}
-    asked |= {"--view": view != VIEWS[0], "--share": share is not None and not as_series}
-    if any(asked.values()) and not asked["--view"]:
-        asked |= {"--top": top is not None, "--simultaneous": simultaneous}
-    chosen = [option for option, given in asked.items() if given]
+    given = {"--epochs": listing, "--series": as_series, "--against": against is not None}
+    given |= {"--view": view != VIEWS[0], "--share": share is not None and not as_series}
+    if any(given.values()) and not given["--view"]:
+        given |= {"--top": top is not None, "--simultaneous": simultaneous}
+    chosen = [option for option, is_given in given.items() if is_given]
     if len(chosen) > 1 and chosen != ["--against", "--share"]:
         raise click.UsageError(f"{chosen[0]} or {chosen[1]}, not both")
     from deniable.estimates import Surveys
