@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from statistics import median
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from benchmarks.beside_peers import beside_peers
 from benchmarks.rounds import interleave, processor_seconds_each
 from benchmarks.table import Row, show
 from deniable.choosing import best
-from deniable.choosing.candidates import lower_bound
+from deniable.choosing.candidates import candidates, lower_bound
 from deniable.estimates import Model
 from deniable.estimates.decoders.decoder import Tally
 from deniable.estimates.decoders.designs import DesignDecoder, design_decoder
@@ -35,6 +36,9 @@ _TABLE: Final = (
     (1024, "1", (11, 3, 3), 1.00066205),
     (1024, "2", (41, 2, 5), 1.00197262),
     (1024, "4", (53, 2, 1), 1.01787177),
+    (4096, "6", (401, 2, 1), 1.04922600),
+    (10_000, "6", (397, 2, 1), 1.01906100),
+    (65_536, "4", (53, 3, 1), 1.00083100),
     (10_000, "1", (101, 2, 27), 1.00002194),
     (65_536, "1", (7, 6, 2), 1.00176973),
 )
@@ -49,11 +53,32 @@ _PEERS_LARGEST: Final = 10_000
 def run() -> None:
     """Measure and print."""
     _accuracy()
+    _scan()
     _speed()
     _memory()
     for categories, epsilon in dict.fromkeys((k, epsilon) for k, epsilon, *_ in _TABLE):
         if categories <= _PEERS_LARGEST:
             beside_peers(categories, epsilon)
+
+
+def _scan() -> None:
+    """Print how near the bound the best design is for 400 pairs of a size and an epsilon."""
+    sizes = sorted({round(2 * 32_768 ** (i / 19)) for i in range(20)})
+    epsilons = [0.25 + 5.75 * i / 19 for i in range(20)]
+    ratios = {
+        (k, epsilon): min(design.cost(epsilon) for design in candidates(k, epsilon))
+        / lower_bound(k, epsilon)
+        for k in sizes
+        for epsilon in epsilons
+    }
+    print(f"\nbest design / bound, of {len(ratios)} pairs of k and epsilon")
+    for most, least, bound in ((0, 3, 1.01), (3, 6, 1.06)):
+        part = {pair: ratio for pair, ratio in ratios.items() if most < pair[1] <= least}
+        missing = {pair: ratio for pair, ratio in part.items() if ratio > bound}
+        print(
+            f"epsilon {most} to {least}: {len(part)}, median {median(part.values()):.5f}, ", end=""
+        )
+        print(f"largest {max(part.values()):.4f}; above {bound}: {missing or 'none'}")
 
 
 def _accuracy() -> None:

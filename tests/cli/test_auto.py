@@ -89,7 +89,7 @@ def test_publishing_and_showing_explain_the_choice(place: Workplace) -> None:
     for text in (shown, succeed("survey", "show", "tea", "--dir", place.directory)):
         told = " ".join(text.split())
         for part in (
-            "mechanism affine (q = 107, m = 1, s = 40), a design of 11,342 responses; each "
+            "mechanism affine (q = 107, m = 1, s = 40), a design of 5,671 responses; each "
             "supports about 39 of 105 answers",
             "users all shares together: within 0.1 % of the fewest possible in the "
             "worst case; randomised response would take 16.28 times as",

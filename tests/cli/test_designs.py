@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable.mechanisms.affine import incidences
 from tests.cli.commands import SURVEY, Workplace, succeed
 from tests.support.designs import SIZES
 from tests.support.postgres import postgres_server
@@ -39,7 +40,7 @@ def test_a_large_design_is_published_read_sealed_checked_and_backed_up(
         **{name: str(value) for name, value in zip("qms", (q, m, s), strict=True)},
         start="2026-01-05T00:00:00Z",
     )
-    responses = q * (q**m - 1)
+    responses = incidences(q, m, s)[0]
     place.count([responses - 1, 0, *range(3, responses, responses // 100)])
 
     whole = json.loads(succeed("hist", "tea", "--json", *here))

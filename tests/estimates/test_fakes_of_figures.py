@@ -100,7 +100,7 @@ def test_fakes_that_all_answer_one_of_several_questions_move_it_as_often() -> No
 
 def test_check_values_of_sums() -> None:
     best = DesignMechanism(Affine(1000, 11, 3, 3), "1")
-    histogram = Histogram.of_counts(best, np.ones(14630, dtype=np.int64).tolist())
+    histogram = Histogram.of_counts(best, np.ones(best.responses, dtype=np.int64).tolist())
     neighbours = histogram.share([str(j) for j in range(300, 400)])
     assert 100 * SHARE * neighbours.influence == pytest.approx(313, abs=0.5)
     assert neighbours.fakes_decide

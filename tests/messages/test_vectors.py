@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -98,14 +99,24 @@ def design_numbers(mechanism: dict[str, Any], k: int) -> tuple[int, int, int, in
         r = blocks * d // k
         return k, d, blocks, r, r * (d - 1) // (k - 1)
     q, m, s = (mechanism[name] for name in "qms")
-    return q, s, q * (q**m - 1), s * (q**m - 1), q ** (m - 1) * s * s - s
+    vectors = len(affine_vectors(q, m, s))
+    return q, s, q * vectors, s * vectors, (q ** (m - 1) * s * s - s) * vectors // (q**m - 1)
+
+
+@cache
+def affine_vectors(q: int, m: int, s: int) -> list[int]:
+    """Return the vectors of an affine design, whose first digit other than 0 is at most h."""
+    h = 1 if s in {1, q - 1} else (q - 1) // 2
+    powers = [q**i for i in range(m)]
+    return [a for a in range(1, q**m) if a // max(p for p in powers if p <= a) <= h]
 
 
 def response_by_rule(mechanism: dict[str, Any], k: int, base: int, position: int, x: int) -> int:
     """Return the block turned until the position lies at x, from the protocol's rules."""
     if mechanism["kind"] == "affine":
         q, m = mechanism["q"], mechanism["m"]
-        a, digits = ([value // q**i % q for i in range(m)] for value in (base // q + 1, x))
+        vector = affine_vectors(q, m, mechanism["s"])[base // q]
+        a, digits = ([value // q**i % q for i in range(m)] for value in (vector, x))
         product: int = sum(map(math.prod, zip(a, digits, strict=True)))
         return int(base // q * q + (position - product) % q)
     d, block = mechanism["d"], 0

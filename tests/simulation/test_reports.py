@@ -98,9 +98,9 @@ def test_a_seed_gives_the_same_reports_and_more_devices_the_same_first(
 
 
 def test_a_thousand_million_devices_of_a_million_responses() -> None:
-    parameters = {"q": 7, "m": 6, "s": 2}
+    parameters = {"q": 11, "m": 5, "s": 3}
     mechanism = AFFINE.mechanism(parameters, 65_536, "1", "0")
-    assert mechanism.responses == 823_536
+    assert mechanism.responses == 885_775
     truth = np.zeros(65_536)
     truth[:4] = 0.4, 0.3, 0.2, 0.1
     counts = SimulatedReports(mechanism, truth, 1).counts(10**9)

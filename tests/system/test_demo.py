@@ -58,7 +58,7 @@ def test_the_demonstration_tells_what_was_chosen_for_many_categories(tmp_path: P
     shown = run(command, cwd=tmp_path, env={"COLUMNS": "80"}).stdout
     assert max(map(len, shown.splitlines())) <= 80
     for told in (
-        "a design of 11,342 responses; each supports about 28 of 105 answers",
+        "a design of 5,671 responses; each supports about 28 of 105 answers",
         "within 0.1 % of the fewest possible in the worst case; "
         "randomised response would take 10.09 times as many",
         "and 95 answers more",

@@ -313,7 +313,7 @@ def _designs() -> Iterator[tuple[str, dict[str, object]]]:
     parameters: dict[str, dict[str, object]] = {
         "q is no prime": {"q": 4},
         "q is 1": {"q": 1},
-        "q is above 1,021": {"q": 1031, "m": 1, "s": 300},
+        "q is above 1,447": {"q": 1451, "m": 1, "s": 300},
         "fewer points than categories": {"m": 1},
         "m is 0": {"m": 0},
         "more than 2^20 responses": {"q": 103, "m": 3, "s": 27},
@@ -337,7 +337,7 @@ def _designs() -> Iterator[tuple[str, dict[str, object]]]:
             f"{what} design whose delta allows anything",
             {"mechanism": mechanism, "delta": "0.9"},
         )
-    yield "a memoised design of 24 responses", kept | {"mechanism": plane}
+    yield "a memoised design of 30 responses", kept | {"mechanism": plane | {"q": 5}}
     swapped: dict[str, object] = {"kind": "affine", "m": 2, "q": 3, "s": 1}
     yield "an affine design: keys exchanged", {"mechanism": swapped}
 

@@ -4,7 +4,7 @@ All are designs: r of K responses support a category, t of them any two, and tho
 answer are sent at the odds E to the others; docs/mathematics.md, section 17.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from deniable.audit import design_variance, least_variance
 from deniable.mechanisms import KINDS, DesignMechanism, Number, RandomisedResponse, odds_ceiling
-from deniable.mechanisms.affine import MAX_ORDER, Affine, incidences, is_prime
+from deniable.mechanisms.affine import MAX_ORDER, Affine, incidences, is_prime, proportions
 from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.subset import MAX_MEMBERS, Subset
@@ -93,7 +93,7 @@ class Candidate:
         return DesignMechanism(design, epsilon, delta)
 
 
-@lru_cache(maxsize=64)  # a survey's publication asks more than once, and it takes 20 ms
+@lru_cache(maxsize=64)  # a survey's publication asks more than once, and with delta it takes .2 s
 def candidates(
     categories: int, epsilon: float, delta: float = 0.0, most_responses: int = MAX_RESPONSES
 ) -> tuple[Candidate, ...]:
@@ -108,26 +108,31 @@ def candidates(
 def _candidates(k: int, epsilon: float, delta: float, most: int) -> Iterator[Candidate]:
     yield Candidate.of(PLAIN, k, {})
     if comb(k, 2) <= most:
-        best = max(2, _best_size(k, k, 1, epsilon, delta))
+        best = max(2, _best_size(k, k, 1, epsilon, delta, range(1, k)))
         for d in range(max(2, best // 2), min(best + 1, k)):
             if comb(k, d) <= most and comb(k, d) * d <= MAX_MEMBERS:
                 subset = Candidate.of("subset", k, {"d": d})
                 if subset.bounded(delta):
                     yield subset
     for q in filter(is_prime, range(2, MAX_ORDER + 1)):
-        # The least m with q^m >= k: a larger one has more responses, and is no more accurate.
+        # The least m with q^m >= k: a larger one has more responses, and without delta is no more
+        # accurate.
         m = next(m for m in range(1, k + 1) if q**m >= k)
-        if q * (q**m - 1) <= most and (s := _best_size(k, q, m, epsilon, delta)):
+        # Of all s between 1 and q - 1 there are as many blocks, and fewer of these two.
+        few, many = (incidences(q, m, s)[0] for s in (1, min(2, q - 1)))
+        sizes = range(1, q) if many <= most else {1, q - 1} if few <= most else ()
+        if s := _best_size(k, q, m, epsilon, delta, sizes):
             yield Candidate.of("affine", k, {"q": q, "m": m, "s": s})
 
 
-def _best_size(k: int, q: int, m: int, epsilon: float, delta: float) -> int:
+def _best_size(k: int, q: int, m: int, epsilon: float, delta: float, among: Collection[int]) -> int:
     """Return the size of blocks that costs least; 0 if delta allows any response with all sizes.
 
     The sets of d of k categories have the numbers of blocks, in proportion, of q = k, m = 1, s = d.
     """
-    sizes = range(1, q) if delta else _sizes_around(k, q, q**m, expm1(epsilon))
-    designs = {s: Candidate("", k, *incidences(q, m, s)) for s in sizes}
+    around = [s for s in _sizes_around(k, q, q**m, expm1(epsilon)) if s in among]
+    sizes = among if delta else around or among
+    designs = {s: Candidate("", k, *proportions(q, m, s)) for s in sizes}
     bounded = {s: design for s, design in designs.items() if design.bounded(delta)}
     return min(bounded, key=lambda s: bounded[s].cost(epsilon, delta), default=0)
 

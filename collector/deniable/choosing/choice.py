@@ -152,7 +152,8 @@ def best(
         return Fraction(epsilon_each(total, adds_up, guess=guess))
 
     shared = Total(reports, float(total), float(exact_delta(composed_delta)))
-    rivals = cheapest([one.candidate for one in ranked], shared, float(slack), _SMALLEST_WITHIN)
+    designs, most = [one.candidate for one in ranked], min(most_responses, MAX_RESPONSES)
+    rivals = cheapest(designs, shared, float(slack), _SMALLEST_WITHIN, most)
     ranked = _ranked(((one, alike(one, Fraction(near))) for one, near in rivals.items()), slack)
     return _choice(ranked, slack, total)
 

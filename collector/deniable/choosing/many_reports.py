@@ -6,6 +6,7 @@ exactly.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, log, log1p, sqrt
 from typing import Final
@@ -55,18 +56,19 @@ class Total:
 
 
 def cheapest(
-    those: Sequence[Candidate], total: Total, slack: float, within: float
+    those: Sequence[Candidate], total: Total, slack: float, within: float, most: int
 ) -> dict[Candidate, float]:
     """Return the design of each kind with the fewest responses that costs nearly the least.
 
     With about the epsilon of one report at which all keep the total, of those with blocks as large
-    as these or smaller; ``within`` says how nearly.
+    as these or smaller, and at most so many responses; ``within`` says how nearly.
     """
     chosen = {}
     for kind in (PLAIN, *DESIGNS):
         near: list[tuple[Candidate, float, float]] = []
         least = inf
-        for one in _smaller_blocks(sorted((x for x in those if x.kind == kind), key=_responses)):
+        of_kind = sorted((x for x in those if x.kind == kind), key=_responses)
+        for one in _smaller_blocks(of_kind, most):
             # Costs fall as odds rise, so most are out by the odds at which they would be near.
             low = max(_excess_at(one, least * within), one.excess(0.0, slack))
             if low == inf or not total.kept_by(one, low):
@@ -90,8 +92,11 @@ def _responses(candidate: Candidate) -> int:
     return candidate.responses
 
 
-def _smaller_blocks(those: Sequence[Candidate]) -> list[Candidate]:
-    """Return designs with blocks as large as these or smaller, in strides over their shares."""
+def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
+    """Return designs with blocks as large as these or smaller, in strides over their shares.
+
+    Smaller blocks may be more: those that are above ``most`` are left out.
+    """
     by_share: dict[int, Candidate] = {}
     for one in those:
         name, least = _SIZES[one.kind]
@@ -99,7 +104,10 @@ def _smaller_blocks(those: Sequence[Candidate]) -> list[Candidate]:
         for size in range(one.parameters.get(name, least), least - 1, -1):
             if (share := round(_SHARES * log(size / positions))) not in by_share:
                 parameters = {**one.parameters, name: size} if name else {}
-                by_share[share] = Candidate.of(one.kind, one.categories, parameters)
+                with suppress(ValueError):  # above 2^20 there is none
+                    smaller = Candidate.of(one.kind, one.categories, parameters)
+                    if smaller.responses <= most:
+                        by_share[share] = smaller
     return [by_share[share] for share in sorted(by_share, key=lambda share: share % _STRIDE)]
 
 

@@ -69,7 +69,8 @@ def turner(design: Design) -> Turn:
 @turner.register
 def _affine(design: Affine) -> Turn:
     q, m = design.order, design.dimension
-    vectors, points = _digits(np.arange(1, q**m), q, m), _digits(np.arange(design.categories), q, m)
+    numbers = np.concatenate([np.arange(part.start, part.stop) for part in design.vectors])
+    vectors, points = _digits(numbers, q, m), _digits(np.arange(design.categories), q, m)
 
     def turned(base: Integers, position: Integers, category: Indices) -> Integers:
         at, first = category.astype(np.int64), base // q

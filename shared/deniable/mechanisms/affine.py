@@ -1,29 +1,37 @@
 """Affine designs: the mechanism of large domains, and of any size.
 
 q is a prime. A category is a vector x of m digits base q, k <= q^m of them; a response is a pair
-(a, b) of a vector a other than 0 and a number b, and supports x if <a, x> + b mod q < s. So
+(a, b) of a vector a other than 0 and a number b, and supports x if <a, x> + b mod q < s. With all
+vectors a,
 
     K = q (q^m - 1),    r = s (q^m - 1),    t = q^(m-1) s^2 - s,
 
-since <a, x' - x> is uniform over all a, 0 among them (docs/mathematics.md, section 17).
+since <a, x' - x> is uniform over all a, 0 among them. But (a, b) and (-a, s - 1 - b) support the
+same categories; with s = 1 so do (a, b) and (c a, c b) for every c other than 0, and with s = q - 1
+these leave out the same ones. Blocks that are equal are one response: a is any vector whose first
+digit other than 0, that of the highest power of q, is at most h, and K, r and t are h/(q - 1) times
+those above. h is 1 with s = 1, whose blocks are the hyperplanes, and with s = q - 1, and
+(q - 1)/2 otherwise (docs/mathematics.md, section 17).
 """
 
+from bisect import bisect_right
+from itertools import accumulate
 from typing import ClassVar, Final
 
 from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignKind
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
 
-MAX_ORDER: Final = 1021
-"""The largest q: with m = 1, K = q (q - 1) is 2^20 at most."""
+MAX_ORDER: Final = 1447
+"""The largest q: with m = 1 and s above 1, K = q (q - 1)/2 is 2^20 at most."""
 
 
 class Affine(Design):
     """Blocks of about a share s/q of all categories, from a prime q.
 
-    A response is the index (rank(a) - 1) q + b, where rank(a) is a as a number base q.
+    A response is the index i q + b of the i-th vector a, by their numbers base q.
     """
 
-    __slots__ = ("dimension", "order")
+    __slots__ = ("_starts", "dimension", "order", "vectors")
 
     def __init__(self, categories: int, order: int, dimension: int, size: int) -> None:
         check_affine(order, dimension, size)
@@ -42,6 +50,10 @@ class Affine(Design):
             positions=order,
             size=size,
         )
+        # The vectors a in their order, a range for each power of their first digit.
+        leading = most_leading(order, size)
+        self.vectors = [range(order**j, order**j * (1 + leading)) for j in range(dimension)]
+        self._starts = [0, *accumulate(map(len, self.vectors[:-1]))]
 
     @property
     def parameters(self) -> tuple[int, ...]:
@@ -50,14 +62,19 @@ class Affine(Design):
 
     def supports(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
-        base, turn = divmod(response, self.order)
-        return (self._product(base + 1, category) + turn) % self.order < self.size
+        index, turn = divmod(response, self.order)
+        return (self._product(self.vector(index), category) + turn) % self.order < self.size
 
     def turned(self, base: int, position: int, category: int) -> int:
         """Return the response (a, b) with <a, x> + b = position, the base having the same a."""
-        first = base // self.order
-        turn = (position - self._product(first + 1, category)) % self.order
-        return first * self.order + turn
+        index = base // self.order
+        turn = (position - self._product(self.vector(index), category)) % self.order
+        return index * self.order + turn
+
+    def vector(self, index: int) -> int:
+        """Return the vector a of this index, as a number base q."""
+        power = bisect_right(self._starts, index) - 1
+        return self.vectors[power][index - self._starts[power]]
 
     def _product(self, one: int, other: int) -> int:
         total = 0
@@ -76,14 +93,29 @@ def check_affine(order: object, dimension: object, size: object) -> None:
         raise ValueError(f"q is a prime up to {MAX_ORDER}, and m is 1 to 20")
     if not 1 <= size < order:
         raise ValueError("s is 1 to q - 1")
-    if order * (order**dimension - 1) > MAX_RESPONSES:
-        raise ValueError(f"q (q^m - 1), the number of responses, is at most {MAX_RESPONSES}")
+    if (blocks := incidences(order, dimension, size)[0]) > MAX_RESPONSES:
+        raise ValueError(
+            f"q = {order}, m = {dimension} and s = {size} make {blocks:,} responses, and "
+            f"{MAX_RESPONSES:,} is the most; take a smaller q or m, or s = 1"
+        )
 
 
 def incidences(order: int, dimension: int, size: int) -> tuple[int, int, int]:
     """Return K, r and t."""
+    leading, others = most_leading(order, size), order - 1
+    blocks, replication, together = proportions(order, dimension, size)
+    return blocks * leading // others, replication * leading // others, together * leading // others
+
+
+def proportions(order: int, dimension: int, size: int) -> tuple[int, int, int]:
+    """Return K, r and t of all vectors a, in which equal blocks are several."""
     others = order**dimension - 1
     return order * others, size * others, order ** (dimension - 1) * size**2 - size
+
+
+def most_leading(order: int, size: int) -> int:
+    """Return h, the greatest first digit other than 0 of a vector a: equal blocks are one."""
+    return 1 if size in {1, order - 1} else (order - 1) // 2
 
 
 def is_prime(number: int) -> bool:

@@ -203,13 +203,13 @@ class AffineDecoder(DesignDecoder):
         # T^(w) e^(2 pi i w b/q), which a response's value is multiplied by, for each b and w.
         tested = folded * waves[: design.size].conj().sum(axis=0) * waves
         self._real, self._imaginary = tested.real.copy(), tested.imag.copy()
-        vectors = self._q**self._m - 1
+        numbers = np.concatenate([np.arange(part.start, part.stop) for part in design.vectors])
+        vectors = len(numbers)
         most = min(vectors, _ONE_THREAD // tested.size) or vectors
         self._block = next(rows for rows in range(most, 0, -1) if vectors % rows == 0)
-        self._powers = self._q ** np.arange(self._m)
-        self._digits = np.arange(1, self._q**self._m) // self._powers[:, None] % self._q
-        multiples = np.zeros((self._digits.shape[1], len(frequencies)), dtype=np.int64)
-        for power, digit in zip(self._powers, self._digits, strict=True):
+        multiples = np.zeros((vectors, len(frequencies)), dtype=np.int64)
+        for power in self._q ** np.arange(self._m):
+            digit = numbers // power % self._q
             multiples += power * (digit[:, None] * frequencies % self._q)
         self._multiples = multiples.ravel()  # the rank of w a, for each a and w
 
@@ -219,7 +219,7 @@ class AffineDecoder(DesignDecoder):
         q, points = self._q, self._q**self._m
         # The part of q - w is the conjugate of w's, at the opposite vector: transformed back, the
         # conjugate of what w's adds. So twice the real part of w's does for both.
-        each_b = values.reshape((-1, points - 1, q)).astype(np.float64)
+        each_b = values.reshape((-1, self._multiples.size // (q // 2 + 1), q)).astype(np.float64)
         sums = np.empty((len(each_b), points), dtype=np.complex128)
         for row, part in zip(sums, each_b, strict=True):
             row.real = np.bincount(self._multiples, self._times(part, self._real), points)
