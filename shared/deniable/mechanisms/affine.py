@@ -51,7 +51,7 @@ class Affine(Design):
             size=size,
         )
         # The vectors a in their order, a range for each power of their first digit.
-        leading = most_leading(order, size)
+        leading = largest_first_digit(order, size)
         self.vectors = [range(order**j, order**j * (1 + leading)) for j in range(dimension)]
         self._starts = [0, *accumulate(map(len, self.vectors[:-1]))]
 
@@ -102,7 +102,7 @@ def check_affine(order: object, dimension: object, size: object) -> None:
 
 def incidences(order: int, dimension: int, size: int) -> tuple[int, int, int]:
     """Return K, r and t."""
-    leading, others = most_leading(order, size), order - 1
+    leading, others = largest_first_digit(order, size), order - 1
     blocks, replication, together = proportions(order, dimension, size)
     return blocks * leading // others, replication * leading // others, together * leading // others
 
@@ -113,7 +113,7 @@ def proportions(order: int, dimension: int, size: int) -> tuple[int, int, int]:
     return order * others, size * others, order ** (dimension - 1) * size**2 - size
 
 
-def most_leading(order: int, size: int) -> int:
+def largest_first_digit(order: int, size: int) -> int:
     """Return h, the greatest first digit other than 0 of a vector a: equal blocks are one."""
     return 1 if size in {1, order - 1} else (order - 1) // 2
 
