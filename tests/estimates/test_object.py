@@ -89,7 +89,7 @@ def test_a_share_of_one_category_is_the_histograms(survey: Manifest) -> None:
             if dot.inner is not None and dot.outer is not None:
                 assert dot.outer == (estimate.low, estimate.high)
                 assert dot.outer[0] <= dot.inner[0] <= dot.inner[1] <= dot.outer[1]
-    assert len(series_panels(series, among=[label])) == 1
+    assert len(series_panels(series, figures=[(label, shares)])) == 1
 
 
 @every

@@ -7,7 +7,7 @@ from typing import Any, Final
 from deniable.budget import upper_text
 from deniable.documents import Column, Document, Table
 from deniable.documents.bars import BARS, bar
-from deniable.estimates.document import supporting_text
+from deniable.estimates.document import UNBIASED, supporting_text
 from deniable.mechanisms import SurveyMechanism
 
 _Row = dict[str, Any]
@@ -44,7 +44,7 @@ def demo_document(
         f"{BARS}.",
         f"{covered} of {len(rows)} intervals cover the truth (each does so in about 95 of 100 "
         f"runs); the largest error is {100 * worst:.1f} percentage points.",
-        "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it.",
+        f"{UNBIASED}.",
         "",
         "What the collector could learn about one person: whatever odds it gave to any two "
         "answers before, their one report shifts them by a factor of at most "

@@ -2,8 +2,7 @@
 
 import io
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from deniable.documents.bars import BARS, bar
@@ -41,13 +40,20 @@ def print_document(document: Document, screen: "Console") -> None:
     if document.sentence:
         parts.append(Text(document.sentence))
     tables = [table for table in document.tables if table.rows]
-    parts += (_table(table, screen.width, titled=len(tables) > 1) for table in tables)
+    bars: list[str] = []
+    for table in tables:
+        if table_width(table, _NARROWEST_TEXT) > screen.width:
+            parts.append(Text("\n".join(_list(table, screen.width))))
+            continue
+        texts = _layout(table, screen.width)
+        parts.append(_table(table, texts, titled=len(tables) > 1))
+        if any(_is_bar(column) and any(cells) for column, cells in texts):
+            bars = [BARS]
     print_alerts(document.cautions, screen)
     for number, part in enumerate(parts):
         if number:
             screen.print()
         screen.print(part)
-    bars = [BARS] * any(map(partial(_has_bars, width=screen.width), tables))
     if document.notes or document.cautions or bars:
         if parts:
             screen.print()
@@ -93,13 +99,25 @@ def _texts(table: Table) -> list[tuple[Column, list[str]]]:
     return [(column, column.texts(table.rows)) for column in table.titled if not _is_bar(column)]
 
 
-def _table(table: Table, width: int, *, titled: bool) -> "RenderableType":
+def _layout(table: Table, width: int) -> list[tuple[Column, list[str]]]:
+    """Return the columns of a table with their cells, and its bars as wide as there is room."""
+    texts = _texts(table)
+    if bar_width := _bar_width(texts, width):
+        texts += [
+            (column, [_bar(column, row, bar_width) for row in table.rows])
+            for column in table.columns
+            if _is_bar(column)
+        ]
+    return texts
+
+
+def _table(
+    table: Table, texts: Sequence[tuple[Column, list[str]]], *, titled: bool
+) -> "RenderableType":
     from rich.cells import cell_len
     from rich.table import Table as Grid
     from rich.text import Text
 
-    if table_width(table, _NARROWEST_TEXT) > width:
-        return Text("\n".join(_list(table, width)))
     grid = Grid(
         title=table.title if titled and table.title else None,
         title_justify="left",
@@ -108,14 +126,6 @@ def _table(table: Table, width: int, *, titled: bool) -> "RenderableType":
         pad_edge=False,
         show_header=any(column.title for column in table.titled),
     )
-    texts = _texts(table)
-    bar_width = _bar_width(table, width)
-    if bar_width:
-        texts += [
-            (column, [_bar(column, row, bar_width) for row in table.rows])
-            for column in table.columns
-            if _is_bar(column)
-        ]
     for column, cells in texts:
         text = column.kind == "text"
         grid.add_column(
@@ -146,25 +156,13 @@ def _is_bar(column: Column) -> bool:
     return column.shape == "bar"
 
 
-def _bar_width(table: Table, width: int) -> int:
+def _bar_width(texts: Sequence[tuple[Column, list[str]]], width: int) -> int:
     """Return the width left for bars beside columns of which the first may be folded; or 0."""
     from rich.cells import cell_len
 
-    widest = [max(map(cell_len, (column.title or "", *cells))) for column, cells in _texts(table)]
+    widest = [max(map(cell_len, (column.title or "", *cells))) for column, cells in texts]
     left = width - 2 * len(widest) - min(widest[0], _WIDEST_LABEL) - sum(widest[1:])
     return min(left, _WIDEST_BAR) if left >= _NARROWEST_BAR else 0
-
-
-def _has_bars(table: Table, width: int) -> bool:
-    """Return whether bars are drawn in a table."""
-    if table_width(table, _NARROWEST_TEXT) > width or not _bar_width(table, width):
-        return False
-    return any(
-        _bar(column, row, _NARROWEST_BAR)
-        for column in table.columns
-        if _is_bar(column)
-        for row in table.rows
-    )
 
 
 def _bar(column: Column, row: Mapping[str, Any], width: int) -> str:

@@ -19,7 +19,7 @@ from deniable.documents.csv import rows_csv
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.change import Test
-from deniable.estimates.document import estimate_columns, estimate_row, guarantee_text
+from deniable.estimates.document import estimate_columns, estimate_row
 from deniable.estimates.estimate import Estimate, Sample, Unit, furthest
 from deniable.estimates.fields import estimate_map
 from deniable.estimates.histogram import Histogram
@@ -85,11 +85,10 @@ class Comparison:
             places = [Fact("now", _place(histogram)), Fact("before", _place(against))]
         return Document(
             facts=[
-                *(Fact("survey", histogram.survey), *places),
-                *(
-                    Fact("epsilon", guarantee_text(histogram)),
-                    Fact("devices", histogram.enrolment),
-                ),
+                Fact("survey", histogram.survey),
+                *places,
+                Fact("epsilon", histogram.guarantee),
+                Fact("devices", histogram.enrolment),
             ],
             tables=[Table(self._columns(), [*map(self._row, self.rows)], title=self._title)],
             notes=[*self._notes(), *notes],

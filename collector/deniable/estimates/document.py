@@ -16,6 +16,7 @@ from deniable.reading.epochs import EpochState, epochs_text, instant_text
 if TYPE_CHECKING:
     from deniable.estimates.histogram import Histogram
 
+UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it"
 _MOST_RESPONSES: Final = 64
 _NAMED: Final = 5
 """So many impossible values of a numeric survey are named."""
@@ -103,11 +104,6 @@ def estimate_row(row: Json) -> Json:
     }
 
 
-def guarantee_text(histogram: "Histogram") -> str:
-    """Return the epsilon, and the delta if there is one."""
-    return histogram.epsilon + (f", delta {histogram.delta}" if histogram.delta != "0" else "")
-
-
 def _facts(histogram: "Histogram") -> Iterator[Fact]:
     if histogram.survey:
         yield Fact("survey", f"{histogram.survey}, {epochs_text(histogram.epochs)}")
@@ -116,7 +112,7 @@ def _facts(histogram: "Histogram") -> Iterator[Fact]:
     yield Fact("reports", f"{histogram.n:,}")
     if histogram.standing is not None:
         yield Fact("state", _STATES[histogram.standing.state])
-    yield Fact("epsilon", guarantee_text(histogram))
+    yield Fact("epsilon", histogram.guarantee)
     yield Fact("devices", histogram.enrolment)
 
 
@@ -210,11 +206,8 @@ def supporting_text(mechanism: Any) -> str:
 
 def _notes(histogram: "Histogram", chosen: ShownRows, view: View) -> Iterator[str]:
     held = "hold all at once" if chosen.simultaneous else "each stands by itself"
-    yield (
-        "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it, and "
-        if view is View.UNBIASED
-        else "Intervals are cut to [0 %, 100 %], and "
-    ) + f"{held}."
+    cut = UNBIASED if view is View.UNBIASED else "Intervals are cut to [0 %, 100 %]"
+    yield f"{cut}, and {held}."
     if any(row.get("impossible") for row in chosen.rows):
         yield "Rows marked as impossible have counts that honest devices do not cause."
     if histogram.crossed:

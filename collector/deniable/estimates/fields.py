@@ -283,7 +283,7 @@ def histogram_columns(histogram: Any) -> dict[str, Any]:
 
 def histogram_metadata(histogram: Any) -> dict[str, str]:
     """Return the fields that all rows share, as texts."""
-    fields = histogram_map(histogram)
+    fields = plain(histogram, tuple(field for field in _HISTOGRAM if field.name in _METADATA))
     texts = {name: str(fields[name]) for name in _METADATA if fields[name] is not None}
     fakes = str(histogram.poisoning.fewest_fakes)
     return {**texts, "epochs": " ".join(map(str, histogram.epochs)), "fewest_fakes": fakes}

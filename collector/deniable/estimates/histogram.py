@@ -53,7 +53,7 @@ from deniable.estimates.numeric import NumericSummary, numeric_summary
 from deniable.estimates.pictures import WIDTH, histogram_picture
 from deniable.estimates.planning import Accuracy, reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
-from deniable.estimates.rows import ShownRows, chosen_rows
+from deniable.estimates.rows import NOT_FOUND, ShownRows, chosen_rows
 from deniable.estimates.views import View, viewed
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.dimensions import Dimensions, sizes_of
@@ -239,6 +239,11 @@ class Histogram(Tabular):
         return accuracy.reports(self.n * self.numeric.mean.standard_error**2)
 
     @property
+    def guarantee(self) -> str:
+        """Return the epsilon of a report, with its delta if there is one, as text."""
+        return self.epsilon + (f", delta {self.delta}" if self.delta != "0" else "")
+
+    @property
     def crossed(self) -> bool:
         """Return whether categories are combinations of the answers to several questions."""
         return bool(self.margins) and self._together
@@ -333,14 +338,18 @@ class Histogram(Tabular):
         *,
         simultaneous: bool = False,
         top: int | None = None,
+        find: str = "",
         width: float = WIDTH,
     ) -> Picture:
         """Return a chart: estimates, or another view, with intervals of 50 % and of the level.
 
         Simultaneous intervals hold for all rows at once. Those of the ``top`` rows, the largest
         ones, do so always; so do those of more than 50 rows, of which these are drawn by default.
+        ``find`` is a text that is in the rows' labels; ValueError if it is in none.
         """
-        rows = chosen_rows(self, View(view), top=top, simultaneous=simultaneous)
+        rows = chosen_rows(self, View(view), top=top, simultaneous=simultaneous, wanted=find)
+        if find and not rows.rows:
+            raise ValueError(NOT_FOUND.rstrip("."))
         return histogram_picture(self, rows, view, width=width)
 
     def document(

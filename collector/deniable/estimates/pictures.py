@@ -1,6 +1,6 @@
 """Histograms, series and differences as charts."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +32,8 @@ INNER: Final = 0.5
 """The level of the inner band."""
 
 WIDTH: Final = 720
+SeriesFigures = Sequence[tuple[str, tuple[Estimate | None, ...]]]
+"""Labels of groups of answers, and the estimate of each in each epoch; None is a gap."""
 
 
 def histogram_dots(histogram: "Histogram", chosen: ShownRows) -> list[Dot]:
@@ -83,10 +85,9 @@ def _notes(histogram: "Histogram", chosen: ShownRows, view: View) -> Iterator[st
         yield f"{len(chosen.rows)} of {chosen.total:,} answers."
     yield from brief_texts(histogram.cautions_of(chosen, view))
     where = f"{histogram.survey}, {epochs_text(histogram.epochs)}: "
-    delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     yield (
         f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "
-        f"epsilon {histogram.epsilon}{delta}."
+        f"epsilon {histogram.guarantee}."
     )
     held = "that hold all at once" if chosen.simultaneous else "each by itself"
     yield f"Intervals, {held}, are {CHANCE}"
@@ -100,15 +101,17 @@ def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
 def series_panels(
     series: "Series",
     *groups: Answers,
-    among: Collection[str] | None = None,
+    figures: SeriesFigures | None = None,
     simultaneous: bool = False,
 ) -> list[Panel]:
     """Return a panel for each group of answers, or each category; of numbers one for their mean.
 
-    ``among``: of categories, for these only.
+    ``figures`` are those of them that are drawn, if not all.
     """
-    outer = [*series.figures(*groups, simultaneous=simultaneous)]
-    inner = outer if simultaneous else series.at(INNER).figures(*groups)
+    outer = [*series.figures(*groups, simultaneous=simultaneous)] if figures is None else figures
+    labels = {label for label, _ in outer}
+    narrow_ones = outer if simultaneous else series.at(INNER).figures(*groups)
+    inner = (figure for figure in narrow_ones if figure[0] in labels)
     return [
         Panel(
             label,
@@ -118,7 +121,6 @@ def series_panels(
             ),
         )
         for (label, estimates), (_, narrower) in zip(outer, inner, strict=True)
-        if among is None or label in among
     ]
 
 

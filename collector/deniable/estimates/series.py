@@ -26,12 +26,9 @@ from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
 from deniable.estimates.fields import CAUTIONS_SCHEMA, ESTIMATE, TIME
 from deniable.estimates.frames import Tabular, Values
 from deniable.estimates.histogram import Histogram
-from deniable.estimates.pictures import WIDTH, series_panels, series_picture
+from deniable.estimates.pictures import WIDTH, SeriesFigures, series_panels, series_picture
 from deniable.estimates.rows import ShownRows
 from deniable.reading.epochs import instant_text, iso_time
-
-SeriesFigures = Sequence[tuple[str, tuple[Estimate | None, ...]]]
-"""Labels of groups of answers, and the estimate of each in each epoch; None is a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +170,8 @@ class Series(Tabular):
         """
         simultaneous = chosen is not None
         levels = {point.histogram.level for point in self.points if point.histogram}
-        among = {label for label, _ in figures}
         panels = cache(
-            partial(series_panels, self, *groups, among=among, simultaneous=simultaneous)
+            partial(series_panels, self, *groups, figures=figures, simultaneous=simultaneous)
         )
 
         def drawing(width: float) -> str:

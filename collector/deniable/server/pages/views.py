@@ -48,17 +48,13 @@ async def chart(visit: Visit) -> web.Response:
     wanted, at_once = request.query.get("find", ""), AT_ONCE in request.query
 
     def packed(counts: Sequence[EpochCounts]) -> bytes:
-        from deniable.estimates import View, histogram_of
+        from deniable.estimates import histogram_of
         from deniable.estimates.charts import standalone
-        from deniable.estimates.pictures import histogram_picture
-        from deniable.estimates.rows import NOT_FOUND, chosen_rows
 
         check_view(subject.newest, view)
         histogram = histogram_of(subject.newest, counts, level)
-        rows = chosen_rows(histogram, View(view), simultaneous=at_once, wanted=wanted)
-        if wanted and not rows.rows:
-            raise ValueError(NOT_FOUND.rstrip("."))
-        return standalone(histogram_picture(histogram, rows, view).svg).encode()
+        picture = histogram.plot(view, simultaneous=at_once, find=wanted)
+        return standalone(picture.svg).encode()
 
     what = ("chart", level, view, wanted, at_once)
     body = await visit.site.figures.made(request, subject, what, packed)
@@ -100,11 +96,11 @@ async def series(visit: Visit) -> web.Response:
             if not names or label in names[:most]
         ]
         total = len(figures.categories)
-        rows = ShownRows(tuple({"category": label} for label, _ in chosen), total, len(names))
+        rows = tuple({"category": label} for label, _ in chosen)
         document = figures.document(
             chosen,
             *added_up,
-            chosen=replace(rows, chosen=True, simultaneous=True) if cut else None,
+            chosen=ShownRows(rows, total, len(names), True, True) if cut else None,
             notes=_largest_notes(len(chosen), len(names), total) if names and not cut else [],
         )
         return {"document": document, "folded": True}
