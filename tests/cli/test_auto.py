@@ -89,12 +89,12 @@ def test_publishing_and_showing_explain_the_choice(place: Workplace) -> None:
     for text in (shown, succeed("survey", "show", "tea", "--dir", place.directory)):
         told = " ".join(text.split())
         for part in (
-            "mechanism affine (q = 107, m = 1, s = 40), a design of 5,671 responses; each "
-            "supports about 39 of 105 answers",
-            "users all shares together: within 0.1 % of the fewest possible in the "
-            "worst case; randomised response would take 16.28 times as",
-            "adds up 52 reports of a device reveal epsilon 14.259 together, and more with a chance "
-            "of at most 0.000001 (randomised response: 3.442, with 16.28 times as many users); "
+            "mechanism affine (q = 113, m = 1, s = 43), a design of 904 responses; each supports "
+            "about 40 of 105 answers",
+            "users all shares together: within 0.2 % of the fewest possible in the "
+            "worst case; randomised response would take 16.26 times as",
+            "adds up 52 reports of a device reveal epsilon 14.285 together, and more with a chance "
+            "of at most 0.000001 (randomised response: 3.442, with 16.26 times as many users); "
             "devices charge the plain sum, 26.000",
             "guarantee: epsilon 0.5 exactly",
         ):

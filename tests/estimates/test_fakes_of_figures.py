@@ -113,7 +113,7 @@ def test_check_values_of_sums() -> None:
     paid = Histogram.of_counts(both, [1] * decoder_of(both).responses).share(
         [str(j) for j in range(40)]
     )
-    assert 100 * SHARE * paid.influence == pytest.approx(47.8, abs=0.05)
+    assert 100 * SHARE * paid.influence == pytest.approx(21.9, abs=0.05)
 
 
 def test_a_difference_that_fakes_move_by_100_points_is_decided_by_them() -> None:

@@ -104,21 +104,36 @@ def design_numbers(mechanism: dict[str, Any], k: int) -> tuple[int, int, int, in
 
 
 @cache
+def affine_rule(q: int, s: int) -> tuple[int, list[int], list[int]]:
+    """Return n, the powers of g and the residues of the positions, by docs/protocol.md."""
+    powers = next(
+        powers
+        for powers in ([pow(g, i, q) for i in range(q - 1)] for g in range(1, q))
+        if len(set(powers)) == q - 1
+    )
+    choices = [(math.gcd(s, q - 1), 0), (math.gcd(s - 1, q - 1), 1)]
+    # Of two with the same n, that with 0 in S.
+    n, zero, h = max((math.lcm(h, math.gcd(2, q - 1)), zero, h) for h, zero in choices)
+    cosets = [powers[j + i * ((q - 1) // h)] for j in range((q - 1) // h) for i in range(h)]
+    return n, powers, [0, *cosets] if zero else [*cosets, 0]
+
+
+@cache
 def affine_vectors(q: int, m: int, s: int) -> list[int]:
-    """Return the vectors of an affine design, whose first digit other than 0 is at most h."""
-    h = 1 if s in {1, q - 1} else (q - 1) // 2
-    powers = [q**i for i in range(m)]
-    return [a for a in range(1, q**m) if a // max(p for p in powers if p <= a) <= h]
+    """Return the vectors of an affine design in their order."""
+    n, powers, _ = affine_rule(q, s)
+    firsts = powers[: (q - 1) // n]
+    return [a * q**i + rest for i in range(m) for a in firsts for rest in range(q**i)]
 
 
 def response_by_rule(mechanism: dict[str, Any], k: int, base: int, position: int, x: int) -> int:
     """Return the block turned until the position lies at x, from the protocol's rules."""
     if mechanism["kind"] == "affine":
-        q, m = mechanism["q"], mechanism["m"]
-        vector = affine_vectors(q, m, mechanism["s"])[base // q]
+        q, m, s = (mechanism[name] for name in "qms")
+        vector = affine_vectors(q, m, s)[base // q]
         a, digits = ([value // q**i % q for i in range(m)] for value in (vector, x))
         product: int = sum(map(math.prod, zip(a, digits, strict=True)))
-        return int(base // q * q + (position - product) % q)
+        return int(base // q * q + (affine_rule(q, s)[2][position] - product) % q)
     d, block = mechanism["d"], 0
     # Colexicographic order is that of the numbers whose bits are the members.
     members: list[int] = []

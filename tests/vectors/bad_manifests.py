@@ -313,7 +313,7 @@ def _designs() -> Iterator[tuple[str, dict[str, object]]]:
     parameters: dict[str, dict[str, object]] = {
         "q is no prime": {"q": 4},
         "q is 1": {"q": 1},
-        "q is above 1,447": {"q": 1451, "m": 1, "s": 300},
+        "q is above 2^17": {"q": 131_101, "m": 1, "s": 1},
         "fewer points than categories": {"m": 1},
         "m is 0": {"m": 0},
         "more than 2^20 responses": {"q": 103, "m": 3, "s": 27},

@@ -4,16 +4,18 @@ All are designs: r of K responses support a category, t of them any two, and tho
 answer are sent at the odds E to the others; docs/mathematics.md, section 17.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from math import comb, expm1, inf, log1p, sqrt
+from itertools import chain
+from math import comb, expm1, inf, isqrt, log1p, sqrt
 from typing import Final, TypeVar
 
 from deniable.audit import design_variance, least_variance
 from deniable.mechanisms import KINDS, DesignMechanism, Number, RandomisedResponse, odds_ceiling
-from deniable.mechanisms.affine import MAX_ORDER, Affine, incidences, is_prime, proportions
+from deniable.mechanisms.affine import Affine, alike, is_prime, proportions, signed
 from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.subset import MAX_MEMBERS, Subset
@@ -22,6 +24,14 @@ PLAIN: Final = "randomised-response"
 """The kind that is compared with the designs."""
 DESIGNS: Final = {"subset": Subset, "affine": Affine}
 """Of each other kind, what makes its design of the categories and of its parameters."""
+
+_ALL_ORDERS: Final = 1447
+"""The last prime q with q (q - 1)/2 <= 2^20: of m = 1, all sizes of blocks may be up to there."""
+_NEAR: Final = 1.05
+"""Above, of m = 1, a prime is looked at that is not this much more than the categories."""
+
+SMALLEST_WITHIN: Final = 1.002
+"""Of designs, that of the fewest responses is chosen within 0.2 % of the best."""
 
 _Real = TypeVar("_Real", float, Fraction)
 
@@ -99,8 +109,9 @@ def candidates(
 ) -> tuple[Candidate, ...]:
     """Return randomised response, and the designs that could be best, of at most so many responses.
 
-    Of each affine design the size of blocks that costs least. Of subsets also smaller sizes, down
-    to half of that, of which there are fewer.
+    Of the affine designs of each q the size of blocks that costs least, and those that cost nearly
+    as little and have fewer responses. Of subsets also smaller sizes, down to half of the best, of
+    which there are fewer.
     """
     return tuple(_candidates(categories, epsilon, delta, min(most_responses, MAX_RESPONSES)))
 
@@ -108,37 +119,61 @@ def candidates(
 def _candidates(k: int, epsilon: float, delta: float, most: int) -> Iterator[Candidate]:
     yield Candidate.of(PLAIN, k, {})
     if comb(k, 2) <= most:
-        best = max(2, _best_size(k, k, 1, epsilon, delta, range(1, k)))
+        costs = _costs(k, k, 1, epsilon, delta, [range(1, k)])
+        best = max(2, min(costs, key=costs.__getitem__, default=0))
         for d in range(max(2, best // 2), min(best + 1, k)):
             if comb(k, d) <= most and comb(k, d) * d <= MAX_MEMBERS:
                 subset = Candidate.of("subset", k, {"d": d})
                 if subset.bounded(delta):
                     yield subset
-    for q in filter(is_prime, range(2, MAX_ORDER + 1)):
+    larger = range(max(k, _ALL_ORDERS + 1), int(_NEAR * k) + 1)
+    for q in chain(range(2, _ALL_ORDERS + 1), larger):
         # The least m with q^m >= k: a larger one has more responses, and without delta is no more
         # accurate.
         m = next(m for m in range(1, k + 1) if q**m >= k)
-        # Of all s between 1 and q - 1 there are as many blocks, and fewer of these two.
-        few, many = (incidences(q, m, s)[0] for s in (1, min(2, q - 1)))
-        sizes = range(1, q) if many <= most else {1, q - 1} if few <= most else ()
-        if s := _best_size(k, q, m, epsilon, delta, sizes):
-            yield Candidate.of("affine", k, {"q": q, "m": m, "s": s})
+        if (sizes := block_sizes(q, m, most)) and is_prime(q):
+            costs = _costs(k, q, m, epsilon, delta, sizes)
+            merged, enough = 0, min(costs.values(), default=0.0) * SMALLEST_WITHIN
+            for s in sorted(costs, key=costs.__getitem__):
+                if costs[s] <= enough and alike(q, s) > merged:
+                    merged = alike(q, s)
+                    yield Candidate.of("affine", k, {"q": q, "m": m, "s": s})
 
 
-def _best_size(k: int, q: int, m: int, epsilon: float, delta: float, among: Collection[int]) -> int:
-    """Return the size of blocks that costs least; 0 if delta allows any response with all sizes.
+def block_sizes(order: int, dimension: int, most: int) -> list[range]:
+    """Return ranges of all s with which an affine design has at most so many responses."""
+    # K = q (q^m - 1)/n with n = lcm(2, h), for divisors h of q - 1 and of s or s - 1.
+    others, blocks = order - 1, order * (order**dimension - 1)
+    if blocks > most * others:
+        return []
+    return [
+        range(first, order, h)
+        for i in range(1, isqrt(others) + 1)
+        if others % i == 0
+        for h in {i, others // i}
+        if signed(order, h) * most >= blocks
+        for first in {1, h}
+    ]
+
+
+def _costs(
+    k: int, q: int, m: int, epsilon: float, delta: float, among: Iterable[range]
+) -> dict[int, float]:
+    """Return the costs of the sizes of blocks that may be best, where delta leaves odds a limit.
 
     The sets of d of k categories have the numbers of blocks, in proportion, of q = k, m = 1, s = d.
     """
-    around = [s for s in _sizes_around(k, q, q**m, expm1(epsilon)) if s in among]
-    sizes = among if delta else around or among
-    designs = {s: Candidate("", k, *proportions(q, m, s)) for s in sizes}
-    bounded = {s: design for s, design in designs.items() if design.bounded(delta)}
-    return min(bounded, key=lambda s: bounded[s].cost(epsilon, delta), default=0)
+    if not delta:
+        # The cost has one minimum: the two of a range next to it are its best.
+        size = q * _best_share(k, q**m, expm1(epsilon))
+        ends = [(sizes, bisect_right(sizes, size)) for sizes in among]
+        among = [sizes[max(0, above - 1) : above + 1] for sizes, above in ends]
+    designs = {s: Candidate("", k, *proportions(q, m, s)) for s in set().union(*among)}
+    return {s: one.cost(epsilon, delta) for s, one in designs.items() if one.bounded(delta)}
 
 
-def _sizes_around(k: int, positions: int, points: int, excess: float) -> set[int]:
-    """Return the two sizes next to the share of all positions that costs least at delta 0."""
+def _best_share(k: int, points: int, excess: float) -> float:
+    """Return the share of all points in a block that costs least at delta 0."""
     # Of L points, a share u in each block: r/K = u, (r - t)/K = c u (1 - u), c = L/(L - 1), and
     # with e = E - 1 the cost is
     #   f(u) = (E + (k - 1)(1 - e/(L - 1) + c e u)(1 + c e u)) / (c^2 e^2 u (1 - u)).
@@ -146,8 +181,7 @@ def _sizes_around(k: int, positions: int, points: int, excess: float) -> set[int
     others = points - 1
     at_0 = k + excess * (points - k) / others
     at_1 = (1 + excess) * (k + (k - 1) * excess * points / others)
-    below = int(positions / (1 + sqrt(at_1 / at_0)))
-    return {max(1, below), min(positions - 1, below + 1)}
+    return 1 / (1 + sqrt(at_1 / at_0))
 
 
 def lower_bound(categories: int, epsilon: float) -> float:

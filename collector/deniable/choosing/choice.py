@@ -7,7 +7,13 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from deniable.accounting import PrivacyLoss, epsilon_each
-from deniable.choosing.candidates import PLAIN, Candidate, candidates, lower_bound
+from deniable.choosing.candidates import (
+    PLAIN,
+    SMALLEST_WITHIN,
+    Candidate,
+    candidates,
+    lower_bound,
+)
 from deniable.choosing.many_reports import Total, cheapest
 from deniable.mechanisms import (
     InvalidParameter,
@@ -25,10 +31,6 @@ COMPOSED_DELTA: Final = "0.000001"
 
 _SIMPLEST_WITHIN: Final = 1.02
 """Randomised response is chosen while nothing needs more than 2 % fewer users."""
-
-_SMALLEST_WITHIN: Final = 1.002
-"""Of designs, that of the fewest responses is chosen within 0.2 % of the best."""
-
 
 _UNIT: Final = 10**18
 """An epsilon has 18 decimal places at most."""
@@ -153,7 +155,7 @@ def best(
 
     shared = Total(reports, float(total), float(exact_delta(composed_delta)))
     designs, most = [one.candidate for one in ranked], min(most_responses, MAX_RESPONSES)
-    rivals = cheapest(designs, shared, float(slack), _SMALLEST_WITHIN, most)
+    rivals = cheapest(designs, shared, float(slack), SMALLEST_WITHIN, most)
     ranked = _ranked(((one, alike(one, Fraction(near))) for one, near in rivals.items()), slack)
     return _choice(ranked, slack, total)
 
@@ -226,7 +228,7 @@ def _chosen(entries: Sequence[_Entry], least: float) -> _Entry:
     for entry in entries:
         if entry.candidate.kind == PLAIN and entry.cost <= least * _SIMPLEST_WITHIN:
             return entry
-    near = [entry for entry in entries if entry.cost <= least * _SMALLEST_WITHIN]
+    near = [entry for entry in entries if entry.cost <= least * SMALLEST_WITHIN]
     return min(near, key=lambda entry: entry.candidate.responses)
 
 
@@ -245,7 +247,7 @@ def _choice(ranked: Sequence[_Entry], slack: Fraction, total: Decimal | None = N
     alternatives = (
         other
         for other in sorted(_firsts(others), key=lambda entry: entry.cost)
-        if other.candidate.kind != candidate.kind or other.cost * _SMALLEST_WITHIN < cost
+        if other.candidate.kind != candidate.kind or other.cost * SMALLEST_WITHIN < cost
     )
     return Choice(
         candidate,

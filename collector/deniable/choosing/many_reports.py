@@ -12,7 +12,7 @@ from math import inf, log, log1p, sqrt
 from typing import Final
 
 from deniable.audit import design_variance
-from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate
+from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate, block_sizes
 
 _SHARES: Final = 200
 """Of blocks whose shares of all categories are alike within 1/200, one design is looked at."""
@@ -67,7 +67,7 @@ def cheapest(
     for kind in (PLAIN, *DESIGNS):
         near: list[tuple[Candidate, float, float]] = []
         least = inf
-        of_kind = sorted((x for x in those if x.kind == kind), key=_responses)
+        of_kind = sorted((x for x in those if x.kind == kind), key=_points)
         for one in _smaller_blocks(of_kind, most):
             # Costs fall as odds rise, so most are out by the odds at which they would be near.
             low = max(_excess_at(one, least * within), one.excess(0.0, slack))
@@ -88,8 +88,9 @@ def cheapest(
     return chosen
 
 
-def _responses(candidate: Candidate) -> int:
-    return candidate.responses
+def _points(candidate: Candidate) -> int:
+    parameters = candidate.parameters
+    return parameters["q"] ** parameters["m"] if "q" in parameters else candidate.categories
 
 
 def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
@@ -99,16 +100,26 @@ def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
     """
     by_share: dict[int, Candidate] = {}
     for one in those:
-        name, least = _SIZES[one.kind]
+        name, _ = _SIZES[one.kind]
         positions = one.parameters.get("q", one.categories)
-        for size in range(one.parameters.get(name, least), least - 1, -1):
+        for size in _sizes(one, most):
             if (share := round(_SHARES * log(size / positions))) not in by_share:
                 parameters = {**one.parameters, name: size} if name else {}
-                with suppress(ValueError):  # above 2^20 there is none
+                with suppress(ValueError):  # of subsets there may be too many
                     smaller = Candidate.of(one.kind, one.categories, parameters)
                     if smaller.responses <= most:
                         by_share[share] = smaller
     return [by_share[share] for share in sorted(by_share, key=lambda share: share % _STRIDE)]
+
+
+def _sizes(one: Candidate, most: int) -> list[int]:
+    """Return the size of its blocks, and the smaller ones of at most so many responses."""
+    name, least = _SIZES[one.kind]
+    size = one.parameters.get(name, least)
+    if one.kind != "affine":
+        return [*range(size, least - 1, -1)]
+    few = set().union(*block_sizes(one.parameters["q"], one.parameters["m"], most))
+    return sorted((s for s in few if s <= size), reverse=True)
 
 
 def _cost(one: Candidate, excess: float) -> float:

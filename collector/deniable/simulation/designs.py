@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.estimates.decoders.designs import affine_vectors
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.mechanisms.subset import Subset
@@ -69,17 +70,18 @@ def turner(design: Design) -> Turn:
 @turner.register
 def _affine(design: Affine) -> Turn:
     q, m = design.order, design.dimension
-    numbers = np.concatenate([np.arange(part.start, part.stop) for part in design.vectors])
-    vectors, points = _digits(numbers, q, m), _digits(np.arange(design.categories), q, m)
+    vectors, points = (
+        _digits(numbers, q, m) for numbers in (affine_vectors(design), np.arange(design.categories))
+    )
+    residues = np.array(design.residues, dtype=np.int64)
 
     def turned(base: Integers, position: Integers, category: Indices) -> Integers:
         at, first = category.astype(np.int64), base // q
-        turn = position.astype(np.uint32)
-        turn += m * q * q  # more than <a, x>
+        turn = residues.take(position)
         for a, x in zip(vectors, points, strict=True):
             turn -= a.take(first) * x.take(at)
-        turn -= turn // q * q  # as % q, but numpy divides vectors faster than it takes remainders
-        return first * q + turn
+        # As % q, but numpy divides vectors faster than it takes remainders.
+        return first * q + turn - turn // q * q
 
     return turned
 
@@ -120,5 +122,5 @@ def _subset(design: Subset) -> Turn:
     return turned
 
 
-def _digits(numbers: Integers, base: int, places: int) -> list[NDArray[np.uint32]]:
-    return [(numbers // base**place % base).astype(np.uint32) for place in range(places)]
+def _digits(numbers: Integers, base: int, places: int) -> list[Integers]:
+    return [numbers // base**place % base for place in range(places)]

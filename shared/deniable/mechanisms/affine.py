@@ -1,37 +1,43 @@
 """Affine designs: the mechanism of large domains, and of any size.
 
-q is a prime. A category is a vector x of m digits base q, k <= q^m of them; a response is a pair
-(a, b) of a vector a other than 0 and a number b, and supports x if <a, x> + b mod q < s. With all
-vectors a,
+q is a prime, and S a set of s of its residues. A category is a vector x of m digits base q, of
+which there are k <= q^m; a response is a pair (a, b) of a vector a other than 0 and a residue b,
+and supports x if <a, x> + b is in S. With all vectors a,
 
     K = q (q^m - 1),    r = s (q^m - 1),    t = q^(m-1) s^2 - s,
 
-since <a, x' - x> is uniform over all a, 0 among them. But (a, b) and (-a, s - 1 - b) support the
-same categories; with s = 1 so do (a, b) and (c a, c b) for every c other than 0, and with s = q - 1
-these leave out the same ones. Blocks that are equal are one response: a is any vector whose first
-digit other than 0, that of the highest power of q, is at most h, and K, r and t are h/(q - 1) times
-those above. h is 1 with s = 1, whose blocks are the hyperplanes, and with s = q - 1, and
-(q - 1)/2 otherwise (docs/mathematics.md, section 17).
+since <a, x' - x> is uniform over all a, 0 among them. Not all are needed. S is made of cosets of
+the group H of h residues, h being the greatest common divisor of q - 1 and s, or s - 1 with 0 in S:
+then (a, b) and (ca, cb) support the same categories for each c of H. And (-a, b) for all b support
+any two categories together as often as (a, b) for all b. So one of every n = lcm(2, h) vectors a is
+taken, by its first digit other than 0, that of the highest power of q (n = 1 for q = 2). K, r and t
+are 1/n of those above, and no two blocks are equal. With s = 1, n is q - 1: the blocks are the
+hyperplanes (docs/mathematics.md, section 17).
 """
 
+from array import array
 from bisect import bisect_right
-from itertools import accumulate
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import islice
+from math import gcd, lcm
 from typing import ClassVar, Final
 
 from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignKind
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
 
-MAX_ORDER: Final = 1447
-"""The largest q: with m = 1 and s above 1, K = q (q - 1)/2 is 2^20 at most."""
+MAX_ORDER: Final = 1 << 17
+"""What q is below: the least primes above 2^16 have a use for the most categories."""
 
 
 class Affine(Design):
     """Blocks of about a share s/q of all categories, from a prime q.
 
-    A response is the index i q + b of the i-th vector a, by their numbers base q.
+    A response is the index i q + b of the i-th vector a, by the power of its first digit, then by
+    the exponent of this, then by the number of the digits that follow.
     """
 
-    __slots__ = ("_starts", "dimension", "order", "vectors")
+    __slots__ = ("_starts", "dimension", "order")
 
     def __init__(self, categories: int, order: int, dimension: int, size: int) -> None:
         check_affine(order, dimension, size)
@@ -50,31 +56,43 @@ class Affine(Design):
             positions=order,
             size=size,
         )
-        # The vectors a in their order, a range for each power of their first digit.
-        leading = largest_first_digit(order, size)
-        self.vectors = [range(order**j, order**j * (1 + leading)) for j in range(dimension)]
-        self._starts = [0, *accumulate(map(len, self.vectors[:-1]))]
+        firsts = (order - 1) // alike(order, size)
+        self._starts = [firsts * (order**j - 1) // (order - 1) for j in range(dimension)]
 
     @property
     def parameters(self) -> tuple[int, ...]:
         """Return k, q, m and s."""
         return (self.categories, self.order, self.dimension, self.size)
 
+    @property
+    def residues(self) -> Sequence[int]:
+        """Return the residue of each position, the s of S first."""
+        return _residues(self.order, self.size)
+
+    @property
+    def firsts(self) -> Sequence[int]:
+        """Return the first digits other than 0 that the vectors a have."""
+        return _powers(self.order)[: (self.order - 1) // alike(self.order, self.size)]
+
     def supports(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
         index, turn = divmod(response, self.order)
-        return (self._product(self.vector(index), category) + turn) % self.order < self.size
+        residue = (self._product(self.vector(index), category) + turn) % self.order
+        return residue in _members(self.order, self.size)
 
     def turned(self, base: int, position: int, category: int) -> int:
-        """Return the response (a, b) with <a, x> + b = position, the base having the same a."""
+        """Return the (a, b) of which <a, x> + b is at the position, the base having the same a."""
         index = base // self.order
-        turn = (position - self._product(self.vector(index), category)) % self.order
-        return index * self.order + turn
+        product = self._product(self.vector(index), category)
+        return index * self.order + (self.residues[position] - product) % self.order
 
     def vector(self, index: int) -> int:
         """Return the vector a of this index, as a number base q."""
         power = bisect_right(self._starts, index) - 1
-        return self.vectors[power][index - self._starts[power]]
+        unit = self.order**power
+        exponent, rest = divmod(index - self._starts[power], unit)
+        number: int = _powers(self.order)[exponent] * unit + rest
+        return number
 
     def _product(self, one: int, other: int) -> int:
         total = 0
@@ -89,33 +107,74 @@ def check_affine(order: object, dimension: object, size: object) -> None:
     """Check q, m and s: that there is such a design, of at most 2^20 responses."""
     if not (type(order) is type(dimension) is type(size) is int):
         raise TypeError("q, m and s are whole numbers")
-    if not (1 <= dimension <= 20 and 2 <= order <= MAX_ORDER and is_prime(order)):
-        raise ValueError(f"q is a prime up to {MAX_ORDER}, and m is 1 to 20")
+    if not (1 <= dimension <= 20 and 2 <= order < MAX_ORDER and is_prime(order)):
+        raise ValueError(f"q is a prime below {MAX_ORDER:,}, and m is 1 to 20")
     if not 1 <= size < order:
         raise ValueError("s is 1 to q - 1")
     if (blocks := incidences(order, dimension, size)[0]) > MAX_RESPONSES:
         raise ValueError(
             f"q = {order}, m = {dimension} and s = {size} make {blocks:,} responses, and "
-            f"{MAX_RESPONSES:,} is the most; take a smaller q or m, or s = 1"
+            f"{MAX_RESPONSES:,} is the most; take a smaller q or m, or an s for which s or s - 1 "
+            "has a larger divisor in common with q - 1"
         )
 
 
 def incidences(order: int, dimension: int, size: int) -> tuple[int, int, int]:
     """Return K, r and t."""
-    leading, others = largest_first_digit(order, size), order - 1
+    vectors = alike(order, size)
     blocks, replication, together = proportions(order, dimension, size)
-    return blocks * leading // others, replication * leading // others, together * leading // others
+    return blocks // vectors, replication // vectors, together // vectors
 
 
 def proportions(order: int, dimension: int, size: int) -> tuple[int, int, int]:
-    """Return K, r and t of all vectors a, in which equal blocks are several."""
+    """Return K, r and t of all vectors a, of which one of n is enough."""
     others = order**dimension - 1
     return order * others, size * others, order ** (dimension - 1) * size**2 - size
 
 
-def largest_first_digit(order: int, size: int) -> int:
-    """Return h, the greatest first digit other than 0 of a vector a: equal blocks are one."""
-    return 1 if size in {1, order - 1} else (order - 1) // 2
+def alike(order: int, size: int) -> int:
+    """Return n, one of how many vectors a is taken."""
+    return signed(order, _multipliers(order, size)[0])
+
+
+def signed(order: int, multipliers: int) -> int:
+    """Return how many residues c and -c there are, for so many multipliers c."""
+    return lcm(multipliers, gcd(2, order - 1))
+
+
+def _multipliers(order: int, size: int) -> tuple[int, bool]:
+    """Return h, how many multipliers leave S as it is, and whether 0 is in S."""
+    without, holding = gcd(size, order - 1), gcd(size - 1, order - 1)
+    zero = signed(order, holding) >= signed(order, without)
+    return (holding if zero else without), zero
+
+
+@lru_cache(maxsize=16)
+def _powers(order: int) -> Sequence[int]:
+    """Return the powers of g in their order, g being the least that has all residues but 0."""
+    for base in range(1, order):
+        powers = array("L", [1])
+        while (power := powers[-1] * base % order) != 1:
+            powers.append(power)
+        if len(powers) == order - 1:
+            return powers
+    raise AssertionError("a prime has such a number")
+
+
+@lru_cache(maxsize=16)
+def _residues(order: int, size: int) -> Sequence[int]:
+    """Return 0, if it is in S, one coset of H after the other, and 0, if it is not."""
+    multipliers, zero = _multipliers(order, size)
+    powers, step = _powers(order), (order - 1) // multipliers
+    cosets = array("L")
+    for exponent in range(step):
+        cosets.extend(powers[exponent::step])
+    return array("L", [0]) + cosets if zero else cosets + array("L", [0])
+
+
+@lru_cache(maxsize=16)
+def _members(order: int, size: int) -> frozenset[int]:
+    return frozenset(_residues(order, size)[:size])
 
 
 def is_prime(number: int) -> bool:
@@ -126,7 +185,7 @@ def is_prime(number: int) -> bool:
 def _nearest_primes(number: int) -> list[int]:
     """Return the next prime below, and the next above if it is not too large."""
     below = next(n for n in range(number, 1, -1) if is_prime(n))
-    return [below, *filter(is_prime, range(number + 1, MAX_ORDER + 1))][:2]
+    return [below, *islice(filter(is_prime, range(number + 1, MAX_ORDER)), 1)]
 
 
 class _Kind(DesignKind):
@@ -152,9 +211,9 @@ class _Kind(DesignKind):
         parameters = {name: self.setting(settings, name) for name in self.fields}
         q, m, s = parameters.values()
         if type(q) is type(m) is type(s) is int:
-            if q > 1 and not (q <= MAX_ORDER and is_prime(q)):
-                near = " or ".join(map(str, _nearest_primes(min(q, MAX_ORDER))))
-                text = f"{q} is no prime up to {MAX_ORDER}; take {near}, or leave q, m and s out"
+            if q > 1 and not (q < MAX_ORDER and is_prime(q)):
+                near = " or ".join(map(str, _nearest_primes(min(q, MAX_ORDER - 1))))
+                text = f"{q} is no prime below {MAX_ORDER:,}; take {near}, or leave q, m and s out"
                 raise InvalidParameter("q", text)
             if q > 1 and not 1 <= s < q:
                 raise InvalidParameter("s", f"{s} must be 1 to {q - 1} (q - 1)")

@@ -15,9 +15,6 @@ from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.mechanisms.subset import Subset
 
-_ONE_THREAD: Final = 1 << 18
-"""So many multiplications of a product OpenBLAS does in one thread; others would wait spinning."""
-
 
 class DesignDecoder(SupportDecoder):
     """A block design, of which the survey may use some of the points only.
@@ -186,28 +183,22 @@ class SubsetDecoder(DesignDecoder):
 class AffineDecoder(DesignDecoder):
     """An affine design, by one Fourier transform along b and one over the vectors.
 
-    A response (a, b) tests z = <a, x> with T(z + b), T = 1 below s and 0 from there on. Its part
-    of the support count of x is W_a(<a, x>), W_a(z) = sum_b C_ab T(z + b), of which the transform
-    is T^(w) times the conjugate of C_a^(w); and e^(2 pi i w <a, x>/q) is the same for all (w, a)
-    with the same product w a. So the parts are added up by that vector, and transformed back once.
-    Along b, a product with a matrix is faster: the number of b is a prime, and a small one.
+    A response (a, b) tests z = <a, x> with T(z + b), T being 1 on S and 0 elsewhere. Its part of
+    the support count of x is W_a(<a, x>), W_a(z) = sum_b C_ab T(z + b), of which the transform is
+    T^(w) times the conjugate of C_a^(w); and e^(2 pi i w <a, x>/q) is the same for all (w, a) with
+    the same product w a. So the parts are added up by that vector, and transformed back once.
     """
 
     def __init__(self, mechanism: DesignMechanism, design: Affine) -> None:
-        self._q, self._m, self._size = design.order, design.dimension, design.size
+        self._q, self._m = design.order, design.dimension
         super().__init__(mechanism, whole=design.categories == self._q**self._m)
+        tested = np.zeros(self._q)
+        tested[np.array(design.residues[: design.size])] = 1
+        self._tests = np.fft.rfft(tested)
+        frequencies, numbers = np.arange(self._q // 2 + 1), affine_vectors(design)
         # A frequency w that is not its own opposite stands for q - w as well, see ``supports``.
-        frequencies = np.arange(self._q // 2 + 1)
-        folded = np.where(2 * frequencies % self._q, 2, 1)
-        waves = np.exp(2j * np.pi / self._q * (np.outer(np.arange(self._q), frequencies) % self._q))
-        # T^(w) e^(2 pi i w b/q), which a response's value is multiplied by, for each b and w.
-        tested = folded * waves[: design.size].conj().sum(axis=0) * waves
-        self._real, self._imaginary = tested.real.copy(), tested.imag.copy()
-        numbers = np.concatenate([np.arange(part.start, part.stop) for part in design.vectors])
-        vectors = len(numbers)
-        most = min(vectors, _ONE_THREAD // tested.size) or vectors
-        self._block = next(rows for rows in range(most, 0, -1) if vectors % rows == 0)
-        multiples = np.zeros((vectors, len(frequencies)), dtype=np.int64)
+        self._folded = np.where(2 * frequencies % self._q, 2, 1)
+        multiples = np.zeros((len(numbers), len(frequencies)), dtype=np.int64)
         for power in self._q ** np.arange(self._m):
             digit = numbers // power % self._q
             multiples += power * (digit[:, None] * frequencies % self._q)
@@ -216,40 +207,42 @@ class AffineDecoder(DesignDecoder):
     def supports(self, values: NDArray[Number]) -> NDArray[Number]:
         """Return the sum of the responses' values for each category that they support."""
         many: tuple[int, ...] = values.shape[:-1]
-        q, points = self._q, self._q**self._m
+        points = self._q**self._m
         # The part of q - w is the conjugate of w's, at the opposite vector: transformed back, the
         # conjugate of what w's adds. So twice the real part of w's does for both.
-        each_b = values.reshape((-1, self._multiples.size // (q // 2 + 1), q)).astype(np.float64)
-        sums = np.empty((len(each_b), points), dtype=np.complex128)
-        for row, part in zip(sums, each_b, strict=True):
-            row.real = np.bincount(self._multiples, self._times(part, self._real), points)
-            row.imag = np.bincount(self._multiples, self._times(part, self._imaginary), points)
+        rows = values.reshape((-1, self.responses // self._q, self._q)).astype(np.float64)
+        sums = np.empty((len(rows), points), dtype=np.complex128)
+        for row, each_b in zip(sums, rows, strict=True):
+            parts = (self._folded * self._tests * np.fft.rfft(each_b).conj()).ravel()
+            row.real = np.bincount(self._multiples, parts.real, points)
+            row.imag = np.bincount(self._multiples, parts.imag, points)
         shape, axes = self._vectors(many)
         sums_by_block = np.fft.ifftn(sums.reshape(shape), axes=axes).real.reshape(*many, -1)
-        sums_by_block = sums_by_block[..., : self.categories] * q ** (self._m - 1)
+        sums_by_block = sums_by_block[..., : self.categories] * self._q ** (self._m - 1)
         # Counts of integers are integers; the transforms are off by far less than a half.
         whole = np.issubdtype(values.dtype, np.integer)
         return np.asarray(np.rint(sums_by_block) if whole else sums_by_block, dtype=values.dtype)
 
     def supported(self, weights: Floats) -> Floats:
         """Return the sum of the weights of the categories that each response supports."""
-        q, many = self._q, weights.shape[:-1]
-        points = np.zeros((*many, q**self._m))
+        many = weights.shape[:-1]
+        points = np.zeros((*many, self._q**self._m))
         points[..., : self.categories] = weights
         shape, axes = self._vectors(many)
         spectrum = np.fft.fftn(points.reshape(shape), axes=axes).reshape(*many, -1)
-        # The real part of what is multiplied by the conjugate, summed over the frequencies.
-        parts = spectrum[..., self._multiples].reshape((-1, q // 2 + 1))
-        sums = self._times(parts.real, self._real.T) + self._times(parts.imag, self._imaginary.T)
-        return np.asarray(sums.reshape((*many, -1)) / q)
-
-    def _times(self, rows: Floats, matrix: Floats) -> Floats:
-        """Return rows times a matrix, as one row."""
-        return np.asarray(rows.reshape((-1, self._block, len(matrix))) @ matrix).ravel()
+        parts = spectrum[..., self._multiples].reshape((-1, len(self._tests))).conj()
+        return np.fft.irfft(self._tests * parts, self._q).reshape((*many, -1))
 
     def _vectors(self, many: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the shape of values of all vectors, digit by digit, and the axes of these."""
         return (*many, *(self._q,) * self._m), tuple(range(-self._m, 0))
+
+
+def affine_vectors(design: Affine) -> NDArray[np.int64]:
+    """Return the vectors of an affine design in their order, as numbers base q."""
+    firsts = np.array(design.firsts, dtype=np.int64)[:, None]
+    units = design.order ** np.arange(design.dimension)
+    return np.concatenate([(firsts * unit + np.arange(unit)).ravel() for unit in units])
 
 
 # Here another design names its decoder.
