@@ -28,6 +28,7 @@ from deniable.estimates.decoders.designs import design_decoder
 from deniable.mechanisms import MatrixPrivacy, SolutionMatrix
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 from tests.audit.matrices import of_weights
 from tests.mechanisms.test_designs import ALL
@@ -39,10 +40,16 @@ WHOLE: list[Design] = [
     Affine(8, 2, 3, 1),
     Subset(6, 3),
     Subset(5, 1),
+    DifferenceSet(13, 13),
 ]
-PARTS: list[Design] = [Affine(7, 3, 2, 1), Affine(5, 7, 1, 3), Affine(20, 5, 2, 2)]
+PARTS: list[Design] = [
+    Affine(7, 3, 2, 1),
+    Affine(5, 7, 1, 3),
+    Affine(20, 5, 2, 2),
+    DifferenceSet(11, 16),
+]
 LARGEST = Affine(1000, 1021, 1, 270)
-LARGE: list[Design] = [LARGEST, Affine(65_536, 7, 6, 2), Subset(22, 7)]
+LARGE: list[Design] = [LARGEST, Affine(65_536, 7, 6, 2), Affine(10_000, 101, 2, 26), Subset(22, 7)]
 
 
 @pytest.fixture(params=["0", "0.01"])

@@ -83,7 +83,10 @@ def test_what_randomised_response_needs(k: int) -> None:
 @pytest.mark.parametrize("delta", ["0", "0.01"])
 @pytest.mark.parametrize(
     "candidate",
-    [plain(7), affine(7, 7, 1, 2), affine(6, 3, 2, 1), Candidate.of("subset", 7, {"d": 3})],
+    [
+        *(plain(7), affine(7, 7, 1, 2), affine(6, 3, 2, 1), Candidate.of("subset", 7, {"d": 3})),
+        Candidate.of("difference-set", 11, {"v": 16}),
+    ],
     ids=str,
 )
 def test_costs_and_compositions_are_those_of_the_mechanism(
@@ -108,6 +111,9 @@ def designs(k: int) -> Iterator[Candidate]:
     for d in range(2, k):
         if comb(k, d) <= FEW:
             yield Candidate.of("subset", k, {"d": d})
+    for v in (13, 16):
+        if k <= v:
+            yield Candidate.of("difference-set", k, {"v": v})
     for q in filter(is_prime, range(2, 1_448)):
         for m in range(1, 13):
             if k <= q**m <= FEW:

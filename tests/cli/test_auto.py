@@ -44,7 +44,9 @@ def test_kept_responses_are_few() -> None:
     assert specification(written(6, "0.3")) == Specification("subset", {"d": 3})
     kept = specification(written(6, "0.3", **KEPT))
     assert kept == Specification("subset", {"d": 2})  # 15 responses, not 20
-    assert specification(written(16, "1", **KEPT)) == RANDOMISED_RESPONSE
+    kept = specification(written(16, "1", **KEPT))
+    assert kept == Specification("difference-set", {"v": 16})
+    assert specification(written(16, "2", **KEPT)) == RANDOMISED_RESPONSE
     with pytest.raises(InvalidManifest, match="repeat: may be memoised with at most 16"):
         specification(written(17, **KEPT))
 
@@ -66,6 +68,9 @@ def test_a_kind_without_parameters_is_the_best_of_its_kind() -> None:
         (written(16, mechanism='"affine"', q="0", m="1", s="2"), "mechanism"),
         (written(16, mechanism='"affine"', q="17", m="1", s="17"), "s"),
         (written(12, mechanism='"subset"', d="12"), "d"),
+        (written(14, mechanism='"difference-set"', v="13"), "v"),
+        (written(14, mechanism='"difference-set"', v="15"), "mechanism"),
+        (written(17, mechanism='"difference-set"'), "mechanism"),
         (written(120, mechanism='"subset"', d="60"), "d"),
         (written(16, mechanism='"affine"', q="13", m="1", s="2"), "m"),
         (written(16, mechanism='"subset"', d='"2"'), "mechanism"),

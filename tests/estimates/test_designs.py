@@ -33,6 +33,7 @@ from deniable.estimates.decoders.designs import DesignDecoder
 from deniable.mechanisms import RandomisedResponse
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 from deniable.messages import Specification
 from tests.estimates.matrices import SURVEYED, Floats
@@ -43,13 +44,16 @@ SMALL = {
     for design in (
         *(Affine(9, 3, 2, 1), Affine(7, 3, 2, 2), Affine(20, 5, 2, 2), Affine(6, 7, 1, 3)),
         *(Affine(8, 2, 3, 1), Affine(5, 2, 3, 1), Affine(3, 11, 1, 2), Affine(20, 3, 3, 1)),
-        *(Affine(2, 31, 1, 1), Affine(3, 31, 1, 30)),
-        *(Subset(5, 2), Subset(6, 3)),
+        *(Affine(2, 31, 1, 1), Affine(3, 31, 1, 30), Affine(7, 7, 1, 3), Affine(10, 13, 1, 4)),
+        *(Subset(5, 2), Subset(6, 3), DifferenceSet(13, 13), DifferenceSet(11, 16)),
     )
 }
 LARGE = {
     repr(design): DesignMechanism(design, "1")
-    for design in (Affine(1024, 37, 2, 14), Affine(1024, 11, 3, 3), Affine(10_000, 101, 2, 27))
+    for design in (
+        *(Affine(1024, 37, 2, 14), Affine(1024, 11, 3, 3), Affine(10_000, 101, 2, 27)),
+        Affine(2458, 2467, 1, 6),
+    )
 }
 every_small = pytest.mark.parametrize("mechanism", SMALL.values(), ids=SMALL)
 every_large = pytest.mark.parametrize("mechanism", LARGE.values(), ids=LARGE)
@@ -151,7 +155,8 @@ def test_a_large_design_moves_a_set_as_far_as_it_says(mechanism: DesignMechanism
     f = np.full(k, 1 / k)
     up = query_shifts(mechanism, block, f, 1.0)[1]
     assert up == pytest.approx(set_influence(mechanism) - block @ f, rel=1e-9)
-    for size in (1, 10, int(block.sum())):
+    members = int(block.sum())
+    for size in (1, min(10, members), members):
         some = np.zeros(k)
         some[np.flatnonzero(block)[:size]] = 1
         within = query_influence(mechanism, some)

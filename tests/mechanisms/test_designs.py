@@ -11,6 +11,7 @@ import pytest
 from deniable.mechanisms import InvalidPrivacyParameter, MatrixPrivacy, SolutionMatrix
 from deniable.mechanisms.affine import Affine, is_prime
 from deniable.mechanisms.design import BlockLabels, Design, DesignMechanism
+from deniable.mechanisms.difference_set import SETS, DifferenceSet
 from deniable.mechanisms.subset import Subset, rank
 from tests.support.effort import some
 
@@ -31,6 +32,9 @@ def designs() -> Iterator[DesignMechanism]:
     for k, d in SUBSETS:
         yield DesignMechanism(Subset(k, d), "1")
         yield DesignMechanism(Subset(k, d), "0.5", "0.001")
+    for v in SETS:
+        yield DesignMechanism(DifferenceSet(v, v), "1")
+        yield DesignMechanism(DifferenceSet(v - 2, v), "0.5", "0.001")
 
 
 ALL = list(designs())
@@ -60,7 +64,9 @@ def test_it_guarantees_what_its_entries_say(design: DesignMechanism) -> None:
 @pytest.mark.parametrize("delta", ["0", "0.001"])
 @pytest.mark.parametrize("epsilon", ["0.5", "30", "40"])
 @pytest.mark.parametrize(
-    "design", [Affine(20, 5, 2, 2), Affine(1000, 1021, 1, 1020), Subset(6, 3)], ids=repr
+    "design",
+    [Affine(20, 5, 2, 2), Affine(1000, 1021, 1, 1020), Subset(6, 3), DifferenceSet(16, 16)],
+    ids=repr,
 )
 def test_nothing_on_the_grid_is_better(design: Design, epsilon: str, delta: str) -> None:
     if Fraction(delta) * design.replication >= design.replication - design.together:
@@ -76,7 +82,17 @@ def test_nothing_on_the_grid_is_better(design: Design, epsilon: str, delta: str)
 
 
 @pytest.mark.parametrize(
-    "design", [Affine(5, 5, 1, 2), Affine(7, 3, 2, 2), Affine(6, 2, 3, 1), Subset(6, 3)], ids=repr
+    "design",
+    [
+        Affine(5, 5, 1, 2),
+        Affine(7, 3, 2, 2),
+        Affine(6, 2, 3, 1),
+        Affine(7, 7, 1, 3),
+        Subset(6, 3),
+        DifferenceSet(12, 13),
+        DifferenceSet(16, 16),
+    ],
+    ids=repr,
 )
 def test_the_sampler_meets_each_entry(design: Design) -> None:
     # Every position of the first word, with every base block: the words' weights, exactly.
@@ -216,6 +232,10 @@ def test_no_design_is_made_of_what_is_none() -> None:
         Subset(1449, 2)
     with pytest.raises(ValueError, match="too many sets"):
         Subset(400, 398)
+    with pytest.raises(ValueError, match="categories at most"):
+        DifferenceSet(14, 13)
+    with pytest.raises(ValueError, match="13 or 16"):
+        DifferenceSet(7, 7)
     with pytest.raises(ValueError, match="not below"):
         Subset(4, 4)
     for design in (Affine(5, 5, 1, 2), Subset(5, 2)):

@@ -91,6 +91,9 @@ def test_golden_two_rounds_follow_from_their_levels_by_the_rules(vector: dict[st
     assert (mechanism.kept.lies, mechanism.fresh.lies) == (a1, a2)
 
 
+TRANSLATED = {13: [0, 1, 3, 9], 16: [3, 7, 11, 12, 13, 14]}
+
+
 def design_numbers(mechanism: dict[str, Any], k: int) -> tuple[int, int, int, int, int]:
     """Return n, s, K, r and t, from docs/mathematics.md, section 17."""
     if mechanism["kind"] == "subset":
@@ -98,6 +101,10 @@ def design_numbers(mechanism: dict[str, Any], k: int) -> tuple[int, int, int, in
         # Of K blocks with d of k points each: r = K d/k, t = r (d - 1)/(k - 1).
         r = blocks * d // k
         return k, d, blocks, r, r * (d - 1) // (k - 1)
+    if mechanism["kind"] == "difference-set":
+        v = mechanism["v"]
+        s = len(TRANSLATED[v])
+        return v, s, v, s, s * (s - 1) // (v - 1)
     q, m, s = (mechanism[name] for name in "qms")
     vectors = len(affine_vectors(q, m, s))
     return q, s, q * vectors, s * vectors, (q ** (m - 1) * s * s - s) * vectors // (q**m - 1)
@@ -134,6 +141,10 @@ def response_by_rule(mechanism: dict[str, Any], k: int, base: int, position: int
         a, digits = ([value // q**i % q for i in range(m)] for value in (vector, x))
         product: int = sum(map(math.prod, zip(a, digits, strict=True)))
         return int(base // q * q + (affine_rule(q, s)[2][position] - product) % q)
+    if mechanism["kind"] == "difference-set":
+        v = mechanism["v"]
+        order = [*TRANSLATED[v], *(c for c in range(v) if c not in TRANSLATED[v])]
+        return x ^ order[position] if v == 16 else (x - order[position]) % v
     d, block = mechanism["d"], 0
     # Colexicographic order is that of the numbers whose bits are the members.
     members: list[int] = []

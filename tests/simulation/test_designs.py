@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 from deniable.simulation import SimulatedWords, designs, randomise_many
 from tests.simulation.sources import ListedWords, draws
@@ -21,6 +22,10 @@ DESIGNS: list[Design] = [
     Affine(1024, 37, 2, 14),
     Affine(30_000, 2, 15, 1),
     Affine(1000, 1021, 1, 500),
+    Affine(2458, 2467, 1, 6),
+    Affine(160, 13, 2, 4),
+    DifferenceSet(13, 13),
+    DifferenceSet(15, 16),
     Subset(2, 1),
     Subset(5, 4),
     Subset(6, 3),
@@ -86,7 +91,9 @@ def test_the_low_word_decides_where_it_carries() -> None:
     assert designs.base_blocks(design, *words).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("design", [Affine(20, 5, 2, 4), Subset(7, 2)], ids=repr)
+@pytest.mark.parametrize(
+    "design", [Affine(20, 5, 2, 4), Subset(7, 2), DifferenceSet(12, 13)], ids=repr
+)
 def test_a_design_of_no_kind_of_ours_is_turned_by_its_own_rule(design: Design) -> None:
     generator = np.random.default_rng(4)
     base = generator.integers(design.responses, size=200)

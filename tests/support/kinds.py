@@ -68,6 +68,7 @@ EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
         ({"q": 3, "m": 2, "s": 1}, tuple("abcdefg")),
         ({"q": 2, "m": 3, "s": 1}, tuple("abcdefgh")),
     ],
+    "difference-set": [({"v": 13}, tuple("abcdefghijklm")), ({"v": 16}, tuple("abcdefghijk"))],
     "one-question": [
         ({"dimensions": QUESTIONS}, answer_labels(QUESTIONS)),
         (

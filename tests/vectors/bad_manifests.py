@@ -328,10 +328,18 @@ def _designs() -> Iterator[tuple[str, dict[str, object]]]:
         yield f"an affine design: {what}", {"mechanism": plane | changed}
     for what, size in {"0": 0, "all": 4, "more than all": 5, "a text": "2", "true": True}.items():
         yield f"a subset design: {what}", {"mechanism": pairs | {"d": size}}
+    translates: dict[str, object] = {"kind": "difference-set", "v": 13}
+    for what, points in {"7": 7, "15": 15, "a text": "13", "true": True}.items():
+        yield f"a difference set of {what}", {"mechanism": translates | {"v": points}}
     many: dict[str, object] = {"categories": [f"category {number}" for number in range(30)]}
+    yield "a difference set of fewer points than categories", many | {"mechanism": translates}
     yield "a subset design of more than 2^20 subsets", many | {"mechanism": pairs | {"d": 15}}
     kept: dict[str, object] = {"repeat": {"kind": "memoised", "epochs": 2}}
-    for what, mechanism in {"an affine": plane, "a subset": pairs}.items():
+    for what, mechanism in {
+        "an affine": plane,
+        "a subset": pairs,
+        "a difference set": translates,
+    }.items():
         yield f"{what} design of epsilon and delta 0", {"mechanism": mechanism, "epsilon": "0"}
         yield (
             f"{what} design whose delta allows anything",

@@ -127,6 +127,9 @@ MANIFESTS: dict[str, dict[str, object]] = {
     "a memoised subset design": manifest_fields(
         mechanism={"kind": "subset", "d": 2}, repeat={"kind": "memoised", "epochs": 5}
     ),
+    "a memoised difference set, of some of its points": manifest_fields(
+        mechanism={"kind": "difference-set", "v": 16}, repeat={"kind": "memoised", "epochs": 5}
+    ),
     "an affine design, of some of its points, with delta": manifest_fields(
         mechanism={"kind": "affine", "q": 3, "m": 2, "s": 1}, delta="0.000001"
     ),
@@ -202,6 +205,8 @@ DESIGNS: list[tuple[dict[str, object], int, str, str]] = [
     ({"kind": "subset", "d": 4}, 16, "1", "0"),
     ({"kind": "subset", "d": 8}, 20, "0.5", "0"),
     ({"kind": "subset", "d": 2}, 105, "4", "0"),
+    ({"kind": "difference-set", "v": 13}, 13, "1", "0"),
+    ({"kind": "difference-set", "v": 16}, 15, "0.5", "0.001"),
     ({"kind": "affine", "q": 2, "m": 2, "s": 1}, 3, "1", "0"),
     ({"kind": "affine", "q": 2, "m": 18, "s": 1}, 65_536, "0.5", "0"),
     ({"kind": "affine", "q": 3, "m": 3, "s": 2}, 20, "1", "0.01"),

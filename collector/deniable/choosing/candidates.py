@@ -18,11 +18,12 @@ from deniable.mechanisms import KINDS, DesignMechanism, Number, RandomisedRespon
 from deniable.mechanisms.affine import Affine, alike, is_prime, proportions, signed
 from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.difference_set import SETS, DifferenceSet
 from deniable.mechanisms.subset import MAX_MEMBERS, Subset
 
 PLAIN: Final = "randomised-response"
 """The kind that is compared with the designs."""
-DESIGNS: Final = {"subset": Subset, "affine": Affine}
+DESIGNS: Final = {"subset": Subset, "affine": Affine, "difference-set": DifferenceSet}
 """Of each other kind, what makes its design of the categories and of its parameters."""
 
 _ALL_ORDERS: Final = 1447
@@ -126,6 +127,9 @@ def _candidates(k: int, epsilon: float, delta: float, most: int) -> Iterator[Can
                 subset = Candidate.of("subset", k, {"d": d})
                 if subset.bounded(delta):
                     yield subset
+    for v in SETS:
+        if k <= v <= most and (one := Candidate.of("difference-set", k, {"v": v})).bounded(delta):
+            yield one
     larger = range(max(k, _ALL_ORDERS + 1), int(_NEAR * k) + 1)
     for q in chain(range(2, _ALL_ORDERS + 1), larger):
         # The least m with q^m >= k: a larger one has more responses, and without delta is no more

@@ -17,7 +17,7 @@ from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate, block_sizes
 _SHARES: Final = 200
 """Of blocks whose shares of all categories are alike within 1/200, one design is looked at."""
 
-_SIZES: Final = {PLAIN: ("", 1), "subset": ("d", 2), "affine": ("s", 1)}
+_SIZES: Final = {PLAIN: ("", 1), "difference-set": ("", 1), "subset": ("d", 2), "affine": ("s", 1)}
 """The parameter that is the size, and the least; subsets of one are randomised response."""
 
 _STRIDE: Final = 31
@@ -67,7 +67,7 @@ def cheapest(
     for kind in (PLAIN, *DESIGNS):
         near: list[tuple[Candidate, float, float]] = []
         least = inf
-        of_kind = sorted((x for x in those if x.kind == kind), key=_points)
+        of_kind = sorted((one for one in those if one.kind == kind), key=_points)
         for one in _smaller_blocks(of_kind, most):
             # Costs fall as odds rise, so most are out by the odds at which they would be near.
             low = max(_excess_at(one, least * within), one.excess(0.0, slack))
@@ -88,9 +88,10 @@ def cheapest(
     return chosen
 
 
-def _points(candidate: Candidate) -> int:
-    parameters = candidate.parameters
-    return parameters["q"] ** parameters["m"] if "q" in parameters else candidate.categories
+def _points(one: Candidate) -> float:
+    """Return a number that rises with that of the design's points, L."""
+    # (r - t) K/(r (K - r)) is L/(L - 1).
+    return one.replication * (one.responses - one.replication) / (one.separating * one.responses)
 
 
 def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
@@ -101,10 +102,10 @@ def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
     by_share: dict[int, Candidate] = {}
     for one in those:
         name, _ = _SIZES[one.kind]
-        positions = one.parameters.get("q", one.categories)
+        positions = one.parameters.get("q", one.parameters.get("v", one.categories))
         for size in _sizes(one, most):
             if (share := round(_SHARES * log(size / positions))) not in by_share:
-                parameters = {**one.parameters, name: size} if name else {}
+                parameters = {**one.parameters, name: size} if name else one.parameters
                 with suppress(ValueError):  # of subsets there may be too many
                     smaller = Candidate.of(one.kind, one.categories, parameters)
                     if smaller.responses <= most:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from deniable.estimates.decoders.designs import affine_vectors
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 
 WORDS: Final = 3
@@ -82,6 +83,21 @@ def _affine(design: Affine) -> Turn:
             turn -= a.take(first) * x.take(at)
         # As % q, but numpy divides vectors faster than it takes remainders.
         return first * q + turn - turn // q * q
+
+    return turned
+
+
+@turner.register
+def _difference_set(design: DifferenceSet) -> Turn:
+    translates = np.array(
+        [
+            [design.turned(0, position, x) for x in range(design.categories)]
+            for position in range(design.positions)
+        ]
+    )
+
+    def turned(_: Integers, position: Integers, category: Indices) -> Integers:
+        return np.asarray(translates[position, category])
 
     return turned
 

@@ -41,6 +41,7 @@ from deniable.mechanisms.two_valued import MAX_CATEGORIES, TwoValuedMechanism
 if TYPE_CHECKING:
     from deniable.mechanisms.affine import Affine
     from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignMechanism
+    from deniable.mechanisms.difference_set import DifferenceSet
     from deniable.mechanisms.distance import DistanceMechanism
     from deniable.mechanisms.joint import KIND as _KIND  # noqa: F401 - seen by what freezes apps
     from deniable.mechanisms.matrix import SurveyMatrix
@@ -59,6 +60,7 @@ else:
             "MAX_RESPONSES": "design",
             "Affine": "affine",
             "Design": "design",
+            "DifferenceSet": "difference_set",
             "DesignMechanism": "design",
             "Subset": "subset",
             "MAX_METRIC": "ordinal",
@@ -91,6 +93,7 @@ __all__ = [
     "ClampedGeometric",
     "Design",
     "DesignMechanism",
+    "DifferenceSet",
     "DistanceMechanism",
     "Draw",
     "GridTooCoarse",

@@ -17,7 +17,7 @@ Answered = TwoValuedMechanism | DesignMechanism
 
 RANDOMISED_RESPONSE: Final[Answering] = ("randomised-response",)
 
-_BY: Final = ("randomised-response", "subset", "affine")
+_BY: Final = ("randomised-response", "subset", "affine", "difference-set")
 
 
 class SeveralQuestions(Kind):

@@ -14,6 +14,7 @@ _MODULES: Final = {
     "matrix": "deniable.mechanisms.matrix",
     "subset": "deniable.mechanisms.subset",
     "affine": "deniable.mechanisms.affine",
+    "difference-set": "deniable.mechanisms.difference_set",
     "one-question": "deniable.mechanisms.one_question",
     "joint": "deniable.mechanisms.joint",
 }

@@ -13,6 +13,7 @@ from deniable.estimates.decoders.decoder import Extremes, Floats, Model, Moments
 from deniable.estimates.decoders.support import Number, SupportDecoder
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 
 
@@ -238,6 +239,23 @@ class AffineDecoder(DesignDecoder):
         return (*many, *(self._q,) * self._m), tuple(range(-self._m, 0))
 
 
+class DifferenceSetDecoder(DesignDecoder):
+    """A difference set: its few blocks, one by one."""
+
+    def __init__(self, mechanism: DesignMechanism, design: DifferenceSet) -> None:
+        k, v = design.categories, design.responses
+        super().__init__(mechanism, whole=k == v)
+        self._blocks = np.array([[design.supports(y, x) for x in range(k)] for y in range(v)])
+
+    def supports(self, values: NDArray[Number]) -> NDArray[Number]:
+        """Return the sum of the responses' values for each category that they support."""
+        return np.asarray(values @ self._blocks, dtype=values.dtype)
+
+    def supported(self, weights: Floats) -> Floats:
+        """Return the sum of the weights of the categories that each response supports."""
+        return np.asarray(weights @ self._blocks.T)
+
+
 def affine_vectors(design: Affine) -> NDArray[np.int64]:
     """Return the vectors of an affine design in their order, as numbers base q."""
     firsts = np.array(design.firsts, dtype=np.int64)[:, None]
@@ -248,6 +266,7 @@ def affine_vectors(design: Affine) -> NDArray[np.int64]:
 # Here another design names its decoder.
 _DECODERS: Final[dict[type[Design], Callable[[DesignMechanism, Any], DesignDecoder]]] = {
     Affine: AffineDecoder,
+    DifferenceSet: DifferenceSetDecoder,
     Subset: SubsetDecoder,
 }
 

@@ -1,0 +1,93 @@
+"""Difference sets: designs with no more responses than points, for responses that are kept.
+
+The v points are a group, and D is a set of s of them of which each element but 0 is as often as any
+other the difference of two. A response y supports x if x - y is in D:
+
+    K = v,    r = s,    t = s (s - 1) / (v - 1).
+
+D is the projective plane of order 3 in the residues mod 13, and a biplane in the numbers below 16,
+whose difference is the exclusive or. Affine designs have those of 7 and 11 points.
+"""
+
+from typing import ClassVar, Final
+
+from deniable.mechanisms.design import Design, DesignKind
+from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
+
+SETS: Final = {13: (0, 1, 3, 9), 16: (3, 7, 11, 12, 13, 14)}
+"""D by the number of points."""
+
+_POSITIONS: Final = {v: (*d, *sorted(set(range(v)) - {*d})) for v, d in SETS.items()}
+
+
+class DifferenceSet(Design):
+    """The translates of a difference set."""
+
+    __slots__ = ()
+
+    def __init__(self, categories: int, points: int) -> None:
+        check_points(points)
+        if categories > points:
+            raise ValueError(f"v is {points}, and so many categories at most")
+        size = len(SETS[points])
+        super().__init__(
+            categories,
+            responses=points,
+            replication=size,
+            together=size * (size - 1) // (points - 1),
+            positions=points,
+            size=size,
+        )
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Return k and v."""
+        return (self.categories, self.responses)
+
+    def supports(self, response: int, category: int) -> bool:
+        """Return whether the response supports the category."""
+        return self._difference(category, response) in SETS[self.responses]
+
+    def turned(self, base: int, position: int, category: int) -> int:
+        """Return the translate with the position at the category: there is one, of any base."""
+        return self._difference(category, _POSITIONS[self.responses][position])
+
+    def _difference(self, one: int, other: int) -> int:
+        return one ^ other if self.responses == 16 else (one - other) % self.responses
+
+
+def check_points(points: object) -> None:
+    """Check v."""
+    if type(points) is not int:
+        raise TypeError("v is a whole number")
+    if points not in SETS:
+        raise ValueError("v is 13 or 16")
+
+
+class _Kind(DesignKind):
+    name = "difference-set"
+    summary = "for up to 16 categories, with 13 or 16 responses: each supports 4 or 6 of them"
+    fields = ("v",)
+    keys: ClassVar = {
+        "v": "of a difference-set survey: 13 or 16, how many categories there are room for; "
+        "default: the most accurate",
+    }
+
+    def check(self, parameters: Parameters) -> None:
+        with at_fault("mechanism", (ValueError, TypeError)):
+            check_points(parameters["v"])
+
+    def calibrated(
+        self, settings: Settings, categories: int, epsilon: str, delta: str
+    ) -> Parameters:
+        v = self.setting(settings, "v")
+        self.check({"v": v})
+        if categories > v:
+            raise InvalidParameter("v", f"{v} is below {categories}, the number of categories")
+        return {"v": v}
+
+    def design(self, parameters: Parameters, categories: int) -> DifferenceSet:
+        return DifferenceSet(categories, parameters["v"])
+
+
+KIND: Final = _Kind()
