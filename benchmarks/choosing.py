@@ -10,7 +10,12 @@ from deniable.choosing.candidates import lower_bound
 
 _DOCS: Final = Path(__file__).parents[1] / "docs"
 
-_COLOURS: Final = {"randomised-response": "#8a8f98", "subset": "#d98200", "affine": "#1769aa"}
+_COLOURS: Final = {
+    "randomised-response": "#8a8f98",
+    "subset": "#d98200",
+    "affine": "#1769aa",
+    "difference-set": "#2e8b57",
+}
 _INK: Final = "#222"
 
 _SIZES: Final = (
@@ -110,11 +115,14 @@ def _panel(left: int, top: int, epsilon: float) -> Iterator[str]:
     yield _text(left + wide / 2, top + high + 38, "categories, k", 12, "middle")
     sizes = sorted({round(2 * 32_768 ** (i / 60)) for i in range(61)})
     bounds = [(k, lower_bound(k, epsilon)) for k in sizes]
-    curves: dict[str, list[tuple[int, float]]] = {kind: [] for kind in _COLOURS}
+    curves: dict[str, list[tuple[int, float]]] = {
+        kind: [] for kind in ("randomised-response", "subset", "affine")
+    }
     lines: list[str] = []
     for k in sizes:
         for kind, cost in _best_of_kinds(k, epsilon).items():
-            curves[kind].append((k, cost))
+            if kind in curves:
+                curves[kind].append((k, cost))
     # Where they meet, each is seen beside the next.
     for width, (kind, points) in zip((2, 3.5, 6), curves.items(), strict=True):
         lines.append(_line([at(*_needed(*point)) for point in points], _COLOURS[kind], width))

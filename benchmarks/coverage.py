@@ -249,7 +249,7 @@ def _settings(kind: str, k: int, epsilon: str) -> Mapping[str, Any]:
             return {"kept_epsilon": f"{2 * float(epsilon):g}"}
         case "ordinal":
             return {"distance": "absolute"}
-        case "subset" | "affine":
+        case "subset" | "affine" | "difference-set":
             return _best(kind, k, epsilon).parameters
         case "matrix":
             return _rectangle(k, epsilon)

@@ -111,7 +111,7 @@ def designs(k: int) -> Iterator[Candidate]:
     for d in range(2, k):
         if comb(k, d) <= FEW:
             yield Candidate.of("subset", k, {"d": d})
-    for v in (13, 16):
+    for v in (13, 15, 16):
         if k <= v:
             yield Candidate.of("difference-set", k, {"v": v})
     for q in filter(is_prime, range(2, 1_448)):

@@ -69,7 +69,7 @@ def test_a_kind_without_parameters_is_the_best_of_its_kind() -> None:
         (written(16, mechanism='"affine"', q="17", m="1", s="17"), "s"),
         (written(12, mechanism='"subset"', d="12"), "d"),
         (written(14, mechanism='"difference-set"', v="13"), "v"),
-        (written(14, mechanism='"difference-set"', v="15"), "mechanism"),
+        (written(14, mechanism='"difference-set"', v="12"), "mechanism"),
         (written(17, mechanism='"difference-set"'), "mechanism"),
         (written(120, mechanism='"subset"', d="60"), "d"),
         (written(16, mechanism='"affine"', q="13", m="1", s="2"), "m"),

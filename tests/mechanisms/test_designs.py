@@ -234,7 +234,7 @@ def test_no_design_is_made_of_what_is_none() -> None:
         Subset(400, 398)
     with pytest.raises(ValueError, match="categories at most"):
         DifferenceSet(14, 13)
-    with pytest.raises(ValueError, match="13 or 16"):
+    with pytest.raises(ValueError, match="13, 15 or 16"):
         DifferenceSet(7, 7)
     with pytest.raises(ValueError, match="not below"):
         Subset(4, 4)

@@ -91,7 +91,7 @@ def test_golden_two_rounds_follow_from_their_levels_by_the_rules(vector: dict[st
     assert (mechanism.kept.lies, mechanism.fresh.lies) == (a1, a2)
 
 
-TRANSLATED = {13: [0, 1, 3, 9], 16: [3, 7, 11, 12, 13, 14]}
+TRANSLATED = {13: [0, 1, 3, 9], 15: [0, 1, 2, 4, 5, 8, 10], 16: [3, 7, 11, 12, 13, 14]}
 
 
 def design_numbers(mechanism: dict[str, Any], k: int) -> tuple[int, int, int, int, int]:

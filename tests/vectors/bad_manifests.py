@@ -329,7 +329,7 @@ def _designs() -> Iterator[tuple[str, dict[str, object]]]:
     for what, size in {"0": 0, "all": 4, "more than all": 5, "a text": "2", "true": True}.items():
         yield f"a subset design: {what}", {"mechanism": pairs | {"d": size}}
     translates: dict[str, object] = {"kind": "difference-set", "v": 13}
-    for what, points in {"7": 7, "15": 15, "a text": "13", "true": True}.items():
+    for what, points in {"7": 7, "14": 14, "a text": "13", "true": True}.items():
         yield f"a difference set of {what}", {"mechanism": translates | {"v": points}}
     many: dict[str, object] = {"categories": [f"category {number}" for number in range(30)]}
     yield "a difference set of fewer points than categories", many | {"mechanism": translates}

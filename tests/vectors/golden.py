@@ -206,6 +206,7 @@ DESIGNS: list[tuple[dict[str, object], int, str, str]] = [
     ({"kind": "subset", "d": 8}, 20, "0.5", "0"),
     ({"kind": "subset", "d": 2}, 105, "4", "0"),
     ({"kind": "difference-set", "v": 13}, 13, "1", "0"),
+    ({"kind": "difference-set", "v": 15}, 14, "0.25", "0"),
     ({"kind": "difference-set", "v": 16}, 15, "0.5", "0.001"),
     ({"kind": "affine", "q": 2, "m": 2, "s": 1}, 3, "1", "0"),
     ({"kind": "affine", "q": 2, "m": 18, "s": 1}, 65_536, "0.5", "0"),

@@ -106,7 +106,7 @@ def best(
 ) -> Choice:
     """Return the mechanism that needs the fewest users for its estimates of all frequencies.
 
-    Of randomised response, subsets and affine designs, by their exact variances at equal privacy of
+    Of randomised response and the designs, by their exact variances at equal privacy of
     one report. With ``reports``, at equal privacy of so many reports of one device: designs add up
     faster than randomised response, and as a rule with large blocks than with small ones, so those
     with blocks of any smaller size compete, each at the epsilon of one report at which all together

@@ -18,7 +18,7 @@ from deniable.messages import (
 )
 
 AUTO: Final = "auto"
-MEANING: Final = "the default: of randomised response, subset and affine the most accurate"
+MEANING: Final = "the default: of randomised response and the designs the most accurate"
 
 _KEPT: Final = "kept responses must be few, or equal ones would link a device's epochs"
 

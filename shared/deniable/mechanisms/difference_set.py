@@ -5,8 +5,9 @@ other the difference of two. A response y supports x if x - y is in D:
 
     K = v,    r = s,    t = s (s - 1) / (v - 1).
 
-D is the projective plane of order 3 in the residues mod 13, and a biplane in the numbers below 16,
-whose difference is the exclusive or. Affine designs have those of 7 and 11 points.
+D is a line of the plane of order 3 in the residues mod 13, a plane of the space of order 2 in those
+mod 15, and a biplane's block in the numbers below 16, whose difference is the exclusive or. Affine
+designs have those of 7 and 11 points.
 """
 
 from typing import ClassVar, Final
@@ -14,7 +15,7 @@ from typing import ClassVar, Final
 from deniable.mechanisms.design import Design, DesignKind
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
 
-SETS: Final = {13: (0, 1, 3, 9), 16: (3, 7, 11, 12, 13, 14)}
+SETS: Final = {13: (0, 1, 3, 9), 15: (0, 1, 2, 4, 5, 8, 10), 16: (3, 7, 11, 12, 13, 14)}
 """D by the number of points."""
 
 _POSITIONS: Final = {v: (*d, *sorted(set(range(v)) - {*d})) for v, d in SETS.items()}
@@ -61,15 +62,15 @@ def check_points(points: object) -> None:
     if type(points) is not int:
         raise TypeError("v is a whole number")
     if points not in SETS:
-        raise ValueError("v is 13 or 16")
+        raise ValueError("v is 13, 15 or 16")
 
 
 class _Kind(DesignKind):
     name = "difference-set"
-    summary = "for up to 16 categories, with 13 or 16 responses: each supports 4 or 6 of them"
+    summary = "for up to 16 categories, with 13, 15 or 16 responses: a set of points, moved"
     fields = ("v",)
     keys: ClassVar = {
-        "v": "of a difference-set survey: 13 or 16, how many categories there are room for; "
+        "v": "of a difference-set survey: 13, 15 or 16, for how many categories; "
         "default: the most accurate",
     }
 
