@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from math import comb
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from deniable.choosing import (
     Candidate,
     Choice,
     best,
+    candidates,
     compared,
     composed,
     lower_bound,
@@ -69,6 +71,16 @@ def test_what_is_chosen_costs_no_more_than_the_table_says(
     assert chosen.bound == lower_bound(k, float(epsilon)) == pytest.approx(bound, rel=1e-11)
     assert chosen.bound <= chosen.cost * (1 + 1e-12) <= 1.002 * cost
     assert chosen.candidate.responses <= MAX_RESPONSES
+
+
+def test_no_size_is_left_out_up_to_epsilon_6() -> None:
+    # The sizes and epsilons are log-uniform and uniform, and those that had been the worst.
+    rng = Random(6)
+    pairs = [(round(2 * 32_768 ** rng.random()), rng.uniform(0.1, 6)) for _ in range(40)]
+    pairs += [(2_458, 6), (1_479, 6), (1_550, 5.5), (4_096, 6), (65_536, 5.09), (33, 1.5), (32, 1)]
+    for k, epsilon in pairs:
+        least = min(design.cost(epsilon) for design in candidates(k, epsilon))
+        assert least <= lower_bound(k, epsilon) * (1.012 if epsilon <= 3 else 1.053)
 
 
 @pytest.mark.parametrize("k", PLAIN_TO_BOUND)

@@ -58,12 +58,12 @@ def test_the_demonstration_tells_what_was_chosen_for_many_categories(tmp_path: P
     shown = run(command, cwd=tmp_path, env={"COLUMNS": "80"}).stdout
     assert max(map(len, shown.splitlines())) <= 80
     for told in (
-        "a design of 5,671 responses; each supports about 28 of 105 answers",
-        "within 0.1 % of the fewest possible in the worst case; "
-        "randomised response would take 10.09 times as many",
+        "a design of 218 responses; each supports about 27 of 105 answers",
+        "within 0.2 % of the fewest possible in the worst case; "
+        "randomised response would take 10.08 times as many",
         "and 95 answers more",
         "of 105 intervals cover the truth",
-        "Randomised response would have needed 404 devices for estimates as exact as these of 40.",
+        "Randomised response would have needed 403 devices for estimates as exact as these of 40.",
     ):
         assert told in " ".join(shown.split())
     assert "\nraw" not in shown

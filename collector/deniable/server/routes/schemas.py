@@ -70,7 +70,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
             "ratio": TEXT,
             "kept_epsilon": DECIMAL,
             "questions": TEXT,
-            **_alike({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s"),
+            **_alike({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s", "v"),
         },
         description="what is being asked, with its privacy terms",
     ),
