@@ -9,12 +9,12 @@ estimates frequencies as well as any mechanism can, at the best share of categor
 (Ye and Barg 2018). Randomised response is the design of single points.
 
 The designs here are *turned*: the categories lie on the positions of a group, mostly a circle, of
-which a base block supports s. The device draws one of all blocks for the base without a look at the answer, and a
-position, one that the block supports with the weight ``inside``, one that it does not with the
-weight ``outside``; then it turns the block until that position lies at the answer. A block that
-supports the answer and one that does not come equally often but for these weights, so epsilon rests
-on two integers, and on no more. The words that s does not divide, fewer than s of 2^64, send the
-base.
+which a base block supports s. The device draws one of all blocks for the base without a look at the
+answer, and a position, one that the block supports with the weight ``inside``, one that it does not
+with the weight ``outside``; then it turns the block until that position lies at the answer. A block
+that supports the answer and one that does not come equally often but for these weights, so epsilon
+rests on two integers, and on no more. The words that s does not divide, fewer than s of 2^64, send
+the base.
 """
 
 from abc import ABC, abstractmethod
