@@ -246,7 +246,7 @@ def _settings(kind: str, k: int, epsilon: str) -> Mapping[str, Any]:
     )
     match kind:
         case "two-round":
-            return {"kept_epsilon": f"{2 * float(epsilon):g}"}
+            return {"kept": f"{2 * float(epsilon):g}"}
         case "ordinal":
             return {"distance": "absolute"}
         case "subset" | "affine":

@@ -1,18 +1,25 @@
 """The figures of docs/choosing.md are those of the formulas."""
 
 import re
+from math import log
 from pathlib import Path
 
 import pytest
 
-from deniable.choosing import best, candidates
-from deniable.choosing.candidates import Candidate
+from deniable.audit.linking import linked_at_best
+from deniable.choosing import Candidate, best, best_fresh, candidates, lower_bound
+from deniable.mechanisms import TwoRound
+from deniable.mechanisms.two_round import SINGLE
+from deniable.messages import Specification
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "choosing.md").read_text("utf-8")
 ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in GUIDE.splitlines()]
+WIDE = [row for row in ROWS if len(row) == 6 and row[0][0].isdigit()]
+KEPT = [row for row in WIDE if row[1].startswith("two rounds")]
+SHARES = [row for row in WIDE if ", " not in row[0]]
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if len(row) == 6 and row[0][0].isdigit()])
+@pytest.mark.parametrize("row", SHARES)
 def test_the_chosen_mechanisms_need_as_many_users_as_the_table_says(row: list[str]) -> None:
     k = int(row[0].replace(",", ""))
     choice = best(k, "1")
@@ -26,6 +33,22 @@ def test_the_chosen_mechanisms_need_as_many_users_as_the_table_says(row: list[st
         assert row[3].startswith(f"{plain / k * 10_000:,.0f} (")
         times = float(row[3].split("(")[1].split()[0].replace(",", ""))
         assert plain / choice.cost == pytest.approx(times, rel=5e-3)
+
+
+@pytest.mark.parametrize("row", KEPT)
+def test_kept_responses_cost_and_reveal_what_the_table_says(row: list[str]) -> None:
+    k, kept, epsilon = (text.replace(",", "") for text in row[0].split(", "))
+    fresh = SINGLE if row[1].endswith("one answer") else best_fresh(int(k), epsilon, kept, 30)
+    assert re.findall(r"\d+", row[1]) == [str(value) for value in fresh[1:] if fresh != SINGLE]
+    kind, *values = fresh
+    parameters = {str(at): int(value) for at, value in enumerate(values)}
+    cost = Candidate.of(str(kind), int(k), parameters).cost(float(epsilon))
+    specification = Specification("two-round", {"kept": kept, "fresh": fresh})
+    mechanism = specification.mechanism(int(k), epsilon, "0")
+    assert isinstance(mechanism, TwoRound)
+    levels = [log(mechanism.constant_odds(reports)) for reports in (2, 30)]
+    assert row[2].strip("*") == f"{cost / lower_bound(int(k), float(epsilon)):.4g}"
+    assert row[3:] == [f"{levels[0]:.3f}", f"{levels[1]:.2f}", f"{linked_at_best(mechanism):.1%}"]
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if len(row) == 3 and row[0][0].isdigit()])

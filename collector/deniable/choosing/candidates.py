@@ -4,7 +4,7 @@ All are designs: r of K responses support a category, t of them any two, and tho
 answer are sent at the odds E to the others; docs/mathematics.md, section 17.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -55,6 +55,22 @@ class Candidate:
         """Return how many responses support one category and not another."""
         return self.replication - self.together
 
+    @property
+    def points(self) -> int:
+        """Return v, how many categories its blocks are made for, at least as many as there are."""
+        # Each of the K blocks has b points, v r = K b, and each point is with every other in t of
+        # its r blocks: r (b - 1) = t (v - 1).
+        return (
+            self.responses
+            * self.separating
+            // (self.replication**2 - self.responses * self.together)
+        )
+
+    @property
+    def block(self) -> int:
+        """Return b, how many of these a response supports."""
+        return self.points * self.replication // self.responses
+
     def bounded(self, delta: float) -> bool:
         """Return whether its odds have a limit: a large delta allows any."""
         return delta * self.replication < self.separating
@@ -102,13 +118,18 @@ def candidates(
     Of each affine design the size of blocks that costs least. Of subsets also smaller sizes, down
     to half of that, of which there are fewer.
     """
-    return tuple(_candidates(categories, epsilon, delta, min(most_responses, MAX_RESPONSES)))
+    most = min(most_responses, MAX_RESPONSES)
+    return tuple(candidates_of_blocks(categories, epsilon, delta, most, lambda _: inf))
 
 
-def _candidates(k: int, epsilon: float, delta: float, most: int) -> Iterator[Candidate]:
+def candidates_of_blocks(
+    k: int, epsilon: float, delta: float, most: int, largest: Callable[[int], float]
+) -> Iterator[Candidate]:
+    """Yield the candidates whose blocks have no more points than is ``largest`` for all points."""
     yield Candidate.of(PLAIN, k, {})
     if comb(k, 2) <= most:
-        best = max(2, _best_size(k, k, 1, epsilon, delta, range(1, k)))
+        among = range(1, min(k, int(min(k, largest(k))) + 1))
+        best = max(2, _best_size(k, k, 1, epsilon, delta, among))
         for d in range(max(2, best // 2), min(best + 1, k)):
             if comb(k, d) <= most and comb(k, d) * d <= MAX_MEMBERS:
                 subset = Candidate.of("subset", k, {"d": d})
@@ -120,18 +141,21 @@ def _candidates(k: int, epsilon: float, delta: float, most: int) -> Iterator[Can
         m = next(m for m in range(1, k + 1) if q**m >= k)
         # Of all s between 1 and q - 1 there are as many blocks, and fewer of these two.
         few, many = (incidences(q, m, s)[0] for s in (1, min(2, q - 1)))
-        sizes = range(1, q) if many <= most else {1, q - 1} if few <= most else ()
+        fitting = range(1, q) if many <= most else sorted({1, q - 1}) if few <= most else ()
+        greatest = largest(q**m) / q ** (m - 1)
+        sizes = [s for s in fitting if s <= greatest]
         if s := _best_size(k, q, m, epsilon, delta, sizes):
             yield Candidate.of("affine", k, {"q": q, "m": m, "s": s})
 
 
-def _best_size(k: int, q: int, m: int, epsilon: float, delta: float, among: Collection[int]) -> int:
+def _best_size(k: int, q: int, m: int, epsilon: float, delta: float, among: Sequence[int]) -> int:
     """Return the size of blocks that costs least; 0 if delta allows any response with all sizes.
 
     The sets of d of k categories have the numbers of blocks, in proportion, of q = k, m = 1, s = d.
     """
     around = [s for s in _sizes_around(k, q, q**m, expm1(epsilon)) if s in among]
-    sizes = among if delta else around or among
+    # Sizes further away cost more, on either side.
+    sizes = among if delta else around or {*among[:1], *among[-1:]}
     designs = {s: Candidate("", k, *proportions(q, m, s)) for s in sizes}
     bounded = {s: design for s, design in designs.items() if design.bounded(delta)}
     return min(bounded, key=lambda s: bounded[s].cost(epsilon, delta), default=0)

@@ -49,6 +49,7 @@ class Affine(Design):
             together=together,
             positions=order,
             size=size,
+            points=points,
         )
         # The vectors a in their order, a range for each power of their first digit.
         leading = largest_first_digit(order, size)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.decoders.decoder import Extremes, Floats, Model, Moments, Tally
-from deniable.estimates.decoders.support import Number, SupportDecoder
+from deniable.estimates.decoders.support import Number, SupportDecoder, TwoValuedDecoder
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.design import BlockMechanism, Design
 from deniable.mechanisms.subset import Subset
 
 _ONE_THREAD: Final = 1 << 18
@@ -29,7 +29,7 @@ class DesignDecoder(SupportDecoder):
     which is unbiased, since f sums to 1, and varies less in all; a frequent category may vary more.
     """
 
-    def __init__(self, mechanism: DesignMechanism, *, whole: bool) -> None:
+    def __init__(self, mechanism: BlockMechanism, *, whole: bool) -> None:
         guarantee = mechanism.privacy
         super().__init__(
             mechanism.categories,
@@ -164,7 +164,7 @@ class DesignDecoder(SupportDecoder):
 class SubsetDecoder(DesignDecoder):
     """All subsets of a size, listed: K d numbers."""
 
-    def __init__(self, mechanism: DesignMechanism, design: Subset) -> None:
+    def __init__(self, mechanism: BlockMechanism, design: Subset) -> None:
         super().__init__(mechanism, whole=True)
         # Descending tuples of a descending range come in the opposite of colexicographic order.
         listed = combinations(range(design.categories - 1, -1, -1), design.size)
@@ -193,7 +193,7 @@ class AffineDecoder(DesignDecoder):
     Along b, a product with a matrix is faster: the number of b is a prime, and a small one.
     """
 
-    def __init__(self, mechanism: DesignMechanism, design: Affine) -> None:
+    def __init__(self, mechanism: BlockMechanism, design: Affine) -> None:
         self._q, self._m, self._size = design.order, design.dimension, design.size
         super().__init__(mechanism, whole=design.categories == self._q**self._m)
         # A frequency w that is not its own opposite stands for q - w as well, see ``supports``.
@@ -253,12 +253,19 @@ class AffineDecoder(DesignDecoder):
 
 
 # Here another design names its decoder.
-_DECODERS: Final[dict[type[Design], Callable[[DesignMechanism, Any], DesignDecoder]]] = {
+_DECODERS: Final[dict[type[Design], Callable[[BlockMechanism, Any], DesignDecoder]]] = {
     Affine: AffineDecoder,
     Subset: SubsetDecoder,
 }
 
 
-def design_decoder(mechanism: DesignMechanism) -> DesignDecoder:
+def block_decoder(mechanism: BlockMechanism) -> SupportDecoder:
+    """Return the decoder of a mechanism: that of randomised response where a block is an answer."""
+    if mechanism.design == Subset(mechanism.categories, 1):
+        return TwoValuedDecoder(mechanism)
+    return design_decoder(mechanism)
+
+
+def design_decoder(mechanism: BlockMechanism) -> DesignDecoder:
     """Return the decoder of a mechanism by its design."""
     return _DECODERS[type(mechanism.design)](mechanism, mechanism.design)
