@@ -22,6 +22,7 @@ from benchmarks import (
     postgres_growth,
     sqlite_growth,
     stores,
+    views,
     volume,
 )
 
@@ -40,6 +41,7 @@ _SUBJECTS = {
     "connections": connections.run,
     "estimates": estimates.run,
     "coverage": coverage.run,
+    "views": views.run,
     "many-responses": many_responses.run,
     "audit": audit.run,
     "budget": budget.run,

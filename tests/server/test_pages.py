@@ -145,9 +145,17 @@ async def test_numbers_of_page_api_and_command_are_the_same_for_every_kind(
             expected = {row["category"]: row for row in told["categories"]}
         else:
             expected = {row["bin"]: row for row in told["numeric"]["bins"] if not row["too_wide"]}
+        view = "projected" if "shown" in next(iter(shown.values()), {}) else "unbiased"
+        seen = await (
+            await public.client.get(f"/v1/surveys/{survey.name}/histogram?view={view}")
+        ).json()
+        projected = {row["category"]: row["shown"] for row in seen["categories"] if "shown" in row}
         for name, row in expected.items():
-            for key in ("estimate", "low", "high"):
-                assert shown[name][key] == numbers(row[key])
+            assert shown[name]["estimate"] == numbers(row["estimate"])
+            assert shown[name].get("shown") == (numbers(projected[name]) if projected else None)
+            for key in ("low", "high"):
+                told_key = f"simultaneous_{key}" if projected else key
+                assert shown[name][key] == numbers(row[told_key])
             # Of few reports, or of smoothed shares, it would mislead people.
             error = shown[name].get("standard-error", "")
             assert error in {"", numbers(row["standard_error"])}
