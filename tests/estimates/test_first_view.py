@@ -13,6 +13,7 @@ from deniable.estimates.rows import chosen_rows
 from deniable.estimates.views import first_view, projected
 from deniable.messages import Manifest
 from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.processes import ROOT
 
 SURVEYS = [example_survey(kind, *one) for kind, examples in EXAMPLES.items() for one in examples]
 
@@ -67,6 +68,9 @@ def test_the_more_answers_and_the_less_epsilon_the_longer_they_come_first() -> N
     assert np.all(np.diff(most, axis=0)[:, 1:] > 0)
     assert np.all(np.diff(most, axis=1) > 0)
     assert not np.array(most)[:, 0].any()  # of two answers one is never expected below 0
+    five, sixteen, many = most[1][1:]
+    text = (ROOT / "docs" / "analysts.md").read_text("utf-8")
+    assert f"up to {five} reports of 5 answers, {sixteen:,} of 16, {many:,} of 105" in text
 
 
 @given(st.integers(2, 40), st.integers(0, 2**32), st.floats(0.001, 3))
