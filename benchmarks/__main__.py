@@ -23,6 +23,7 @@ from benchmarks import (
     repeated,
     sqlite_growth,
     stores,
+    views,
     volume,
 )
 
@@ -42,6 +43,7 @@ _SUBJECTS = {
     "connections": connections.run,
     "estimates": estimates.run,
     "coverage": coverage.run,
+    "views": views.run,
     "many-responses": many_responses.run,
     "audit": audit.run,
     "budget": budget.run,
