@@ -20,8 +20,10 @@ from benchmarks import (
     many_responses,
     postgres,
     postgres_growth,
+    repeated,
     sqlite_growth,
     stores,
+    views,
     volume,
 )
 
@@ -31,6 +33,7 @@ _SUBJECTS = {
     "launches": launches.run,
     "bulk": bulk.run,
     "designs": designs.run,
+    "repeated": repeated.run,
     "stores": stores.run,
     "sqlite-growth": sqlite_growth.run,
     "postgres": postgres.run,
@@ -40,6 +43,7 @@ _SUBJECTS = {
     "connections": connections.run,
     "estimates": estimates.run,
     "coverage": coverage.run,
+    "views": views.run,
     "many-responses": many_responses.run,
     "audit": audit.run,
     "budget": budget.run,

@@ -1,12 +1,16 @@
 """``python -m benchmarks.choosing``: draw the pictures of docs/choosing.md."""
 
 from collections.abc import Iterable, Iterator
-from math import log10
+from math import log, log10
 from pathlib import Path
 from typing import Final
 
-from deniable.choosing import Candidate, best, candidates
+from deniable.choosing import Candidate, best, best_fresh, candidates
 from deniable.choosing.candidates import lower_bound
+from deniable.mechanisms import KINDS, TwoRound
+from deniable.mechanisms.answering import Answering
+from deniable.mechanisms.two_round import SINGLE
+from deniable.messages import Specification
 
 _DOCS: Final = Path(__file__).parents[1] / "docs"
 
@@ -29,8 +33,8 @@ _ERROR: Final = 0.01
 
 
 def main() -> None:
-    """Draw both."""
-    for name, svg in (("kinds", _kinds()), ("users", _users())):
+    """Draw them."""
+    for name, svg in (("kinds", _kinds()), ("users", _users()), ("repeated", _repeated())):
         target = _DOCS / f"choosing-{name}.svg"
         target.write_text(svg, "utf-8")
         print(target)
@@ -136,6 +140,91 @@ def _panel(left: int, top: int, epsilon: float) -> Iterator[str]:
     yield _text(x, y + 20, "subset", 12, "start", _COLOURS["subset"])
     x, y = at(*_needed(*bounds[-1]))
     yield _text(x - 4, y + 18, "the least possible", 12, "end")
+
+
+def _repeated() -> str:
+    """Return what reports of a constant answer reveal, and the users that a kept level takes."""
+    title = (
+        "Kept responses at epsilon 1 a report: what reports reveal together, and users they take"
+    )
+    parts = [_text(16, 24, title, 15), *_revealed(70, 60), *_kept_levels(500, 60)]
+    return _svg(880, 440, parts)
+
+
+_KEPT: Final = "4"
+_PLANNED: Final = 30
+
+
+def _revealed(left: int, top: int) -> Iterator[str]:
+    """Yield the panel of the epsilon of 1 to 12 reports about one of 105 answers."""
+    (wide, high), reports, most = _SIDES, range(1, 13), 8
+
+    def at(count: float, epsilon: float) -> tuple[float, float]:
+        return left + wide * (count - 1) / (len(reports) - 1), top + high * (1 - epsilon / most)
+
+    yield _text(left + wide / 2, top - 10, f"105 answers, kept {_KEPT}", 13, "middle")
+    for epsilon in range(0, most + 1, 2):
+        x, y = at(1, epsilon)
+        yield _line([(x, y), (x + wide, y)], "#ddd", 1)
+        yield _text(x - 6, y + 4, f"{epsilon}", 11, "end")
+    for count in (1, 2, 4, 6, 8, 10, 12):
+        x, y = at(count, 0)
+        yield _text(x, y + 18, f"{count}", 11, "middle")
+    yield _text(left + wide / 2, top + high + 38, "reports of a constant answer", 12, "middle")
+    yield _text(left - 8, top - 8, "epsilon", 12, "end")
+    bound = lower_bound(105, 1.0)
+    ways = (
+        (SINGLE, _COLOURS["randomised-response"], 40),
+        (best_fresh(105, "1", _KEPT, _PLANNED), _COLOURS["affine"], 64),
+    )
+    yield _line([at(count, count) for count in range(1, most + 1)], _INK, 1.5, dashed=True)
+    yield _text(*at(6.1, 7.4), "drawn afresh each time", 12, "end")
+    for fresh, colour, below in ways:
+        parameters = {"kept": _KEPT, "fresh": fresh}
+        made = Specification("two-round", parameters).mechanism(105, "1", "0")
+        assert isinstance(made, TwoRound)
+        levels = [(count, log(made.constant_odds(count))) for count in reports]
+        yield _line([at(*level) for level in levels], colour, 2.5)
+        x, y = at(12, 4)
+        times = _fresh_cost(fresh, 105, 1.0) / bound
+        name = "one answer" if fresh == SINGLE else f"{made.design.block} answers"
+        text = f"sets of {name}: {times:.3g} × the fewest users"
+        yield _text(x, y + below, text, 12, "end", colour)
+
+
+def _kept_levels(left: int, top: int) -> Iterator[str]:
+    """Yield the panel of the users over the fewest possible, by the level that is kept."""
+    (wide, high), least, most, ends = _SIDES, 1.0, 9.0, 1000.0
+    levels = [1.25 + 0.25 * step for step in range(32)]
+
+    def at(kept: float, times: float) -> tuple[float, float]:
+        up = log10(times) / log10(ends)
+        return left + wide * (kept - least) / (most - least), top + high * (1 - up)
+
+    yield _text(left + wide / 2, top - 10, "users over the fewest possible", 13, "middle")
+    for power in range(4):
+        x, y = at(least, 10**power)
+        yield _line([(x, y), (x + wide, y)], "#ddd", 1)
+        yield _text(x - 6, y + 4, f"{10**power:,}", 11, "end")
+    for mark in range(1, 10):
+        x, y = at(mark, 1)
+        yield _text(x, y + 18, f"{mark}", 11, "middle")
+    yield _text(left + wide / 2, top + high + 38, "epsilon that is kept", 12, "middle")
+    for k in (10_000, 1024, 105, 26):
+        bound, points = lower_bound(k, 1.0), []
+        for kept in levels:
+            fresh = best_fresh(k, "1", f"{kept:g}", _PLANNED)
+            points.append((kept, _fresh_cost(fresh, k, 1.0) / bound))
+        yield _line([at(*point) for point in points], _COLOURS["affine"], 2)
+        x, y = at(*points[3])
+        yield _text(x - 28, y + 16, f"k = {k:,}", 12, "start", _COLOURS["affine"])
+
+
+def _fresh_cost(fresh: Answering, categories: int, epsilon: float) -> float:
+    kind, *values = fresh
+    fields = KINDS[str(kind)].fields
+    parameters = {name: int(value) for name, value in zip(fields, values, strict=True)}
+    return Candidate.of(str(kind), categories, parameters).cost(epsilon)
 
 
 def _best_of_kinds(categories: int, epsilon: float) -> dict[str, float]:

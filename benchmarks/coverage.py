@@ -246,7 +246,7 @@ def _settings(kind: str, k: int, epsilon: str) -> Mapping[str, Any]:
     )
     match kind:
         case "two-round":
-            return {"kept_epsilon": f"{2 * float(epsilon):g}"}
+            return {"kept": f"{2 * float(epsilon):g}"}
         case "ordinal":
             return {"distance": "absolute"}
         case "subset" | "affine" | "difference-set":
@@ -305,7 +305,7 @@ def run() -> None:
     ]
     print("\n".join(tests))
     print("\n".join(_outside(rows)))
-    _write({"intervals": lines, "tests": tests})
+    write({"intervals": lines, "tests": tests})
 
 
 class _Row(NamedTuple):
@@ -394,7 +394,8 @@ def _row(kind: str, size: int, name: str, *, of_mean: bool = False) -> _Row:
     return _Row(name, size, found)
 
 
-def _write(tables: Mapping[str, list[str]]) -> None:
+def write(tables: Mapping[str, list[str]]) -> None:
+    """Write tables into docs/coverage.md, each between the comments of its name."""
     path = Path(__file__).parents[1] / "docs" / "coverage.md"
     text = path.read_text("utf-8")
     for name, lines in tables.items():

@@ -27,12 +27,17 @@ def expect_data(line: Locator, **data: object) -> None:
 
 
 def expect_figures(page: Page, histogram: dict[str, Any]) -> None:
-    """Wait until the page shows what a program gets as a histogram."""
+    """Wait until the page shows what a program gets as a histogram.
+
+    In a biased view intervals are those that hold all at once.
+    """
+    at_once = "simultaneous_" * ("view" in histogram)
+    value = "shown" if "view" in histogram else "estimate"
     for each in histogram["categories"]:
         expect_data(
             row(page, category=each["category"]),
-            **{"shown" if "shown" in each else "estimate": each.get("shown", each["estimate"])},
-            low=each["low"],
-            high=each["high"],
+            **{value: each[value]},
+            low=each[f"{at_once}low"],
+            high=each[f"{at_once}high"],
             standard_error=each["standard_error"],
         )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from deniable.budget import NANO, RangeCost, changing_cost, constant_cost, pure_cost
 from deniable.mechanisms import Mechanism, Ordinal, RandomisedResponse, TwoRound, log_ceiling
+from deniable.mechanisms.subset import Subset
 from tests.accounting.curves import curve, kept_law, randomised_response
 from tests.mechanisms.laws import entries
 from tests.mechanisms.taylor import exp_bounds
@@ -58,11 +59,12 @@ SMALL: list[Mechanism] = [
     RandomisedResponse(2, "1"),
     RandomisedResponse(3, "0.5"),
     Ordinal.calibrated(3, "1"),
-    TwoRound(2, "1", "2"),
-    TwoRound(2, "0.1", "3"),
-    TwoRound(3, "1", "1.5"),
-    TwoRound(3, "0.5", "2"),
-    TwoRound(3, "0.038", "1.1"),
+    TwoRound(Subset(2, 1), "1", "2"),
+    TwoRound(Subset(2, 1), "0.1", "3"),
+    TwoRound(Subset(3, 1), "1", "1.5"),
+    TwoRound(Subset(3, 1), "0.5", "2"),
+    TwoRound(Subset(3, 1), "0.038", "1.1"),
+    TwoRound(Subset(4, 2), "0.5", "2"),
 ]
 
 
@@ -93,7 +95,7 @@ def test_no_two_histories_are_told_apart_beyond_the_costs(
 
 
 def test_two_rounds_have_the_published_levels() -> None:
-    mechanism = TwoRound(10, "1", "2")
+    mechanism = TwoRound(Subset(10, 1), "1", "2")
     assert pure_cost(mechanism.fresh) / NANO == pytest.approx(1.95007, abs=5e-6)
     published = {1: 1.0, 2: 1.753212, 5: 1.999175, 10: 2.0}
     found = {reports: constant_cost(mechanism, reports) / NANO for reports in published}
@@ -130,18 +132,18 @@ def test_no_budget_covers_histories_that_change_at_different_times_if_memoised()
 
 
 def test_two_rounds_hide_a_change_only_as_far_as_their_fresh_noise_does() -> None:
-    mechanism = TwoRound(2, "0.3228", "0.4055")
+    mechanism = TwoRound(Subset(2, 1), "0.3228", "0.4055")
     histories = ((0, 0, 0, 0), (0, 1, 0, 1))
     worst = odds(*(kept_law(*rounds(mechanism), history) for history in histories))
     assert worst is not None
     assert log_ceiling(worst, NANO) > RangeCost.of(mechanism).cumulative(4)
-    assert worst <= (mechanism.fresh.truth / mechanism.fresh.lie) ** 4
+    assert worst <= mechanism.fresh.privacy.odds**4
 
 
 def test_two_reports_about_one_answer_can_cost_more_than_twice_one() -> None:
     # Why the cost is not min(j c1, j kept): for k > 2 the levels of a constant answer first grow
     # faster than in proportion. Counted out, response by response.
-    mechanism = TwoRound(3, "0.038", "1.1")
+    mechanism = TwoRound(Subset(3, 1), "0.038", "1.1")
     one, two = (
         odds(*(kept_law(*rounds(mechanism), [x] * reports) for x in (0, 1))) for reports in (1, 2)
     )
@@ -152,20 +154,20 @@ def test_two_reports_about_one_answer_can_cost_more_than_twice_one() -> None:
     assert cost.cumulative(1) == log_ceiling(one, NANO) == pure_cost(mechanism)
     assert cost.cumulative(2) == log_ceiling(two, NANO) > 2 * cost.cumulative(1)
     # With many categories it is by far: here 1,000, and by half again as much.
-    many = RangeCost.of(TwoRound(1000, "0.0862", "4.605"))
+    many = RangeCost.of(TwoRound(Subset(1000, 1), "0.0862", "4.605"))
     assert many.cumulative(2) > 1.35 * 2 * many.cumulative(1)
     # With two categories never.
-    assert RangeCost.of(TwoRound(2, "0.038", "1.1")).slopes == ((1, 38_000_000),)
+    assert RangeCost.of(TwoRound(Subset(2, 1), "0.038", "1.1")).slopes == ((1, 38_000_000),)
 
 
 @pytest.mark.parametrize(
     "mechanism",
     [
-        TwoRound(3, "0.038", "1.1"),
-        TwoRound(10, "1", "2"),
-        TwoRound(16, "0.2", "3"),
-        TwoRound(1000, "0.0862", "4.605"),
-        TwoRound(2, "0.3", "1"),
+        TwoRound(Subset(3, 1), "0.038", "1.1"),
+        TwoRound(Subset(10, 1), "1", "2"),
+        TwoRound(Subset(16, 1), "0.2", "3"),
+        TwoRound(Subset(1000, 1), "0.0862", "4.605"),
+        TwoRound(Subset(2, 1), "0.3", "1"),
     ],
     ids=repr,
 )
@@ -186,7 +188,7 @@ def test_no_way_to_spread_answers_over_the_reports_costs_more(mechanism: TwoRoun
 
 def test_beyond_what_is_looked_at_the_cost_is_bounded() -> None:
     # f(t)/t is still below kept/t after the last one looked at.
-    mechanism = TwoRound(40, "0.0001", "6")
+    mechanism = TwoRound(Subset(40, 1), "0.0001", "6")
     cost = RangeCost.of(mechanism)
     assert cost.slopes[-1][0] == 65
     for reports in (1, 2, 64, 65, 66, 100, 500, 2000):
@@ -218,7 +220,7 @@ def test_where_every_response_is_fresh_each_epoch_is_a_range() -> None:
 
 def test_the_worked_rounds_cost_what_their_levels_say() -> None:
     # k = 10, 2 and 1: f is 1, 1.753, …, so that two answers cost more than one twice.
-    cost = RangeCost.of(TwoRound(10, "1", "2"))
+    cost = RangeCost.of(TwoRound(Subset(10, 1), "1", "2"))
     assert cost == RangeCost(10, 2 * NANO, ((1, NANO),))
     assert [cost.cumulative(reports) for reports in (1, 2, 10, 20, 30)] == [
         NANO,
@@ -239,7 +241,7 @@ def test_the_worked_rounds_cost_what_their_levels_say() -> None:
 def test_costs_never_fall_and_add_up(
     categories: int, epsilon: Fraction, more: Fraction, reports: int
 ) -> None:
-    mechanism = TwoRound(categories, epsilon, epsilon + more)
+    mechanism = TwoRound(Subset(categories, 1), epsilon, epsilon + more)
     cost = RangeCost.of(mechanism)
     # The level of a constant answer rises from that of one report to the kept response's.
     levels = [constant_cost(mechanism, t) for t in range(1, reports + 2)]

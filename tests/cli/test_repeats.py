@@ -7,13 +7,14 @@ import pytest
 
 from deniable.budget import RangeCost, format_nano
 from deniable.mechanisms import TwoRound
+from deniable.mechanisms.subset import Subset
 from deniable.messages import FRESH, InvalidManifest, Repeat, Specification, sign_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import SURVEY, Workplace, fail, succeed, without_places
 from tests.support.surveys import AUTHORITY, manifest
 
 MEMOISED = {"repeat": '"memoised"', "memoised_epochs": "7"}
-TWO_ROUND = MEMOISED | {"mechanism": '"two-round"', "kept_epsilon": '"2"'}
+TWO_ROUND = MEMOISED | {"mechanism": '"two-round"', "kept": '"2"'}
 
 
 def changed(**changes: str) -> str:
@@ -30,7 +31,7 @@ def test_a_survey_is_fresh_unless_its_file_says_otherwise() -> None:
         assert SurveyFile.parse(text).repeat == FRESH
     survey = SurveyFile.parse(changed(**TWO_ROUND))
     assert survey.repeat == Repeat("memoised", 7)
-    assert survey.specification == Specification("two-round", {"kept": "2"})
+    assert survey.specification == Specification("two-round", {"kept": "2", "fresh": ("subset", 1)})
 
 
 @pytest.mark.parametrize(
@@ -45,13 +46,15 @@ def test_a_survey_is_fresh_unless_its_file_says_otherwise() -> None:
         (MEMOISED | {"memoised_epochs": "10001"}, "memoised_epochs"),
         (MEMOISED | {"memoised_epochs": "-7"}, "memoised_epochs"),
         (MEMOISED | {"categories": str([f"cup {n}" for n in range(17)])}, "repeat"),
-        (MEMOISED | {"kept_epsilon": '"2"'}, "kept_epsilon"),
-        ({"mechanism": '"two-round"', "kept_epsilon": '"2"'}, "repeat"),
-        (MEMOISED | {"mechanism": '"two-round"'}, "kept_epsilon"),
-        (TWO_ROUND | {"kept_epsilon": "2"}, "kept_epsilon"),
-        (TWO_ROUND | {"kept_epsilon": '"2.0"'}, "kept_epsilon"),
-        (TWO_ROUND | {"kept_epsilon": '"41"'}, "kept_epsilon"),
-        (TWO_ROUND | {"kept_epsilon": '"1"'}, "epsilon"),
+        ({"mechanism": '"subset"', "kept": '"2"'}, "kept"),
+        (TWO_ROUND | {"fresh": '["numeric", 1]'}, "fresh"),
+        (TWO_ROUND | {"fresh": '["randomised-response"]'}, "fresh"),
+        ({"mechanism": '"two-round"', "kept": '"2"'}, "repeat"),
+        (MEMOISED | {"mechanism": '"two-round"'}, "kept"),
+        (TWO_ROUND | {"kept": "2"}, "kept"),
+        (TWO_ROUND | {"kept": '"2.0"'}, "kept"),
+        (TWO_ROUND | {"kept": '"41"'}, "kept"),
+        (TWO_ROUND | {"kept": '"1"'}, "epsilon"),
         (TWO_ROUND | {"delta": '"0.1"'}, "delta"),
         (TWO_ROUND | {"distance": '"absolute"'}, "distance"),
     ],
@@ -82,12 +85,13 @@ def test_a_memoised_survey_is_published_with_what_keeping_does(place: Workplace)
 def test_a_two_round_survey_is_published_with_both_its_levels(place: Workplace) -> None:
     published = place.publish(**TWO_ROUND | {"epochs": "20"})
     survey = place.manifest()
-    assert survey.mechanism == TwoRound(4, "1", "2")
+    assert survey.mechanism == TwoRound(Subset(4, 1), "1", "2")
     for text in (published, shown(place)):
         assert "two rounds: the first kept for 7 epochs (1 week), the second" in text
         assert "epsilon 1 is that of one report, of both rounds" in text
         # eps_2 and ln E_2 of k = 4, E_1 = e, E_inf = e^2, rounded up: 1.678118…, 1.573172…
-        assert "answers reveal epsilon 1.679 by two reports, 2 by any number" in text
+        flowing = " ".join(text.split())
+        assert "epsilon 1 by one report, 1.679 by two, 2.000 by the 7 of a range, and" in flowing
         assert "changed up to epsilon 1.574 for each report" in text
         assert "    max_kept_epsilon='2',\n" in text
         assert max(map(len, without_places(text))) <= 80
@@ -111,7 +115,7 @@ def test_a_repeat_that_changes_is_something_new_to_publish(place: Workplace) -> 
     assert "nothing has changed" in fail("survey", "publish", again, "--dir", place.directory)
     assert "sequence 2" in place.publish(**MEMOISED | {"memoised_epochs": "8"})
     assert "sequence 3" in place.publish(**TWO_ROUND)
-    assert "sequence 4" in place.publish(**TWO_ROUND | {"kept_epsilon": '"2.5"'})
+    assert "sequence 4" in place.publish(**TWO_ROUND | {"kept": '"2.5"'})
 
 
 def test_the_list_tells_how_each_survey_repeats(place: Workplace) -> None:
@@ -148,8 +152,8 @@ def test_two_round_reports_are_debiased_with_both_rounds(place: Workplace) -> No
     place.publish(**TWO_ROUND)
     place.count([0] * 40 + [1] * 30 + [2] * 20 + [3] * 10)
     body = json.loads(succeed("hist", "tea", "--dir", place.directory, "--json"))
-    mechanism = TwoRound(4, "1", "2")
-    q, kappa = float(mechanism.lie), float(mechanism.contraction)
+    mechanism = TwoRound(Subset(4, 1), "1", "2")
+    q, kappa = float(mechanism.miss), float(mechanism.hit - mechanism.miss)
     estimates = [category["estimate"] for category in body["categories"]]
     assert estimates == pytest.approx([(share - q) / kappa for share in (0.4, 0.3, 0.2, 0.1)])
     assert {category["method"] for category in body["categories"]} == {"wilson"}
@@ -182,6 +186,6 @@ def test_an_audit_says_that_it_judges_one_report_and_what_several_do(
     assert "compared with" in succeed("audit", "compare", file)
 
 
-def test_a_kept_epsilon_of_no_use_is_refused_where_it_is_written() -> None:
-    with pytest.raises(InvalidManifest, match="kept_epsilon: is missing"):
-        SurveyFile.parse(changed(**{k: v for k, v in TWO_ROUND.items() if k != "kept_epsilon"}))
+def test_a_kept_of_no_use_is_refused_where_it_is_written() -> None:
+    with pytest.raises(InvalidManifest, match="kept: is missing"):
+        SurveyFile.parse(changed(**{k: v for k, v in TWO_ROUND.items() if k != "kept"}))

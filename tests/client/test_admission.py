@@ -160,7 +160,7 @@ def test_d2_a_manifest_that_has_not_begun_may_be_accepted() -> None:
     assert judge(now=START - 400 * DAY) is None
 
 
-TWO_ROUND = Specification("two-round", {"kept": "2"})
+TWO_ROUND = Specification("two-round", {"kept": "2", "fresh": ("subset", 1)})
 GRACE = 90 * DAY + 1
 KEPT = {"repeat": Repeat("memoised", 4)}
 KEPT_TWICE = {**KEPT, "specification": TWO_ROUND}

@@ -356,7 +356,8 @@ def test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_m
 
 def test_two_round_terms_tell_both_levels(bench: Bench) -> None:
     offered = manifest(
-        repeat=Repeat("memoised", 4), specification=Specification("two-round", {"kept": "3"})
+        repeat=Repeat("memoised", 4),
+        specification=Specification("two-round", {"kept": "3", "fresh": ("subset", 1)}),
     )
     bench.transport.publish(offered)
     client = bench.ready(surveys=[replace(DECLARED, max_kept_epsilon="3")])
@@ -377,7 +378,7 @@ def test_what_two_rounds_spent_is_told_for_any_two_histories_too(bench: Bench) -
         categories=("yes", "no"),
         epsilon="0.8",
         repeat=Repeat("memoised", 4),
-        specification=Specification("two-round", {"kept": "1"}),
+        specification=Specification("two-round", {"kept": "1", "fresh": ("subset", 1)}),
         schedule=Schedule(START, DAY, 4, DAY),
     )
     bench.transport.publish(offered)
@@ -399,7 +400,7 @@ def test_what_two_rounds_spent_is_told_for_any_two_histories_too(bench: Bench) -
     assert survey.spent_any is not None
     # Far beyond what was charged; the bound covers it, and is j ln E_2.
     assert math.log(worst) > 2 * survey.spent / NANO
-    odds = mechanism.fresh.truth / mechanism.fresh.lie
+    odds = mechanism.fresh.privacy.odds
     assert math.log(worst) <= survey.spent_any / NANO
     assert survey.spent_any / NANO == pytest.approx(days * math.log(odds), abs=1e-8)
     assert f"(epsilon {format_nano(survey.spent_any)})" in plain(client.explain())

@@ -17,7 +17,7 @@ MECHANISMS: dict[str, SurveyMechanism] = {
     "two": RandomisedResponse(2, "1"),
     "five": RandomisedResponse(5, "1"),
     "delta": RandomisedResponse(4, "0.5", "0.1"),
-    "two rounds": TwoRound(4, "1", "3"),
+    "two rounds": TwoRound(Subset(4, 1), "1", "3"),
     "numbers": ClampedGeometric(6, Fraction(3, 4)),
     "subsets": DesignMechanism(Subset(5, 2), "1"),
     "some points": DesignMechanism(Affine(5, 7, 1, 3), "0.5", "0.01"),

@@ -17,7 +17,10 @@ MEMOISED = manifest(
     schedule=Schedule(START, DAY, 10, DAY), repeat=Repeat("memoised", RANGE), sequence=1
 )
 TWO_ROUND = replace(
-    MEMOISED, epsilon="1", specification=Specification("two-round", {"kept": "2"}), sequence=2
+    MEMOISED,
+    epsilon="1",
+    specification=Specification("two-round", {"kept": "2", "fresh": ("subset", 1)}),
+    sequence=2,
 )
 KEPT = replace(DECLARED, max_kept_epsilon="2")
 KEY = bytes(range(32))
@@ -181,7 +184,7 @@ def test_a_dropped_report_gives_its_cost_in_the_range_back_to_nobody(bench: Benc
 def test_two_rounds_keep_one_response_and_add_noise_to_each_report(bench: Bench) -> None:
     client = following(bench, TWO_ROUND)
     responses(bench, client, ["good"] * RANGE)
-    assert bench.draw.count == RANGE  # the fresh noise of each report is the system's
+    assert bench.draw.count == 3 * RANGE  # the fresh noise of each report is the system's
     assert the_key(bench)
 
 

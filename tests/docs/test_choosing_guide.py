@@ -1,18 +1,32 @@
 """The figures of docs/choosing.md are those of the formulas."""
 
+import math
 import re
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from deniable.choosing import best, candidates
-from deniable.choosing.candidates import Candidate
+from deniable.audit.linking import linked_at_best
+from deniable.choosing import Candidate, best, best_fresh, candidates, lower_bound
+from deniable.estimates import Model, covariance
+from deniable.mechanisms import SolutionMatrix, TwoRound
+from deniable.mechanisms.two_round import SINGLE
+from deniable.messages import Specification
+from deniable.publishing.numbering import next_manifest
+from deniable.publishing.survey_file import SurveyFile
+from tests.support.readme import outputs
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "choosing.md").read_text("utf-8")
+FILE = Path(__file__).parents[2] / "docs" / "choosing.md"
+GUIDE = FILE.read_text("utf-8")
 ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in GUIDE.splitlines()]
+WIDE = [row for row in ROWS if len(row) == 6 and row[0][0].isdigit()]
+KEPT = [row for row in WIDE if row[1].startswith("two rounds")]
+SHARES = [row for row in WIDE if ", " not in row[0]]
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if len(row) == 6 and row[0][0].isdigit()])
+@pytest.mark.parametrize("row", SHARES)
 def test_the_chosen_mechanisms_need_as_many_users_as_the_table_says(row: list[str]) -> None:
     k = int(row[0].replace(",", ""))
     choice = best(k, "1")
@@ -28,6 +42,22 @@ def test_the_chosen_mechanisms_need_as_many_users_as_the_table_says(row: list[st
         assert plain / choice.cost == pytest.approx(times, rel=5e-3)
 
 
+@pytest.mark.parametrize("row", KEPT)
+def test_kept_responses_cost_and_reveal_what_the_table_says(row: list[str]) -> None:
+    k, kept, epsilon = (text.replace(",", "") for text in row[0].split(", "))
+    fresh = SINGLE if row[1].endswith("one answer") else best_fresh(int(k), epsilon, kept, 30)
+    assert re.findall(r"\d+", row[1]) == [str(value) for value in fresh[1:] if fresh != SINGLE]
+    kind, *values = fresh
+    parameters = {str(at): int(value) for at, value in enumerate(values)}
+    cost = Candidate.of(str(kind), int(k), parameters).cost(float(epsilon))
+    specification = Specification("two-round", {"kept": kept, "fresh": fresh})
+    mechanism = specification.mechanism(int(k), epsilon, "0")
+    assert isinstance(mechanism, TwoRound)
+    levels = [math.log(mechanism.constant_odds(reports)) for reports in (2, 30)]
+    assert row[2].strip("*") == f"{cost / lower_bound(int(k), float(epsilon)):.4g}"
+    assert row[3:] == [f"{levels[0]:.3f}", f"{levels[1]:.2f}", f"{linked_at_best(mechanism):.1%}"]
+
+
 @pytest.mark.parametrize("row", [row for row in ROWS if len(row) == 3 and row[0][0].isdigit()])
 def test_several_questions_cost_what_the_table_says(row: list[str]) -> None:
     *sizes, epsilon = re.findall(r"\d+", row[0])
@@ -39,3 +69,63 @@ def test_several_questions_cost_what_the_table_says(row: list[str]) -> None:
 
 def _least(categories: int, epsilon: float) -> float:
     return min(each.cost(epsilon) for each in candidates(categories, epsilon))
+
+
+def dominated(k: int, epsilon: float, most: float, size: int) -> float:
+    """Return the least n Var of all shares together: docs/mathematics.md, section 17."""
+    m, odds = k - 1, math.exp(epsilon)
+    z, whole = odds - 1, m + odds * size
+    first, blocks = size / whole, m / whole
+    one, other = 1 + z * most, 1 + z * (1 - most) * size / m
+    b = first * odds / one + blocks * (1 + z * size / m) / other
+    rest = (m - 1) ** 2 * m * other / (blocks * z**2 * size * (m - size))
+    head = (1 - most) * (1 - b * (1 - most)) + m * most * (1 - b * most)
+    return rest + head / (m * (1 - b)) - 1
+
+
+@pytest.mark.parametrize(("k", "epsilon", "most", "size"), [(4, 1, 0.9, 1), (7, 2, 0.6, 3)])
+def test_the_formula_is_the_variance_that_the_collector_s_estimates_have(
+    k: int, epsilon: float, most: float, size: int
+) -> None:
+    sets = [(0,), *combinations(range(1, k), size)]
+    odds, m = math.exp(epsilon), k - 1
+    whole = (m + odds * size) * np.array([1 / size] + [(len(sets) - 1) / m] * (len(sets) - 1))
+    rows = [
+        [(odds if x in names else 1) / share for names, share in zip(sets, whole, strict=True)]
+        for x in range(k)
+    ]
+    shares = np.array([most] + [(1 - most) / m] * m)
+    found = covariance(SolutionMatrix.approximate(rows), shares, 1, Model.FIXED)
+    assert np.trace(found) == pytest.approx(dominated(k, epsilon, most, size), rel=1e-9)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if len(row) == 5 and row[0].isdigit()])
+def test_a_matrix_where_one_answer_dominates_saves_what_the_table_says(row: list[str]) -> None:
+    k, epsilon = int(row[0]), row[1]
+    for most, cell in zip((0.8, 0.95, 0.99), row[2:], strict=True):
+        least, size = min(
+            (dominated(k, float(epsilon), most, size), size)
+            for size in range(1, k - 1)
+            if k > 12 or 1 + math.comb(k - 1, size) <= 64
+        )
+        times = best(k, epsilon).cost / least
+        assert cell == (f"{times:.2f} ({size})" if times >= 1.005 else "no")
+
+
+def test_the_matrix_of_one_answer_that_dominates_is_made_and_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for printed, shown in outputs(FILE):
+        assert printed == shown
+    lines = ['categories = ["none", "startup", "network", "memory", "display", "other"]']
+    lines += ['name = "crashes"', 'question = "What crashed?"', 'epoch = "1 week"', "epochs = 8"]
+    lines += ['mechanism = "matrix"', 'matrix = "crashes.csv"', 'epsilon = "1"']
+    Path("crashes.toml").write_text("\n".join(lines), "utf-8")
+    loaded = SurveyFile.load(tmp_path / "crashes.toml")
+    survey = next_manifest(loaded, [], "https://c.example", bytes(16), 0)
+    assert survey.mechanism.privacy.satisfies("1", "0")
+    assert survey.responses[:2] == ("none", "startup or network")
+    shares = np.array([0.95] + [0.01] * 5)
+    found = covariance(survey.mechanism, shares, 1, Model.FIXED)
+    assert np.trace(found) == pytest.approx(dominated(6, 1, 0.95, 2), rel=1e-5)

@@ -80,18 +80,19 @@ def test_every_row_of_every_kind_has_both_intervals(asked: Manifest) -> None:
         with pytest.raises(ValueError, match="noise"):
             chosen_rows(histogram, top=3)
         return
-    own, wide = chosen_rows(histogram), chosen_rows(histogram, simultaneous=True)
+    plain = View.UNBIASED
+    own, wide = (chosen_rows(histogram, plain, simultaneous=wide) for wide in (False, True))
     assert not note(histogram, own)
     assert not note(histogram, wide)
     at_once = histogram.at(1 - (1 - histogram.level) / own.total)
-    expected = chosen_rows(at_once).rows
+    expected = chosen_rows(at_once, plain).rows
     for end in ("low", "high"):
         ends = [row[end] for row in wide.rows]
         assert ends == pytest.approx([row[end] for row in expected])
     for narrow, row in zip(own.rows, wide.rows, strict=True):
         assert row["low"] <= narrow["low"] <= narrow["high"] <= row["high"]
         assert row["outside"] <= narrow["outside"]
-    top = chosen_rows(histogram, top=2)
+    top = chosen_rows(histogram, plain, top=2)
     assert [row["category"] for row in top.rows] == [
         row["category"] for row in sorted(own.rows, key=lambda row: -row["estimate"])[:2]
     ]

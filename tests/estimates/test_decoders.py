@@ -30,6 +30,7 @@ from deniable.estimates import (
 )
 from deniable.estimates.decoders import Decoder, DenseDecoder, SupportDecoder
 from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix, TwoRound
+from deniable.mechanisms.subset import Subset
 from deniable.messages import Specification
 from tests.estimates.matrices import (
     FORMULAS,
@@ -70,10 +71,10 @@ DECODERS: dict[str, tuple[Mechanism, Decoder]] = {
     **{name: (each, decoder_of(each)) for name, each in (MECHANISMS | SURVEYED).items()},
     **{name: (each, DenseDecoder(each)) for name, each in NON_SQUARE.items()},
     "four": (FORMULAS, decoder_of(FORMULAS)),
-    "two-round": (TwoRound(4, "1", "2"), decoder_of(TwoRound(4, "1", "2"))),
+    "two-round": (TwoRound(Subset(4, 1), "1", "2"), decoder_of(TwoRound(Subset(4, 1), "1", "2"))),
     "two-round, little of a report": (
-        TwoRound(3, "0.05", "3"),
-        decoder_of(TwoRound(3, "0.05", "3")),
+        TwoRound(Subset(3, 1), "0.05", "3"),
+        decoder_of(TwoRound(Subset(3, 1), "0.05", "3")),
     ),
     "subsets in closed form": (subset_selection(5, 2, 3), SubsetDecoder(5, 2, 3)),
     "large subsets in closed form": (subset_selection(6, 3, 7), SubsetDecoder(6, 3, 7)),

@@ -17,6 +17,7 @@ from deniable.estimates import (
     worst_shifts,
 )
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
+from deniable.mechanisms.subset import Subset
 from tests.estimates.matrices import (
     FREQUENCIES,
     MECHANISMS,
@@ -26,7 +27,7 @@ from tests.estimates.matrices import (
     sampled_law,
 )
 
-SMALL: dict[str, Mechanism] = {**MECHANISMS, "two-round": TwoRound(3, "1", "2")}
+SMALL: dict[str, Mechanism] = {**MECHANISMS, "two-round": TwoRound(Subset(3, 1), "1", "2")}
 ALL = {**SMALL, **{f"seven {name}": mechanism for name, mechanism in SURVEYED.items()}}
 TEN = RandomisedResponse(10, "1")
 """k = 10, epsilon 1: of the check values in docs/mathematics.md, section 6."""

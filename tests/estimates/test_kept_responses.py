@@ -10,6 +10,7 @@ from deniable.estimates import (
     reports_for_half_width,
 )
 from deniable.mechanisms import RandomisedResponse, TwoRound
+from deniable.mechanisms.subset import Subset
 from deniable.messages import Repeat, Specification
 from tests.accounting.curves import kept_law
 from tests.mechanisms.laws import entries
@@ -20,7 +21,7 @@ COUNTS = (40, 30, 20, 10)
 
 def test_one_report_costs_no_more_reports_than_randomised_response_of_its_epsilon() -> None:
     for epsilon in ("0.5", "1", "3"):
-        two, one = TwoRound(20, epsilon, "4"), RandomisedResponse(20, epsilon)
+        two, one = TwoRound(Subset(20, 1), epsilon, "4"), RandomisedResponse(20, epsilon)
         assert influence(two) == pytest.approx(influence(one))
         assert reports_for_half_width(two, 0.05) == reports_for_half_width(one, 0.05)
 
@@ -29,7 +30,7 @@ def test_reports_of_one_range_are_not_independent() -> None:
     # Why epochs of a range are not pooled. Two reports of a device whose answer stays 0, and the
     # covariance of "the response is 0" in both: 0 if fresh, its variance if memoised, so that two
     # epochs have the error of one; and with two rounds kappa_2^2 of the kept response's variance.
-    mechanism = TwoRound(3, "1", "2")
+    mechanism = TwoRound(Subset(3, 1), "1", "2")
     kept, fresh = entries(mechanism.kept), entries(mechanism.fresh)
     identity = [[Fraction(x == y) for y in range(3)] for x in range(3)]
 
@@ -41,7 +42,7 @@ def test_reports_of_one_range_are_not_independent() -> None:
     d = mechanism.kept.truth
     assert covariance_of_two(kept_law(kept, identity, (0, 0))) == d * (1 - d)
     assert covariance_of_two(kept_law(kept, fresh, (0, 0))) == (
-        mechanism.fresh.contraction**2 * d * (1 - d)
+        (mechanism.fresh.hit - mechanism.fresh.miss) ** 2 * d * (1 - d)
     )
     assert covariance_of_two([a * b for a in kept[0] for b in kept[0]]) == 0
 
@@ -50,7 +51,7 @@ def test_reports_of_one_range_are_not_independent() -> None:
 def test_a_histogram_names_the_epochs_whose_noise_it_shares(two_round: bool) -> None:
     survey = manifest(repeat=Repeat("memoised", 3))
     if two_round:
-        kind = Specification("two-round", {"kept": "2"})
+        kind = Specification("two-round", {"kept": "2", "fresh": ("subset", 1)})
         survey = manifest(repeat=Repeat("memoised", 3), specification=kind)
     counts = (40, 30, 20, 10, 5)
     for epoch, shared in ((0, (0, 2)), (2, (0, 2)), (3, (3, 5)), (7, (6, 7))):

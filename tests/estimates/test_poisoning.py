@@ -23,23 +23,31 @@ from deniable.estimates import (
     solution_matrix,
     worst_shifts,
 )
+from deniable.estimates.decoders import TwoValuedDecoder
 from deniable.estimates.poisoning import _Tests as SharedTests
 from deniable.mechanisms import (
     Mechanism,
     RandomisedResponse,
     SolutionMatrix,
     TwoRound,
-    TwoValuedMechanism,
 )
+from deniable.mechanisms.subset import Subset
 from deniable.messages import Manifest, Repeat, Specification
 from tests.estimates.matrices import MECHANISMS, SURVEYED, Floats, fixed_law, sampled_law
 from tests.support.effort import THOROUGH
 from tests.support.kinds import KINDS
 from tests.support.surveys import MANIFEST, manifest
 
+
+def names_answers(mechanism: Mechanism) -> bool:
+    """Return whether each response supports the one category that it names."""
+    return isinstance(decoder_of(mechanism), TwoValuedDecoder)
+
+
 SMALL: dict[str, Mechanism] = {
     **MECHANISMS,
-    "two-round": TwoRound(3, "1", "2"),
+    "two-round": TwoRound(Subset(3, 1), "1", "2"),
+    "two-round of sets": TwoRound(Subset(5, 2), "1", "3"),
     # Randomised response with unequal lies, and by entries.
     "lopsided": SolutionMatrix.exact(
         (
@@ -61,11 +69,14 @@ SMALL: dict[str, Mechanism] = {
 SEVEN: dict[str, Mechanism] = {
     **SURVEYED,
     "randomised response": RandomisedResponse(7, "2"),
-    "two-round": TwoRound(7, "2", "4"),
+    "two-round": TwoRound(Subset(7, 1), "2", "4"),
 }
 SURVEYS = [
     MANIFEST,
-    manifest(specification=Specification("two-round", {"kept": "2"}), repeat=Repeat("memoised", 4)),
+    manifest(
+        specification=Specification("two-round", {"kept": "2", "fresh": ("subset", 1)}),
+        repeat=Repeat("memoised", 4),
+    ),
     *KINDS.values(),
 ]
 ALL = {**SMALL, **{f"seven {name}": mechanism for name, mechanism in SEVEN.items()}}
@@ -152,7 +163,7 @@ def test_honest_devices_are_flagged_at_most_so_often(
 def test_flags_of_responses_are_exact_binomial_tails(mechanism: Mechanism) -> None:
     matrix = solution_matrix(mechanism)
     generator = np.random.default_rng(5)
-    two_valued = isinstance(mechanism, TwoValuedMechanism)
+    two_valued = names_answers(mechanism)
     tests = 2 * mechanism.responses + (0 if two_valued else mechanism.categories)
     seen = set()
     for n, chance in product((3, 40, 5000), (0.3, 0.01)):
@@ -192,7 +203,7 @@ def chernoff(matrix: Floats, g: Floats, surprise: float, n: int) -> float:
     return float(minimize_scalar(limit, bounds=(near - 2, near + 4), method="bounded").fun)
 
 
-DENSE = {name: each for name, each in ALL.items() if not isinstance(each, TwoValuedMechanism)}
+DENSE = {name: each for name, each in ALL.items() if not names_answers(each)}
 
 
 @pytest.mark.parametrize("mechanism", DENSE.values(), ids=DENSE)
@@ -225,7 +236,9 @@ def test_few_reports_are_never_flagged_sooner_than_by_that_bound(
             assert (-value >= t * (1 - 1e-6)) if flag else (-value <= late * t)
 
 
-@pytest.mark.parametrize("mechanism", [RandomisedResponse(4, "1"), TwoRound(4, "1", "2")], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [RandomisedResponse(4, "1"), TwoRound(Subset(4, 1), "1", "2")], ids=repr
+)
 def test_of_randomised_response_an_estimate_below_0_is_a_rare_response(
     mechanism: Mechanism,
 ) -> None:
@@ -366,7 +379,7 @@ def test_fewer_fakes_than_the_bound_explain_no_flag_and_so_many_do(mechanism: Me
     # The bound by its definition: by the binomial tails, and the inequality at each number.
     matrix, n, chance = solution_matrix(mechanism), 400, 0.3
     rarest, likeliest = matrix.min(axis=0), matrix.max(axis=0)
-    two_valued = isinstance(mechanism, TwoValuedMechanism)
+    two_valued = names_answers(mechanism)
     tests = SharedTests(decoder_of(mechanism), chance)
     depth = -left_inverse(matrix).min(axis=1)
 

@@ -45,7 +45,8 @@ KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
     ),
     "two-round": (
         manifest(
-            repeat=Repeat("memoised", 3), specification=Specification("two-round", {"kept": "2"})
+            repeat=Repeat("memoised", 3),
+            specification=Specification("two-round", {"kept": "2", "fresh": ("subset", 1)}),
         ),
         {"max_kept_epsilon": "2"},
     ),

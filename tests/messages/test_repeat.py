@@ -13,7 +13,7 @@ from deniable.messages import (
 from tests.support.surveys import manifest
 
 MEMOISED = Repeat("memoised", 30)
-TWO_ROUND = Specification("two-round", {"kept": "2"})
+TWO_ROUND = Specification("two-round", {"kept": "2", "fresh": ("subset", 1)})
 
 
 def names(count: int) -> tuple[str, ...]:

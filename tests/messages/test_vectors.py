@@ -15,7 +15,7 @@ import pytest
 from msgpack.fallback import Packer
 from nacl.signing import SigningKey, VerifyKey
 
-from deniable.mechanisms import KINDS, RandomisedResponse, TwoRound
+from deniable.mechanisms import KINDS, RandomisedResponse
 from deniable.messages import (
     RefusalCode,
     Report,
@@ -74,21 +74,6 @@ def test_golden_mechanisms_are_the_ceiling_of_n_q(vector: dict[str, Any]) -> Non
     ceilings = {math.ceil(2**64 * (1 - Fraction(delta)) / end) for end in ends}
     assert ceilings == {int(vector["lies"])}
     assert RandomisedResponse(categories, epsilon, delta).lies == int(vector["lies"])
-
-
-@pytest.mark.parametrize("vector", GOLDEN["two_rounds"], ids=parameters)
-def test_golden_two_rounds_follow_from_their_levels_by_the_rules(vector: dict[str, Any]) -> None:
-    # The rules of docs/protocol.md with the bare series: a1 = ceil(N/(E_kept + m)), a2 =
-    # ceil((N^2/(E + m) - a1 N)/(N - k a1)), and a report's lie is a1 N + a2 (N - k a1) over N^2.
-    n, k = 2**64, vector["categories"]
-    kept, one = (exp_bounds(Fraction(vector[name])) for name in ("kept", "epsilon"))
-    (a1,) = {math.ceil(n / (end + k - 1)) for end in kept}
-    rest = n - k * a1
-    (a2,) = {math.ceil((n * n / (end + k - 1) - a1 * n) / rest) for end in one}
-    assert (str(a1), str(a2)) == (vector["kept_lies"], vector["fresh_lies"])
-    assert str(a1 * n + a2 * rest) == vector["lies"]
-    mechanism = TwoRound(k, vector["epsilon"], vector["kept"])
-    assert (mechanism.kept.lies, mechanism.fresh.lies) == (a1, a2)
 
 
 TRANSLATED = {13: [0, 1, 3, 9], 15: [0, 1, 2, 4, 5, 8, 10], 16: [3, 7, 11, 12, 13, 14]}
@@ -171,17 +156,59 @@ def test_golden_designs_follow_from_their_levels_by_the_rules(vector: dict[str, 
     assert (vector["responses"], vector["outside"]) == (blocks, str(outside))
     assert vector["inside"] == str(inside)
     assert Fraction(*map(int, vector["odds"])) == Fraction(n * inside + blank, n * outside + blank)
+    made = Specification.from_map(mechanism).mechanism(k, vector["epsilon"], vector["delta"])
     for drawn in vector["drawn"]:
-        word, *base = map(int, drawn["words"])
-        missed = (n - s) * outside
-        position = s + word // outside if word < missed else (word - missed) // inside
-        response = ((base[0] << 64) + base[1]) * blocks >> 128
-        if word < 2**64 - blank:
-            response = response_by_rule(mechanism, k, response, position, drawn["answer"])
-        assert drawn["response"] == response
-        made = Specification.from_map(mechanism).mechanism(k, vector["epsilon"], vector["delta"])
+        response = drawn_by_rule(mechanism, k, outside, drawn["words"], drawn["answer"])
         words = iter(map(int, drawn["words"]))
-        assert made.randomise(drawn["answer"], words.__next__) == response
+        assert made.randomise(drawn["answer"], words.__next__) == response == drawn["response"]
+
+
+def drawn_by_rule(
+    mechanism: dict[str, Any], k: int, outside: int, words: list[str], answer: int
+) -> int:
+    """Return what three words make of an answer, by the rules of docs/protocol.md."""
+    n, s, blocks, _, _ = design_numbers(mechanism, k)
+    inside, blank = divmod(2**64 - (n - s) * outside, s)
+    word, *base = map(int, words)
+    missed = (n - s) * outside
+    position = s + word // outside if word < missed else (word - missed) // inside
+    response = ((base[0] << 64) + base[1]) * blocks >> 128
+    if word < 2**64 - blank:
+        response = response_by_rule(mechanism, k, response, position, answer)
+    return response
+
+
+@pytest.mark.parametrize("vector", GOLDEN["two_rounds"], ids=lambda v: str(v["mechanism"]))
+def test_golden_two_rounds_follow_from_their_levels_by_the_rules(vector: dict[str, Any]) -> None:
+    k, (kind, *values) = vector["categories"], vector["mechanism"]["fresh"]
+    names = {"subset": ("d",), "affine": ("q", "m", "s")}[kind]
+    fresh = {"kind": kind, **dict(zip(names, values, strict=True))}
+    grid, (n, s, blocks, _, _) = 2**64, design_numbers(fresh, k)
+    v = k if kind == "subset" else fresh["q"] ** fresh["m"]
+    b = v * s // n
+    (a,) = {
+        math.ceil(grid / (e + v - 1)) for e in exp_bounds(Fraction(vector["mechanism"]["kept"]))
+    }
+    true, ends = grid - v * a, set()
+    for end in exp_bounds(Fraction(vector["epsilon"])):
+        rest = (end - 1) * a
+        ends.add(math.ceil(grid / (s * (end * true + rest * (v - b)) / (true - rest * b) + n - s)))
+    (outside,) = ends
+    inside, blank = divmod(grid - (n - s) * outside, s)
+    weights = [true * (n * w + blank) + a * v * grid for w in (inside, outside)]
+    names = ("kept_lies", "inside", "outside", "supporting", "other")
+    assert [int(vector[name]) for name in names] == [a, inside, outside, *weights]
+    # A row of the matrix weighs K N^2.
+    r = blocks * b // v
+    assert r * weights[0] + (blocks - r) * weights[1] == blocks * grid**2
+    mechanism = Specification.from_map(vector["mechanism"]).mechanism(k, vector["epsilon"], "0")
+    for drawn in vector["drawn"]:
+        first, *words = drawn["words"]
+        point = int(first) // a if int(first) < v * a else drawn["answer"]
+        response = drawn_by_rule(fresh, v, outside, words, point)
+        given = iter(map(int, drawn["words"]))
+        assert mechanism.randomise(drawn["answer"], given.__next__) == response
+        assert response == drawn["response"]
 
 
 def distance_rows(mechanism: dict[str, Any], categories: int) -> list[list[int]]:
@@ -213,7 +240,7 @@ def test_golden_tables_follow_from_their_ratio_by_the_rules(vector: dict[str, An
     rows = distance_rows(vector["mechanism"], categories)
     assert [str(weight) for weight in rows[0]] == vector["first_row"]
     assert [str(weight) for weight in rows[categories // 2]] == vector["middle_row"]
-    digest = sha256(b"".join(w.to_bytes(16, "big") for row in rows for w in row))
+    digest = sha256(b"".join(w.to_bytes(24, "big") for row in rows for w in row))
     assert digest.hexdigest() == vector["matrix_sha256"]
     odds = max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True))
     assert [str(odds.numerator), str(odds.denominator)] == vector["odds"]

@@ -5,6 +5,7 @@ import re
 from asyncio import to_thread
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from html.parser import HTMLParser
 from itertools import product
@@ -17,7 +18,7 @@ import pytest_asyncio
 from aiohttp import ClientResponse
 from yarl import URL
 
-from deniable.estimates import Accuracy, Histogram
+from deniable.estimates import Accuracy, Histogram, View, connect
 from deniable.estimates.rows import largest_shares
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import PROBLEM_JSON, Schedule, Specification
@@ -145,14 +146,56 @@ async def test_numbers_of_page_api_and_command_are_the_same_for_every_kind(
             expected = {row["category"]: row for row in told["categories"]}
         else:
             expected = {row["bin"]: row for row in told["numeric"]["bins"] if not row["too_wide"]}
+        view = "projected" if "shown" in next(iter(shown.values()), {}) else "unbiased"
+        seen = await (
+            await public.client.get(f"/v1/surveys/{survey.name}/histogram?view={view}")
+        ).json()
+        projected = {row["category"]: row["shown"] for row in seen["categories"] if "shown" in row}
         for name, row in expected.items():
-            for key in ("estimate", "low", "high"):
-                assert shown[name][key] == numbers(row[key])
+            assert shown[name]["estimate"] == numbers(row["estimate"])
+            assert shown[name].get("shown") == (numbers(projected[name]) if projected else None)
+            for key in ("low", "high"):
+                told_key = f"simultaneous_{key}" if projected else key
+                assert shown[name][key] == numbers(row[told_key])
             # Of few reports, or of smoothed shares, it would mislead people.
             error = shown[name].get("standard-error", "")
             assert error in {"", numbers(row["standard_error"])}
             few = row.get("method") == "clopper-pearson" or (told["numeric"] or {}).get("blur")
             assert bool(error) is not (few or row["standard_error"] is None)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("view", [View.UNBIASED, View.PROJECTED])
+async def test_one_rule_decides_which_view_every_surface_shows_first(
+    public: Collector, monkeypatch: pytest.MonkeyPatch, view: View
+) -> None:
+    monkeypatch.setattr("deniable.estimates.histogram.first_view", lambda *_: view)
+    at = str(public.client.make_url("/")).rstrip("/")
+    key = AUTHORITY.public_key.hex()
+    read = partial(connect, at, authority=key)
+    for survey in SURVEYS:
+        path, command = f"/surveys/{survey.name}", ("hist", survey.name, "--collector", at)
+        histogram = await to_thread(lambda name: read()[name].histogram(), survey.name)
+        surfaces = {
+            "page": await text_of(await public.client.get(path)),
+            "file": await text_of(await public.client.get(f"{path}/chart.svg")),
+            "command": await to_thread(succeed, *command, "--authority", key),
+            "text": str(histogram),
+            "notebook": histogram._repr_html_(),
+            "chart": str(histogram.plot().svg),
+        }
+        of_sums = histogram.numeric is not None or histogram.crossed
+        first = View.UNBIASED if of_sums else view
+        named = "estimate" if first is View.UNBIASED else str(first)
+        for surface, text in surfaces.items():
+            seen = " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
+            assert ("The projected view has" in seen) == (first is View.PROJECTED), surface
+            if "<svg" in text:
+                assert f"{named} [95% " in seen, surface
+        # Programs get what they always got, and both views' figures by name.
+        told = await (await public.client.get(f"/v1{path}/histogram")).json()
+        assert told == json.loads(json.dumps(histogram.to_dict()))
+        assert "view" not in told
 
 
 def numbers(value: float | None) -> str:

@@ -25,7 +25,7 @@ OTHER = manifest(name="another-survey")
 TWO_ROUND = manifest(
     name="two-round",
     repeat=Repeat("memoised", 3),
-    specification=Specification("two-round", {"kept": "2"}),
+    specification=Specification("two-round", {"kept": "2", "fresh": ("subset", 1)}),
 )
 
 
@@ -65,7 +65,7 @@ async def test_a_survey_of_kept_responses_says_for_how_long_and_at_what_level(
     await collector.publish(TWO_ROUND)
     described = await (await collector.client.get(f"/v1/surveys/{TWO_ROUND.name}")).json()
     assert described["mechanism"] == "two-round"
-    assert described["kept_epsilon"] == "2"
+    assert described["kept"] == "2"
     assert described["epsilon"] == "1"
     assert described["repeat"] == {"kind": "memoised", "epochs": 3}
     assert described["pure_epsilon"] == str(TWO_ROUND.mechanism.privacy.epsilon)

@@ -23,6 +23,8 @@ from deniable.mechanisms import (
     TwoValuedMechanism,
     os_random_word,
 )
+from deniable.mechanisms.affine import Affine
+from deniable.mechanisms.subset import Subset
 from deniable.simulation import randomise_many
 from tests.simulation.sources import ListedWords, draws
 from tests.support.effort import effort
@@ -143,25 +145,30 @@ def test_every_mechanism_takes_one_word_an_answer_in_order_across_chunks(
 
 
 @pytest.mark.parametrize(
-    "mechanism", [TwoRound(2, "1", "2"), TwoRound(10, "0.5", "3"), TwoRound(65_536, "3", "9")]
+    "mechanism",
+    [
+        TwoRound(Subset(2, 1), "1", "2"),
+        TwoRound(Subset(10, 1), "0.5", "3"),
+        TwoRound(Subset(65_536, 1), "3", "9"),
+        TwoRound(Affine(105, 107, 1, 28), "1", "4"),
+    ],
 )
 def test_two_rounds_give_what_they_give_on_a_device(mechanism: TwoRound) -> None:
-    firsts = extreme_words(mechanism.kept)
-    pairs = [(one, other) for one in firsts for other in extreme_words(mechanism.fresh)]
+    seconds = [(word, word, 2**63) for word in (0, 2**63, 2**64 - 1)]
+    firsts = [(word,) for word in extreme_words(mechanism.kept)]
+    given = [first + second for first in firsts for second in seconds]
     for answer in (0, 1, mechanism.categories - 1):
-        device = [mechanism.randomise(answer, draws(pair)) for pair in pairs]
-        # In bulk all first rounds come first.
-        words = ListedWords([word for turn in zip(*pairs, strict=True) for word in turn])
-        assert randomise_many(mechanism, [answer] * len(pairs), words).tolist() == device
-        assert words.asked == [len(pairs)] * 2
+        device = [mechanism.randomise(answer, draws(words)) for words in given]
+        # In bulk all words of a place come one after the other.
+        listed = ListedWords([word for place in zip(*given, strict=True) for word in place])
+        assert randomise_many(mechanism, [answer] * len(given), listed).tolist() == device
+        assert listed.asked == [len(given), 3 * len(given)]
 
 
 def test_two_rounds_refuse_what_one_does_before_a_word_is_drawn() -> None:
-    mechanism, words = TwoRound(300, "1", "2"), ListedWords([])
+    mechanism, words = TwoRound(Subset(300, 1), "1", "2"), ListedWords([])
     with pytest.raises(IndexError):
         randomise_many(mechanism, [0, 300], words)
-    with pytest.raises(ValueError, match="grid"):
-        randomise_many(TwoRound(3, "1", "2", bits=20), [0], words)
     assert words.asked == []
 
 

@@ -54,7 +54,7 @@ MARK = "device.sqlite.mark"
 ISSUER = SigningKey(b"issuer's seed of the tests 00001")
 CERTIFIED = Enrolment("certificate", (ISSUER.public_key,))
 
-_TWO_ROUND = Specification("two-round", {"kept": "2"})
+_TWO_ROUND = Specification("two-round", {"kept": "2", "fresh": ("subset", 1)})
 _FOLLOWED: list[dict[str, Any]] = [
     *[{}] * 4,
     *[{"repeat": Repeat("memoised", 4)}] * 2,
@@ -66,7 +66,10 @@ _UNLAWFUL: list[dict[str, Any]] = [
     {"categories": CATEGORIES[:2]},
     {"categories": CATEGORIES[::-1]},
     {"epsilon": "1.5"},
-    {"repeat": Repeat("memoised", 5), "specification": Specification("two-round", {"kept": "2.5"})},
+    {
+        "repeat": Repeat("memoised", 5),
+        "specification": Specification("two-round", {"kept": "2.5", "fresh": ("subset", 1)}),
+    },
     {"delta": "0.1"},
     {"question": "Really?"},
     {"origin": "http://127.0.0.1:1"},

@@ -53,7 +53,11 @@ WIDE = (
 QUESTIONS = (("plan", "free", "paid"), ("theme", "light", "dark", "system", "own"))
 EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
     "randomised-response": [({}, THREE), ({}, tuple(map(str, range(24))))],
-    "two-round": [({"kept_epsilon": "2"}, THREE)],
+    "two-round": [
+        ({"kept": "2"}, THREE),
+        ({"kept": "3", "fresh": ("subset", 2)}, tuple("abcdef")),
+        ({"kept": "4", "fresh": ("affine", 7, 1, 3)}, tuple("abcdef")),
+    ],
     "ordinal": [({"distance": distance}, THREE) for distance in ("absolute", "circular", TABLE)],
     "numeric": [({}, NUMBERS)],
     "matrix": [

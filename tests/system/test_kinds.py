@@ -31,7 +31,7 @@ FILES = {
     "hour": f'mechanism = "ordinal"\ndistance = "circular"\ncategories = {json.dumps(HOURS)}',
     "minutes": 'mechanism = "numeric"\nlow = -10\nhigh = 10\nstep = "2.5"',
     "theme": f'repeat = "memoised"\nmemoised_epochs = 5\ncategories = {json.dumps(THEMES)}',
-    "page": 'mechanism = "two-round"\nkept_epsilon = "6"\nrepeat = "memoised"\n'
+    "page": 'mechanism = "two-round"\nkept = "6"\nrepeat = "memoised"\n'
     f"memoised_epochs = 5\ncategories = {json.dumps(PAGES)}",
     "smokes": 'mechanism = "matrix"\nmatrix = "smokes.csv"\ncategories = ["no", "yes"]',
 }

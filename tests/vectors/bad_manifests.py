@@ -225,7 +225,7 @@ def mechanisms() -> Iterator[Vector]:
 
 def _two_rounds() -> Iterator[tuple[str, dict[str, object]]]:
     """Return changes that leave nothing to be kept, or nothing that may be kept."""
-    rounds: dict[str, object] = {"kind": "two-round", "kept": "2"}
+    rounds: dict[str, object] = {"kind": "two-round", "kept": "2", "fresh": ["subset", 1]}
     kept: dict[str, object] = {"repeat": {"kind": "memoised", "epochs": 7}}
     for what, change in {
         "not memoised": {},
@@ -236,12 +236,19 @@ def _two_rounds() -> Iterator[tuple[str, dict[str, object]]]:
     }.items():
         yield f"two rounds {what}", {"mechanism": rounds} | change
     maps: dict[str, object] = {
-        "without a kept epsilon": {"kind": "two-round"},
+        "without a kept epsilon": {"kind": "two-round", "fresh": ["subset", 1]},
+        "without a fresh round": {"kind": "two-round", "kept": "2"},
+        "whose fresh round is no design": rounds | {"fresh": ["randomised-response"]},
+        "whose fresh round is of no known kind": rounds | {"fresh": ["numeric", 1]},
+        "whose fresh round lacks a parameter": rounds | {"fresh": ["affine", 3, 1]},
+        "whose fresh round is for fewer categories": rounds | {"fresh": ["affine", 2, 1, 1]},
+        "whose fresh round has blocks of all categories": rounds | {"fresh": ["subset", 5]},
+        "whose fresh round has too large blocks": rounds | {"fresh": ["affine", 11, 1, 5]},
         "with a kept epsilon as a number": rounds | {"kept": 2},
         "with a trailing zero": rounds | {"kept": "2.0"},
         "with a kept epsilon above 40": rounds | {"kept": "40.5"},
         "with a ratio": rounds | {"ratio": [1, 2]},
-        "with keys exchanged": {"kept": "2", "kind": "two-round"},
+        "with keys exchanged": {"kept": "2", "kind": "two-round", "fresh": ["subset", 1]},
         "with the kept epsilon of another kind": rounds | {"kind": "randomised-response"},
     }
     for what, value in maps.items():

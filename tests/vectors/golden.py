@@ -6,7 +6,7 @@ from typing import Any
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
+from deniable.mechanisms import Mechanism, RandomisedResponse, SurveyMechanism, TwoRound
 from deniable.mechanisms.design import DesignMechanism
 from deniable.mechanisms.dimensions import combined
 from deniable.messages import (
@@ -157,7 +157,7 @@ MANIFESTS: dict[str, dict[str, object]] = {
     ),
     "two rounds": manifest_fields(
         categories=[f"category {number}" for number in range(20)],
-        mechanism={"kind": "two-round", "kept": "2.5"},
+        mechanism={"kind": "two-round", "kept": "2.5", "fresh": ["subset", 1]},
         repeat={"kind": "memoised", "epochs": 7},
     ),
     "the widest numbers": manifest_fields(
@@ -172,15 +172,19 @@ MANIFESTS: dict[str, dict[str, object]] = {
     ),
 }
 
-TWO_ROUNDS = [
-    (2, "1", "2"),
-    (2, "0.000000001", "40"),
-    (3, "0.038", "1.1"),
-    (10, "1", "2"),
-    (16, "0.5", "3"),
-    (1_000, "3.5", "3.75"),
-    (65_536, "0.1", "3"),
-    (65_536, "39", "40"),
+TWO_ROUNDS: list[tuple[int, str, str, list[object]]] = [
+    (2, "1", "2", ["subset", 1]),
+    (2, "0.000000001", "40", ["subset", 1]),
+    (3, "0.038", "1.1", ["subset", 1]),
+    (10, "1", "2", ["subset", 1]),
+    (1_000, "3.5", "3.75", ["subset", 1]),
+    (65_536, "0.1", "3", ["subset", 1]),
+    (65_536, "39", "40", ["subset", 1]),
+    (6, "0.9", "3", ["subset", 2]),
+    (26, "1", "3", ["subset", 6]),
+    (16, "0.5", "3", ["affine", 17, 1, 6]),
+    (105, "1", "4", ["affine", 107, 1, 28]),
+    (10_000, "1", "6", ["affine", 101, 2, 2]),
 ]
 
 TABLES: list[tuple[dict[str, object], int]] = [
@@ -276,10 +280,10 @@ def manifest_vector(name: str, fields: dict[str, object]) -> dict[str, object]:
 
 
 def matrix_digest(mechanism: Mechanism) -> str:
-    """Return SHA-256 of all weights, row by row, each in 16 bytes big-endian."""
+    """Return SHA-256 of all weights, row by row, each in 24 bytes big-endian."""
     digest = sha256()
     for x in range(mechanism.categories):
-        digest.update(b"".join(weight.to_bytes(16, "big") for weight in mechanism.row(x)))
+        digest.update(b"".join(weight.to_bytes(24, "big") for weight in mechanism.row(x)))
     return digest.hexdigest()
 
 
@@ -304,13 +308,8 @@ def design_vector(
     """Return a design: its weights, its tight odds, and what some words make of some answers."""
     mechanism = Specification.from_map(specification).mechanism(categories, epsilon, delta)
     assert isinstance(mechanism, DesignMechanism)
-    odds, drawn = mechanism.privacy.odds, []
-    for number in range(3):
-        name = f"{pack(specification).hex()} {categories} {number}"
-        words = [int.from_bytes(seed(name)[start : start + 8]) for start in (0, 8, 16)]
-        answer = number * (categories - 1) // 2
-        response = mechanism.randomise(answer, iter(words).__next__)
-        drawn.append({"words": list(map(str, words)), "answer": answer, "response": response})
+    odds = mechanism.privacy.odds
+    drawn = [drawn_by(mechanism, specification, number, 3) for number in range(3)]
     # The last words send the base block as it is, where any do.
     response = mechanism.randomise(categories - 1, iter([2**64 - 1, 0, 0]).__next__)
     drawn.append(
@@ -364,17 +363,36 @@ def question_vector(questions: list[tuple[int, list[object]]]) -> dict[str, obje
     }
 
 
-def two_round_vector(categories: int, epsilon: str, kept: str) -> dict[str, object]:
-    """Return the integers of two rounds: the lies of each over 2^64, of both over 2^128."""
-    mechanism = TwoRound(categories, epsilon, kept)
+def two_round_vector(
+    categories: int, epsilon: str, kept: str, fresh: list[object]
+) -> dict[str, object]:
+    """Return the integers of two rounds, and what some words make of some answers."""
+    specification: dict[str, object] = {"kind": "two-round", "kept": kept, "fresh": fresh}
+    mechanism = Specification.from_map(specification).mechanism(categories, epsilon, "0")
+    assert isinstance(mechanism, TwoRound)
     return {
+        "mechanism": specification,
         "categories": categories,
         "epsilon": epsilon,
-        "kept": kept,
         "kept_lies": str(mechanism.kept.lies),
-        "fresh_lies": str(mechanism.fresh.lies),
-        "lies": str(mechanism.lies),
+        "inside": str(mechanism.fresh.inside),
+        "outside": str(mechanism.fresh.outside),
+        "supporting": str(mechanism.supporting),
+        "other": str(mechanism.other),
+        "drawn": [drawn_by(mechanism, specification, number, 4) for number in range(3)],
     }
+
+
+def drawn_by(
+    mechanism: SurveyMechanism, specification: dict[str, object], number: int, count: int
+) -> dict[str, object]:
+    """Return an answer, so many words and what they make of it."""
+    categories = mechanism.categories
+    name = f"{pack(specification).hex()} {categories} {number}"
+    words = [int.from_bytes(seed(name)[start : start + 8]) for start in range(0, 8 * count, 8)]
+    answer = number * (categories - 1) // 2
+    response = mechanism.randomise(answer, iter(words).__next__)
+    return {"words": list(map(str, words)), "answer": answer, "response": response}
 
 
 def report_vector(name: str, secret: bytes, report: Report, vouched: bytes | None) -> object:

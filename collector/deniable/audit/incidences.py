@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.decoders.designs import design_decoder
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.design import BlockMechanism
 
 _MOST_LISTED: Final = 1 << 18
 """Entries of the rows that are listed, at about a microsecond each."""
@@ -50,7 +50,7 @@ class Incidences:
     pairs: int
 
 
-def incidences(mechanism: DesignMechanism) -> Incidences:
+def incidences(mechanism: BlockMechanism) -> Incidences:
     """Count how many responses support each category and each two, for as many as takes seconds.
 
     All rows are listed up to 2^18 entries. Above, categories at equal distances are counted with
@@ -82,7 +82,7 @@ Counts = Iterator[tuple[NDArray[np.int_], Held, NDArray[np.int64]]]
 """Categories; which responses support each; how many support it and each category of all."""
 
 
-def _listed(mechanism: DesignMechanism, chosen: NDArray[np.int_]) -> Counts:
+def _listed(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
     privacy, grid = mechanism.privacy, mechanism.grid
     places = {int(privacy.truth * grid): 1, int(privacy.lie * grid): 0}
     # A third value, 2, is refused.
@@ -90,7 +90,7 @@ def _listed(mechanism: DesignMechanism, chosen: NDArray[np.int_]) -> Counts:
     yield chosen, held, held @ held.T
 
 
-def _counted(mechanism: DesignMechanism, chosen: NDArray[np.int_]) -> Counts:
+def _counted(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
     decoder, design = design_decoder(mechanism), mechanism.design
     tried = np.linspace(0, mechanism.responses - 1, min(mechanism.responses, _TRIED)).astype(int)
     step = max(1, (1 << 20) // mechanism.responses)

@@ -17,7 +17,7 @@ from deniable.audit.findings import MAX_CELLS, MatrixTooLarge
 from deniable.audit.theorems import odds_above, odds_below
 from deniable.audit.tight import pure_level, tight_delta, tight_epsilon
 from deniable.mechanisms import Mechanism, Number, TwoValuedMechanism, exact_delta
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.design import BlockMechanism
 from deniable.mechanisms.one_question import OneQuestion
 
 _INFINITE: Final = "no finite epsilon holds with this delta"
@@ -124,7 +124,7 @@ def _(matrix: TwoValuedMechanism) -> float | None:
 
 
 @total_variance.register
-def _(matrix: DesignMechanism) -> float | None:
+def _(matrix: BlockMechanism) -> float | None:
     design = matrix.design
     numbers = design.responses, design.replication, design.together
     variance = design_variance(matrix.categories, *numbers, matrix.privacy.odds - 1)
@@ -215,7 +215,7 @@ def _variances(
     )
 
 
-def _regained(mechanism: DesignMechanism) -> float:
+def _regained(mechanism: BlockMechanism) -> float:
     """Return the fall of n sum Var where estimates f^ of some points get (1 - sum f^)/k each."""
     # It takes Var(sum f^)/k away. The sum is G(y) = (b_y - k q)/kappa, b_y the categories that the
     # response supports, of mean 1 whatever the answer is.

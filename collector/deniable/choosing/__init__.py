@@ -5,6 +5,7 @@ For one report beside what is proved to be the least in the worst case; for many
 
 from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate, candidates, lower_bound
 from deniable.choosing.choice import COMPOSED_DELTA, Alternative, Choice, best, compared, composed
+from deniable.choosing.fresh_round import best_fresh
 
 __all__ = [
     "COMPOSED_DELTA",
@@ -14,6 +15,7 @@ __all__ = [
     "Candidate",
     "Choice",
     "best",
+    "best_fresh",
     "candidates",
     "compared",
     "composed",

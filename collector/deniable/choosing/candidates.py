@@ -5,7 +5,7 @@ answer are sent at the odds E to the others; docs/mathematics.md, section 17.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -66,6 +66,22 @@ class Candidate:
         """Return how many responses support one category and not another."""
         return self.replication - self.together
 
+    @property
+    def points(self) -> int:
+        """Return v, how many categories its blocks are made for, at least as many as there are."""
+        # Each of the K blocks has b points, v r = K b, and each point is with every other in t of
+        # its r blocks: r (b - 1) = t (v - 1).
+        return (
+            self.responses
+            * self.separating
+            // (self.replication**2 - self.responses * self.together)
+        )
+
+    @property
+    def block(self) -> int:
+        """Return b, how many of these a response supports."""
+        return self.points * self.replication // self.responses
+
     def bounded(self, delta: float) -> bool:
         """Return whether its odds have a limit: a large delta allows any."""
         return delta * self.replication < self.separating
@@ -114,13 +130,17 @@ def candidates(
     as little and have fewer responses. Of subsets also smaller sizes, down to half of the best, of
     which there are fewer.
     """
-    return tuple(_candidates(categories, epsilon, delta, min(most_responses, MAX_RESPONSES)))
+    most = min(most_responses, MAX_RESPONSES)
+    return tuple(candidates_of_blocks(categories, epsilon, delta, most, lambda _: inf))
 
 
-def _candidates(k: int, epsilon: float, delta: float, most: int) -> Iterator[Candidate]:
+def candidates_of_blocks(
+    k: int, epsilon: float, delta: float, most: int, largest: Callable[[int], float]
+) -> Iterator[Candidate]:
+    """Yield the candidates whose blocks have no more points than is ``largest`` for all points."""
     yield Candidate.of(PLAIN, k, {})
     if comb(k, 2) <= most:
-        costs = _costs(k, k, 1, epsilon, delta, [range(1, k)])
+        costs = _costs(k, k, 1, epsilon, delta, [range(1, int(min(k - 1, largest(k))) + 1)])
         best = max(2, min(costs, key=costs.__getitem__, default=0))
         for d in range(max(2, best // 2), min(best + 1, k)):
             if comb(k, d) <= most and comb(k, d) * d <= MAX_MEMBERS:
@@ -136,7 +156,9 @@ def _candidates(k: int, epsilon: float, delta: float, most: int) -> Iterator[Can
         # accurate.
         m = next(m for m in range(1, k + 1) if q**m >= k)
         if (sizes := block_sizes(q, m, most)) and is_prime(q):
-            costs = _costs(k, q, m, epsilon, delta, sizes)
+            greatest = largest(q**m) / q ** (m - 1)
+            fitting = [those[: bisect_right(those, greatest)] for those in sizes]
+            costs = _costs(k, q, m, epsilon, delta, fitting)
             merged, enough = 0, min(costs.values(), default=0.0) * SMALLEST_WITHIN
             for s in sorted(costs, key=costs.__getitem__):
                 if costs[s] <= enough and alike(q, s) > merged:

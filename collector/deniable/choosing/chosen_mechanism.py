@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from deniable.choosing import DESIGNS, best
+from deniable.choosing.candidates import DESIGNS
+from deniable.choosing.choice import best
+from deniable.choosing.fresh_round import best_fresh
 from deniable.mechanisms import InvalidParameter
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.dimensions import Dimensions, combinations_of, sizes_of
+from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import (
     FRESH,
     MAX_MEMOISED_CATEGORIES,
@@ -18,7 +21,11 @@ from deniable.messages import (
 )
 
 AUTO: Final = "auto"
-MEANING: Final = "the default: of randomised response and the designs the most accurate"
+TWO_ROUND: Final = "two-round"
+MEANING: Final = (
+    "the default: of randomised response and the designs the most accurate, with kept for the "
+    "second round"
+)
 
 _KEPT: Final = "kept responses must be few, or equal ones would link a device's epochs"
 
@@ -40,6 +47,12 @@ def specified(
     Raises:
         InvalidManifest: naming the field at fault.
     """
+    if mechanism == TWO_ROUND and settings and repeat.epochs and {*settings} == {"kept"}:
+        try:
+            fresh = best_fresh(categories, epsilon, str(settings["kept"]), repeat.epochs)
+        except ValueError:
+            fresh = SINGLE  # and the manifest says what is wrong
+        settings = {**settings, "fresh": fresh}
     if mechanism == AUTO or (mechanism in DESIGNS and not settings):
         try:
             candidate = best(

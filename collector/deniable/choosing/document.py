@@ -8,7 +8,9 @@ from deniable.budget import NANO, format_nano, pure_cost
 from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate
 from deniable.choosing.choice import COMPOSED_DELTA, Choice, compared, composed
 from deniable.choosing.chosen_mechanism import most_responses
+from deniable.choosing.fresh_round import sufficient_kept
 from deniable.documents import Fact
+from deniable.mechanisms import KINDS, exact_epsilon
 from deniable.messages import FRESH, Manifest
 
 TOGETHER: Final = "all shares together:"
@@ -27,6 +29,10 @@ def choice_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("mechanism", "randomised response")
     if text := users_text(choice):
         yield Fact("users", f"{TOGETHER} {text}")
+    if manifest.kind.first_round_kept:
+        least = sufficient_kept(len(manifest.categories), manifest.epsilon)
+        if least is not None and exact_epsilon(manifest.kept_epsilon or "0") < exact_epsilon(least):
+            yield Fact("", f'kept = "{least}" or more comes within 5 % of the fewest possible')
     reports = min(manifest.schedule.epochs, _MOST_REPORTS)
     if manifest.repeat == FRESH and reports > 1:
         total, simple = (
@@ -49,15 +55,20 @@ def choice_facts(manifest: Manifest) -> Iterator[Fact]:
 
 def choice_of(manifest: Manifest) -> Choice | None:
     """Return how its mechanism compares; None if it is neither randomised response nor a design."""
-    kind = manifest.kind.name
+    kind, parameters = manifest.kind.name, manifest.specification.parameters
+    most = most_responses(manifest.repeat)
+    if manifest.kind.first_round_kept:
+        # One report is the fresh round's design at its own level; others cannot be kept.
+        kind, *values = parameters["fresh"]
+        parameters, most = dict(zip(KINDS[kind].fields, values, strict=True)), 0
+        kind = PLAIN if parameters == {"d": 1} else kind
     if kind not in {PLAIN, *DESIGNS}:
         return None
-    parameters = manifest.specification.parameters
     return compared(
         Candidate.of(kind, len(manifest.categories), parameters),
         manifest.epsilon,
         delta=manifest.delta,
-        most_responses=most_responses(manifest.repeat),
+        most_responses=most,
     )
 
 

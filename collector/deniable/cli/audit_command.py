@@ -166,10 +166,10 @@ def _counted(mechanism: SurveyMechanism) -> "Incidences | None":
         NoDesign,
         incidences,
     )  # numpy only where there is much to count
-    from deniable.mechanisms.design import DesignMechanism
+    from deniable.mechanisms.design import BlockMechanism
 
     try:
-        return incidences(mechanism) if isinstance(mechanism, DesignMechanism) else None
+        return incidences(mechanism) if isinstance(mechanism, BlockMechanism) else None
     except NoDesign as error:
         raise click.ClickException(str(error)) from error
 

@@ -48,9 +48,9 @@ def _checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> s
 @click.option(
     "--view",
     type=click.Choice(VIEWS),
-    default=VIEWS[0],
-    show_default=True,
-    help="What estimates show; others than unbiased are possible frequencies, but biased.",
+    help="What estimates show; others than unbiased are possible frequencies, but biased.  "
+    "[default: projected where noise alone makes estimates negative, else unbiased; with --json "
+    "and --csv unbiased]",
 )
 @click.option(
     "--top",
@@ -74,7 +74,7 @@ def hist(
     share: str | None,
     against: str | None,
     as_series: bool,
-    view: str,
+    view: str | None,
     top: int | None,
     simultaneous: bool,
     listing: bool,
@@ -96,7 +96,10 @@ def hist(
         raise click.UsageError("--json and --csv have all answers, with both intervals")
     compared = share is not None or against is not None
     given = {"--epochs": listing, "--series": as_series, "--against": against is not None}
-    given |= {"--view": view != VIEWS[0], "--share": share is not None and not as_series}
+    given |= {
+        "--view": view not in (None, VIEWS[0]),
+        "--share": share is not None and not as_series,
+    }
     if any(given.values()) and not given["--view"]:
         given |= {"--top": top is not None, "--simultaneous": simultaneous}
     chosen = [option for option, is_given in given.items() if is_given]
@@ -133,7 +136,7 @@ def _show_histogram(
     survey: "SurveyFigures",
     epoch: str | None,
     level: float,
-    view: str,
+    view: str | None,
     top: int | None,
     simultaneous: bool,
     as_json: bool,
@@ -141,7 +144,7 @@ def _show_histogram(
 ) -> None:
     from deniable.estimates import View, histogram_csv
 
-    if view != VIEWS[0] and survey.manifest.values is not None:
+    if view not in (None, VIEWS[0]) and survey.manifest.values is not None:
         raise ValueError("a numeric survey is shown unbiased only")
     older = next((older for older in survey.older if older.epochs()), None)
     hint = "" if older is None else f"--survey {older.manifest.survey_id.hex()[:12]}"
@@ -152,9 +155,9 @@ def _show_histogram(
             raise
         raise TooFewReports(f"{error}; an older survey has some: {hint}") from error
     if as_json:
-        click.echo(json.dumps(histogram.to_dict(view), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(histogram.to_dict(view or VIEWS[0]), indent=2, ensure_ascii=False))
     elif as_csv:
-        click.echo(histogram_csv(histogram, View(view)), nl=False)
+        click.echo(histogram_csv(histogram, View(view or VIEWS[0])), nl=False)
     else:
         notes = [f"An older survey of this name has figures of its own: {hint}"] * bool(hint)
         document = histogram.document(view, top=top, simultaneous=simultaneous, notes=notes)

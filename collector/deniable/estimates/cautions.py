@@ -161,9 +161,12 @@ def _chosen_by_size(figures: DisplayedFigures) -> str:
 def _biased_view(figures: DisplayedFigures) -> str:
     if figures.view is View.UNBIASED:
         return ""
+    histogram, first = figures.histogram, ""
+    if histogram is not None and figures.view is histogram.first_view:
+        first = "It comes first where noise alone makes estimates negative. "
     return (
         f"The {figures.view} view has {_VIEWS[figures.view]}: biased, for looking at, never to be "
-        "added up or averaged. Intervals are those of the unbiased estimates."
+        f"added up or averaged. {first}Intervals are those of the unbiased view."
     )
 
 

@@ -31,40 +31,39 @@ _STATES: Final = {
 def histogram_document(
     histogram: "Histogram",
     rows: ShownRows,
-    view: View = View.UNBIASED,
     *,
     raw: bool | None = None,
     notes: Sequence[str] = (),
 ) -> Document:
-    """Return the document of rows of a histogram, in a view, with raw counts or without.
+    """Return the document of rows of a histogram, with raw counts or without.
 
     By default they are left out of a numeric survey, in which each by itself is mostly noise.
     """
     numeric = histogram.numeric is not None
     raw = not numeric if raw is None else raw
-    tables = [*_statistic_tables(histogram), *_row_tables(histogram, rows, view, raw=raw)]
+    tables = [*_statistic_tables(histogram), *_row_tables(histogram, rows, raw=raw)]
     if raw:
         tables += _response_tables(histogram)
     return Document(
         facts=[*_facts(histogram)],
         tables=tables,
         notes=[
-            *(_numeric_notes(histogram) if numeric else _notes(histogram, rows, view)),
+            *(_numeric_notes(histogram) if numeric else _notes(histogram, rows)),
             *(_raw_notes(histogram, tables) if raw else ()),
             *_rows_notes(rows, numeric=numeric),
             *notes,
         ],
-        cautions=histogram.cautions_of(rows, view),
+        cautions=histogram.cautions_of(rows),
         heading=histogram.question,
-        chart=_chart(histogram, rows, view) if rows.rows else None,
+        chart=_chart(histogram, rows) if rows.rows else None,
     )
 
 
-def _chart(histogram: "Histogram", rows: ShownRows, view: View) -> Callable[[float], str]:
+def _chart(histogram: "Histogram", rows: ShownRows) -> Callable[[float], str]:
     dots = cache(partial(histogram_dots, histogram, rows))  # whose intervals are found once
 
     def drawing(width: float) -> str:
-        picture = histogram_picture(histogram, rows, view, width=width, heading=False, dots=dots())
+        picture = histogram_picture(histogram, rows, width=width, heading=False, dots=dots())
         return picture.svg
 
     return drawing
@@ -130,9 +129,7 @@ def _statistic_tables(histogram: "Histogram") -> Iterator[Table]:
     yield Table(columns, rows, title="Mean and quartiles")
 
 
-def _row_tables(
-    histogram: "Histogram", chosen: ShownRows, view: View, *, raw: bool
-) -> Iterator[Table]:
+def _row_tables(histogram: "Histogram", chosen: ShownRows, *, raw: bool) -> Iterator[Table]:
     """Yield the table of single questions' answers, and that of categories; or of the largest."""
     of_questions = sum(not chosen.chosen and "raw" not in row for row in chosen.rows)
     if histogram.numeric is not None:
@@ -143,28 +140,30 @@ def _row_tables(
         (chosen.rows[of_questions:], title),
     ):
         rows = [*map(estimate_row, part)]
-        yield Table([*_row_columns(histogram, chosen, view, rows, raw=raw)], rows, title=name)
+        yield Table([*_row_columns(histogram, chosen, rows, raw=raw)], rows, title=name)
 
 
 def _row_columns(
-    histogram: "Histogram", chosen: ShownRows, view: View, rows: Sequence[Json], *, raw: bool
+    histogram: "Histogram", chosen: ShownRows, rows: Sequence[Json], *, raw: bool
 ) -> Iterator[Column]:
     numeric = histogram.numeric
     yield Column("category", "answer" if numeric is None else "values")
     if raw and any(row.get("raw") is not None for row in rows):
         title = "supported" if supporting_text(histogram.sample.mechanism) else "raw"
         yield Column("raw", title, "number")
-    key, title = ("estimate", "estimate") if view is View.UNBIASED else ("shown", str(view))
+    unbiased = chosen.view is View.UNBIASED
+    key, title = ("estimate", "estimate") if unbiased else ("shown", str(chosen.view))
     if numeric is not None:
         title = "smoothed share" if numeric.blur else "share"
     value, *interval = estimate_columns(histogram.level, "share", title, key, chosen.simultaneous)
     yield value
-    # The error of a share with blurred ends would belie the interval, which is of sharp ones.
-    if numeric is None or not numeric.blur:
+    # The error of a share with blurred ends would belie the interval, which is of sharp ones; and
+    # that of an estimate, what is shown in its place.
+    if unbiased and (numeric is None or not numeric.blur):
         yield Column("standard_error", "std error", "share", "standard_error")
     yield from interval
-    if view is not View.UNBIASED:
-        yield Column("estimate")
+    if not unbiased:
+        yield from (Column("estimate"), Column("standard_error"))
     yield from _mark_columns(rows)
 
 
@@ -204,9 +203,9 @@ def supporting_text(mechanism: Any) -> str:
     )
 
 
-def _notes(histogram: "Histogram", chosen: ShownRows, view: View) -> Iterator[str]:
+def _notes(histogram: "Histogram", chosen: ShownRows) -> Iterator[str]:
     held = "hold all at once" if chosen.simultaneous else "each stands by itself"
-    cut = UNBIASED if view is View.UNBIASED else "Intervals are cut to [0 %, 100 %]"
+    cut = UNBIASED if chosen.view is View.UNBIASED else "Intervals are cut to [0 %, 100 %]"
     yield f"{cut}, and {held}."
     if any(row.get("impossible") for row in chosen.rows):
         yield "Rows marked as impossible have counts that honest devices do not cause."

@@ -54,7 +54,7 @@ from deniable.estimates.pictures import WIDTH, histogram_picture
 from deniable.estimates.planning import Accuracy, reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.rows import NOT_FOUND, ShownRows, chosen_rows
-from deniable.estimates.views import View, viewed
+from deniable.estimates.views import View, first_view, viewed
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.dimensions import Dimensions, sizes_of
 from deniable.messages import Manifest, is_simulated
@@ -216,6 +216,16 @@ class Histogram(Tabular):
         return viewed(View(view), self.sample.decoder, self.sample.tally)
 
     @property
+    def first_view(self) -> View:
+        """Return the view that people are shown first, which does not depend on the answers.
+
+        Where rows are of sums (single questions of combinations, groups of numbers), unbiased.
+        """
+        if self.numeric is not None or self.crossed:
+            return View.UNBIASED
+        return first_view(self.sample.decoder, self.sample.tally)
+
+    @property
     def covariance(self) -> Floats:
         """Return the estimated covariance of the frequencies, (categories, categories)."""
         return covariance_of(self.sample.decoder, self.sample.tally, self.model)
@@ -278,7 +288,7 @@ class Histogram(Tabular):
     def cautions_of(
         self, rows: ShownRows | None = None, view: View = View.UNBIASED
     ) -> tuple[Caution, ...]:
-        """Return the cautions of some of its rows, or of all, in a view."""
+        """Return the cautions of some of its rows, or of all in a view."""
         outside = int((self.outside & ~self.poisoning.impossible).sum())
         if self.numeric is not None:
             estimates = (self.numeric.mean, *(group.share for group in self.numeric.bins))
@@ -291,7 +301,7 @@ class Histogram(Tabular):
             outside=outside,
             histogram=self,
             rows=rows,
-            view=view,
+            view=view if rows is None else rows.view,
             level=self.level,
         ).cautions
 
@@ -334,27 +344,28 @@ class Histogram(Tabular):
 
     def plot(
         self,
-        view: View | str = View.UNBIASED,
+        view: View | str | None = None,
         *,
         simultaneous: bool = False,
         top: int | None = None,
         find: str = "",
         width: float = WIDTH,
     ) -> Picture:
-        """Return a chart: estimates, or another view, with intervals of 50 % and of the level.
+        """Return a chart: estimates in a view, with intervals of 50 % and of the level.
 
-        Simultaneous intervals hold for all rows at once. Those of the ``top`` rows, the largest
-        ones, do so always; so do those of more than 50 rows, of which these are drawn by default.
+        By default it is in the ``first_view``. Simultaneous intervals hold for all rows at once.
+        Those of the ``top`` rows, the largest ones, do so always, and those of another view than
+        the unbiased; so do those of more than 50 rows, of which these are drawn by default.
         ``find`` is a text that is in the rows' labels; ValueError if it is in none.
         """
-        rows = chosen_rows(self, View(view), top=top, simultaneous=simultaneous, wanted=find)
+        rows = chosen_rows(self, view, top=top, simultaneous=simultaneous, wanted=find)
         if find and not rows.rows:
             raise ValueError(NOT_FOUND.rstrip("."))
-        return histogram_picture(self, rows, view, width=width)
+        return histogram_picture(self, rows, width=width)
 
     def document(
         self,
-        view: View | str = View.UNBIASED,
+        view: View | str | None = None,
         *,
         simultaneous: bool = False,
         top: int | None = None,
@@ -366,8 +377,8 @@ class Histogram(Tabular):
 
         ``find`` is a text that is in the rows' labels; ``raw``, whether raw counts are shown too.
         """
-        rows = chosen_rows(self, View(view), top=top, simultaneous=simultaneous, wanted=find)
-        return histogram_document(self, rows, View(view), raw=raw, notes=notes)
+        rows = chosen_rows(self, view, top=top, simultaneous=simultaneous, wanted=find)
+        return histogram_document(self, rows, raw=raw, notes=notes)
 
     def _repr_html_(self) -> str:
         document = self.document()

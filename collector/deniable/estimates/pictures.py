@@ -59,7 +59,6 @@ def _band(row: Json) -> Band | None:
 def histogram_picture(
     histogram: "Histogram",
     chosen: ShownRows,
-    view: View | str = View.UNBIASED,
     *,
     width: float = WIDTH,
     heading: bool = True,
@@ -73,17 +72,18 @@ def histogram_picture(
         width=width,
         title=histogram.question or "Estimated shares",
         heading=heading,
-        notes=[*_notes(histogram, chosen, View(view))] if heading else [],
+        notes=[*_notes(histogram, chosen)] if heading else [],
         levels=_levels([histogram.level], simultaneous=chosen.simultaneous),
+        value="estimate" if chosen.view is View.UNBIASED else str(chosen.view),
     )
     return Picture(svg)
 
 
-def _notes(histogram: "Histogram", chosen: ShownRows, view: View) -> Iterator[str]:
+def _notes(histogram: "Histogram", chosen: ShownRows) -> Iterator[str]:
     """Yield the notes of a chart that stands by itself; a document has its own."""
     if len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows)} of {chosen.total:,} answers."
-    yield from brief_texts(histogram.cautions_of(chosen, view))
+    yield from brief_texts(histogram.cautions_of(chosen))
     where = f"{histogram.survey}, {epochs_text(histogram.epochs)}: "
     yield (
         f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "

@@ -4,6 +4,12 @@ Of many estimates the largest are those that chance made larger, so that an inte
 holds less often than its level says: of 1,000 answers to 20,000 reports, for 24 of the 50 largest.
 Rows that are chosen by their estimates therefore have intervals that hold for all rows at once,
 whichever are looked at.
+
+So have those in a biased view. Projected shares are (f - t)_+, with one t for all: a share that is
+below its interval, of f and a half width h, has t > h, so that all are below the others' low ends
+too, and these sum to more than 1; likewise above. So where intervals are about as wide, and the
+true shares in them all, the projected ones are as well. In intervals of their own they often are
+not: of the ten largest of 1,024, at times hardly any (docs/coverage.md).
 """
 
 import math
@@ -33,6 +39,7 @@ class ShownRows:
         total: how many rows there are; matching: how many have the wanted text.
         chosen: whether these are those with the largest estimates, in that order.
         simultaneous: whether their intervals hold at once, for all rows.
+        view: of the estimates to be shown.
     """
 
     rows: tuple[Json, ...]
@@ -40,11 +47,12 @@ class ShownRows:
     matching: int
     chosen: bool = False
     simultaneous: bool = False
+    view: View = View.UNBIASED
 
 
 def chosen_rows(
     histogram: "Histogram",
-    view: View = View.UNBIASED,
+    view: View | str | None = None,
     *,
     top: int | None = None,
     simultaneous: bool = False,
@@ -52,25 +60,30 @@ def chosen_rows(
 ) -> ShownRows:
     """Return the rows whose labels have the wanted text in them; the largest, if they are many.
 
-    Of several questions their answers come first; in another view they are the categories; of
-    numbers, the groups whose intervals tell anything.
+    By default they are in the histogram's ``first_view``. Of several questions their answers come
+    first; in another view than the unbiased they are the categories; of numbers, the groups whose
+    intervals tell anything.
 
     Raises:
         ValueError: of a numeric survey, where single values are noise, for any choice.
     """
-    if histogram.numeric is not None and (view is not View.UNBIASED or top or simultaneous):
+    view = histogram.first_view if view is None else View(view)
+    biased = view is not View.UNBIASED
+    if histogram.numeric is not None and (biased or top or simultaneous):
         raise ValueError("single values of a numeric survey are noise: look at its groups")
     rows = shown_rows(histogram, view)
     kept = [row for row in rows if wanted.casefold() in row["category"].casefold()]
     wanted_count = len(kept)
     chosen = top is not None or wanted_count > MOST_ROWS
     if chosen:
-        # None where no report is about its question.
-        kept.sort(key=lambda row: -row["estimate"] if row["estimate"] is not None else math.inf)
+        # By what is shown, and where that is 0, by the estimate. None where no report is about its
+        # question.
+        keys = ("shown", "estimate") if biased else ("estimate",)
+        kept.sort(key=lambda row: [math.inf if row[key] is None else -row[key] for key in keys])
         del kept[MOST_ROWS if top is None else top :]
-    if simultaneous := simultaneous or chosen:
+    if simultaneous := simultaneous or chosen or biased:
         kept = [*map(at_once, kept)]
-    return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous)
+    return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous, view)
 
 
 def shown_rows(histogram: "Histogram", view: View = View.UNBIASED) -> list[Json]:

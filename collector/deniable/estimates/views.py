@@ -2,6 +2,8 @@
 
 The unbiased estimate may leave [0, 1]; sums and averages of it are right. The others stay in [0, 1]
 and sum to 1, for which they are biased: they are for looking at, and never added up or averaged.
+Which one people are shown first does not depend on what was counted, so that the choice adds no
+bias: it follows from the mechanism and the number of reports (``first_view``).
 """
 
 from collections.abc import Callable, Mapping
@@ -9,6 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
+from scipy.special import ndtr
 
 from deniable.estimates.decoders import Decoder, Floats, Tally, TwoValuedDecoder
 
@@ -29,6 +32,24 @@ class View(StrEnum):
 
     LIKELIHOOD = "likelihood"
     """The frequencies under which what was counted is the likeliest."""
+
+
+def first_view(decoder: Decoder, tally: Tally) -> View:
+    """Return the view that people are shown first: projected, where noise makes shares impossible.
+
+    That is where one estimate or more is expected below 0, even if all answers are as frequent.
+    """
+    # Of k answers, with the standard error s at even ones, k Phi(-1/(k s)). If answers differ, with
+    # errors about as large, it is more: Phi(-f/s) is convex in f >= 0 (Jensen). The variance of
+    # one report at even answers has the second moment (own + (k - 1) other)/k, or less.
+    negative = 0.0
+    for part in decoder.parts:
+        n, k, moments = part.tally(tally).n, part.decoder.categories, part.decoder.moments
+        if not n:
+            return View.UNBIASED  # there is no other, of a question that no report is about
+        variance = (moments.own + (k - 1) * moments.other) / k - 1 / k**2
+        negative += float(np.sum(np.broadcast_to(ndtr(-np.sqrt(n / variance) / k), k)))
+    return View.PROJECTED if negative >= 1 else View.UNBIASED
 
 
 def viewed(view: View, decoder: Decoder, tally: Tally) -> Floats:

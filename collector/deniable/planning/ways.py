@@ -80,10 +80,13 @@ def best_specification(
     """Return the best specification for all shares together; of several questions, by kind."""
     epsilon, delta, repeat = epsilon or manifest.epsilon, manifest.delta, manifest.repeat
     if not manifest.dimensions:
-        return specified(AUTO, len(manifest.categories), epsilon, delta, repeat=repeat)
-    name = kind or manifest.kind.name
-    settings = answered_best(name, manifest.dimensions, epsilon, delta, repeat)
-    return Specification.calibrated(name, 0, epsilon, delta, settings)
+        kept = {"kept": manifest.kept_epsilon} if manifest.kind.first_round_kept else None
+        name = AUTO if kept is None else manifest.kind.name
+        return specified(name, len(manifest.categories), epsilon, delta, kept, repeat)
+    settings = answered_best(
+        kind or manifest.kind.name, manifest.dimensions, epsilon, delta, repeat
+    )
+    return Specification.calibrated(kind or manifest.kind.name, 0, epsilon, delta, settings)
 
 
 def _plain(manifest: Manifest) -> Specification:

@@ -10,7 +10,7 @@ from deniable.budget import NANO, constant_cost, format_nano, pure_cost, upper_t
 from deniable.choosing.document import choice_facts
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.documents import Fact
-from deniable.mechanisms import exact_epsilon, odds_floor
+from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor
 from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
@@ -143,8 +143,12 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("changing", "answers show that they changed: no epsilon covers that")
         yield Fact("linking", "equal responses link a device's epochs, though its keys do not")
         return
-    two = format_nano(constant_cost(rounds, 2))
-    second = format_nano(pure_cost(rounds.fresh))
+    from deniable.audit.linking import linked_at_best  # numpy, which others do without
+
+    two, together = (format_nano(constant_cost(rounds, count)) for count in (2, epochs))
+    second, more = (format_nano(count * pure_cost(rounds.fresh)) for count in (1, 2))
+    assert isinstance(rounds, TwoRound)
+    linked = upper_text(Fraction(100 * linked_at_best(rounds)), 3)
     yield Fact(
         "repeat",
         f"two rounds: the first kept for {epochs:,} epochs ({length}), the second fresh for each "
@@ -152,10 +156,18 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     )
     yield Fact(
         "constant",
-        f"answers reveal epsilon {two} by two reports, {manifest.kept_epsilon} by any number",
+        f"answers reveal epsilon {manifest.epsilon} by one report, {two} by two, {together} by the "
+        f"{epochs:,} of a range, and never more than {manifest.kept_epsilon}; ranges add up",
     )
-    yield Fact("changing", f"answers show that they changed up to epsilon {second} for each report")
-    yield Fact("linking", "of a device's epochs is hampered by the second round alone")
+    yield Fact(
+        "changing",
+        f"answers show that they changed up to epsilon {second} for each report, {more} by two",
+    )
+    yield Fact(
+        "linking",
+        f"two reports of a range are told from those of two devices {linked}\N{NO-BREAK SPACE}% of "
+        "the time at best, where chance is 50\N{NO-BREAK SPACE}%",
+    )
 
 
 def _device_facts(manifest: Manifest) -> Iterator[Fact]:

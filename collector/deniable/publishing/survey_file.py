@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from deniable.choosing.chosen_mechanism import AUTO, MEANING, answered_best, specified
+from deniable.choosing.chosen_mechanism import AUTO, MEANING, TWO_ROUND, answered_best, specified
 from deniable.mechanisms import KINDS, InvalidPrivacyParameter
 from deniable.mechanisms.kind import as_tuples
 from deniable.messages import (
@@ -173,7 +173,7 @@ def _field(table: dict[str, object], field: str) -> object:
 
 def _text(table: dict[str, object], field: str) -> str:
     value = _field(table, field)
-    if isinstance(value, float | int) and field in {"epsilon", "delta", "kept_epsilon"}:
+    if isinstance(value, float | int) and field in {"epsilon", "delta", "kept"}:
         raise InvalidManifest(
             field,
             'must be a string, such as delta = "0", with the quotes'
@@ -187,6 +187,8 @@ def _text(table: dict[str, object], field: str) -> str:
 
 def _kind(table: dict[str, object]) -> str:
     name = _text(table, "mechanism")
+    if name == AUTO and "kept" in table:
+        name = TWO_ROUND
     if name != AUTO and name not in KINDS:
         raise InvalidManifest("mechanism", f"must be {FIELDS['mechanism']}")
     for other, kind in KINDS.items():
@@ -217,8 +219,8 @@ def _settings(
 ) -> dict[str, object]:
     """Return the settings that belong to the kind, lists as tuples; the kind checks them."""
     settings = {key: as_tuples(table[key]) for key in _keys(kind) if key in table}
-    if "kept_epsilon" in settings:
-        _text(table, "kept_epsilon")
+    if "kept" in settings:
+        _text(table, "kept")
     if "matrix" in settings:
         settings |= read_survey_matrix(settings, categories, folder)
     return settings

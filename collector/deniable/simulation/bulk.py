@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms import Circular, ClampedGeometric, Mechanism, TwoRound, TwoValuedMechanism
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.design import TurnedDesign
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.simulation import designs
 from deniable.simulation.words import CipherWords, Words
@@ -84,7 +84,7 @@ def _truth_or_lie(mechanism: TwoValuedMechanism, truth: Indices, source: Words) 
 
 
 @_drawn.register
-def _blocks(mechanism: DesignMechanism, truth: Indices, source: Words) -> Indices:
+def _blocks(mechanism: TurnedDesign, truth: Indices, source: Words) -> Indices:
     return _in_chunks(truth, source, designs.sampler(mechanism), designs.WORDS)
 
 

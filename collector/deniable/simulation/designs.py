@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.estimates.decoders.designs import affine_vectors
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.design import Design, TurnedDesign
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 
@@ -26,7 +26,7 @@ Turn = Callable[[Integers, Integers, Indices], Integers]
 """Base blocks, the positions that come to lie at the answers, and the answers: to responses."""
 
 
-def sampler(mechanism: DesignMechanism) -> Callable[[Indices, Block], Integers]:
+def sampler(mechanism: TurnedDesign) -> Callable[[Indices, Block], Integers]:
     """Return a function from answers and all their first, second and third words to responses."""
     n, s = mechanism.design.positions, mechanism.design.size
     first = (n - s) * mechanism.outside

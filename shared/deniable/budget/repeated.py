@@ -10,8 +10,9 @@ and c <= min(j, k), which cost what they cost one by one:  sum_i f(j_i),  f(t) b
 reports about a constant answer.
 
 * Memoised: f(t) is the level of the matrix, once; together at most c times it.
-* Two rounds: f(t) = ln[(E_inf E_2^t + k - 1)/(E_2^t + E_inf + k - 2)], which rises from the level
-  of one report to that of the kept response. Together it is at most c eps_inf, and at most
+* Two rounds: f(t) = ln :meth:`Rounds.constant_odds`, which rises from the level of one report to
+  that of the kept response; for sets of one category it is
+  ln[(E_inf E_2^t + k - 1)/(E_2^t + E_inf + k - 2)]. Together it is at most c eps_inf, and at most
   j max_(t <= j) f(t)/t. It may *exceed* j f(1): for k > 2 the noise of the fresh round averages out
   before the kept response binds, and two reports may cost more than twice one.
 * Fresh: every epoch is a range of its own, and costs f(1).
@@ -34,7 +35,7 @@ from deniable.budget.cost import NANO, pure_cost
 from deniable.mechanisms import Mechanism, Rounds, ceil_div, log_ceiling
 
 _LONGEST: Final = 64
-"""Up to so many reports f(t) is looked at; beyond, it is bounded."""
+"""Up to so many reports f(t) is computed; beyond, it is bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,11 @@ class RangeCost:
 def constant_cost(rounds: Rounds, reports: int) -> int:
     """Return f(t), the cost of so many reports about an answer that never changes.
 
-    It rises from the level of one report to that of the kept response.
+    It rises from the level of one report to that of the kept response, which bounds it; and so do
+    as many times the fresh round's.
     """
+    if reports > _LONGEST:
+        return min(reports * pure_cost(rounds.fresh), pure_cost(rounds.kept))
     return log_ceiling(rounds.constant_odds(reports), NANO)
 
 
@@ -114,9 +118,8 @@ def _slopes(rounds: Rounds, one: int) -> tuple[tuple[int, int], ...]:
         # From here on no f(t)/t can exceed kept/t, so neither can it exceed the best.
         if kept * best_t <= best * t:
             break
-        # No f(t) exceeds t ln E_2 nor kept; so no later f(t)/t exceeds what this bound makes of the
-        # first of them.
-        cost = constant_cost(rounds, t) if t <= _LONGEST else min(t * pure_cost(rounds.fresh), kept)
+        # No later f(t)/t exceeds what the bound makes of the first of those that have one.
+        cost = constant_cost(rounds, t)
         if cost * best_t > best * t:
             slopes.append((t, cost))
     return tuple(slopes)

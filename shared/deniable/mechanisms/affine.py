@@ -55,6 +55,7 @@ class Affine(Design):
             together=together,
             positions=order,
             size=size,
+            points=points,
         )
         firsts = (order - 1) // alike(order, size)
         self._starts = [firsts * (order**j - 1) // (order - 1) for j in range(dimension)]

@@ -18,7 +18,8 @@ the base.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from fractions import Fraction
 from itertools import islice
 from typing import Final
@@ -32,7 +33,7 @@ from deniable.mechanisms.exact import (
 )
 from deniable.mechanisms.exponential import ceil_div, exp_enclosure, odds_floor
 from deniable.mechanisms.kind import Kind, Parameters, at_fault
-from deniable.mechanisms.mechanism import category_index
+from deniable.mechanisms.mechanism import Rounds, category_index
 from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomness import Draw, os_random_word
 from deniable.mechanisms.two_valued import check_size
@@ -55,10 +56,12 @@ class Design(ABC):
         together: t, the number of blocks that support any two.
         positions: how many the circle has.
         size: s, how many of them a base block supports.
+        points: v, of which the categories are the first; a block has s v / positions of them.
     """
 
     __slots__ = (
         "categories",
+        "points",
         "positions",
         "replication",
         "responses",
@@ -75,13 +78,14 @@ class Design(ABC):
         together: int,
         positions: int,
         size: int,
+        points: int,
     ) -> None:
         check_size(categories, _WORD)
         if responses > MAX_RESPONSES:
             raise ValueError(f"a design has at most {MAX_RESPONSES:,} responses")
         self.categories, self.responses = categories, responses
         self.replication, self.together = replication, together
-        self.positions, self.size = positions, size
+        self.positions, self.size, self.points = positions, size, points
 
     @property
     @abstractmethod
@@ -102,6 +106,17 @@ class Design(ABC):
         mean = self.categories * self.size / self.positions
         about = "" if self.positions == self.categories else "about "
         return f"{about}{mean:{'.2g' if mean < 10 else '.0f'}} of {self.categories:,}"
+
+    @property
+    def block(self) -> int:
+        """Return b, how many points a response supports."""
+        return self.size * self.points // self.positions
+
+    def complete(self) -> "Design":
+        """Return the design of all points."""
+        design = copy(self)
+        design.categories = self.points
+        return design
 
     def check_bounded(self, delta: Fraction) -> None:
         """Check that the odds of what a response tells have a limit at this delta."""
@@ -128,41 +143,29 @@ class Design(ABC):
         return f"{type(self).__name__}{self.parameters}"
 
 
-class DesignMechanism:
-    """Send a block that supports the answer e^epsilon times as often as one that does not.
+class BlockMechanism(ABC):
+    """Send all responses that support the answer alike, and all others alike, but less often.
 
-    ``inside`` and ``outside`` are the weights, over 2^64, of a position that the base block
-    supports and of one that it does not.
-
-    Raises:
-        InvalidPrivacyParameter: if epsilon and delta are both 0, or delta allows anything.
-        GridTooCoarse: if 2^64 does not tell the weights apart.
-
-    Source: docs/mathematics.md, section 17.
+    ``supporting`` is the weight, over the grid, of a response that supports the answer, ``other``
+    that of one that does not.
     """
 
-    __slots__ = ("_blank", "categories", "design", "inside", "outside", "responses")
-    rounds: Final = None
-    truth: Final = None
+    __slots__ = ("categories", "design", "grid", "other", "responses", "supporting")
 
-    def __init__(self, design: Design, epsilon: Number, delta: Number = "0") -> None:
-        self.design = design
+    def __init__(self, design: Design, grid: int, *, supporting: int, other: int) -> None:
+        self.design, self.grid = design, grid
         self.categories, self.responses = design.categories, design.responses
-        level, slack = exact_epsilon(epsilon), exact_delta(delta)
-        n, s = design.positions, design.size
-        design.check_bounded(slack)
-        # A base block is drawn with 128 random bits: none is likelier than 1/K by a factor above
-        # 1 + K/2^128; that is the same for all answers, so it matters to delta alone.
-        slack /= 1 + Fraction(design.responses, 1 << 2 * _WORD)
-        self.outside = _least_outside(design, level, slack)
-        self.inside, self._blank = divmod(_GRID - (n - s) * self.outside, s)
-        if self.inside <= self.outside:
-            raise GridTooCoarse("2^64 does not resolve this design at this epsilon; raise epsilon")
-        # A bug above must end here, not in somebody's answer.
-        guarantee = self.privacy
-        allowed = odds_floor(level)
-        if guarantee.odds > allowed and guarantee.delta_at_odds(allowed) > slack:
-            raise AssertionError("the privacy certificate failed; please report this as a bug")
+        self.supporting, self.other = supporting, other
+
+    @property
+    def rounds(self) -> Rounds | None:
+        """Return the two rounds that it is made of, if it is."""
+        return None
+
+    @property
+    def truth(self) -> Fraction | None:
+        """Return the probability of sending the answer itself, where a block is one answer."""
+        return None
 
     @property
     def privacy(self) -> TwoValuedPrivacy:
@@ -180,21 +183,72 @@ class DesignMechanism:
         inside, outside = self._probabilities
         return self.design.together * inside + self._separating * outside
 
-    @property
-    def grid(self) -> int:
-        """Return the common denominator of the matrix's entries."""
-        return self.responses * _GRID
-
     def row(self, category: int) -> Sequence[int]:
         """Return one row's integer weights over the grid, K of them."""
-        category = self._index(category)
-        return [self._weight(self.design.supports(y, category)) for y in range(self.responses)]
+        category, weights = self._index(category), (self.other, self.supporting)
+        return [weights[self.design.supports(y, category)] for y in range(self.responses)]
 
     def probability(self, category: int, response: int) -> Fraction:
         """Return the probability of a response given a true category."""
         category = self._index(category)
         response = category_index(response, self.responses, "a response")
-        return Fraction(self._weight(self.design.supports(response, category)), self.grid)
+        return self._probabilities[not self.design.supports(response, category)]
+
+    @abstractmethod
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        """Return a response to the true category ``answer``."""
+
+    @property
+    def _separating(self) -> int:
+        return self.design.replication - self.design.together
+
+    @property
+    def _probabilities(self) -> tuple[Fraction, Fraction]:
+        """Return the probability of a response that supports the answer, and of another one."""
+        return Fraction(self.supporting, self.grid), Fraction(self.other, self.grid)
+
+    def _index(self, value: int) -> int:
+        return category_index(value, self.categories)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (self.design, self.other) == (other.design, other.other)
+
+    def __hash__(self) -> int:
+        return hash((self.design, self.other))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.design})"
+
+
+class TurnedDesign(BlockMechanism):
+    """A base block that is drawn without a look at the answer, and turned towards it or away.
+
+    Args:
+        design: the design.
+        outside: the weight, over 2^64, of a position that the base block does not support.
+
+    ``inside`` is the weight of one that it supports, as large as leaves room for all.
+
+    Raises GridTooCoarse if 2^64 does not tell the weights apart.
+    """
+
+    __slots__ = ("_blank", "inside", "outside")
+
+    def __init__(self, design: Design, outside: int) -> None:
+        n, s = design.positions, design.size
+        self.outside = outside
+        self.inside, self._blank = divmod(_GRID - (n - s) * outside, s)
+        if self.inside <= outside:
+            raise GridTooCoarse("2^64 does not resolve this design at this epsilon; raise epsilon")
+        # A response is a turn of n base blocks, or one that is sent itself; each is 1/K.
+        super().__init__(
+            design,
+            design.responses * _GRID,
+            supporting=n * self.inside + self._blank,
+            other=n * outside + self._blank,
+        )
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the true category ``answer``; it takes three words."""
@@ -208,32 +262,31 @@ class DesignMechanism:
         turned = self.design.turned(base, (missed, supported)[word >= first], answer)
         return (turned, base)[word >= _GRID - self._blank]
 
-    @property
-    def _separating(self) -> int:
-        return self.design.replication - self.design.together
 
-    @property
-    def _probabilities(self) -> tuple[Fraction, Fraction]:
-        """Return the probability of a response that supports the answer, and of another one."""
-        return Fraction(self._weight(True), self.grid), Fraction(self._weight(False), self.grid)
+class DesignMechanism(TurnedDesign):
+    """Send a block that supports the answer e^epsilon times as often as one that does not.
 
-    def _weight(self, supported: bool) -> int:
-        # A response is a turn of n base blocks, or one that is sent itself; each is 1/K.
-        return self.design.positions * (self.outside, self.inside)[supported] + self._blank
+    Raises:
+        InvalidPrivacyParameter: if epsilon and delta are both 0, or delta allows anything.
+        GridTooCoarse: if 2^64 does not tell the weights apart.
 
-    def _index(self, value: int) -> int:
-        return category_index(value, self.categories)
+    Source: docs/mathematics.md, section 17.
+    """
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DesignMechanism):
-            return NotImplemented
-        return (self.design, self.outside) == (other.design, other.outside)
+    __slots__ = ()
 
-    def __hash__(self) -> int:
-        return hash((self.design, self.outside))
-
-    def __repr__(self) -> str:
-        return f"DesignMechanism({self.design})"
+    def __init__(self, design: Design, epsilon: Number, delta: Number = "0") -> None:
+        level, slack = exact_epsilon(epsilon), exact_delta(delta)
+        design.check_bounded(slack)
+        # A base block is drawn with 128 random bits: none is likelier than 1/K by a factor above
+        # 1 + K/2^128; that is the same for all answers, so it matters to delta alone.
+        slack /= 1 + Fraction(design.responses, 1 << 2 * _WORD)
+        super().__init__(design, _least_outside(design, level, slack))
+        # A bug above must end here, not in somebody's answer.
+        guarantee = self.privacy
+        allowed = odds_floor(level)
+        if guarantee.odds > allowed and guarantee.delta_at_odds(allowed) > slack:
+            raise AssertionError("the privacy certificate failed; please report this as a bug")
 
 
 class BlockLabels(Sequence[str]):
@@ -299,20 +352,28 @@ def _least_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
         raise InvalidPrivacyParameter(
             "epsilon and delta are both 0: the responses would say nothing; raise epsilon"
         )
-    r, t, n, s = design.replication, design.together, design.positions, design.size
+    r, t = design.replication, design.together
+
     # Two answers are told apart by r - t blocks each, so delta = (r - t)(E' - e^epsilon)/Z at
     # the odds E' of inside to outside (Theorem 4 for designs):
     #   E' = ((r - t) e^epsilon + delta (K - r)) / ((r - t) - delta r).
+    def odds(pure: Fraction) -> Fraction:
+        return ((r - t) * pure + delta * (design.responses - r)) / ((r - t) - delta * r)
+
+    return least_outside(design, epsilon, odds)
+
+
+def least_outside(design: Design, epsilon: Fraction, odds: Callable[[Fraction], Fraction]) -> int:
+    """Return the least weight outside, over 2^64, at which a response has no more than some odds.
+
+    ``odds`` gives them from e^epsilon, with which they rise.
+    """
     # s inside + (n - s) outside <= N, so outside = N/(s E' + n - s), rounded *up*: to privacy. What
     # s does not divide of the rest is as likely whatever the answer is, and lowers the odds only.
-    bits = 192
+    n, s, bits = design.positions, design.size, 192
     while True:
-        low, high = (
-            ((r - t) * Fraction(end, 1 << bits) + delta * (design.responses - r))
-            / ((r - t) - delta * r)
-            for end in exp_enclosure(epsilon, bits)
-        )
-        outside, other = (_ceiling(_GRID / (s * odds + n - s)) for odds in (low, high))
+        ends = (odds(Fraction(end, 1 << bits)) for end in exp_enclosure(epsilon, bits))
+        outside, other = (_ceiling(_GRID / (s * end + n - s)) for end in ends)
         if outside == other:
             return outside
         bits *= 2

@@ -38,6 +38,7 @@ class DifferenceSet(Design):
             together=size * (size - 1) // (points - 1),
             positions=points,
             size=size,
+            points=points,
         )
 
     @property

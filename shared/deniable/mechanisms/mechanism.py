@@ -21,7 +21,7 @@ def category_index(value: int, size: int, name: str = "a category index") -> int
 
 
 class Rounds(Protocol):
-    """Two rounds of randomised response, one after the other, of which the first can be kept."""
+    """Two rounds, one after the other, of which the first can be kept."""
 
     @property
     def kept(self) -> "Round":
@@ -32,7 +32,7 @@ class Rounds(Protocol):
         """Return the noise that each report adds to it."""
 
     def constant_odds(self, reports: int) -> Fraction:
-        """Return the odds of so many reports about one kept response."""
+        """Return the odds of so many reports about one kept response, or somewhat more."""
 
     def __hash__(self) -> int: ...
 
@@ -59,7 +59,7 @@ class Mechanism(Rows, Protocol):
 
 
 class Round(Mechanism, Protocol):
-    """One of two rounds: randomised response, with one probability of each lie."""
+    """One of two rounds, whose responses are likely or unlikely, and nothing between."""
 
     @property
     def privacy(self) -> TwoValuedPrivacy:

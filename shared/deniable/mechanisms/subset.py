@@ -40,6 +40,7 @@ class Subset(Design):
             together=comb(categories - 2, size - 2) if size > 1 else 0,
             positions=categories,
             size=size,
+            points=categories,
         )
 
     @property
@@ -69,8 +70,14 @@ class Subset(Design):
     def turned(self, base: int, position: int, category: int) -> int:
         """Return the set, moved round the circle of categories."""
         supported = self.members(base)
-        others = sorted(set(range(self.categories)) - set(supported))
-        turn = category - [*supported, *others][position]
+        if position < self.size:
+            placed = supported[position]
+        else:
+            # The others from the least up: each member that is no greater moves it up by one.
+            placed = position - self.size
+            for member in reversed(supported):
+                placed += member <= placed
+        turn = category - placed
         return rank((member + turn) % self.categories for member in supported)
 
 

@@ -1,158 +1,256 @@
 """Two rounds: randomise an answer once and keep the response, then randomise that for each report.
 
 What is kept protects an answer that stays the same, however many reports there are; the fresh noise
-of each report hides that it stays the same. Both rounds are randomised response on the same k
-categories, and so is what they make together: with a1 and a2 the lies of the rounds over N = 2^bits
+of each report hides that it stays the same. The kept response u is randomised response on the v
+points of a block design, and each report a block, drawn by that design for u. With a1 the lies of
+the kept round over N = 2^64, and W the weight over K N of a block that supports u, or does not: u
+is the answer with probability kappa = 1 - v a1/N and else any point alike, and a point that is any
+alike makes all blocks alike. So one report is *again a design mechanism on the same blocks*,
 
-    kappa = kappa1 kappa2,   q = (1 - kappa)/k = L / N^2,   L = a1 N + a2 (N - k a1),
+    P(x, y) = ((N - v a1) W(x, y) + a1 v N) / (K N^2),
 
-integers over N^2. The kept round follows from its level as any randomised response. a2 is the least
-integer with which one report is epsilon-private: L (E + m) >= N^2.
+exactly, and estimates as well as any at its level: for one report the kept round costs nothing.
+Sets of one category are randomised response in both rounds.
 
 Source: Erlingsson, Pihur and Korolova 2014 (k = 2); docs/mathematics.md, section 16.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar, Final
 
-from deniable.mechanisms.exact import GridTooCoarse, InvalidPrivacyParameter, Number, exact_epsilon
-from deniable.mechanisms.exponential import ceil_div, exp_enclosure
+from deniable.mechanisms.answering import (
+    RANDOMISED_RESPONSE,
+    Answering,
+    answering_labels,
+    answering_text,
+    check_answering,
+)
+from deniable.mechanisms.design import (
+    BlockMechanism,
+    Design,
+    DesignKind,
+    TurnedDesign,
+    least_outside,
+)
+from deniable.mechanisms.exact import InvalidPrivacyParameter, Number, exact_epsilon
+from deniable.mechanisms.exponential import odds_ceiling, odds_floor
 from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
 from deniable.mechanisms.randomised_response import RandomisedResponse
 from deniable.mechanisms.randomness import Draw, os_random_word
-from deniable.mechanisms.two_valued import TwoValuedMechanism
+from deniable.mechanisms.registry import KINDS
+
+SINGLE: Final[Answering] = ("subset", 1)
+"""The design of single categories: randomised response."""
 
 
-class TwoRound(TwoValuedMechanism):
+class TwoRound(BlockMechanism):
     """The matrix of one report of two rounds, and the rounds.
 
     Args:
-        categories: how many there are, 2 to 65,536.
+        design: of the fresh round; ``Subset(k, 1)`` is randomised response.
         epsilon: of one report, positive.
         kept_epsilon: of any number of reports that share one kept response, in (epsilon, 40].
-        bits: each round's grid is 2^bits, 1 to 64. Surveys use 64; smaller grids are for exhaustive
-            tests.
 
-    Raises GridTooCoarse if the grid does not separate truth from lie, or the two levels.
+    ``kept`` is the first round, a point of the design, and ``fresh`` the second.
+
+    Raises:
+        InvalidPrivacyParameter: if (e^epsilon - 1) b >= e^kept_epsilon - 1, b the points of a
+            block: then the kept response is not sharp enough for one report.
+        GridTooCoarse: if 2^64 does not separate the two levels.
+        ValueError: if the design has more than 65,536 points.
     """
 
     __slots__ = ("epsilon", "fresh", "kept")
 
-    def __init__(
-        self, categories: int, epsilon: Number, kept_epsilon: Number, *, bits: int = 64
-    ) -> None:
+    def __init__(self, design: Design, epsilon: Number, kept_epsilon: Number) -> None:
         self.epsilon: Final = exact_epsilon(epsilon)
         if not 0 < self.epsilon < exact_epsilon(kept_epsilon):
             raise InvalidPrivacyParameter(
                 "one report's epsilon must be positive and less than that of the kept response"
             )
-        self.kept = RandomisedResponse(categories, kept_epsilon, bits=bits)
-        n, a1 = self.kept.grid, self.kept.lies
-        a2 = self._certified_lies(categories, n, a1)
-        if a2 < 1:
-            raise GridTooCoarse(
-                f"2^{bits} does not tell the two levels apart: a report would need no noise of its "
-                "own; raise the kept epsilon, or publish a memoised survey"
-            )
-        self.fresh = TwoValuedMechanism(categories, a2, bits=bits)
-        self._place(categories, n * n, a1 * n + a2 * (n - categories * a1))
-
-    def _certified_lies(self, categories: int, n: int, a1: int) -> int:
-        m, rest = categories - 1, n - categories * a1
-        precision = 256
-        while True:
-            low, high = exp_enclosure(self.epsilon, precision)
-            v = 1 << precision
-            # a2 = ceil( (N^2/(E + m) - a1 N) / (N - k a1) ). Never an integer before it is rounded,
-            # since e^epsilon is transcendental: so the loop ends.
-            a2 = ceil_div(n * (n * v - a1 * (low + m * v)), (low + m * v) * rest)
-            if a2 == ceil_div(n * (n * v - a1 * (high + m * v)), (high + m * v) * rest):
-                break
-            precision *= 2
-        # The certificate of one report, d <= e^epsilon q, with u/v <= e^epsilon.
-        lies = a1 * n + a2 * rest
-        if v * (n * n - m * lies) > low * lies:
+        complete = design.complete()
+        self.kept = RandomisedResponse(complete.categories, kept_epsilon)
+        self.fresh = TurnedDesign(complete, self._least_outside(complete))
+        n, even = self.kept.grid, self._even
+        super().__init__(
+            design,
+            design.responses * n**2,
+            supporting=self._true * self.fresh.supporting + even * n,
+            other=self._true * self.fresh.other + even * n,
+        )
+        # A bug above must end here, not in somebody's answer.
+        if self.privacy.odds > odds_floor(self.epsilon):
             raise AssertionError("the privacy certificate failed; please report this as a bug")
-        return a2
+
+    @property
+    def _even(self) -> int:
+        """Return v a1, the weight over N with which the kept response is any point alike."""
+        return self.kept.categories * self.kept.lies
+
+    @property
+    def _true(self) -> int:
+        return self.kept.grid - self._even
+
+    def _least_outside(self, design: Design) -> int:
+        # Of blocks of b points, W inside is E_2 times W outside, and b and v - b of them are v N:
+        # W outside = v N/(b E_2 + v - b). One report has the odds E_1 if
+        #   (N - v a1)(E_2 - E_1) W outside = (E_1 - 1) a1 v N, hence
+        #   E_2 = (E_1 (N - v a1) + (E_1 - 1) a1 (v - b)) / ((N - v a1) - (E_1 - 1) a1 b).
+        true, lies, b = self._true, self.kept.lies, design.block
+        if (odds_ceiling(self.epsilon, 192) - 1) * lies * b >= true:
+            raise InvalidPrivacyParameter(
+                f"the kept response is too noisy for blocks of {b:,} points: take smaller blocks, "
+                "a larger kept epsilon or a smaller epsilon, so that (e^epsilon - 1) times their "
+                "size is below e^kept - 1"
+            )
+
+        def odds(one: Fraction) -> Fraction:
+            rest = (one - 1) * lies
+            return (one * true + rest * (design.points - b)) / (true - rest * b)
+
+        return least_outside(design, self.epsilon, odds)
 
     @property
     def rounds(self) -> "TwoRound":
         """Return the mechanism itself: it has two rounds."""
         return self
 
+    @property
+    def truth(self) -> Fraction | None:
+        """Return the probability of sending the answer itself, where a block is one category."""
+        return self.hit if self.design.block == 1 else None
+
     def constant_odds(self, reports: int) -> Fraction:
         """Return the odds of so many reports about an answer that never changes.
 
-        They rise from those of one report to those of the kept response.
+        They are exact where any set of b points is a block, and no less elsewhere. They rise from
+        those of one report to those of the kept response.
         """
-        # The most telling reports all name x. Under x: the kept response is x (d_inf) and every
-        # report true to it (d_2^t), or it is one of m = k-1 others and every report lies. Under x':
-        # kept x by a lie, x' by the truth, or one of k-2 others. Over q_inf q_2^t this is
-        #   (E_inf E_2^t + k - 1) / (E_2^t + E_inf + k - 2).
-        k, kept = self.categories, self.kept.privacy.odds
-        growth = self.fresh.privacy.odds**reports
-        return (kept * growth + k - 1) / (growth + kept + k - 2)
+        # The reports are y_1 .. y_j; L_u is the product of W(u, y_i), S = sum_u L_u. Under x they
+        # have the weight a1 S + (N - v a1) L_x, which over that under x' is the greater, the
+        # greater L_x and the less L_x' and the sum R of all others are: each derivative has one
+        # sign. If c_u blocks hold u, L_u is W inside^c_u W outside^(j - c_u), and all c_u add up to
+        # j b. The one of x may be j, the most. Of that of x' each value up to the mean of the rest
+        # is tried (more raises both L_x' and S). R is least where the others' are as equal as they
+        # can be, since L_u is convex in c_u. Sets of b points can have any such c_u <= j.
+        inside, outside = self.fresh.supporting, self.fresh.other
+        lies, true, others = self.kept.lies, self._true, self.kept.categories - 2
+        held = reports * (self.design.block - 1)
+
+        def power(count: int) -> int:
+            weight: int = inside**count * outside ** (reports - count)
+            return weight
+
+        def odds(least: int) -> Fraction:
+            even, more = divmod(held - least, others) if others else (0, 0)
+            rest = (others - more) * power(even) + (more * power(even + 1) if more else 0)
+            total = lies * (power(reports) + power(least) + rest)
+            return Fraction(total + true * power(reports), total + true * power(least))
+
+        return max(map(odds, range(held // (others + 1) + 1)))
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return one report's response, of both rounds; nothing is kept.
 
         A device that keeps the first round's response asks ``kept`` once and ``fresh`` each time.
         """
-        return self.fresh.randomise(self.kept.randomise(answer, draw), draw)
+        # The kept round has more points than there may be answers.
+        return self.fresh.randomise(self.kept.randomise(self._index(answer), draw), draw)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TwoRound):
             return NotImplemented
-        return (self.kept, self.fresh) == (other.kept, other.fresh)
+        return (self.design, self.kept, self.fresh) == (other.design, other.kept, other.fresh)
 
     def __hash__(self) -> int:
-        return hash((self.kept, self.fresh))
+        return hash((self.design, self.kept, self.fresh))
 
     def __repr__(self) -> str:
         levels = f"epsilon={self.epsilon}, kept_epsilon={self.kept.epsilon}"
-        return f"TwoRound({self.categories}, {levels})"
+        return f"TwoRound({self.design}, {levels})"
 
 
 class _Kind(Kind):
     name = "two-round"
     summary = "whose first round is kept and whose second is fresh for each report"
-    fields = ("kept",)
+    fields = ("kept", "fresh")
     keys: ClassVar = {
-        "kept_epsilon": "of a two-round survey: privacy of any number of reports about an answer "
-        "that stays the same, as a string; above epsilon",
+        "kept": "of a two-round survey: epsilon of any number of reports about an answer that "
+        "stays the same, as a string; above epsilon",
+        "fresh": "of a two-round survey: the design of the second round, such as "
+        '["affine", 107, 1, 29] or ["subset", 1]; default: the most accurate within kept',
     }
     symmetric = True
+    answers = False
     first_round_kept = True
 
     def check(self, parameters: Parameters) -> None:
-        if type(parameters["kept"]) is not str:
-            raise InvalidParameter("mechanism", "text is expected")
-        try:
-            exact_epsilon(parameters["kept"])
-        except InvalidPrivacyParameter as error:
-            raise InvalidParameter("mechanism", f"of what is kept, {error}") from error
+        kept, fresh = (parameters[name] for name in self.fields)
+        with at_fault("mechanism"):
+            _check_kept(kept)
+            _check_fresh(fresh)
 
     def calibrated(
         self, settings: Settings, categories: int, epsilon: str, delta: str
     ) -> Parameters:
-        parameters = {"kept": self.setting(settings, "kept_epsilon")}
-        with at_fault("kept_epsilon"):
-            self.check(parameters)
-        return parameters
+        kept, fresh = self.setting(settings, "kept"), settings.get("fresh", SINGLE)
+        with at_fault("kept"):
+            _check_kept(kept)
+        with at_fault("fresh"):
+            _check_fresh(fresh)
+        return {"kept": kept, "fresh": fresh}
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> TwoRound:
         self.check_pure(delta)
+        kind, fresh = _design(parameters["fresh"])
+        with at_fault("categories"):
+            design = kind.design(fresh, categories)
         with at_fault("epsilon"):
-            return TwoRound(categories, epsilon, parameters["kept"])
+            return TwoRound(design, epsilon, parameters["kept"])
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
+        if parameters["fresh"] == SINGLE:
+            return categories
+        return answering_labels(parameters["fresh"], categories)
+
+    def terms(self, parameters: Parameters, categories: int) -> str | None:
+        if parameters["fresh"] == SINGLE:
+            return None
+        kind, design = _design(parameters["fresh"])
+        return f"two rounds, the second by {kind.terms(design, categories)}"
 
     def kept_epsilon(self, parameters: Parameters) -> str:
         kept: str = parameters["kept"]
         return kept
 
     def described(self, parameters: Parameters) -> dict[str, str]:
-        return {"kept_epsilon": self.kept_epsilon(parameters)}
+        return {
+            "kept": self.kept_epsilon(parameters),
+            "fresh": answering_text(parameters["fresh"]),
+        }
+
+
+def _design(fresh: Answering) -> tuple[DesignKind, Parameters]:
+    """Return the kind of a design, and its parameters."""
+    name, *values = fresh
+    kind = KINDS[str(name)]
+    assert isinstance(kind, DesignKind)
+    return kind, dict(zip(kind.fields, values, strict=True))
+
+
+def _check_kept(kept: object) -> None:
+    if type(kept) is not str:
+        raise InvalidParameter("kept", "text is expected")
+    exact_epsilon(kept)
+
+
+def _check_fresh(fresh: object) -> None:
+    check_answering(fresh)
+    if fresh == RANDOMISED_RESPONSE:
+        raise InvalidParameter("fresh", 'is a design; ["subset", 1] is randomised response')
 
 
 KIND: Final = _Kind()

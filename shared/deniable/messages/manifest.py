@@ -162,7 +162,7 @@ class Manifest:
                 "repeat",
                 f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories and responses, "
                 f"not {most:,}: equal ones would link a device's epochs. Ask less often instead, "
-                "or use two-round, which takes many more reports",
+                "or state kept too: then each report adds noise of its own",
             )
 
     @property

@@ -107,7 +107,7 @@ class FakeCollector:
         """
         stated = _decimal(survey) if epsilon is None else epsilon
         length = max(DAY, survey.min_epoch_seconds) if epoch_seconds is None else epoch_seconds
-        keys = {"distance": distance, "kept_epsilon": kept, **(settings or {})}
+        keys = {"distance": distance, "kept": kept, **(settings or {})}
         categories = survey.categories
         if survey.dimensions:
             kind = kind or "one-question"

@@ -136,7 +136,7 @@ class Terms(Disclosure):
 
 def _truthfulness(manifest: Manifest) -> str:
     mechanism, kind = manifest.mechanism, manifest.kind
-    if mechanism.hit is not None:
+    if mechanism.truth is None and mechanism.hit is not None:
         other = (
             ""
             if mechanism.miss is None

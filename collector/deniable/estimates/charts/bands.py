@@ -47,18 +47,18 @@ def head(title: str, width: float) -> tuple[list[Markup], float]:
 
 
 def foot(
-    levels: tuple[str, str], notes: Sequence[str], width: float, top: float
+    levels: tuple[str, str], notes: Sequence[str], width: float, top: float, value: str = "estimate"
 ) -> tuple[list[Markup], float]:
     """Return the legend of the marks, with the notes below it, and where they end.
 
-    A level that is empty has no marks.
+    ``value`` names the dots. A level that is empty has no marks.
     """
     y = top + LINE
     drawn = [element("circle", cls="dot", cx=12.0, cy=y - 4, r=3.0)]
     x = 20.0
     bands = zip(("inner", "outer"), levels, strict=True)
     for cls, name in (
-        ("", "estimate"),
+        ("", value),
         *((cls, f"{level} interval") for cls, level in bands if level),
     ):
         if cls:

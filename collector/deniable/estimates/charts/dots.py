@@ -38,11 +38,12 @@ def dots_chart(
     scale: Scale = SHARES,
     reference: Reference | None = None,
     levels: tuple[str, str] = ("50%", "95%"),
+    value: str = "estimate",
 ) -> Markup:
     """Return a row for each dot: label, bands, numbers.
 
     The title names the image, and is drawn if ``heading``. Notes are written below it. A reference
-    is a number to compare with, and its name.
+    is a number to compare with, and its name. ``value`` names the dots.
     """
     wide = width >= _WIDE
     decimals = scale.decimals(dot.outer[1] - dot.outer[0] for dot in dots if dot.outer)
@@ -63,7 +64,7 @@ def dots_chart(
 
     drawn, y = head(title, width) if heading else ([], 0.0)
     y += LINE
-    column = f"estimate [{levels[1]} interval]"
+    column = f"{value} [{levels[1]} interval]"
     drawn.append(element("text", column, cls="small end", x=interval_end, y=y - 5))
     if reference:
         y += 0 if wide else LINE
@@ -73,10 +74,10 @@ def dots_chart(
         drawn.append(_tick_texts(axis, y - 6))
     if wide:
         drawn.append(_grid(axis, y, y + 24 * len(dots), reference))
-    for dot, value, interval in zip(dots, values, intervals, strict=True):
+    for dot, number, interval in zip(dots, values, intervals, strict=True):
         row = [
             label(dot.label, room, x=4.0, y=y + 16.5),
-            element("text", value, cls="number end", x=value_end, y=y + 16.5),
+            element("text", number, cls="number end", x=value_end, y=y + 16.5),
             element("text", interval, cls="number end", x=interval_end, y=y + 16.5),
         ]
         cls = "mark" if dot.mark.startswith("!!") else "note"
@@ -93,7 +94,7 @@ def dots_chart(
         drawn.append(element("g", *row, cls="row"))
         y += 24
     drawn.append(_tick_texts(axis, y + 12))
-    below, bottom = foot(levels, notes, width, y + LINE + 4)
+    below, bottom = foot(levels, notes, width, y + LINE + 4, value)
     return picture(width, bottom, title, description, *drawn, *below)
 
 

@@ -15,11 +15,11 @@ from deniable.estimates.decoders.decoder import (
     recurring_errors,
 )
 from deniable.estimates.decoders.dense import DenseDecoder, left_inverse, solution_matrix
-from deniable.estimates.decoders.designs import DesignDecoder, design_decoder
+from deniable.estimates.decoders.designs import DesignDecoder, block_decoder
 from deniable.estimates.decoders.questions import OneQuestionDecoder, chosen_errors
 from deniable.estimates.decoders.support import SupportDecoder, TwoValuedDecoder
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.design import BlockMechanism
 from deniable.mechanisms.one_question import OneQuestion
 
 __all__ = [
@@ -49,7 +49,7 @@ def _made(mechanism: Mechanism) -> Decoder:
 
 # Here a kind of another structure names its decoder.
 _made.register(TwoValuedMechanism, TwoValuedDecoder)
-_made.register(DesignMechanism, design_decoder)
+_made.register(BlockMechanism, block_decoder)
 _made.register(OneQuestion, lambda mechanism: OneQuestionDecoder(mechanism, _made))
 
 # A dense decoder of 4,096 categories holds two matrices of 128 MiB: few are kept.

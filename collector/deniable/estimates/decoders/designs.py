@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.decoders.decoder import Extremes, Floats, Model, Moments, Tally
-from deniable.estimates.decoders.support import Number, SupportDecoder
+from deniable.estimates.decoders.support import Number, SupportDecoder, TwoValuedDecoder
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.design import BlockMechanism, Design
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 
@@ -27,7 +27,7 @@ class DesignDecoder(SupportDecoder):
     which is unbiased, since f sums to 1, and varies less in all; a frequent category may vary more.
     """
 
-    def __init__(self, mechanism: DesignMechanism, *, whole: bool) -> None:
+    def __init__(self, mechanism: BlockMechanism, *, whole: bool) -> None:
         guarantee = mechanism.privacy
         super().__init__(
             mechanism.categories,
@@ -162,7 +162,7 @@ class DesignDecoder(SupportDecoder):
 class SubsetDecoder(DesignDecoder):
     """All subsets of a size, listed: K d numbers."""
 
-    def __init__(self, mechanism: DesignMechanism, design: Subset) -> None:
+    def __init__(self, mechanism: BlockMechanism, design: Subset) -> None:
         super().__init__(mechanism, whole=True)
         # Descending tuples of a descending range come in the opposite of colexicographic order.
         listed = combinations(range(design.categories - 1, -1, -1), design.size)
@@ -190,7 +190,7 @@ class AffineDecoder(DesignDecoder):
     the same product w a. So the parts are added up by that vector, and transformed back once.
     """
 
-    def __init__(self, mechanism: DesignMechanism, design: Affine) -> None:
+    def __init__(self, mechanism: BlockMechanism, design: Affine) -> None:
         self._q, self._m = design.order, design.dimension
         super().__init__(mechanism, whole=design.categories == self._q**self._m)
         tested = np.zeros(self._q)
@@ -242,7 +242,7 @@ class AffineDecoder(DesignDecoder):
 class DifferenceSetDecoder(DesignDecoder):
     """A difference set: its few blocks, one by one."""
 
-    def __init__(self, mechanism: DesignMechanism, design: DifferenceSet) -> None:
+    def __init__(self, mechanism: BlockMechanism, design: DifferenceSet) -> None:
         k, v = design.categories, design.responses
         super().__init__(mechanism, whole=k == v)
         self._blocks = np.array([[design.supports(y, x) for x in range(k)] for y in range(v)])
@@ -264,13 +264,20 @@ def affine_vectors(design: Affine) -> NDArray[np.int64]:
 
 
 # Here another design names its decoder.
-_DECODERS: Final[dict[type[Design], Callable[[DesignMechanism, Any], DesignDecoder]]] = {
+_DECODERS: Final[dict[type[Design], Callable[[BlockMechanism, Any], DesignDecoder]]] = {
     Affine: AffineDecoder,
     DifferenceSet: DifferenceSetDecoder,
     Subset: SubsetDecoder,
 }
 
 
-def design_decoder(mechanism: DesignMechanism) -> DesignDecoder:
+def block_decoder(mechanism: BlockMechanism) -> SupportDecoder:
+    """Return the decoder of a mechanism: that of randomised response where a block is an answer."""
+    if mechanism.design == Subset(mechanism.categories, 1):
+        return TwoValuedDecoder(mechanism)
+    return design_decoder(mechanism)
+
+
+def design_decoder(mechanism: BlockMechanism) -> DesignDecoder:
     """Return the decoder of a mechanism by its design."""
     return _DECODERS[type(mechanism.design)](mechanism, mechanism.design)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from deniable.estimates.binomial import IntervalMethod, binomial_intervals
 from deniable.estimates.decoders.decoder import Decoder, Extremes, Floats, Model, Moments, Tally
 from deniable.mechanisms import TwoValuedMechanism
+from deniable.mechanisms.design import BlockMechanism
 
 Number = TypeVar("Number", np.float64, np.int64)
 
@@ -153,8 +154,8 @@ class SupportDecoder(Decoder):
 class TwoValuedDecoder(SupportDecoder):
     """Randomised response in any form: every response supports the one category that it names."""
 
-    def __init__(self, mechanism: TwoValuedMechanism) -> None:
-        d, q = mechanism.truth, mechanism.lie
+    def __init__(self, mechanism: TwoValuedMechanism | BlockMechanism) -> None:
+        d, q = mechanism.privacy.truth, mechanism.privacy.lie
         super().__init__(mechanism.categories, mechanism.responses, d, q, d, q)
 
     def supports(self, values: NDArray[Number]) -> NDArray[Number]:

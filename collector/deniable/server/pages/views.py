@@ -21,14 +21,14 @@ from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_
 async def figures(visit: Visit) -> web.Response:
     """Answer with a histogram, as a chart and in numbers."""
     subject, request = await visit.subject(), visit.request
-    level, view = asked_level(request), asked_choice(request, "view", VIEWS)
+    level, view = asked_level(request), _asked_view(request)
     groups, wanted = asked_groups(request), request.query.get("find", "")
     raw, at_once = "raw" in request.query, AT_ONCE in request.query
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import histogram_of
 
-        check_view(subject.newest, view)
+        check_view(subject.newest, view or VIEWS[0])
         histogram = histogram_of(subject.newest, counts, level)
         document = histogram.document(view, simultaneous=at_once, find=wanted, raw=raw)
         if groups:
@@ -44,14 +44,14 @@ async def figures(visit: Visit) -> web.Response:
 async def chart(visit: Visit) -> web.Response:
     """Answer with the chart, as a file."""
     subject, request = await visit.subject(), visit.request
-    level, view = asked_level(request), asked_choice(request, "view", VIEWS)
+    level, view = asked_level(request), _asked_view(request)
     wanted, at_once = request.query.get("find", ""), AT_ONCE in request.query
 
     def packed(counts: Sequence[EpochCounts]) -> bytes:
         from deniable.estimates import histogram_of
         from deniable.estimates.charts import standalone
 
-        check_view(subject.newest, view)
+        check_view(subject.newest, view or VIEWS[0])
         histogram = histogram_of(subject.newest, counts, level)
         picture = histogram.plot(view, simultaneous=at_once, find=wanted)
         return standalone(picture.svg).encode()
@@ -60,6 +60,11 @@ async def chart(visit: Visit) -> web.Response:
     body = await visit.site.figures.made(request, subject, what, packed)
     headers = {"Content-Disposition": f'attachment; filename="{visit.name}.svg"'}
     return web.Response(body=body, content_type=visit.page.media, headers=headers)
+
+
+def _asked_view(request: web.BaseRequest) -> str | None:
+    """Return the view that was chosen; None is the histogram's own choice."""
+    return asked_choice(request, "view", VIEWS) if "view" in request.query else None
 
 
 async def series(visit: Visit) -> web.Response:

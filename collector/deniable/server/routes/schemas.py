@@ -68,8 +68,8 @@ _SCHEMAS: Final[dict[str, Json]] = {
         optional={
             "distance": one_of("absolute", "circular", "table"),
             "ratio": TEXT,
-            "kept_epsilon": DECIMAL,
-            "questions": TEXT,
+            "kept": DECIMAL,
+            **_alike(TEXT, "fresh", "questions"),
             **_alike({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s", "v"),
         },
         description="what is being asked, with its privacy terms",

@@ -1,0 +1,145 @@
+"""Kept responses: what a report costs, and what several reveal, beside LOLOHA and dBitFlipPM.
+
+LOLOHA (Arcolezi and others 2023) hashes an answer to one of g values by a function of the device,
+which it tells, and asks for that value by two rounds of randomised response. dBitFlipPM (Ding,
+Kulkarni and Yekhanin 2017) keeps d of k bits, each flipped, and sends them unchanged.
+"""
+
+from collections.abc import Callable, Iterator
+from math import exp, log, sqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from benchmarks.answers import Indices, likely_answers
+from deniable.audit.linking import linked_at_best
+from deniable.choosing import best_fresh, lower_bound
+from deniable.estimates.decoders import Floats, decoder_of
+from deniable.mechanisms import KINDS, TwoRound
+from deniable.mechanisms.answering import Answering
+from deniable.mechanisms.subset import Subset
+from deniable.mechanisms.two_round import SINGLE
+from deniable.messages import Specification
+from deniable.simulation import randomise_many
+
+_CASES: Final = ((26, "3", "1"), (105, "4", "1"), (256, "5", "2"), (1_024, "6", "2"))
+"""k, the level that is kept, that of one report."""
+_REPORTS: Final = 30
+_USERS: Final = 20_000
+_RUNS: Final = 100
+
+
+class _Way(NamedTuple):
+    name: str
+    variance: float
+    levels: tuple[float, float]
+    linked: float
+    squares: float
+
+
+def run() -> None:
+    """Measure and print."""
+    print(f"\nkept responses; squared errors of {_RUNS} runs of {_USERS:,} users over the formula")
+    print(
+        f"{'k, kept, one':<14} {'mechanism':<38} {'n sum Var':>10} {'÷ bound':>8} "
+        f"{'two reports':>11} {_REPORTS:>3} {'linked':>7} {'measured':>9}"
+    )
+    for k, kept, epsilon in _CASES:
+        bound = lower_bound(k, float(epsilon))
+        for way in _ways(k, kept, epsilon):
+            two, many = way.levels
+            print(
+                f"{f'{k:,}, {kept}, {epsilon}':<14} {way.name:<38} {way.variance:>10.4g} "
+                f"{way.variance / bound:>8.4g} {two:>11.3f} {many:>5.2f} {way.linked:>7.1%} "
+                f"{way.squares / way.variance:>9.3f}"
+            )
+
+
+def _ways(k: int, kept: str, epsilon: str) -> Iterator[_Way]:
+    for fresh in (SINGLE, best_fresh(k, epsilon, kept, _REPORTS)):
+        yield _two_rounds(k, kept, epsilon, fresh)
+    yield _loloha(k, kept, epsilon)
+    yield _bits(k, epsilon)
+
+
+def _two_rounds(k: int, kept: str, epsilon: str, fresh: Answering) -> _Way:
+    specification = Specification("two-round", {"kept": kept, "fresh": fresh})
+    mechanism = specification.mechanism(k, epsilon, "0")
+    assert isinstance(mechanism, TwoRound)
+    kind, *parameters = fresh
+    names = dict(zip(KINDS[str(kind)].fields, parameters, strict=True))
+    answers, decoder = likely_answers(k, _USERS), decoder_of(mechanism)
+
+    def estimate() -> Floats:
+        drawn = randomise_many(mechanism, answers)
+        counts = np.bincount(drawn, minlength=mechanism.responses)
+        support = decoder.tally(counts.tolist())
+        hit, miss = float(mechanism.hit), float(mechanism.miss)
+        return np.asarray((decoder.tested_counts(support) / _USERS - miss) / (hit - miss))
+
+    return _Way(
+        "two-round: " + KINDS[str(kind)].named(names),
+        _variance(float(mechanism.hit), float(mechanism.miss), k),
+        _levels(mechanism),
+        linked_at_best(mechanism),
+        _squares(answers, k, estimate),
+    )
+
+
+def _loloha(k: int, kept: str, epsilon: str) -> _Way:
+    # The published best g (Arcolezi and others 2023, equation 6).
+    a, b = exp(float(kept)), exp(float(epsilon))
+    root = sqrt(a**4 - 14 * a**2 + 12 * a * b * (1 - a * b) + 12 * a**3 * b + 1)
+    g = 1 + max(1, int((1 - a**2 + root) / (6 * (a - b))))
+    mechanism, generator = TwoRound(Subset(g, 1), epsilon, kept), np.random.default_rng(1)
+    answers, hit = likely_answers(k, _USERS), float(mechanism.hit)
+
+    def estimate() -> Floats:
+        hashed = generator.integers(g, size=(_USERS, k))
+        sent = randomise_many(mechanism, hashed[np.arange(_USERS), answers])
+        return np.asarray(((hashed == sent[:, None]).mean(axis=0) - 1 / g) / (hit - 1 / g))
+
+    return _Way(
+        f"LOLOHA, g = {g}",
+        _variance(hit, 1 / g, k),
+        _levels(mechanism),
+        1.0,  # the hash function is the same in all reports, one of 2^64 or so
+        _squares(answers, k, estimate),
+    )
+
+
+def _bits(k: int, epsilon: str) -> _Way:
+    level = float(epsilon)
+    true = exp(level / 2) / (1 + exp(level / 2))
+    answers, generator = likely_answers(k, _USERS), np.random.default_rng(2)
+
+    def estimate() -> Floats:
+        bits = generator.random((_USERS, k)) < np.where(
+            np.arange(k) == answers[:, None], true, 1 - true
+        )
+        return np.asarray((bits.mean(axis=0) - 1 + true) / (2 * true - 1))
+
+    # Two devices of one answer have the same k bits by chance; the same device has, always.
+    return _Way(
+        f"dBitFlipPM, d = {k:,}",
+        _variance(true, 1 - true, k),
+        (level, level),
+        1 - (true**2 + (1 - true) ** 2) ** k / 2,
+        _squares(answers, k, estimate),
+    )
+
+
+def _squares(answers: Indices, k: int, estimate: Callable[[], Floats]) -> float:
+    """Return n times the summed squared errors, the mean of all runs."""
+    truth = np.bincount(answers, minlength=k) / _USERS
+    return _USERS * float(np.mean([((estimate() - truth) ** 2).sum() for _ in range(_RUNS)]))
+
+
+def _variance(hit: float, miss: float, k: int) -> float:
+    """Return n times the summed variances of estimates from support counts."""
+    return (hit * (1 - hit) + (k - 1) * miss * (1 - miss)) / (hit - miss) ** 2
+
+
+def _levels(mechanism: TwoRound) -> tuple[float, float]:
+    two, many = (log(mechanism.constant_odds(reports)) for reports in (2, _REPORTS))
+    return two, many

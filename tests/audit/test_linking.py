@@ -1,0 +1,48 @@
+"""Linking two reports of one kept response, against all pairs of blocks counted in fractions."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from deniable.audit.linking import linked_at_best
+from deniable.mechanisms import TwoRound
+from deniable.mechanisms.affine import Affine
+from deniable.mechanisms.subset import Subset
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        TwoRound(Subset(2, 1), "1", "2"),
+        TwoRound(Subset(7, 1), "0.5", "3"),
+        TwoRound(Subset(6, 2), "0.9", "3"),
+        TwoRound(Subset(6, 4), "0.5", "4"),
+        TwoRound(Affine(5, 7, 1, 3), "0.5", "3"),
+        TwoRound(Affine(6, 2, 3, 1), "1", "4"),
+        TwoRound(Affine(9, 3, 2, 1), "1", "4"),
+    ],
+    ids=repr,
+)
+def test_the_best_guess_is_right_as_often_as_counting_says(mechanism: TwoRound) -> None:
+    points = range(mechanism.design.points)
+    fresh = [
+        [Fraction(weight, mechanism.fresh.grid) for weight in mechanism.fresh.row(u)]
+        for u in points
+    ]
+    right, every = Fraction(0), Fraction(1, len(points))
+    for one, other in product(range(mechanism.responses), repeat=2):
+        kept_once = sum((row[one] * row[other] for row in fresh), Fraction(0)) * every
+        kept_twice = every**2 * sum(row[one] for row in fresh) * sum(row[other] for row in fresh)
+        right += max(kept_once, kept_twice) / 2
+    assert linked_at_best(mechanism) == pytest.approx(float(right), abs=1e-13)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "3.99"])
+def test_of_randomised_response_the_best_guess_is_that_equal_reports_share_one(
+    epsilon: str,
+) -> None:
+    mechanism, k = TwoRound(Subset(100, 1), epsilon, "4"), 100
+    truth = float(mechanism.fresh.hit)
+    equal = truth**2 + (1 - truth) ** 2 / (k - 1)
+    assert linked_at_best(mechanism) == pytest.approx((equal + 1 - 1 / k) / 2, abs=1e-12)

@@ -1,0 +1,102 @@
+"""The design of a fresh round, against all designs of its categories."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from deniable.budget import RangeCost
+from deniable.choosing import Candidate, lower_bound
+from deniable.choosing.fresh_round import best_fresh, sufficient_kept
+from deniable.mechanisms import InvalidPrivacyParameter, TwoRound
+from deniable.mechanisms.affine import Affine, is_prime
+from deniable.mechanisms.answering import Answering
+from deniable.mechanisms.design import Design
+from deniable.mechanisms.subset import Subset
+from deniable.messages import Specification
+
+Fresh = tuple[Answering, Design]
+
+
+def designs(categories: int) -> Iterator[Fresh]:
+    for d in range(1, categories):
+        yield ("subset", d), Subset(categories, d)
+    for q in filter(is_prime, range(2, 60)):
+        m = next(m for m in range(1, 9) if q**m >= categories)
+        for s in range(1, q):
+            yield ("affine", q, m, s), Affine(categories, q, m, s)
+
+
+def cost(fresh: Answering, categories: int, epsilon: str) -> float:
+    kind, *values = fresh
+    parameters = {str(at): int(value) for at, value in enumerate(values)}
+    return Candidate.of(str(kind), categories, parameters).cost(float(epsilon))
+
+
+@pytest.mark.parametrize(
+    ("categories", "epsilon", "kept", "reports"),
+    [(5, "1", "2", 7), (9, "0.5", "3", 2), (12, "0.5", "2.5", 30), (9, "1.5", "1.75", 3)],
+)
+def test_nothing_that_keeps_to_the_kept_level_is_better_and_charged_less(
+    categories: int, epsilon: str, kept: str, reports: int
+) -> None:
+    fitting: dict[Answering, TwoRound] = {}
+    for fresh, design in designs(categories):
+        try:
+            made = TwoRound(design, epsilon, kept)
+        except InvalidPrivacyParameter:
+            continue
+        if made.fresh.privacy.odds <= made.kept.privacy.odds:
+            fitting[fresh] = made
+    chosen = best_fresh(categories, epsilon, kept, reports)
+    if not fitting:
+        assert chosen == ("subset", 1)
+        return
+    least = min(cost(fresh, categories, epsilon) for fresh in fitting)
+    near = {fresh for fresh in fitting if cost(fresh, categories, epsilon) <= 1.02 * least}
+    charges = {fresh: RangeCost.of(fitting[fresh]).cumulative(reports) for fresh in near}
+    assert chosen in near
+    assert charges[chosen] <= 1.001 * min(charges.values())
+
+
+@pytest.mark.parametrize(
+    ("categories", "epsilon", "kept", "ratio", "fewer"),
+    [(26, "1", "3", 1.02, 2.8), (105, "1", "4", 1.02, 9.9), (1_024, "2", "6", 1.19, 29)],
+)
+def test_the_published_sizes_need_as_much_fewer_users(
+    categories: int, epsilon: str, kept: str, ratio: float, fewer: float
+) -> None:
+    for reports in (2, 30):
+        fresh = best_fresh(categories, epsilon, kept, reports)
+        needed = cost(fresh, categories, epsilon)
+        assert needed <= ratio * lower_bound(categories, float(epsilon))
+        assert fewer * needed <= cost(("subset", 1), categories, epsilon)
+        parameters = {"kept": kept, "fresh": fresh}
+        made = Specification("two-round", parameters).mechanism(categories, epsilon, "0")
+        assert isinstance(made, TwoRound)
+        assert made.fresh.privacy.odds <= made.kept.privacy.odds
+
+
+@pytest.mark.parametrize(
+    ("categories", "epsilon", "level"), [(26, "1", "2.7"), (105, "1", "3.9"), (2, "1", "1.1")]
+)
+def test_the_level_said_to_suffice_does_and_a_tenth_less_does_not(
+    categories: int, epsilon: str, level: str
+) -> None:
+    assert sufficient_kept(categories, epsilon) == level
+    below = f"{float(level) - 0.1:.1f}"
+    bound = lower_bound(categories, float(epsilon))
+    ratios = [
+        cost(best_fresh(categories, epsilon, kept, 1), categories, epsilon) / bound
+        for kept in (level, below)
+        if float(kept) > float(epsilon)
+    ]
+    assert [ratio <= 1.05 for ratio in ratios] == [True, False][: len(ratios)]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "kept"), [*product(("1", "2"), ("0", "1")), ("0", "1"), ("1", "41")]
+)
+def test_levels_that_are_none_are_refused(epsilon: str, kept: str) -> None:
+    with pytest.raises(InvalidPrivacyParameter):
+        best_fresh(9, epsilon, kept, 7)
