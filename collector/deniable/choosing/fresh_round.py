@@ -7,16 +7,23 @@ response: reports that share one reveal more together, and a changed answer show
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from itertools import takewhile
 from math import exp, expm1, log, log1p
 
-from deniable.choosing.candidates import PLAIN, Candidate, candidates_of_blocks, lower_bound
-from deniable.mechanisms import MAX_CATEGORIES, InvalidPrivacyParameter, Number, exact_epsilon
+from deniable.choosing.candidates import (
+    PLAIN,
+    Candidate,
+    block_sizes,
+    candidates_of_blocks,
+    lower_bound,
+)
+from deniable.mechanisms import InvalidPrivacyParameter, Number, exact_epsilon
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.exact import MAX_EPSILON
-from deniable.mechanisms.two_round import SINGLE
+from deniable.mechanisms.two_round import MAX_POINTS, SINGLE
 
 _NEAR = 1.02
 """Of designs that need no more than 2 % more users than the best, the one that reveals least."""
@@ -45,7 +52,7 @@ def best_fresh(categories: int, epsilon: Number, kept: Number, reports: int) -> 
     # z = E_2 - 1 is (E_1 - 1)/(q b + kappa - E_1 q b), kappa = q (E_inf - 1); with q = 1/(E_inf - 1
     # + v) it is at most E_inf - 1 if and only if b is at most this.
     def largest(points: int) -> float:
-        return all_kept / pure - (all_kept + points) / all_kept if points <= MAX_CATEGORIES else 0.0
+        return all_kept / pure - (all_kept + points) / all_kept if points <= MAX_POINTS else 0.0
 
     def fits(candidate: Candidate) -> bool:
         return candidate.kind == PLAIN or candidate.block <= largest(candidate.points)
@@ -91,18 +98,18 @@ def sufficient_kept(categories: int, epsilon: Number) -> str | None:
 def _sizes(candidate: Candidate, step: int) -> Iterator[Candidate]:
     """Yield a design, and those with smaller or larger blocks; they cost more and more."""
     yield candidate
-    if not candidate.parameters:
+    kind, parameters = candidate.kind, candidate.parameters
+    if kind == "affine":
+        sizes = set().union(*block_sizes(parameters["q"], parameters["m"], MAX_RESPONSES))
+    elif kind == "subset":
+        sizes = {*range(1, candidate.categories)}
+    else:
         return
-    *_, (name, size) = candidate.parameters.items()
-    while True:
-        size += step
-        try:
-            other = Candidate.of(
-                candidate.kind, candidate.categories, {**candidate.parameters, name: size}
-            )
-        except ValueError:  # there is none so small, or so large, or of so few responses
-            return
-        yield other
+    *_, (name, size) = parameters.items()
+    further = (other for other in sizes if (other > size) == (step > 0) and other != size)
+    for other in sorted(further, reverse=step < 0):
+        with suppress(ValueError):  # of some sizes there are too many sets
+            yield Candidate.of(kind, candidate.categories, {**parameters, name: other})
 
 
 def _charge(candidate: Candidate, pure: float, kept: float, reports: int) -> float:

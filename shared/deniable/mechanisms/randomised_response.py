@@ -41,7 +41,7 @@ class RandomisedResponse(TwoValuedMechanism):
     def __init__(
         self, categories: int, epsilon: Number, delta: Number = "0", *, bits: int = 64
     ) -> None:
-        check_size(categories, bits)
+        check_size(categories, bits, self.most)
         self.epsilon: Final = exact_epsilon(epsilon)
         self.delta: Final = exact_delta(delta)
         if self.epsilon == 0 and self.delta == 0:

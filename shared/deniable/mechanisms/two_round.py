@@ -40,8 +40,18 @@ from deniable.mechanisms.randomised_response import RandomisedResponse
 from deniable.mechanisms.randomness import Draw, os_random_word
 from deniable.mechanisms.registry import KINDS
 
+MAX_POINTS: Final = 1 << 17
+"""Points of a design, at most: what the largest primes of affine designs are below, too."""
+
 SINGLE: Final[Answering] = ("subset", 1)
 """The design of single categories: randomised response."""
+
+
+class KeptRound(RandomisedResponse):
+    """The kept round: randomised response on the points of a design, more than categories, too."""
+
+    __slots__ = ()
+    most = MAX_POINTS
 
 
 class TwoRound(BlockMechanism):
@@ -58,7 +68,7 @@ class TwoRound(BlockMechanism):
         InvalidPrivacyParameter: if (e^epsilon - 1) b >= e^kept_epsilon - 1, b the points of a
             block: then the kept response is not sharp enough for one report.
         GridTooCoarse: if 2^64 does not separate the two levels.
-        ValueError: if the design has more than 65,536 points.
+        ValueError: if the design has more than 2^17 points.
     """
 
     __slots__ = ("epsilon", "fresh", "kept")
@@ -70,7 +80,7 @@ class TwoRound(BlockMechanism):
                 "one report's epsilon must be positive and less than that of the kept response"
             )
         complete = design.complete()
-        self.kept = RandomisedResponse(complete.categories, kept_epsilon)
+        self.kept = KeptRound(complete.categories, kept_epsilon)
         self.fresh = TurnedDesign(complete, self._least_outside(complete))
         n, even = self.kept.grid, self._even
         super().__init__(

@@ -6,7 +6,7 @@ multiply.
 """
 
 from fractions import Fraction
-from typing import Final
+from typing import ClassVar, Final
 
 from deniable.mechanisms.exact import GridTooCoarse
 from deniable.mechanisms.mechanism import Rounds, category_index
@@ -34,9 +34,10 @@ class TwoValuedMechanism:
 
     hit: Final = None
     miss: Final = None
+    most: ClassVar[int] = MAX_CATEGORIES
 
     def __init__(self, categories: int, lies: int, *, bits: int = 64) -> None:
-        check_size(categories, bits)
+        check_size(categories, bits, self.most)
         if type(lies) is not int:
             raise TypeError("lies must be an int")
         if lies < 1:
@@ -118,11 +119,11 @@ class TwoValuedMechanism:
         return f"{type(self).__name__}({self.categories}, lies={self.lies})"
 
 
-def check_size(categories: int, bits: int) -> None:
+def check_size(categories: int, bits: int, most: int = MAX_CATEGORIES) -> None:
     """Check a number of categories and the places of a grid."""
     if type(categories) is not int or type(bits) is not int:
         raise TypeError("categories and bits must be ints")
-    if not 2 <= categories <= MAX_CATEGORIES:
-        raise ValueError(f"categories must be in [2, {MAX_CATEGORIES}]")
+    if not 2 <= categories <= most:
+        raise ValueError(f"categories must be in [2, {most}]")
     if not 1 <= bits <= 64:
         raise ValueError("bits must be in [1, 64]")
