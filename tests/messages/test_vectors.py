@@ -181,10 +181,10 @@ def drawn_by_rule(
 @pytest.mark.parametrize("vector", GOLDEN["two_rounds"], ids=lambda v: str(v["mechanism"]))
 def test_golden_two_rounds_follow_from_their_levels_by_the_rules(vector: dict[str, Any]) -> None:
     k, (kind, *values) = vector["categories"], vector["mechanism"]["fresh"]
-    names = {"subset": ("d",), "affine": ("q", "m", "s")}[kind]
+    names = {"subset": ("d",), "affine": ("q", "m", "s"), "difference-set": ("v",)}[kind]
     fresh = {"kind": kind, **dict(zip(names, values, strict=True))}
     grid, (n, s, blocks, _, _) = 2**64, design_numbers(fresh, k)
-    v = k if kind == "subset" else fresh["q"] ** fresh["m"]
+    v = {"subset": k, "affine": fresh.get("q", 0) ** fresh.get("m", 1)}.get(kind, n)
     b = v * s // n
     (a,) = {
         math.ceil(grid / (e + v - 1)) for e in exp_bounds(Fraction(vector["mechanism"]["kept"]))
