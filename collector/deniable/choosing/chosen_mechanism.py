@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from deniable.choosing import DESIGNS, best
-from deniable.mechanisms import InvalidParameter
+from deniable.choosing.trees import best_tree
+from deniable.mechanisms import InvalidParameter, exact_delta, exact_epsilon
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.dimensions import Dimensions, combinations_of, sizes_of
@@ -18,6 +19,7 @@ from deniable.messages import (
 )
 
 AUTO: Final = "auto"
+LEVELS: Final = "levels"
 MEANING: Final = "the default: of randomised response, subset and affine the most accurate"
 
 _KEPT: Final = "kept responses must be few, or equal ones would link a device's epochs"
@@ -34,13 +36,15 @@ def specified(
 ) -> Specification:
     """Return a kind of mechanism with the parameters that settings calibrate; or what is best.
 
-    The best of all is chosen for ``auto``; the best of its kind for a design without settings. So
-    many questions share the responses that there may be.
+    The best of all is chosen for ``auto``; the best of its kind for a design, or levels, without
+    settings. So many questions share the responses that there may be.
 
     Raises:
         InvalidManifest: naming the field at fault.
     """
-    if mechanism == AUTO or (mechanism in DESIGNS and not settings):
+    if mechanism == LEVELS and not settings:
+        settings = _best_levels(categories, epsilon, delta, repeat)
+    elif mechanism == AUTO or (mechanism in DESIGNS and not settings):
         try:
             candidate = best(
                 categories,
@@ -57,6 +61,18 @@ def specified(
             return RANDOMISED_RESPONSE
         mechanism, settings = candidate.kind, candidate.parameters
     return Specification.calibrated(mechanism, categories, epsilon, delta, settings)
+
+
+def _best_levels(
+    categories: int, epsilon: str, delta: str, repeat: Repeat
+) -> dict[str, Any] | None:
+    """Return the settings of the best tree; None if no survey has these, as the manifest says."""
+    try:
+        level, slack = exact_epsilon(epsilon), exact_delta(delta)
+        tree = best_tree(categories, float(level), float(slack), most_responses(repeat))
+    except ValueError:
+        return {"widths": (1,)}
+    return {"widths": tree.widths, "mechanisms": tree.mechanisms}
 
 
 def answered_best(

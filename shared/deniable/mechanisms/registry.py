@@ -16,6 +16,7 @@ _MODULES: Final = {
     "affine": "deniable.mechanisms.affine",
     "one-question": "deniable.mechanisms.one_question",
     "joint": "deniable.mechanisms.joint",
+    "levels": "deniable.mechanisms.levels",
 }
 """By the name on the wire, the module whose ``KIND`` it is.
 
