@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.choosing.trees import _answered, best_tree
-from deniable.estimates import Histogram
+from deniable.estimates import Histogram, cumulative_variance
 from deniable.estimates.decoders import (
     DenseDecoder,
     LevelsDecoder,
@@ -170,3 +170,28 @@ def test_bulk_reports_estimate_the_truth() -> None:
     assert ((histogram.low <= f) & (f <= histogram.high)).all()  # the seed is fixed
     assert isinstance(made, Levels)
     assert histogram.poisoning.fewest_fakes == 0
+
+
+@pytest.mark.parametrize(("categories", "tree"), COMPLETE + OTHERS)
+def test_no_population_varies_more_than_is_planned_for(
+    categories: int, tree: dict[int, Answering]
+) -> None:
+    mechanism = levels(categories, tree)
+    decoder, matrix = decoder_of(mechanism), solution_matrix(mechanism)
+    g, generator = decoder.kernels(cumulative(categories)[:-1]), np.random.default_rng(3)
+    most = 0.0
+    for _ in range(200):
+        f = generator.dirichlet(np.full(categories, 0.1))
+        law = f @ matrix
+        most = max(most, float((g**2 @ law - (g @ law) ** 2).max()))
+    assert most <= cumulative_variance(mechanism) * (1 + 1e-9)
+    # Two answers are the worst population, which that is the variance of.
+    pairs = [
+        np.eye(categories)[[one, other]].T @ [t, 1 - t]
+        for one in range(categories)
+        for other in range(categories)
+        for t in np.linspace(0, 1, 101)
+    ]
+    laws = np.array(pairs) @ matrix
+    worst = (laws @ (g**2).T - (laws @ g.T) ** 2).max()
+    assert worst == pytest.approx(cumulative_variance(mechanism), rel=1e-3)

@@ -70,6 +70,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
             "ratio": TEXT,
             "kept_epsilon": DECIMAL,
             "questions": TEXT,
+            "widths": TEXT,
             **_alike({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s"),
         },
         description="what is being asked, with its privacy terms",
