@@ -14,7 +14,6 @@ mean of the levels', is attained by them; two answers that share nodes are told 
 Shares of ranges are sums of few nodes, where those of single answers would add up all their noise.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import ClassVar, Final
@@ -24,7 +23,6 @@ from deniable.mechanisms.answering import (
     Answered,
     answering_labels,
     answering_mechanism,
-    answering_text,
     check_answering,
 )
 from deniable.mechanisms.exponential import ceil_div
@@ -158,11 +156,10 @@ class _Kind(Kind):
         return {"widths": ", ".join(map(str, parameters["widths"]))}
 
     def terms(self, parameters: Parameters, categories: int) -> str:
-        ways = Counter(map(answering_text, parameters["mechanisms"]))
-        listed = ", ".join(f"{count} by {way}" for way, count in ways.items())
-        widths = ", ".join(f"{width:,}" for width in parameters["widths"])
-        count = len(parameters["widths"])
-        return f"one of {count} level{'s' * (count > 1)}, of groups of {widths}: {listed}"
+        *widths, _ = parameters["widths"]
+        groups = "".join(f"groups of {width:,}, " for width in widths)
+        kinds = ", ".join(dict.fromkeys(str(kind) for kind, *_ in parameters["mechanisms"]))
+        return f"one of {len(widths) + 1} levels, {groups}single answers: by {kinds}"
 
 
 def _check_size(widths: Widths, categories: int) -> None:
