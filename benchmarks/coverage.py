@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.choosing import Candidate, best, candidates
-from deniable.estimates import NotInvertible, decoder_of, frequency_intervals
+from deniable.choosing.trees import best_tree
+from deniable.estimates import NotInvertible, cumulative_curve, decoder_of, frequency_intervals
 from deniable.estimates.binomial import binomial_intervals
 from deniable.estimates.change import changed
 from deniable.estimates.decoders import Decoder, SupportDecoder
@@ -214,6 +215,18 @@ def measured_mean(mechanism: Mechanism, truth: Floats, n: int, *, runs: int, see
     return Covered(single, _NONE, difference, _NONE)
 
 
+def measured_band(mechanism: Mechanism, truth: Floats, n: int, *, runs: int, seed: int) -> Covered:
+    """Return how often the band of the cumulative curve holds all of it."""
+    decoder, true = decoder_of(mechanism), np.cumsum(truth)
+    reports = SimulatedReports(mechanism, truth, seed)
+    names, held = tuple(map(str, range(decoder.categories))), []
+    for run in range(runs):
+        curve = cumulative_curve(mechanism, reports.counts(n, run).tolist(), names, LEVEL)
+        share = true[list(map(int, curve.categories))]
+        held.append(((curve.low <= share + 1e-9) & (share <= curve.high + 1e-9)).all())
+    return Covered(_NONE, np.array(held, dtype=np.float64), _NONE, _NONE)
+
+
 def mechanism_of(kind: str, k: int, epsilon: str) -> Mechanism | None:
     """Return a kind's mechanism of so many categories; None if there is none."""
     try:
@@ -255,6 +268,9 @@ def _settings(kind: str, k: int, epsilon: str) -> Mapping[str, Any]:
             return _rectangle(k, epsilon)
         case "one-question":
             return {"dimensions": dimensions}
+        case "levels":
+            tree = best_tree(k, float(epsilon))
+            return {"widths": tree.widths, "mechanisms": tree.mechanisms}
         case "joint":
             chosen = best(k, epsilon).candidate
             answering = (chosen.kind, *chosen.parameters.values())
@@ -357,10 +373,13 @@ def _rows() -> Iterator[_Row]:
         for size in SIZES:
             yield _row(kind, size, kind)
     for size in SIZES:
-        yield _row("numeric", size, "numeric, its mean", of_mean=True)
+        yield _row("numeric", size, "numeric, its mean", measured_mean)
+    for kind in ("ordinal", "numeric", "levels"):
+        for size in SIZES:
+            yield _row(kind, size, f"{kind}, its curve", measured_band)
 
 
-def _row(kind: str, size: int, name: str, *, of_mean: bool = False) -> _Row:
+def _row(kind: str, size: int, name: str, own: Callable[..., Covered] | None = None) -> _Row:
     found: dict[int, list[Covered]] = {n: [] for n in REPORTS}
     for epsilon in EPSILONS:
         mechanism = mechanism_of(kind, size, epsilon)
@@ -373,8 +392,8 @@ def _row(kind: str, size: int, name: str, *, of_mean: bool = False) -> _Row:
             for n in REPORTS:
                 # Settings share no chance, so that their errors can be added up.
                 seed = crc32(f"{name} {size} {epsilon} {place} {n}".encode())
-                if of_mean:
-                    made = measured_mean(mechanism, truth, n, runs=runs, seed=seed)
+                if own is not None:
+                    made = own(mechanism, truth, n, runs=runs, seed=seed)
                 elif counted(decoder) and kind != "joint":
                     made = measured_together(mechanism, truth, n, runs=_TOGETHER[size], seed=seed)
                     if tests := _TESTS[size]:

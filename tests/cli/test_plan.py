@@ -7,7 +7,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from deniable.estimates import reports_for_half_width, reports_for_mean
+from deniable.estimates import (
+    Accuracy,
+    cumulative_variance,
+    reports_for_half_width,
+    reports_for_mean,
+)
 from deniable.publishing.drafts import draft
 from tests.cli.commands import SURVEY, fail, run, succeed
 
@@ -141,3 +146,31 @@ def test_wrong_usage_is_told(file: Path, options: list[str], message: str) -> No
 def test_a_numeric_survey_has_no_share(tmp_path: Path) -> None:
     result = run("plan", written(tmp_path, NUMBERS), "--share", "10%")
     assert "a numeric survey's figure is its mean" in result.stderr
+
+
+TELLING = NUMBERS.replace('mechanism = "numeric"', 'tells = "distribution"')
+
+
+def test_a_distribution_is_planned_by_its_shares_up_to_an_answer(tmp_path: Path) -> None:
+    file = written(tmp_path, TELLING)
+    told = json.loads(succeed("plan", file, "--width", "5%", "--share", "50%", "--json"))
+    assert told["figure"] == "the share of all answers up to any one"
+    own, plain, without = told["ways"]
+    assert own["mechanism"].endswith("(the best)")
+    assert own["reports"] < plain["reports"] / 3
+    assert without["reports"] == 385  # 1.96^2 / 4 / 0.05^2, rounded up
+
+
+@pytest.mark.parametrize("tells", ["distribution", "mean"])
+def test_publishing_tells_what_either_takes(tmp_path: Path, tells: str) -> None:
+    directory = tmp_path / "collector"
+    succeed("init", directory)
+    file = written(tmp_path, TELLING.replace("distribution", tells))
+    told = " ".join(succeed("survey", "publish", file, "--dir", directory, "--dry-run").split())
+    assert "quartiles within ± " in told
+    if tells == "distribution":
+        most = Accuracy.half_width(0.05).reports(cumulative_variance(draft(file).mechanism))
+        assert f"up to any one within ± 5 percentage points takes at most {most:,} reports" in told
+        assert 'with tells = "mean" 14,972' in told
+    else:
+        assert 'with tells = "distribution", in place of mechanism' in told

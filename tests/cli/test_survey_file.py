@@ -323,3 +323,46 @@ def test_issuers_that_cannot_be_are_refused_by_their_field(
     changes: dict[str, str | None], field: str
 ) -> None:
     assert judge(changed(**changes)).field == field
+
+
+@pytest.mark.parametrize(("tells", "kind"), [("mean", "numeric"), ("distribution", "levels")])
+def test_what_numbers_are_to_tell_chooses_the_kind(tells: str, kind: str) -> None:
+    text = changed(categories=None, low="0", high="240", step="5", tells=f'"{tells}"')
+    written = SurveyFile.parse(text)
+    assert written.specification.kind == kind
+    assert written.categories == tuple(map(str, range(0, 241, 5)))
+    same = changed(categories=None, low="0", high="240", step="5", mechanism=f'"{kind}"')
+    assert SurveyFile.parse(same) == written
+
+
+def test_a_distribution_of_named_answers_has_a_tree() -> None:
+    text = changed(tells='"distribution"', repeat='"memoised"', memoised_epochs="4")
+    written = SurveyFile.parse(text)
+    assert written.specification.kind == "levels"
+    survey = next_manifest(written, [], "http://[::1]", bytes(16), NOW)
+    assert survey.ordered
+    assert survey.values is None
+    assert survey.mechanism.responses <= 16
+    own = SurveyFile.parse(changed(mechanism='"levels"', widths="[2, 1]"))
+    assert own.specification.parameters["widths"] == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [
+        ("tells", {"tells": '"all"'}),
+        ("tells", {"tells": "1"}),
+        ("tells", {"tells": '"mean"', "mechanism": '"auto"'}),
+        ("tells", {"tells": '"distribution"', "dimensions": "{}"}),
+        ("categories", {"tells": '"mean"'}),
+        ("categories", {"tells": '"distribution"', "low": "0", "high": "9", "step": "1"}),
+        ("categories", {"tells": '"distribution"', "categories": None}),
+        ("widths", {"mechanism": '"levels"', "widths": "[3, 2, 1]"}),
+        ("widths", {"mechanism": '"levels"', "widths": "[4, 1]"}),
+        ("widths", {"mechanism": '"levels"', "widths": "2"}),
+        ("widths", {"widths": "[2, 1]"}),
+        ("epsilon", {"tells": '"distribution"', "epsilon": '"0"'}),
+    ],
+)
+def test_what_tells_and_widths_cannot_be(field: str, changes: dict[str, str | None]) -> None:
+    assert judge(changed(**changes)).field == field

@@ -54,6 +54,7 @@ def results(function: Callable[..., Any], given: dict[str, Any], counts: Any) ->
         "epoch": 0,
         "weights": values,
         "values": values,
+        "categories": "abcde",
         "level": 0.9,
     }
     wanted = inspect.signature(function).parameters

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.estimates import Quantile, debias, quantiles, solution_matrix
-from deniable.estimates.cumulative import blur_of
-from deniable.estimates.quantiles import _isotonic
+from deniable.estimates.cumulative import blur_of, rising_shares
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse, SolutionMatrix
 from tests.estimates.matrices import SURVEYED, Floats
 from tests.support.effort import effort
@@ -118,7 +117,7 @@ def test_shares_are_made_to_rise_by_weighted_least_squares(pairs: list[tuple[int
     shares = np.array([share / 20 for share, _ in pairs] + [1.0])
     errors = np.array([error / 10 for _, error in pairs] + [0.0])
     rising = np.clip(minimum_of_maxima(shares[:-1], errors[:-1] ** -2.0), 0, 1)
-    np.testing.assert_allclose(_isotonic(shares, errors), [*rising, 1], atol=1e-9)
+    np.testing.assert_allclose(rising_shares(shares, errors), [*rising, 1], atol=1e-9)
 
 
 def test_of_many_values_only_some_are_tested_and_the_interval_covers_the_rest() -> None:
@@ -146,7 +145,7 @@ def test_of_many_values_only_some_are_tested_and_the_interval_covers_the_rest() 
     ],
 )
 def test_what_allows_no_estimate_is_refused(
-    call: Callable[[Mechanism, list[int]], tuple[Quantile, ...]], problem: str
+    call: Callable[[Mechanism, list[int]], tuple[Quantile[float], ...]], problem: str
 ) -> None:
     with pytest.raises(ValueError, match=problem):
         call(ClampedGeometric.calibrated(7, "1"), [5] * 7)

@@ -15,7 +15,7 @@ import pytest
 from msgpack.fallback import Packer
 from nacl.signing import SigningKey, VerifyKey
 
-from deniable.mechanisms import KINDS, RandomisedResponse
+from deniable.mechanisms import KINDS, RandomisedResponse, SurveyMechanism
 from deniable.messages import (
     RefusalCode,
     Report,
@@ -249,25 +249,42 @@ def test_golden_tables_follow_from_their_ratio_by_the_rules(vector: dict[str, An
     assert mechanism.privacy.odds == odds
 
 
-@pytest.mark.parametrize("vector", GOLDEN["questions"], ids=lambda v: str(len(v["sizes"])))
-def test_golden_questions_are_drawn_by_the_first_words(vector: dict[str, Any]) -> None:
-    sizes, kinds, count = vector["sizes"], vector["mechanisms"], len(vector["sizes"])
+def parts_of(vector: dict[str, Any], sizes: list[int]) -> list[SurveyMechanism]:
+    """Return the mechanisms of questions, or levels, with so many answers."""
     fields = {"subset": ("d",), "affine": ("q", "m", "s"), "randomised-response": ()}
     parts = [
         Specification.from_map(
             {"kind": kind, **dict(zip(fields[kind], parameters, strict=True))}
         ).mechanism(size, vector["epsilon"], "0")
-        for size, (kind, *parameters) in zip(sizes, kinds, strict=True)
+        for size, (kind, *parameters) in zip(sizes, vector["mechanisms"], strict=True)
     ]
     assert sum(part.responses for part in parts) == vector["responses"]
+    return parts
+
+
+def assert_drawn(parts: list[SurveyMechanism], answers: list[int], drawn: dict[str, Any]) -> None:
+    """See that the last bits of a word, as many as a part's number has, are that of one."""
+    words, count = iter(map(int, drawn["words"])), len(parts)
+    number = next(
+        found for word in words if (found := word % 2 ** (count - 1).bit_length()) < count
+    )
+    own = parts[number].randomise(answers[number], words.__next__)
+    assert drawn["response"] == sum(part.responses for part in parts[:number]) + own
+
+
+@pytest.mark.parametrize("vector", GOLDEN["questions"], ids=lambda v: str(len(v["sizes"])))
+def test_golden_questions_are_drawn_by_the_first_words(vector: dict[str, Any]) -> None:
+    parts = parts_of(vector, vector["sizes"])
     for drawn in vector["drawn"]:
-        words = iter(map(int, drawn["words"]))
-        # The last bits of a word, as many as the numbers of questions have, until there is one.
-        number = next(
-            found for word in words if (found := word % 2 ** (count - 1).bit_length()) < count
-        )
-        own = parts[number].randomise(drawn["answers"][number], words.__next__)
-        assert drawn["response"] == sum(part.responses for part in parts[:number]) + own
+        assert_drawn(parts, drawn["answers"], drawn)
+
+
+@pytest.mark.parametrize("vector", GOLDEN["levels"], ids=lambda v: str(v["categories"]))
+def test_golden_levels_are_drawn_by_the_first_words(vector: dict[str, Any]) -> None:
+    widths, k = vector["widths"], vector["categories"]
+    parts = parts_of(vector, [len(range(0, k, width)) for width in widths])
+    for drawn in vector["drawn"]:
+        assert_drawn(parts, [drawn["answer"] // width for width in widths], drawn)
 
 
 @pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name_of)

@@ -87,6 +87,17 @@ EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
             combination_labels(QUESTIONS),
         ),
     ],
+    "levels": [
+        ({"widths": (1,)}, THREE),
+        ({"widths": (2, 1)}, tuple("abcde")),
+        (
+            {
+                "widths": (4, 2, 1),
+                "mechanisms": (("randomised-response",), ("affine", 5, 1, 2), ("subset", 3)),
+            },
+            tuple(map(str, range(-4, 5))),
+        ),
+    ],
 }
 """By kind: settings of a survey file, and categories. A key that all of them have must be given."""
 

@@ -57,12 +57,25 @@ SEVERAL = tuple(
 )
 
 
+WAITS = ("none", "minutes", "an hour", "hours", "a day", "days", "weeks")
+ORDERED_FILES = {
+    "waiting": f'epsilon = "4"\ntells = "distribution"\ncategories = {json.dumps(WAITS)}',
+    "seconds": 'epsilon = "4"\nmechanism = "levels"\nwidths = [4, 2, 1]\nlow = 0\nhigh = 11',
+}
+ORDERED_FILES["seconds"] += "\nstep = 1"
+ORDERED = (
+    Survey("waiting", "waiting?", WAITS, max_epsilon="4"),
+    Survey.numeric("seconds", "seconds?", low=0, high=11, max_epsilon="4"),
+)
+
+
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
     (tmp_path / "smokes.csv").write_text(MATRIX, "utf-8")
     with CollectorProcess(tmp_path / "collector") as collector:
         collector.publish({name: f'epsilon = "4"\n{lines}' for name, lines in FILES.items()})
         collector.publish(SEVERAL_FILES)
+        collector.publish(ORDERED_FILES)
         collector.start()
         yield collector
 
@@ -195,4 +208,27 @@ def test_several_questions_go_from_a_file_to_a_histogram(collector: CollectorPro
         assert len(list(csv.DictReader(io.StringIO(hist(collector, name, "--csv"))))) == rows
     assert "answers one of the questions" in " ".join(hist(collector, "usage").split())
     assert "plan: free" in hist(collector, "crossed")
+    assert "Traceback" not in collector.complaints
+
+
+@pytest.mark.long
+def test_ordered_answers_go_from_a_file_to_a_curve(collector: CollectorProcess) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        said = [
+            {"waiting": WAITS[device % 7 if device % 3 else 1], "seconds": str(device % 12)}
+            for device in range(DEVICES)
+        ]
+        list(pool.map(partial(report, collector, ORDERED), said, range(DEVICES)))
+    for survey in ORDERED:
+        truth = Counter(answers[survey.name] for answers in said)
+        shown = histogram(collector, survey.name, "--level", "0.999")
+        assert (shown["mechanism"], shown["n"]) == ("levels", DEVICES)
+        assert sum(row["estimate"] for row in shown["categories"]) == pytest.approx(1)
+        upto = 0.0
+        for row in shown["distribution"]["curve"]:
+            upto += truth[row["category"]] / DEVICES
+            assert row["low"] - 1e-9 <= upto <= row["high"] + 1e-9  # the words are fixed
+        assert "lower quartile" in hist(collector, survey.name)
+    assert histogram(collector, "waiting")["numeric"] is None
+    assert histogram(collector, "seconds")["numeric"]["quartiles"][1]["probability"] == 0.5
     assert "Traceback" not in collector.complaints

@@ -217,7 +217,7 @@ def mechanisms() -> Iterator[Vector]:
     changes |= dict(_two_rounds())
     changes |= dict(_matrices())
     changes |= dict(_designs())
-    changes |= dict(_questions())
+    changes |= dict(_questions()) | dict(_levels())
     for what, change in changes.items():
         envelope = manifest_envelope(pack(manifest_fields(**change)))
         yield vector("manifest mechanism", what, "malformed", manifest=envelope)
@@ -445,3 +445,54 @@ def _questions() -> Iterator[tuple[str, dict[str, object]]]:
         "one of several questions: keys exchanged",
         {"mechanism": swapped, "categories": labels},
     )
+
+
+def _levels() -> Iterator[tuple[str, dict[str, object]]]:
+    """Return trees over ordered answers that are none, or whose levels others answer."""
+    rr: list[object] = ["randomised-response"]
+    good: dict[str, object] = {
+        "kind": "levels",
+        "widths": [4, 2, 1],
+        "mechanisms": [rr, ["subset", 2], ["affine", 7, 1, 2]],
+    }
+    fields: dict[str, object] = {"mechanism": good, "categories": list("abcdefg")}
+    widths: dict[str, object] = {
+        "no level": [],
+        "no level of single answers": [8, 4, 2],
+        "a width that is no multiple": [5, 2, 1],
+        "a width twice": [2, 2, 1],
+        "widths that rise": [1, 2, 4],
+        "a width of 0": [4, 0, 1],
+        "a negative width": [4, -2, 1],
+        "one node for all answers": [8, 2, 1],
+        "a level too few": [2, 1],
+        "a level too many": [4, 2, 1, 1],
+        "true for 1": [4, 2, True],
+        "a text for a width": [4, "2", 1],
+        "a number for the widths": 1,
+        "nil for the widths": None,
+    }
+    for what, value in widths.items():
+        yield f"levels: {what}", fields | {"mechanism": good | {"widths": value}}
+    mechanisms: dict[str, object] = {
+        "a mechanism too few": [rr, rr],
+        "another kind": [rr, rr, ["numeric", 1]],
+        "itself": [rr, rr, ["levels"]],
+        "a set of all nodes": [["subset", 2], rr, rr],
+        "fewer points than nodes": [rr, rr, ["affine", 5, 1, 2]],
+        "nil for mechanisms": None,
+    }
+    for what, value in mechanisms.items():
+        yield f"levels: {what}", fields | {"mechanism": good | {"mechanisms": value}}
+    yield "levels: epsilon and delta 0", fields | {"epsilon": "0"}
+    kept = {"repeat": {"kind": "memoised", "epochs": 2}}
+    yield "levels: memoised with 29 responses", fields | kept
+    yield (
+        "levels: more than 4,096 answers",
+        {
+            "categories": [str(number) for number in range(4097)],
+            "mechanism": {"kind": "levels", "widths": [1], "mechanisms": [rr]},
+        },
+    )
+    swapped: dict[str, object] = {"kind": "levels", "mechanisms": [rr], "widths": [1]}
+    yield "levels: keys exchanged", fields | {"mechanism": swapped}

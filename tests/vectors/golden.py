@@ -150,6 +150,15 @@ MANIFESTS: dict[str, dict[str, object]] = {
         },
         delta="0.000001",
     ),
+    "three levels of ordered answers": manifest_fields(
+        categories=list("abcdefg"),
+        mechanism={
+            "kind": "levels",
+            "widths": [4, 2, 1],
+            "mechanisms": [["randomised-response"], ["subset", 2], ["affine", 7, 1, 2]],
+        },
+        delta="0.000001",
+    ),
     "memoised": manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
     "memoised ordinal": manifest_fields(
         mechanism={"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]},
@@ -365,6 +374,41 @@ def question_vector(questions: list[tuple[int, list[object]]]) -> dict[str, obje
     }
 
 
+LEVELS: list[tuple[int, list[int], list[list[object]]]] = [
+    (7, [4, 2, 1], [["randomised-response"], ["subset", 2], ["affine", 7, 1, 2]]),
+    (
+        49,
+        [18, 6, 2, 1],
+        [["randomised-response"], ["affine", 3, 2, 1], ["affine", 29, 1, 8], ["affine", 7, 2, 2]],
+    ),
+]
+
+
+def level_vector(
+    categories: int, widths: list[int], mechanisms: list[list[object]]
+) -> dict[str, object]:
+    """Return what some words make of some answers, if one level is drawn of several."""
+    specification = {"kind": "levels", "widths": widths, "mechanisms": mechanisms}
+    mechanism, drawn = Specification.from_map(specification).mechanism(categories, "1", "0"), []
+    for number in range(6):
+        words = [
+            int.from_bytes(seed(f"{categories} {number} {i}")[start : start + 8])
+            for i in range(4)
+            for start in (0, 8, 16, 24)
+        ]
+        answer = 5 * number % categories
+        response = mechanism.randomise(answer, iter(words).__next__)
+        drawn.append({"words": list(map(str, words)), "answer": answer, "response": response})
+    return {
+        "categories": categories,
+        "widths": widths,
+        "mechanisms": mechanisms,
+        "epsilon": "1",
+        "responses": mechanism.responses,
+        "drawn": drawn,
+    }
+
+
 def two_round_vector(
     categories: int, epsilon: str, kept: str, fresh: list[object]
 ) -> dict[str, object]:
@@ -460,6 +504,7 @@ def golden() -> dict[str, object]:
         "tables": [table_vector(*table) for table in TABLES],
         "designs": [design_vector(*design) for design in DESIGNS],
         "questions": [question_vector(questions) for questions in DRAWN],
+        "levels": [level_vector(*levels) for levels in LEVELS],
         "manifests": [manifest_vector(name, fields) for name, fields in MANIFESTS.items()],
         "reports": [report_vector(name, *given) for name, given in REPORTS.items()],
         "enrolment": {

@@ -6,7 +6,8 @@ from typing import Any, Final
 from deniable.choosing.candidates import DESIGNS
 from deniable.choosing.choice import best
 from deniable.choosing.fresh_round import best_fresh
-from deniable.mechanisms import InvalidParameter
+from deniable.choosing.trees import best_tree
+from deniable.mechanisms import InvalidParameter, exact_delta, exact_epsilon
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.dimensions import Dimensions, combinations_of, sizes_of
@@ -21,6 +22,7 @@ from deniable.messages import (
 )
 
 AUTO: Final = "auto"
+LEVELS: Final = "levels"
 TWO_ROUND: Final = "two-round"
 MEANING: Final = (
     "the default: of randomised response and the designs the most accurate, with kept for the "
@@ -41,8 +43,8 @@ def specified(
 ) -> Specification:
     """Return a kind of mechanism with the parameters that settings calibrate; or what is best.
 
-    The best of all is chosen for ``auto``; the best of its kind for a design without settings. So
-    many questions share the responses that there may be.
+    The best of all is chosen for ``auto``; the best of its kind for a design, or levels, without
+    settings. So many questions share the responses that there may be.
 
     Raises:
         InvalidManifest: naming the field at fault.
@@ -53,7 +55,9 @@ def specified(
         except ValueError:
             fresh = SINGLE  # and the manifest says what is wrong
         settings = {**settings, "fresh": fresh}
-    if mechanism == AUTO or (mechanism in DESIGNS and not settings):
+    elif mechanism == LEVELS and not settings:
+        settings = _best_levels(categories, epsilon, delta, repeat)
+    elif mechanism == AUTO or (mechanism in DESIGNS and not settings):
         try:
             candidate = best(
                 categories,
@@ -70,6 +74,18 @@ def specified(
             return RANDOMISED_RESPONSE
         mechanism, settings = candidate.kind, candidate.parameters
     return Specification.calibrated(mechanism, categories, epsilon, delta, settings)
+
+
+def _best_levels(
+    categories: int, epsilon: str, delta: str, repeat: Repeat
+) -> dict[str, Any] | None:
+    """Return the settings of the best tree; None if no survey has these, as the manifest says."""
+    try:
+        level, slack = exact_epsilon(epsilon), exact_delta(delta)
+        tree = best_tree(categories, float(level), float(slack), most_responses(repeat))
+    except ValueError:
+        return {"widths": (1,)}
+    return {"widths": tree.widths, "mechanisms": tree.mechanisms}
 
 
 def answered_best(

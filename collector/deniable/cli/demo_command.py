@@ -26,10 +26,11 @@ from deniable.directory import Config
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
 @click.option(
     "--mechanism",
-    type=click.Choice(["auto", "randomised-response", "subset", "affine", "ordinal"]),
+    type=click.Choice(["auto", "randomised-response", "subset", "affine", "ordinal", "levels"]),
     default="auto",
     show_default=True,
-    help="How answers are randomised: by what needs the fewest users, or by what is named.",
+    help="How answers are randomised: by what needs the fewest users, or by what is named. Levels "
+    "are for ordered answers, such as ratings: their quartiles and their curve are shown too.",
 )
 @click.option("--devices", type=click.IntRange(2), help="How many take part.")
 @click.option(

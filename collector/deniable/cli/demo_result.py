@@ -15,6 +15,7 @@ _Row = dict[str, Any]
 _MOST_ROWS: Final = 20
 _FREQUENT: Final = 10
 """The number of answers in the tables where there are too many for all of them."""
+_ROUNDING: Final = 1e-9
 _BARS: Final = tuple(Column(key, "", "name") for key in ("answer", "figure", "bar"))
 
 
@@ -60,7 +61,39 @@ def demo_document(
         Column("covers", "covers", "name"),
     ]
     bars = [*_bars(frequent, raw=shares)]
-    return Document(tables=[Table(columns, frequent), Table(_BARS, bars)], notes=notes)
+    tables = [Table(columns, frequent), Table(_BARS, bars)]
+    if (distribution := histogram["distribution"]) is not None:
+        curve, quartiles = _curve(distribution, truth, n), distribution["quartiles"]
+        tables.append(Table([column for column in columns if column.key != "counted"], curve))
+        held = all(row["covers"] == "yes" for row in curve)
+        notes = [
+            f"Shares up to each answer: their band {'covers' if held else 'does not cover'} the "
+            "whole true curve (it does in 95 of 100 runs or more). The median is "
+            f"{quartiles[1]['value']}, between {quartiles[1]['low']} and {quartiles[1]['high']}.",
+            *notes,
+        ]
+    return Document(tables=tables, notes=notes)
+
+
+def _curve(distribution: Mapping[str, Any], truth: Mapping[str, int], n: int) -> list[_Row]:
+    """Return the shares up to each answer but the last, and what they truly are."""
+    rows, true = distribution["curve"], 0.0
+    curve = []
+    for row in rows[:-1]:
+        true += truth[row["category"]] / n
+        covers = row["low"] <= true + _ROUNDING and true - _ROUNDING <= row["high"]
+        curve.append(
+            {
+                **row,
+                "category": f"up to {row['category']}",
+                "outside": False,
+                "truth": true,
+                "width": row["high"] - row["low"],
+                "error": row["estimate"] - true,
+                "covers": "yes" if covers else "no",
+            }
+        )
+    return curve
 
 
 def _row(row: _Row, truth: float, n: int) -> _Row:

@@ -76,15 +76,16 @@ def plan(
 ) -> None:
     """Tell how many reports the survey in FILE (TOML) takes for figures that exact.
 
-    They are of each share; or of the mean, if answers are numbers: in their units, or in percent of
-    their range. Beside it stands what randomised response, the best mechanism and no privacy at all
-    would take, and what the survey takes of a device's budget over a year.
+    They are of each share, of a distribution any share up to an answer; or of the mean, if answers
+    are numbers: in their units, or in percent of their range. Beside it stands what randomised
+    response, the best mechanism and no privacy at all would take, and what the survey takes of a
+    device's budget over a year.
     """
     # They calculate with numpy, for which --help does not wait.
     from deniable.budget import epsilon_to_nano
     from deniable.mechanisms import InvalidPrivacyParameter
+    from deniable.planning import has_shares, users_by_epsilon, users_by_size
     from deniable.planning import plan as planned
-    from deniable.planning import users_by_epsilon, users_by_size
     from deniable.planning.document import Goal, plan_document
     from deniable.publishing.drafts import draft
 
@@ -98,9 +99,10 @@ def plan(
         return draft(file, epsilon=epsilon)
 
     manifest = draft(file) if epsilon is None else drafted(epsilon)
-    if share is not None and manifest.values is not None:
+    shares = has_shares(manifest)
+    if share is not None and not shares:
         raise click.UsageError("--share is of an answer; a numeric survey's figure is its mean")
-    if size.number >= 1 and manifest.values is None:
+    if size.number >= 1 and shares:
         raise click.ClickException(f"--{what} of a share must be below 1, such as 5%, or 0.05")
     frequency = None if share is None else share.number
     try:

@@ -13,6 +13,7 @@ integers, and NotInvertible if no estimate can tell the categories apart.
 from deniable.estimates.answers import Answers
 from deniable.estimates.binomial import IntervalMethod, clopper_pearson, wilson
 from deniable.estimates.change import Test
+from deniable.estimates.curves import CumulativeCurve, cumulative_curve
 from deniable.estimates.decoders import (
     Counts,
     Model,
@@ -46,9 +47,12 @@ from deniable.estimates.numeric import Bin, NumericSummary
 from deniable.estimates.pictures import plot_differences
 from deniable.estimates.planning import (
     Accuracy,
+    cumulative_variance,
     mean_variance,
+    quartiles_reach,
     reports_for_half_width,
     reports_for_mean,
+    reports_for_quartiles,
     reports_for_share,
     reports_for_shares,
     share_variance,
@@ -74,6 +78,7 @@ __all__ = [
     "Answers",
     "Bin",
     "Counts",
+    "CumulativeCurve",
     "EpochStanding",
     "EpochState",
     "Estimate",
@@ -102,6 +107,8 @@ __all__ = [
     "connect",
     "covariance",
     "covariance_map",
+    "cumulative_curve",
+    "cumulative_variance",
     "debias",
     "decoder_of",
     "detectable_share",
@@ -124,10 +131,12 @@ __all__ = [
     "mean_variance",
     "plot_differences",
     "quantiles",
+    "quartiles_reach",
     "query_influence",
     "query_shifts",
     "reports_for_half_width",
     "reports_for_mean",
+    "reports_for_quartiles",
     "reports_for_share",
     "reports_for_shares",
     "series_of",

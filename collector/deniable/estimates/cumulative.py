@@ -13,10 +13,13 @@ from itertools import accumulate
 from typing import Final
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
-from deniable.estimates.decoders import Floats, decoder_of
+from deniable.estimates.decoders import Decoder, Floats, decoder_of
 from deniable.mechanisms import Mechanism
 
+_MOST_WEIGHTS: Final = 1 << 21
+"""Cuts times responses: all of up to 1,448 values; of 4,096, every eighth."""
 _ERRORS: Final = 2
 """How many standard errors are traded against one of blur."""
 
@@ -37,6 +40,23 @@ def averaged_shares(categories: int, cuts: Sequence[int], blur: int, shift: int)
     distance = np.arange(categories) - v - shift
     weights = tail[np.clip(distance, -blur, blur + 1) + blur]
     return np.where(v < 0, 0.0, np.where(v >= categories - 1, 1.0, weights))
+
+
+def cuts_of(decoder: Decoder, most: int | None = None) -> range:
+    """Return the last values of the ranges that are looked at, evenly spaced, at most so many."""
+    k = decoder.categories
+    stride = -(-k * decoder.responses // _MOST_WEIGHTS)
+    if most is not None:
+        stride = max(stride, -(-k // most))
+    return range((k - 1) % stride, k, stride)
+
+
+def rising_shares(shares: Floats, errors: Floats) -> Floats:
+    """Return the nearest shares that rise, to 1 at the last cut."""
+    weights = np.ones(len(shares)) if np.isinf(errors).any() else 1 / np.maximum(errors, 1e-9) ** 2
+    fitted = isotonic_regression(shares[:-1], weights=weights[:-1]).x
+    # The least squares within [0, 1] are those without bounds, clipped.
+    return np.append(np.clip(fitted, 0, 1), 1.0)
 
 
 def blur_of(mechanism: Mechanism, n: int) -> int:

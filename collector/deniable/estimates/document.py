@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from deniable.documents import Column, ColumnKind, Document, Fact, Level, Table, level_text
 from deniable.documents.schema import Json
 from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.distribution import TOO_WIDE, Distribution, curve_picture
 from deniable.estimates.fields import numeric_map, response_rows, statistic_rows
+from deniable.estimates.numeric import QUARTILES, bin_ends
 from deniable.estimates.pictures import histogram_dots, histogram_picture
 from deniable.estimates.rows import NOT_FOUND, ShownRows
 from deniable.estimates.views import View
@@ -41,7 +43,10 @@ def histogram_document(
     """
     numeric = histogram.numeric is not None
     raw = not numeric if raw is None else raw
+    distribution = Distribution.of(histogram) if histogram.ordered else None
     tables = [*_statistic_tables(histogram), *_row_tables(histogram, rows, raw=raw)]
+    if distribution is not None:
+        tables += _distribution_tables(distribution, quartiles=not numeric)
     if raw:
         tables += _response_tables(histogram)
     return Document(
@@ -51,20 +56,25 @@ def histogram_document(
             *(_numeric_notes(histogram) if numeric else _notes(histogram, rows)),
             *(_raw_notes(histogram, tables) if raw else ()),
             *_rows_notes(rows, numeric=numeric),
+            *([TOO_WIDE] if distribution is not None and distribution.too_wide else []),
             *notes,
         ],
         cautions=histogram.cautions_of(rows),
         heading=histogram.question,
-        chart=_chart(histogram, rows) if rows.rows else None,
+        chart=_chart(histogram, rows, distribution) if rows.rows else None,
     )
 
 
-def _chart(histogram: "Histogram", rows: ShownRows) -> Callable[[float], str]:
+def _chart(
+    histogram: "Histogram", rows: ShownRows, distribution: Distribution | None
+) -> Callable[[float], str]:
     dots = cache(partial(histogram_dots, histogram, rows))  # whose intervals are found once
 
     def drawing(width: float) -> str:
         picture = histogram_picture(histogram, rows, width=width, heading=False, dots=dots())
-        return picture.svg
+        if distribution is None or distribution.too_wide:
+            return picture.svg
+        return picture.svg + curve_picture(distribution.curve, "", width, heading=False).svg
 
     return drawing
 
@@ -127,6 +137,39 @@ def _statistic_tables(histogram: "Histogram") -> Iterator[Table]:
         if not row["too_wide"] and not row["statistic"].startswith("share")
     ]
     yield Table(columns, rows, title="Mean and quartiles")
+
+
+def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iterator[Table]:
+    """Yield the table of quartiles, if wanted, and that of some twenty shares of the curve."""
+    if quartiles:
+        columns = [
+            Column("name", "figure"),
+            Column("value", "answer"),
+            Column("reach", "from – to"),
+        ]
+        rows = [
+            {
+                "name": QUARTILES[one.probability],
+                "value": one.value,
+                "reach": one.low if one.low == one.high else f"{one.low} – {one.high}",
+            }
+            for one in distribution.quartiles
+        ]
+        yield Table(columns, rows, title="Quartiles")
+    if not distribution.too_wide:
+        curve, rows = distribution.curve, distribution.rows
+        names = curve.categories
+        title = "smoothed share" if curve.blur else "share"
+        columns = estimate_columns(curve.level, "share", title, simultaneous=True)
+        ends = bin_ends(len(rows), 1)[:-1]
+        yield Table(
+            [Column("name", "answers"), *columns],
+            [
+                estimate_row({**rows[end], "outside": False, "name": f"up to {names[end]}"})
+                for end in ends
+            ],
+            title="Shares up to an answer",
+        )
 
 
 def _row_tables(histogram: "Histogram", chosen: ShownRows, *, raw: bool) -> Iterator[Table]:

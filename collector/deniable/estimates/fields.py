@@ -69,6 +69,38 @@ _NUMERIC: Final = (
     Field("blur", {**COUNT, "description": _BLUR}),
     Field("bins", array_of(object_of(*_BIN, _TOO_WIDE)), lambda s: _figures(s, s.bins, _BIN)),
 )
+_CURVE: Final = (
+    Field("category", TEXT),
+    Field("estimate", NUMBER),
+    Field("rising", {**NUMBER, "description": "the nearest that stay in [0, 1] and never fall"}),
+    Field("low", NUMBER),
+    Field("high", NUMBER),
+)
+_OF_ANSWERS: Final = (
+    Field("probability", NUMBER),
+    *(Field(name, TEXT) for name in ("value", "low", "high")),
+)
+_DISTRIBUTION: Final = (
+    Field(
+        "quartiles",
+        array_of(object_of(*_OF_ANSWERS)),
+        lambda d: [plain(quartile, _OF_ANSWERS) for quartile in d.quartiles],
+    ),
+    Field(
+        "curve",
+        array_of(
+            object_of(*_CURVE),
+            description="shares of all answers up to each; low and high hold for all at once",
+        ),
+        "rows",
+    ),
+    Field(
+        "deviations",
+        {**NUMBER, "description": "standard errors to either side"},
+        "curve.deviations",
+    ),
+    Field("blur", {**COUNT, "description": _BLUR}, "curve.blur"),
+)
 _ANSWERS: Final = (Field("answer", TEXT), *ESTIMATE)
 _MARGIN: Final = (
     Field("question", TEXT),
@@ -210,6 +242,11 @@ _HISTOGRAM: Final = (
         lambda h: h.numeric and numeric_map(h.numeric),
     ),
     Field(
+        "distribution",
+        or_null({"$ref": "#/components/schemas/Distribution"}),
+        lambda h: plain(h.distribution(), _DISTRIBUTION) if h.ordered else None,
+    ),
+    Field(
         "margins",
         array_of(object_of(*_MARGIN), description=_OF_SEVERAL),
         lambda h: [plain(margin, _MARGIN) for margin in h.margins] or None,
@@ -239,6 +276,11 @@ HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
         **object_of(*_COVARIANCE),
         "description": "of the unbiased frequencies, a row a category: w C w is the variance of "
         "the sum of the frequencies, each times its w",
+    },
+    "Distribution": {
+        **object_of(*_DISTRIBUTION),
+        "description": "of ordered answers, by their names; null unless they go from a least to a "
+        "greatest",
     },
     "Histogram": {
         **object_of(*_HISTOGRAM),

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from html import escape
@@ -16,10 +18,12 @@ from deniable.documents.html import document_html
 from deniable.documents.terminal import document_text
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, answers_text, weights_of
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.cautions import DisplayedFigures
+from deniable.estimates.cautions import CHANCE, DisplayedFigures
 from deniable.estimates.change import Test, changed, fits
 from deniable.estimates.charts import Markup, Picture, standalone
+from deniable.estimates.curves import CumulativeCurve, cumulative_curve
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
+from deniable.estimates.distribution import Distribution, curve_picture
 from deniable.estimates.document import histogram_document
 from deniable.estimates.estimate import (
     Estimate,
@@ -50,15 +54,19 @@ from deniable.estimates.frequencies import (
 from deniable.estimates.influence import influences
 from deniable.estimates.margins import Margin, margins
 from deniable.estimates.numeric import NumericSummary, numeric_summary
-from deniable.estimates.pictures import WIDTH, histogram_picture
+from deniable.estimates.pictures import WIDTH, brief_texts, histogram_picture
 from deniable.estimates.planning import Accuracy, reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
+from deniable.estimates.quantiles import Quantile, quantiles
 from deniable.estimates.rows import NOT_FOUND, ShownRows, chosen_rows
 from deniable.estimates.views import View, first_view, viewed
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.dimensions import Dimensions, sizes_of
 from deniable.messages import Manifest, is_simulated
 from deniable.reading.epochs import EpochStanding, epochs_text
+
+End = str | float | Decimal | Fraction
+"""An end of a range: an answer by its name, or the number that it is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +101,7 @@ class Histogram(Tabular):
         margins: of several questions, the shares of each one's answers; frequencies are then the
             same, within each question, or those of combinations of answers.
         dimensions: the questions' names and answers; values: the numbers that the categories are.
+        ordered: whether categories go from a least to a greatest, so that there are quantiles.
         sample: the reports, of which everything is made.
     """
 
@@ -132,6 +141,7 @@ class Histogram(Tabular):
     margins: tuple[Margin, ...] = ()
     dimensions: Dimensions = ()
     values: tuple[Fraction, ...] | None = field(default=None, repr=False)
+    ordered: bool = False
     sample: Sample = field(repr=False, kw_only=True)
     again: Callable[[float], "Histogram"] = field(repr=False, kw_only=True)
 
@@ -143,17 +153,20 @@ class Histogram(Tabular):
         categories: Sequence[str] | None = None,
         level: float = 0.95,
         model: Model = Model.SAMPLED,
+        *,
+        ordered: bool = False,
     ) -> "Histogram":
         """Return the histogram of counts of responses that come from no survey here.
 
-        Categories are numbered from 0, unless they have names.
+        Categories are numbered from 0, unless they have names; ``ordered``, whether they go from a
+        least to a greatest.
         """
         decoder = decoder_of(mechanism)
         names = tuple(map(str, range(decoder.categories) if categories is None else categories))
         if len(set(names)) != decoder.categories:
             raise ValueError(f"{decoder.categories} categories, all different, are expected")
         guarantee = f"{mechanism.privacy.epsilon.normalize():f}"
-        numbered = decoder.kernels_tested and decoder.responses != decoder.categories
+        numbered = len(decoder.extremes.rarest) == decoder.responses != decoder.categories
         labels = tuple(map(str, range(decoder.responses))) if numbered else ()
         sample = Sample(mechanism, decoder.tally(counts))
         return cls(
@@ -167,7 +180,10 @@ class Histogram(Tabular):
             epsilon=guarantee,
             delta="0",
             enrolment="not known",
-            again=partial(cls.of_counts, mechanism, sample.tally, names, model=model),
+            ordered=ordered,
+            again=partial(
+                cls.of_counts, mechanism, sample.tally, names, model=model, ordered=ordered
+            ),
             **_figures(mechanism, sample, names, level, model, labels),
         )
 
@@ -210,6 +226,63 @@ class Histogram(Tabular):
                 'nothing says which numbers the answers are: query([…], label="mean") takes them'
             )
         return mean_of(self.sample, self.values, self.level, self.model)
+
+    def between(self, first: End, last: End) -> Estimate:
+        """Return the share of devices whose answer is one of these two or between them.
+
+        Answers by their names, or as numbers. ValueError if there are none, or in no such order.
+        """
+        start, end = self._place(first), self._place(last)
+        if start > end:
+            raise ValueError(f"{first} comes after {last}")
+        weights = np.zeros(len(self.categories))
+        weights[start : end + 1] = 1
+        label = f"{self.categories[start]} – {self.categories[end]}"
+        return self.query(weights, label=label, unit=Unit.SHARE)
+
+    def quantile(self, probability: float) -> Quantile[float] | Quantile[str]:
+        """Return the least answer up to which at least such a share of the answers lies.
+
+        As a number, where answers are numbers. ValueError if they have no order.
+        """
+        self._check_ordered()
+        values = self.categories if self.values is None else self.values
+        tally, mechanism = self.sample.tally, self.sample.mechanism
+        return quantiles(mechanism, tally, values, (probability,), self.level)[0]
+
+    def cumulative(self) -> CumulativeCurve:
+        """Return the shares up to each answer, in a band that holds for all of them at once.
+
+        ValueError if answers have no order.
+        """
+        self._check_ordered()
+        tally, mechanism = self.sample.tally, self.sample.mechanism
+        return cumulative_curve(mechanism, tally, self.categories, self.level)
+
+    def distribution(self) -> Distribution:
+        """Return the quartiles by the names of answers, and the curve; ValueError likewise."""
+        return Distribution.of(self)
+
+    def plot_cumulative(self, *, width: float = WIDTH) -> Picture:
+        """Return the chart of the shares up to each answer, in their band; ValueError likewise."""
+        rows = chosen_rows(self)
+        notes = [*brief_texts(self.cautions_of(rows)), f"The band is {CHANCE}"]
+        return curve_picture(self.cumulative(), self.question, width, notes=notes)
+
+    def _check_ordered(self) -> None:
+        if not self.ordered:
+            raise ValueError(
+                "nothing says that the answers go from a least to a greatest; publish the survey "
+                'with tells = "distribution"'
+            )
+
+    def _place(self, answer: End) -> int:
+        self._check_ordered()
+        with suppress(ValueError):
+            if isinstance(answer, str) or self.values is None:
+                return self.categories.index(str(answer))
+            return self.values.index(Fraction(str(answer)))
+        raise ValueError(f"{answer} is no answer")
 
     def view(self, view: View | str) -> Floats:
         """Return the frequencies in a view: unbiased, projected or likelihood."""
@@ -451,6 +524,7 @@ def estimate_histogram(
         standing=standing,
         margins=margins(manifest, sample.tally, level, model),
         dimensions=manifest.dimensions,
+        ordered=manifest.ordered,
         again=partial(
             estimate_histogram,
             manifest,

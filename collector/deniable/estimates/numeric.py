@@ -49,11 +49,11 @@ class NumericSummary:
 
     span: float
     mean: Estimate
-    quartiles: tuple[Quantile, ...]
+    quartiles: tuple[Quantile[float], ...]
     blur: int
     bins: tuple[Bin, ...]
 
-    def too_wide(self, figure: Estimate | Quantile | Bin) -> bool:
+    def too_wide(self, figure: Estimate | Quantile[float] | Bin) -> bool:
         """Return whether a figure's interval covers more than half of what is possible."""
         if isinstance(figure, Bin):
             return figure.share.high - figure.share.low > _WORTH

@@ -193,6 +193,11 @@ def _dot(label: str, estimate: Estimate, inner: Estimate | None) -> Dot:
     return Dot(label, estimate.value, narrow, wide)
 
 
+def simultaneous_levels(level: float) -> tuple[str, str]:
+    """Return the names of intervals that hold at once, which have no inner ones."""
+    return _levels([level], simultaneous=True)
+
+
 def _levels(outer: Iterable[float], *, simultaneous: bool = False) -> tuple[str, str]:
     """Return the names of the inner intervals, which stand by themselves or not at all, and outer.
 

@@ -11,9 +11,11 @@ import numpy as np
 from scipy import special
 
 from deniable.estimates.binomial import check_level, normal_quantile
-from deniable.estimates.cumulative import blur_of
+from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of
+from deniable.estimates.curves import MOST_CUTS
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.estimates.numeric import GroupBounds, group_bounds
+from deniable.estimates.quantiles import quantiles
 from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50
@@ -128,6 +130,20 @@ def share_variance(mechanism: Mechanism, frequency: float | None = None) -> floa
     return len(decoder.parts) * float(_worst(moments.own, moments.other, frequency).max())
 
 
+def cumulative_variance(mechanism: Mechanism, share: float | None = None) -> float:
+    """Return the largest n Var that the share of answers up to any one has in any population.
+
+    Where that share is known to be about ``share``, in any population with that.
+    """
+    decoder, k = decoder_of(mechanism), mechanism.categories
+    cuts = [cut for cut in cuts_of(decoder, MOST_CUTS) if cut < k - 1] or [0]
+    weights = averaged_shares(k, cuts, 0, 0)
+    moments, within = decoder.means(decoder.kernels(weights) ** 2), weights > 0
+    own = np.where(within, moments, -np.inf).max(axis=1)
+    other = np.where(within, -np.inf, moments).max(axis=1)
+    return float(_worst(own, other, share).max())
+
+
 def mean_variance(mechanism: Mechanism, values: Sequence[Fraction]) -> float:
     """Return the most that n Var of the mean's estimate is, in any population."""
     if len(values) != mechanism.categories:
@@ -174,6 +190,34 @@ def _reports_for_shares(mechanism: Mechanism, half_width: float, level: float) -
         n = (few + enough) // 2
         few, enough = (few, n) if narrow(n) else (n, enough)
     return enough
+
+
+def reports_for_quartiles(
+    mechanism: Mechanism, values: Sequence[Fraction], half_width: float, level: float = 0.95
+) -> int:
+    """Return about how many reports give the quartiles intervals of this half width, to 2 %.
+
+    Of numbers, if they are equally frequent. At least one step: where as many answers as a quartile
+    wants end with one of them, no number of reports tells it from the next (ValueError).
+    """
+    if half_width < values[1] - values[0]:
+        raise ValueError("the half width is at least a step of the values")
+    few, enough = 0, 64
+    while quartiles_reach(mechanism, values, enough, level) > half_width:
+        few, enough = enough, 2 * enough
+    while enough - few > max(1, enough / 50):
+        n = (few + enough) // 2
+        near = quartiles_reach(mechanism, values, n, level) <= half_width
+        few, enough = (few, n) if near else (n, enough)
+    return enough
+
+
+def quartiles_reach(
+    mechanism: Mechanism, values: Sequence[Fraction], reports: int, level: float = 0.95
+) -> float:
+    """Return how far intervals of the quartiles reach to either side, likewise."""
+    quartiles = quantiles(mechanism, even_counts(mechanism, reports), values, level=level)
+    return max(max(one.high - one.value, one.value - one.low) for one in quartiles)
 
 
 def even_counts(mechanism: Mechanism, n: int) -> list[int]:

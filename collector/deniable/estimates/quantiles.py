@@ -3,45 +3,63 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, Generic, TypeVar, overload
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from deniable.estimates.binomial import check_level, normal_quantile
-from deniable.estimates.cumulative import averaged_shares, blur_of
+from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of, rising_shares
 from deniable.estimates.decoders import Counts, Floats, decoder_of
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import Mechanism
 
 _TIE: Final = 1e-9
 """A share this near to a quantile's probability has reached it: rounding decides no tie."""
-_MOST_WEIGHTS: Final = 1 << 21
-"""Values tested times responses: all of up to 1,448 values; of 4,096, every eighth."""
+_Value = TypeVar("_Value", float, str)
 
 
 @dataclass(frozen=True, slots=True)
-class Quantile:
+class Quantile(Generic[_Value]):
     """The smallest value at or below which at least a share ``probability`` of the answers lies.
 
-    Estimate and ends of the interval are among the values; in large samples it covers as often as
-    its level says, or more.
+    Estimate and ends of the interval are among the values, numbers or the names of answers; in
+    large samples it covers as often as its level says, or more.
     """
 
     probability: float
-    value: float
-    low: float
-    high: float
+    value: _Value
+    low: _Value
+    high: _Value
     level: float
+
+
+@overload
+def quantiles(
+    mechanism: Mechanism,
+    counts: Counts,
+    values: Sequence[Fraction],
+    probabilities: Sequence[float] = ...,
+    level: float = ...,
+) -> tuple[Quantile[float], ...]: ...
+
+
+@overload
+def quantiles(
+    mechanism: Mechanism,
+    counts: Counts,
+    values: Sequence[str],
+    probabilities: Sequence[float] = ...,
+    level: float = ...,
+) -> tuple[Quantile[str], ...]: ...
 
 
 def quantiles(
     mechanism: Mechanism,
     counts: Counts,
-    values: Sequence[Fraction],
+    values: Sequence[Fraction] | Sequence[str],
     probabilities: Sequence[float] = (0.25, 0.5, 0.75),
     level: float = 0.95,
-) -> tuple[Quantile, ...]:
+) -> tuple[Quantile[float], ...] | tuple[Quantile[str], ...]:
     """Estimate quantiles, by test inversion (Woodruff 1952; docs/mathematics.md, section 10)."""
     check_level(level)
     decoder, k = decoder_of(mechanism), mechanism.categories
@@ -51,8 +69,7 @@ def quantiles(
     if not all(0 < probability < 1 for probability in probabilities):
         raise ValueError("a quantile's probability must be in (0, 1), such as 0.5")
     blur = blur_of(mechanism, tally.n)
-    stride = -(-k * mechanism.responses // _MOST_WEIGHTS)
-    cuts = range((k - 1) % stride, k, stride)
+    cuts = cuts_of(decoder)
 
     def averages(shift: int) -> tuple[Floats, Floats]:
         return cautious_values(decoder, tally, averaged_shares(k, cuts, blur, shift))
@@ -60,8 +77,8 @@ def quantiles(
     z = normal_quantile(level)
     after, after_error = averages(blur)
     before, before_error = averages(-blur)
-    rising = _isotonic(*averages(0))
-    quantiles = []
+    rising = rising_shares(*averages(0))
+    quantiles: list[Quantile[Any]] = []
     for p in probabilities:
         # Between two cuts c < d, the quantile is in (c, d] if F_c < p <= F_d. In that case the
         # averages after d and before c lie on the same sides of p, so that each of the tests
@@ -74,14 +91,10 @@ def quantiles(
         staying = [*np.flatnonzero(kept), estimate]
         first, last = min(staying), max(staying)
         indices = cuts[estimate], cuts[first - 1] + 1 if first else 0, cuts[last]
-        value, low, high = (float(values[index]) for index in indices)
+        value, low, high = (_written(values[index]) for index in indices)
         quantiles.append(Quantile(float(p), value, low, high, level))
     return tuple(quantiles)
 
 
-def _isotonic(shares: Floats, errors: Floats) -> Floats:
-    """Return the nearest shares that rise, to 1 at the last cut."""
-    weights = np.ones(len(shares)) if np.isinf(errors).any() else 1 / np.maximum(errors, 1e-9) ** 2
-    fitted = isotonic_regression(shares[:-1], weights=weights[:-1]).x
-    # The least squares within [0, 1] are those without bounds, clipped.
-    return np.append(np.clip(fitted, 0, 1), 1.0)
+def _written(value: Fraction | str) -> float | str:
+    return value if isinstance(value, str) else float(value)

@@ -12,6 +12,7 @@ from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates import Accuracy
 from deniable.messages import InvalidManifest, Manifest
 from deniable.planning.planned import MOST_EPSILON, Drafts, Plan, epsilon_for, plan
+from deniable.planning.ways import has_shares, tells_distribution
 from deniable.planning.year import Year, year_of
 from deniable.reading import duration_text
 
@@ -55,9 +56,11 @@ class Goal:
 
         The number is a share, or in the units of the answers; or so much of their range.
         """
-        values = manifest.values
+        values = None if has_shares(manifest) else manifest.values
         if values is None:
             what, unit, units = "each share", 0.01, "percentage points"
+            if tells_distribution(manifest):
+                what = "the share of all answers up to any one"
             if manifest.dimensions:
                 part = "combination" if manifest.kind.name == "joint" else "answer to each question"
                 what = f"the share of each {part}"

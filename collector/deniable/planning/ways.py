@@ -6,8 +6,13 @@ from fractions import Fraction
 from math import inf
 from typing import Final
 
-from deniable.choosing.chosen_mechanism import AUTO, answered_best, specified
-from deniable.estimates import NotInvertible, mean_variance, share_variance
+from deniable.choosing.chosen_mechanism import AUTO, LEVELS, answered_best, specified
+from deniable.estimates import (
+    NotInvertible,
+    cumulative_variance,
+    mean_variance,
+    share_variance,
+)
 from deniable.mechanisms import SurveyMechanism
 from deniable.messages import RANDOMISED_RESPONSE, Manifest, Specification
 
@@ -32,12 +37,24 @@ class Way:
     variance: float
 
 
+def tells_distribution(manifest: Manifest) -> bool:
+    """Return whether a survey is for a distribution: its figure is any share up to an answer."""
+    return manifest.kind.name == LEVELS
+
+
+def has_shares(manifest: Manifest) -> bool:
+    """Return whether a survey's figure is a share; if not, it is a mean."""
+    return manifest.values is None or tells_distribution(manifest)
+
+
 def variance_of(manifest: Manifest, mechanism: SurveyMechanism, share: float | None) -> float:
     """Return n Var of a survey's figure, if this mechanism answers it: its mean, or any share.
 
     Infinite if floating point cannot tell the answers apart.
     """
     try:
+        if tells_distribution(manifest):
+            return cumulative_variance(mechanism, share)
         if manifest.values is not None:
             return mean_variance(mechanism, manifest.values)
         return share_variance(mechanism, share)
@@ -59,7 +76,7 @@ def ways_to_ask(manifest: Manifest, share: float | None = None) -> Iterator[Way]
 
     epsilon, delta, own = manifest.epsilon, manifest.delta, manifest.specification
     k = len(manifest.categories)
-    best = best_specification(manifest) if manifest.values is None else None
+    best = best_specification(manifest) if has_shares(manifest) else None
     yield way(AS_IN_FILE, own)
     if own != (plain := _plain(manifest)):
         yield way(PLAIN, plain)
@@ -80,13 +97,13 @@ def best_specification(
     """Return the best specification for all shares together; of several questions, by kind."""
     epsilon, delta, repeat = epsilon or manifest.epsilon, manifest.delta, manifest.repeat
     if not manifest.dimensions:
-        kept = {"kept": manifest.kept_epsilon} if manifest.kind.first_round_kept else None
-        name = AUTO if kept is None else manifest.kind.name
-        return specified(name, len(manifest.categories), epsilon, delta, kept, repeat)
-    settings = answered_best(
-        kind or manifest.kind.name, manifest.dimensions, epsilon, delta, repeat
-    )
-    return Specification.calibrated(kind or manifest.kind.name, 0, epsilon, delta, settings)
+        kind, kept = LEVELS if tells_distribution(manifest) else AUTO, None
+        if manifest.kind.first_round_kept:
+            kind, kept = manifest.kind.name, {"kept": manifest.kept_epsilon}
+        return specified(kind, len(manifest.categories), epsilon, delta, kept, repeat)
+    name = kind or manifest.kind.name
+    settings = answered_best(name, manifest.dimensions, epsilon, delta, repeat)
+    return Specification.calibrated(name, 0, epsilon, delta, settings)
 
 
 def _plain(manifest: Manifest) -> Specification:
@@ -100,7 +117,8 @@ def _plain(manifest: Manifest) -> Specification:
 
 def _unprotected(manifest: Manifest, share: float | None) -> float:
     """Return n Var of what devices say if they tell the truth: all of them, to every question."""
-    if manifest.values is not None:
+    if not has_shares(manifest):
+        assert manifest.values is not None
         reach: Fraction = (manifest.values[-1] - manifest.values[0]) / 2
         return float(reach**2)
     return 0.25 if share is None else share * (1 - share)

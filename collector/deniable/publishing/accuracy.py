@@ -3,24 +3,27 @@
 import json
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import ceil
 from typing import Final
 
-from deniable.choosing.chosen_mechanism import AUTO, specified
+from deniable.choosing.chosen_mechanism import AUTO, LEVELS, specified
 from deniable.documents import Fact
 from deniable.estimates import (
-    quantiles,
+    Accuracy,
+    cumulative_variance,
+    quartiles_reach,
     reports_for_half_width,
     reports_for_mean,
+    reports_for_quartiles,
     reports_for_share,
     reports_for_shares,
 )
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import group_labels
-from deniable.estimates.planning import even_counts
 from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
 from deniable.mechanisms.dimensions import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
-from deniable.planning import best_specification
+from deniable.planning import best_specification, tells_distribution
 
 _POINTS: Final = 0.05
 """Half the width of an interval of which shares are of some use."""
@@ -36,6 +39,9 @@ _WITHIN: Final = "within ± 5 percentage points takes at most"
 
 def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
     """Yield how many reports give figures of some use."""
+    if tells_distribution(manifest):
+        yield from _distribution(manifest)
+        return
     if manifest.values is not None:
         half = (manifest.values[-1] - manifest.values[0]) / 50
         reports = reports_for_mean(manifest.mechanism, manifest.values, float(half))
@@ -58,6 +64,41 @@ def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
         finer = reports_for_half_width(manifest.mechanism, _POINTS / 10)
         text += f", whatever the share; within ± 0.5, as many small shares need, {finer:,}"
     yield Fact("accuracy", text)
+
+
+def _distribution(manifest: Manifest) -> Iterator[Fact]:
+    """Yield the reports that shares up to an answer take, and how near quartiles are then."""
+    mechanism, points = manifest.mechanism, 100 * _POINTS
+    reports = Accuracy.half_width(_POINTS).reports(cumulative_variance(mechanism))
+    one = specified(AUTO, len(manifest.categories), manifest.epsilon, manifest.delta)
+    design = one.mechanism(len(manifest.categories), manifest.epsilon, manifest.delta)
+    other = Accuracy.half_width(_POINTS).reports(cumulative_variance(design))
+    yield Fact(
+        "accuracy",
+        f"the share of all answers up to any one within ± {points:g} percentage points takes at "
+        f"most {reports:,} reports; by the best mechanism for single shares {other:,}",
+    )
+    if manifest.values is None:
+        return
+    values = manifest.values
+    step, half = values[1] - values[0], (values[-1] - values[0]) / 50
+    reach = ceil(half / step) * step
+    wanted = reports_for_mean(mechanism, values, float(half))
+    numeric = specified("numeric", len(values), manifest.epsilon).mechanism(
+        len(values), manifest.epsilon, "0"
+    )
+    mean = reports_for_mean(numeric, values, float(half))
+    yield Fact(
+        "quartiles",
+        f"within ± {float(reach):.15g} take about "
+        f"{reports_for_quartiles(mechanism, values, float(reach)):,} reports, if answers are "
+        "spread evenly",
+    )
+    yield Fact(
+        "mean",
+        f"within ± {float(half):.15g}, 2 % of the range, takes at most {wanted:,}; with tells = "
+        f'"mean" {mean:,}',
+    )
 
 
 def _of_questions(manifest: Manifest, reports: int) -> str:
@@ -98,10 +139,7 @@ def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[
     mechanism = manifest.mechanism
     reports = reports_for_shares(mechanism, _NUMERIC_POINTS)
     groups = group_labels(manifest.categories, blur_of(mechanism, reports))
-    reach = max(
-        max(quantile.high - quantile.value, quantile.value - quantile.low)
-        for quantile in quantiles(mechanism, even_counts(mechanism, reports), values)
-    )
+    reach = quartiles_reach(mechanism, values, reports)
     chosen = specified(AUTO, len(groups), manifest.epsilon, repeat=manifest.repeat)
     categorical = chosen.mechanism(len(groups), manifest.epsilon, "0")
     yield Fact(
@@ -115,3 +153,11 @@ def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[
     # A text of TOML must not be broken.
     unbroken = [group.replace(" ", "\N{NO-BREAK SPACE}") for group in groups]
     yield Fact("", f"categories = {json.dumps(unbroken, ensure_ascii=False)}")
+    levels = specified(LEVELS, len(values), manifest.epsilon, repeat=manifest.repeat)
+    tree = levels.mechanism(len(values), manifest.epsilon, "0")
+    reach = max(reach, float(values[1] - values[0]))
+    yield Fact(
+        "quartiles",
+        f"within ± {reach:.15g} take about {reports_for_quartiles(tree, values, reach):,} with "
+        'tells = "distribution", in place of mechanism',
+    )

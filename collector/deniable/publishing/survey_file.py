@@ -9,7 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from deniable.choosing.chosen_mechanism import AUTO, MEANING, TWO_ROUND, answered_best, specified
+from deniable.choosing.chosen_mechanism import (
+    AUTO,
+    LEVELS,
+    MEANING,
+    TWO_ROUND,
+    answered_best,
+    specified,
+)
 from deniable.mechanisms import KINDS, InvalidPrivacyParameter
 from deniable.mechanisms.kind import as_tuples
 from deniable.messages import (
@@ -42,6 +49,8 @@ FIELDS: Final = {
             **{name: kind.summary for name, kind in KINDS.items()},
         }.items()
     ),
+    "tells": 'of ordered answers, which have categories or low, high and step: "distribution", the '
+    'mechanism for shares of ranges and quantiles; or "mean", of numbers, that for their mean',
     **{key: meaning for kind in KINDS.values() for key, meaning in kind.keys.items()},
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
     "delta": 'slack, as a string; leave it at "0"',
@@ -61,6 +70,9 @@ FIELDS: Final = {
     "and, if it is to be replaced, of the next",
 }
 """Every field of a survey file; the documentation's table is tested against it."""
+
+_TELLS: Final = {"mean": "numeric", "distribution": LEVELS}
+"""The kind that tells most of each."""
 
 _DEFAULTS: Final[dict[str, object]] = {
     "mechanism": AUTO,
@@ -131,9 +143,11 @@ class SurveyFile:
         table = {**_DEFAULTS, **written, **instead}
         if "dimensions" in written:
             table = {**table, "mechanism": written.get("mechanism", "one-question")}
+        if "tells" in table:
+            table = {**table, "mechanism": _telling(table, written)}
         kind = _kind(table)
         for field in table:
-            if field not in FIELDS and field not in _keys(kind):
+            if field not in FIELDS and field not in _keys(kind, table):
                 raise InvalidManifest(field, f"is unknown; the fields are {', '.join(FIELDS)}")
         if is_simulated(name := _text(table, "name")):
             raise InvalidManifest(
@@ -146,7 +160,8 @@ class SurveyFile:
             categories = labels_of(kind, dimensions)
             settings = answered_best(kind, dimensions, epsilon, delta, repeat)
         else:
-            categories = _values(table) if _is_numeric(kind) else _texts(table, "categories")
+            numeric = _is_numeric(kind, table)
+            categories = _values(table) if numeric else _texts(table, "categories")
             settings = _settings(table, kind, categories, folder)
         return cls(
             name=name,
@@ -185,6 +200,15 @@ def _text(table: dict[str, object], field: str) -> str:
     return value
 
 
+def _telling(table: dict[str, object], written: Mapping[str, object]) -> str:
+    """Return the kind that tells what is wanted."""
+    if "mechanism" in written or "dimensions" in written:
+        raise InvalidManifest("tells", "chooses the mechanism: leave either of the two out")
+    if (tells := _text(table, "tells")) not in _TELLS:
+        raise InvalidManifest("tells", f"must be {FIELDS['tells']}")
+    return _TELLS[tells]
+
+
 def _kind(table: dict[str, object]) -> str:
     name = _text(table, "mechanism")
     if name == AUTO and "kept" in table:
@@ -193,21 +217,27 @@ def _kind(table: dict[str, object]) -> str:
         raise InvalidManifest("mechanism", f"must be {FIELDS['mechanism']}")
     for other, kind in KINDS.items():
         for key in kind.keys:
-            if key in table and key not in _keys(name):
+            if key in table and key not in _keys(name, table):
                 raise InvalidManifest(key, f'belongs to a survey with mechanism = "{other}"')
-    if _is_numeric(name) and "categories" in table:
+    if _is_numeric(name, table) and "categories" in table:
         raise InvalidManifest("categories", "follow from low, high and step; leave them out")
     if _is_several(name) and "categories" in table:
         raise InvalidManifest("categories", "follow from dimensions; leave them out")
     return name
 
 
-def _keys(kind: str) -> Mapping[str, str]:
-    return {} if kind == AUTO else KINDS[kind].keys
+def _keys(kind: str, table: Mapping[str, object]) -> Mapping[str, str]:
+    if kind == AUTO:
+        return {}
+    numbers = KINDS["numeric"].keys if _is_numeric(kind, table) else {}
+    return {**numbers, **KINDS[kind].keys}
 
 
-def _is_numeric(kind: str) -> bool:
-    return kind != AUTO and KINDS[kind].numeric
+def _is_numeric(kind: str, table: Mapping[str, object]) -> bool:
+    if kind == AUTO:
+        return False
+    numeric = KINDS[kind].numeric
+    return "low" in table if numeric is None else numeric
 
 
 def _is_several(kind: str) -> bool:
@@ -218,7 +248,8 @@ def _settings(
     table: dict[str, object], kind: str, categories: tuple[str, ...], folder: Path
 ) -> dict[str, object]:
     """Return the settings that belong to the kind, lists as tuples; the kind checks them."""
-    settings = {key: as_tuples(table[key]) for key in _keys(kind) if key in table}
+    keys = {} if kind == AUTO else KINDS[kind].keys
+    settings = {key: as_tuples(table[key]) for key in keys if key in table}
     if "kept" in settings:
         _text(table, "kept")
     if "matrix" in settings:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms import Circular, ClampedGeometric, Mechanism, TwoRound, TwoValuedMechanism
 from deniable.mechanisms.design import TurnedDesign
+from deniable.mechanisms.levels import Levels
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.simulation import designs
 from deniable.simulation.words import CipherWords, Words
@@ -117,11 +118,36 @@ def _with_noise(mechanism: ClampedGeometric, truth: Indices, source: Words) -> I
 
 @_drawn.register
 def _one_of(mechanism: OneQuestion, truth: Indices, source: Words) -> Indices:
-    # As on the device, a word's last bits are the question if there is one of that number, and then
-    # its mechanism answers. The last question's answer changes first.
+    def answers(number: int, left: Indices) -> tuple[Indices, Indices]:
+        # The last question's answer changes first.
+        return np.divmod(left, mechanism.parts[number].categories)
+
+    return _by_parts(mechanism, truth, source, answers)
+
+
+@_drawn.register
+def _one_level(mechanism: Levels, truth: Indices, source: Words) -> Indices:
+    def nodes(number: int, left: Indices) -> tuple[Indices, Indices]:
+        return left, left // mechanism.widths[number]
+
+    return _by_parts(mechanism, truth, source, nodes)
+
+
+def _by_parts(
+    mechanism: OneQuestion,
+    truth: Indices,
+    source: Words,
+    answers: Callable[[int, Indices], tuple[Indices, Indices]],
+) -> Indices:
+    """Return responses; ``answers`` takes those to a question, from the last one on, off the rest.
+
+    As on the device, a word's last bits are the question if there is one of that number, and then
+    its mechanism answers.
+    """
     count = len(mechanism.parts)
     mask = np.uint64((1 << (count - 1).bit_length()) - 1)
-    chosen, undrawn = np.empty(truth.size, dtype=np.uint64), np.arange(truth.size)
+    chosen = np.zeros(truth.size, dtype=np.uint64)
+    undrawn = np.arange(truth.size if count > 1 else 0)  # one by itself takes no word
     while undrawn.size:
         words = np.empty(undrawn.size, dtype=np.uint64)
         source.fill(words)
@@ -132,8 +158,8 @@ def _one_of(mechanism: OneQuestion, truth: Indices, source: Words) -> Indices:
         part = mechanism.parts[number]
         behind -= part.responses
         devices = np.flatnonzero(chosen == number)
-        truth, answers = np.divmod(truth, part.categories)
-        responses[devices] = behind + _drawn(part, answers[devices], source)
+        truth, own = answers(number, truth)
+        responses[devices] = behind + _drawn(part, own[devices], source)
     return responses
 
 

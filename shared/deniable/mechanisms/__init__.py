@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms.difference_set import DifferenceSet
     from deniable.mechanisms.distance import DistanceMechanism
     from deniable.mechanisms.joint import KIND as _KIND  # noqa: F401 - seen by what freezes apps
+    from deniable.mechanisms.levels import Levels
     from deniable.mechanisms.matrix import SurveyMatrix
     from deniable.mechanisms.numeric import ClampedGeometric
     from deniable.mechanisms.one_question import OneQuestion
@@ -68,6 +69,7 @@ else:
             "ClampedGeometric": "numeric",
             "DistanceMechanism": "distance",
             "InvalidMatrix": "solution_matrix",
+            "Levels": "levels",
             "Metric": "ordinal",
             "NotOnGrid": "solution_matrix",
             "OneQuestion": "one_question",
@@ -101,6 +103,7 @@ __all__ = [
     "InvalidParameter",
     "InvalidPrivacyParameter",
     "Kind",
+    "Levels",
     "MatrixPrivacy",
     "Mechanism",
     "Metric",

@@ -56,7 +56,8 @@ class Kind(Protocol):
             undeclared.
         first_round_kept: whether each response adds fresh noise to one that the device keeps; then
             surveys of it are memoised.
-        numeric: whether its categories are numbers at equal steps.
+        numeric: whether its categories are numbers at equal steps; None if they are where they are
+            written as such.
         several: whether it is about several questions, each with its own answers.
         answers: whether each response is one of the answers, the categories, in every survey.
         likeness: which of the other responses are sent how often, for people; ends "Your true
@@ -74,7 +75,7 @@ class Kind(Protocol):
     keys: ClassVar[Mapping[str, str]] = {}
     symmetric: ClassVar[bool] = False
     first_round_kept: ClassVar[bool] = False
-    numeric: ClassVar[bool] = False
+    numeric: ClassVar[bool | None] = False
     several: ClassVar[bool] = False
     answers: ClassVar[bool] = True
     likeness: ClassVar[str] = "all alike"
@@ -110,6 +111,10 @@ class Kind(Protocol):
     def labels(self, dimensions: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
         """Return the categories of a manifest that follow from several questions."""
         raise InvalidParameter("dimensions", f"are not for a mechanism of kind {self.name}")
+
+    def ordered(self, parameters: Parameters) -> bool:
+        """Return whether its categories go from a least to a greatest: they have quantiles."""
+        return bool(self.numeric)
 
     def kept_epsilon(self, parameters: Parameters) -> str | None:
         """Return the epsilon of a kept response, where it is not the one of a report."""

@@ -149,14 +149,24 @@ class OneQuestion:
     def _answers(self, category: int) -> list[int]:
         return separated(category_index(category, self.categories), self._sizes)
 
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return self.parts
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OneQuestion) and other.parts == self.parts
+        return type(other) is type(self) and other._identity == self._identity
 
     def __hash__(self) -> int:
-        return hash(self.parts)
+        return hash(self._identity)
 
     def __repr__(self) -> str:
         return f"OneQuestion({', '.join(map(repr, self.parts))})"
+
+
+def check_responses(mechanism: OneQuestion) -> None:
+    """Check that there are not more responses than a design may have."""
+    if mechanism.responses > MAX_RESPONSES:
+        raise InvalidParameter("mechanism", f"has at most {MAX_RESPONSES:,} responses")
 
 
 class ResponseLabels(Sequence[str]):
@@ -213,8 +223,7 @@ class _Kind(SeveralQuestions):
             answering_mechanism(answering, size, epsilon, delta)
             for answering, size in zip(parameters["mechanisms"], sizes, strict=True)
         )
-        if made.responses > MAX_RESPONSES:
-            raise InvalidParameter("mechanism", f"has at most {MAX_RESPONSES:,} responses")
+        check_responses(made)
         return made
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:

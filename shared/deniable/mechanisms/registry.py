@@ -17,6 +17,7 @@ _MODULES: Final = {
     "difference-set": "deniable.mechanisms.difference_set",
     "one-question": "deniable.mechanisms.one_question",
     "joint": "deniable.mechanisms.joint",
+    "levels": "deniable.mechanisms.levels",
 }
 """By the name on the wire, the module whose ``KIND`` it is.
 

@@ -199,8 +199,20 @@ class Manifest:
 
     @cached_property
     def values(self) -> tuple[Fraction, ...] | None:
-        """Return the numbers that the categories of a numeric survey are; None for any other."""
-        return read_values(self.categories) if self.kind.numeric else None
+        """Return the numbers that the categories are, at equal steps; None if they are none."""
+        if self.kind.numeric is False:
+            return None
+        try:
+            return read_values(self.categories)
+        except InvalidManifest:
+            if self.kind.numeric:
+                raise
+            return None
+
+    @property
+    def ordered(self) -> bool:
+        """Return whether the categories go from a least to a greatest."""
+        return self.kind.ordered(self.specification.parameters)
 
     @cached_property
     def payload(self) -> bytes:

@@ -34,8 +34,9 @@ def series_chart(
     scale: Scale = SHARES,
     breaks: Sequence[int] = (),
     levels: tuple[str, str] = ("50%", "95%"),
+    high: float = _HIGH,
 ) -> Markup:
-    """Return bands over the epochs, whose names are given; gaps stay gaps.
+    """Return bands over the epochs, whose names are given; gaps stay gaps. Panels are so high.
 
     Nothing is drawn between epochs: each has its own step. ``breaks`` are the places of epochs with
     which another survey begins.
@@ -46,10 +47,10 @@ def series_chart(
     drawn, top = head(title, width) if heading else ([], 0.0)
     bottom = top
     for i, panel in enumerate(panels):
-        left, y = i % columns * across, top + i // columns * (_HIGH + 2 * LINE + 8)
-        axis = axis_over(known, scale, y + LINE + _HIGH, y + LINE + 6, 22)
+        left, y = i % columns * across, top + i // columns * (high + 2 * LINE + 8)
+        axis = axis_over(known, scale, y + LINE + high, y + LINE + 6, 22)
         steps = _Steps(left + _TICKS, (across - _TICKS - 10) / max(1, len(epochs)), axis)
-        bottom = y + 2 * LINE + _HIGH
+        bottom = y + 2 * LINE + high
         inside = [
             label(panel.label, across - 12, cls="name", x=left + 4, y=y + 13),
             *_grid(steps, len(epochs)),

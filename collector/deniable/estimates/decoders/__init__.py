@@ -16,10 +16,12 @@ from deniable.estimates.decoders.decoder import (
 )
 from deniable.estimates.decoders.dense import DenseDecoder, left_inverse, solution_matrix
 from deniable.estimates.decoders.designs import DesignDecoder, block_decoder
+from deniable.estimates.decoders.levels import LevelsDecoder
 from deniable.estimates.decoders.questions import OneQuestionDecoder, chosen_errors
 from deniable.estimates.decoders.support import SupportDecoder, TwoValuedDecoder
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
 from deniable.mechanisms.design import BlockMechanism
+from deniable.mechanisms.levels import Levels
 from deniable.mechanisms.one_question import OneQuestion
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "DenseDecoder",
     "DesignDecoder",
     "Floats",
+    "LevelsDecoder",
     "Model",
     "NotInvertible",
     "Part",
@@ -51,6 +54,7 @@ def _made(mechanism: Mechanism) -> Decoder:
 _made.register(TwoValuedMechanism, TwoValuedDecoder)
 _made.register(BlockMechanism, block_decoder)
 _made.register(OneQuestion, lambda mechanism: OneQuestionDecoder(mechanism, _made))
+_made.register(Levels, lambda mechanism: LevelsDecoder(mechanism, _made))
 
 # A dense decoder of 4,096 categories holds two matrices of 128 MiB: few are kept.
 _kept = lru_cache(maxsize=2)(_made)

@@ -69,7 +69,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
             "distance": one_of("absolute", "circular", "table"),
             "ratio": TEXT,
             "kept": DECIMAL,
-            **_alike(TEXT, "fresh", "questions"),
+            **_alike(TEXT, "fresh", "questions", "widths"),
             **_alike({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s", "v"),
         },
         description="what is being asked, with its privacy terms",

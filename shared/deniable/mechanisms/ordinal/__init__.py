@@ -32,6 +32,9 @@ class _Kind(Kind):
     }
     likeness = "near answers more often than far ones"
 
+    def ordered(self, parameters: Parameters) -> bool:
+        return bool(parameters["distance"] == "absolute")
+
     def check(self, parameters: Parameters) -> None:
         _check_distance("mechanism", parameters["distance"])
         read_ratio(parameters["ratio"])

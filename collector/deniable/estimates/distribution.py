@@ -1,0 +1,83 @@
+"""The distribution of ordered answers, as every surface shows it: quartiles, and the curve."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from deniable.documents.schema import Json
+from deniable.estimates.charts import SHARES, Dot, Panel, Picture, series_chart
+from deniable.estimates.curves import CumulativeCurve
+from deniable.estimates.numeric import QUARTILES
+from deniable.estimates.pictures import WIDTH, simultaneous_levels
+from deniable.estimates.quantiles import Quantile, quantiles
+
+if TYPE_CHECKING:
+    from deniable.estimates.histogram import Histogram
+
+_WORTH: Final = 0.5
+"""A band over more than this, on average, says too little to be shown."""
+_HIGH: Final = 220
+TOO_WIDE: Final = (
+    "Shares up to each answer are not shown: of so few reports, a band that holds for all of them "
+    "says too little."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Quartiles by the names of answers, and the cumulative curve."""
+
+    quartiles: tuple[Quantile[str], ...]
+    curve: CumulativeCurve
+
+    @classmethod
+    def of(cls, histogram: "Histogram") -> "Distribution":
+        """Return the distribution of a histogram whose answers have an order."""
+        sample = histogram.sample
+        names, probabilities = histogram.categories, tuple(QUARTILES)
+        return cls(
+            quantiles(sample.mechanism, sample.tally, names, probabilities, histogram.level),
+            histogram.cumulative(),
+        )
+
+    @property
+    def too_wide(self) -> bool:
+        """Return whether the band says too little to be shown."""
+        return self.curve.width > _WORTH
+
+    @property
+    def rows(self) -> list[Json]:
+        """Return a row for each share of the curve, with its part of the band."""
+        curve = self.curve
+        columns = (curve.estimate, curve.rising, curve.low, curve.high)
+        return [
+            {"category": name, "estimate": value, "rising": rising, "low": low, "high": high}
+            for name, value, rising, low, high in zip(
+                curve.categories, *(column.tolist() for column in columns), strict=True
+            )
+        ]
+
+
+def curve_picture(
+    curve: CumulativeCurve,
+    title: str = "",
+    width: float = WIDTH,
+    *,
+    heading: bool = True,
+    notes: Sequence[str] = (),
+) -> Picture:
+    """Return the chart of a curve in its band; steps, since answers are single values."""
+    rows = zip(curve.rising.tolist(), curve.low.tolist(), curve.high.tolist(), strict=True)
+    dots = tuple(Dot("", value, None, (low, high)) for value, low, high in rows)
+    svg = series_chart(
+        [Panel("share up to each answer", dots)],
+        curve.categories,
+        width=width,
+        title=title or "Shares up to each answer",
+        heading=heading,
+        notes=notes,
+        scale=SHARES,
+        levels=simultaneous_levels(curve.level),
+        high=_HIGH,
+    )
+    return Picture(svg)

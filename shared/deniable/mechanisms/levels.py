@@ -1,0 +1,172 @@
+"""Levels of a tree over ordered answers: the device draws a level, and answers with its node there.
+
+The k answers are in an order. A level of width b groups each b of them that follow one another, so
+that the answer x lies in its node floor(x/b); each width is a multiple of the next, and the last
+is 1, the level of single answers. Of d levels each is drawn with probability 1/d, and the node
+there is sent by a mechanism P_j of its own at the full epsilon:
+
+    P(x, (j, y)) = P_j(floor(x/b_j), y) / d.
+
+That is one question of several (:mod:`deniable.mechanisms.one_question`) whose answers follow from
+one. The first answer and the last lie in different nodes of every level, so that its guarantee, the
+mean of the levels', is attained by them; two answers that share nodes are told apart by less.
+
+Shares of ranges are sums of few nodes, where those of single answers would add up all their noise.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import ClassVar, Final
+
+from deniable.mechanisms.answering import (
+    RANDOMISED_RESPONSE,
+    Answered,
+    answering_labels,
+    answering_mechanism,
+    check_answering,
+)
+from deniable.mechanisms.exponential import ceil_div
+from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.mechanism import MAX_DENSE, category_index
+from deniable.mechanisms.one_question import (
+    MeanPrivacy,
+    OneQuestion,
+    ResponseLabels,
+    check_responses,
+)
+
+Widths = tuple[int, ...]
+
+
+class Levels(OneQuestion):
+    """Draw one of the levels, and answer with the node there that holds the answer.
+
+    ``parts`` are the levels' mechanisms, which answer with nodes.
+
+    Source: Hay, Rastogi, Miklau and Suciu 2010; Cormode, Kulkarni and Srivastava 2019;
+    docs/mathematics.md, section 20.
+    """
+
+    __slots__ = ("widths",)
+
+    def __init__(self, categories: int, widths: Iterable[int], parts: Iterable[Answered]) -> None:
+        super().__init__(parts)
+        self.widths, self.categories = tuple(widths), categories
+        if [part.categories for part in self.parts] != node_counts(self.widths, categories):
+            raise ValueError("a level's mechanism answers with the nodes of that level")
+
+    @property
+    def privacy(self) -> MeanPrivacy:
+        """Return the tight guarantee of the implemented integers."""
+        return MeanPrivacy(tuple(part.privacy for part in self.parts), self.categories - 1)
+
+    def _answers(self, category: int) -> list[int]:
+        answer = category_index(category, self.categories)
+        return [answer // width for width in self.widths]
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return self.categories, self.widths, self.parts
+
+    def __repr__(self) -> str:
+        return f"Levels({self.categories}, {self.widths}, {list(self.parts)})"
+
+
+def node_counts(widths: Widths, categories: int) -> list[int]:
+    """Return how many nodes each level has; the last node may hold fewer answers."""
+    return [ceil_div(categories, width) for width in widths]
+
+
+def node_labels(width: int, categories: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of a level's nodes, by the first and the last answer of each."""
+    nodes = (categories[at : at + width] for at in range(0, len(categories), width))
+    return tuple(node[0] if len(node) == 1 else f"{node[0]} – {node[-1]}" for node in nodes)
+
+
+class _Kind(Kind):
+    name = "levels"
+    summary = 'for distributions of ordered answers (tells = "distribution")'
+    fields = ("widths", "mechanisms")
+    keys: ClassVar = {
+        "widths": "of a levels survey: how many answers a node holds, for each level of its tree, "
+        "the last 1; default: the most accurate"
+    }
+    symmetric = True
+    answers = False
+    numeric = None
+    sent = "one or more groups of neighbouring answers, of a size that is drawn"
+
+    def ordered(self, parameters: Parameters) -> bool:
+        return True
+
+    def check(self, parameters: Parameters) -> None:
+        widths, mechanisms = (parameters[name] for name in self.fields)
+        with at_fault("mechanism"):
+            if type(widths) is not tuple or not all(type(width) is int for width in widths):
+                raise InvalidParameter("widths", "are whole numbers")
+            if (
+                min(widths, default=0) < 1
+                or widths[-1] != 1
+                or any(width <= below or width % below for width, below in pairwise(widths))
+            ):
+                raise InvalidParameter("widths", "are each a multiple of the next, the last 1")
+            if type(mechanisms) is not tuple or len(mechanisms) != len(widths):
+                raise InvalidParameter("mechanism", "needs a mechanism for each level")
+            for mechanism in mechanisms:
+                check_answering(mechanism)
+
+    def calibrated(
+        self, settings: Settings, categories: int, epsilon: str, delta: str
+    ) -> Parameters:
+        widths = self.setting(settings, "widths")
+        count = len(widths) if type(widths) is tuple else 0
+        mechanisms = settings.get("mechanisms", (RANDOMISED_RESPONSE,) * count)
+        parameters = {"widths": widths, "mechanisms": mechanisms}
+        with at_fault("widths"):
+            self.check(parameters)
+        _check_size(widths, categories)
+        return parameters
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> Levels:
+        widths = parameters["widths"]
+        with at_fault("mechanism"):
+            _check_size(widths, categories)
+        made = Levels(
+            categories,
+            widths,
+            (
+                answering_mechanism(answering, nodes, epsilon, delta)
+                for answering, nodes in zip(
+                    parameters["mechanisms"], node_counts(widths, categories), strict=True
+                )
+            ),
+        )
+        check_responses(made)
+        return made
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
+        return ResponseLabels(
+            (f"by {width:,}", answering_labels(answering, node_labels(width, categories)))
+            for width, answering in zip(parameters["widths"], parameters["mechanisms"], strict=True)
+        )
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        return {"widths": ", ".join(map(str, parameters["widths"]))}
+
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        *widths, _ = parameters["widths"]
+        groups = "".join(f"groups of {width:,}, " for width in widths)
+        kinds = ", ".join(dict.fromkeys(str(kind) for kind, *_ in parameters["mechanisms"]))
+        return f"one of {len(widths) + 1} levels, {groups}single answers: by {kinds}"
+
+
+def _check_size(widths: Widths, categories: int) -> None:
+    if not 2 <= categories <= MAX_DENSE:
+        raise InvalidParameter("categories", f"of a levels survey are 2 to {MAX_DENSE:,}")
+    if widths[0] >= categories:
+        raise InvalidParameter("widths", "are below the number of answers")
+
+
+KIND: Final = _Kind()

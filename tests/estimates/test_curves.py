@@ -1,0 +1,172 @@
+"""The cumulative curve: by hand without noise, its band by how often it holds, and its surfaces."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable.choosing.trees import best_tree
+from deniable.estimates import (
+    Histogram,
+    cumulative_curve,
+    decoder_of,
+    estimate_histogram,
+    linear_query,
+    quantiles,
+)
+from deniable.mechanisms import (
+    ClampedGeometric,
+    Mechanism,
+    Ordinal,
+    RandomisedResponse,
+    SolutionMatrix,
+)
+from deniable.messages import Specification
+from deniable.simulation.reports import SimulatedReports
+from tests.mechanisms.test_levels import levels
+from tests.support.surveys import manifest
+
+NAMES = tuple("abcdefg")
+PLAIN = SolutionMatrix([[int(x == y) for y in range(7)] for x in range(7)], 1)
+"""No noise at all."""
+
+
+def of_levels(k: int, epsilon: str) -> Mechanism:
+    tree = best_tree(k, float(epsilon))
+    return levels(k, dict(zip(tree.widths, tree.mechanisms, strict=True)), epsilon)
+
+
+LEVELS = of_levels(24, "1")
+
+
+def test_without_noise_it_is_that_of_the_counts_and_its_band_is_the_binomial_one() -> None:
+    counts = [100, 0, 300, 100, 400, 100, 0]
+    curve = cumulative_curve(PLAIN, counts, NAMES)
+    share = np.cumsum(counts) / 1000
+    assert curve.blur == 0
+    assert curve.categories == NAMES
+    assert curve.estimate == pytest.approx(share)
+    assert curve.rising == pytest.approx(share)
+    # Wider than one interval, and no wider than Bonferroni's six, of which one is a twin.
+    assert stats.norm.isf(0.025) < curve.deviations <= stats.norm.isf(0.025 / 6)
+    error = np.sqrt(share * (1 - share) / 999)
+    assert curve.low[:5] == pytest.approx((share - curve.deviations * error)[:5])
+    assert curve.high[:5] == pytest.approx((share + curve.deviations * error)[:5])
+    assert [*curve.low[-2:], *curve.high[-2:]] == [1, 1, 1, 1]
+
+
+def test_two_values_have_the_interval_of_one_share() -> None:
+    # The only uncertain share is the first: the largest of one normal variable, drawn 10,000 times.
+    curve = cumulative_curve(RandomisedResponse(2, "1"), [600, 400], ("no", "yes"))
+    assert stats.norm.isf(0.025) == pytest.approx(curve.deviations, rel=0.05)
+
+
+@pytest.mark.parametrize("n", [1, 2, 50])
+@pytest.mark.parametrize("mechanism", [LEVELS, ClampedGeometric.calibrated(24, "1")], ids=repr)
+def test_few_reports_say_little_but_are_no_error(mechanism: Mechanism, n: int) -> None:
+    counts = np.random.default_rng(n).multinomial(n, decoder_of(mechanism).even_shares)
+    curve = cumulative_curve(mechanism, counts.tolist(), tuple(map(str, range(24))))
+    assert (np.diff(curve.low) >= 0).all()
+    assert (np.diff(curve.high) >= 0).all()
+    assert (np.diff(curve.rising) >= 0).all()
+    assert (curve.low >= 0).all()
+    assert (curve.low <= curve.high).all()
+    assert (curve.high <= 1).all()
+    assert curve.width > 0.4
+    assert curve.rising[-1] == curve.low[-1] == 1
+
+
+SHAPES = {
+    "even": np.full(24, 1 / 24),
+    "falling": 0.8 ** np.arange(24) / (0.8 ** np.arange(24)).sum(),
+    "one": np.eye(24)[9],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("mechanism", "n"),
+    [(LEVELS, 1000), (LEVELS, 20_000), (Ordinal.calibrated(24, "3"), 20_000)],
+    ids=["levels", "many-levels", "ordinal"],
+)
+def test_the_band_holds_for_all_of_the_curve_as_often_as_it_says(
+    mechanism: Mechanism, n: int, shape: str
+) -> None:
+    truth, runs, held = SHAPES[shape], 100, 0
+    curve_of_truth = np.cumsum(truth)
+    reports = SimulatedReports(mechanism, truth, 5)
+    for run in range(runs):
+        counts = reports.counts(n, run).tolist()
+        curve = cumulative_curve(mechanism, counts, tuple(map(str, range(24))), 0.9)
+        true = curve_of_truth[list(map(int, curve.categories))]
+        held += bool(((curve.low <= true + 1e-9) & (true <= curve.high + 1e-9)).all())
+    # Fewer of 100 at a coverage of 90 % have a chance of 1e-6; the seed is fixed.
+    assert held >= stats.binom.ppf(1e-6, runs, 0.9)
+
+
+def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
+    survey = manifest(
+        categories=tuple(map(str, range(0, 120, 5))),
+        specification=Specification(
+            "levels",
+            dict(
+                zip(
+                    ("widths", "mechanisms"),
+                    (best_tree(24, 2).widths, best_tree(24, 2).mechanisms),
+                    strict=True,
+                )
+            ),
+        ),
+        epsilon="2",
+    )
+    assert survey.ordered
+    assert survey.values is not None
+    counts = SimulatedReports(survey.mechanism, SHAPES["falling"], 2).counts(30_000).tolist()
+    histogram = estimate_histogram(survey, 0, counts)
+    median = histogram.quantile(0.5)
+    assert median == quantiles(survey.mechanism, counts, survey.values, (0.5,))[0]
+    assert isinstance(median.low, float)
+    assert median.low <= 15 <= median.high  # 1 - 0.8^4 = .59, 1 - 0.8^3 = .488
+    weights = [float(10 <= 5 * x <= 40) for x in range(24)]
+    between = histogram.between("10", 40)
+    expected = linear_query(survey.mechanism, counts, weights)
+    assert (between.value, between.standard_error) == (expected.value, expected.standard_error)
+    assert "10 – 40" in between.label
+    assert histogram.between(Fraction(5), "5") == histogram.share("5")
+    for wrong in ((40, 10), ("x", "10"), (10, 41)):
+        with pytest.raises(ValueError, match=r"comes after|is no answer"):
+            histogram.between(*wrong)
+    curve, again = histogram.cumulative(), histogram.at(0.5).cumulative()
+    assert (again.high - again.low).mean() < curve.width < 0.2
+    written = json.loads(json.dumps(histogram.to_dict()))["distribution"]
+    assert [row["category"] for row in written["curve"]] == list(survey.categories)
+    assert [row["low"] for row in written["curve"]] == curve.low.tolist()
+    assert [one["value"] for one in written["quartiles"]] == [
+        f"{one.value:g}"
+        for one in histogram.numeric.quartiles  # type: ignore[union-attr]
+    ]
+    text = str(histogram)
+    assert "Shares up to an answer" in text
+    assert "95 % simultaneous interval" in text
+    drawn = histogram.document().chart
+    assert drawn is not None
+    assert drawn(720).count("<svg") == 2
+    assert "share up to each answer" in histogram.plot_cumulative().svg
+
+
+def test_names_have_quantiles_where_they_have_an_order() -> None:
+    counts = [40, 30, 60, 20, 50]
+    mechanism = RandomisedResponse(5, "3")
+    plain = Histogram.of_counts(mechanism, counts, list("abcde"))
+    for asked in (plain.cumulative, plain.distribution, lambda: plain.quantile(0.5)):
+        with pytest.raises(ValueError, match="least to a greatest"):
+            asked()
+    ordered = Histogram.of_counts(mechanism, counts, list("abcde"), ordered=True)
+    assert ordered.quantile(0.5).value == "c"
+    assert ordered.at(0.5).ordered
+    assert ordered.between("b", "d") == ordered.share(["b", "c", "d"])
+    assert plain.to_dict()["distribution"] is None
+    assert "Quartiles" not in str(plain)
+    assert "lower quartile" in str(ordered)

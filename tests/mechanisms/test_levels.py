@@ -1,0 +1,104 @@
+"""Levels of a tree: the row, the sampler and the guarantee, by those of the levels."""
+
+from fractions import Fraction
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from deniable.accounting import PrivacyLoss
+from deniable.mechanisms import KINDS, InvalidParameter, Levels, MatrixPrivacy, SolutionMatrix
+from deniable.mechanisms.answering import Answering
+from deniable.mechanisms.levels import node_labels
+
+RR: Answering = ("randomised-response",)
+TREES: list[tuple[int, dict[int, Answering]]] = [
+    (4, {1: RR}),
+    (5, {2: RR, 1: ("affine", 5, 1, 2)}),
+    (8, {4: RR, 2: ("subset", 2), 1: RR}),
+    (9, {3: RR, 1: ("affine", 3, 2, 1)}),
+    (7, {6: RR, 3: RR, 1: ("subset", 3)}),
+]
+
+
+def levels(
+    categories: int, tree: dict[int, Answering], epsilon: str = "1", delta: str = "0"
+) -> Levels:
+    settings = {"widths": tuple(tree), "mechanisms": tuple(tree.values())}
+    parameters = KINDS["levels"].calibrated(settings, categories, epsilon, delta)
+    mechanism = KINDS["levels"].mechanism(parameters, categories, epsilon, delta)
+    assert isinstance(mechanism, Levels)
+    return mechanism
+
+
+@pytest.mark.parametrize(("categories", "tree"), TREES)
+def test_a_row_is_those_of_the_nodes_side_by_side(
+    categories: int, tree: dict[int, Answering]
+) -> None:
+    mechanism, d = levels(categories, tree), len(tree)
+    for x in range(categories):
+        expected = [
+            part.probability(x // width, y) / d
+            for width, part in zip(tree, mechanism.parts, strict=True)
+            for y in range(part.responses)
+        ]
+        assert [mechanism.probability(x, y) for y in range(mechanism.responses)] == expected
+        assert [Fraction(weight, mechanism.grid) for weight in mechanism.row(x)] == expected
+        assert sum(expected) == 1
+
+
+@pytest.mark.parametrize(("categories", "tree"), TREES)
+@pytest.mark.parametrize("delta", ["0", "0.01"])
+def test_it_guarantees_what_its_entries_say(
+    categories: int, tree: dict[int, Answering], delta: str
+) -> None:
+    mechanism = levels(categories, tree, "0.7", delta)
+    exact = MatrixPrivacy(SolutionMatrix.of(mechanism))
+    assert mechanism.privacy.odds == exact.odds
+    assert mechanism.privacy.satisfies("0.7", delta)
+    for odds in (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(9)):
+        assert mechanism.privacy.delta_at_odds(odds) == exact.delta_at_odds(odds)
+    for slack in ("0", "0.001", "0.02", "0.4"):
+        assert mechanism.privacy.odds_at(slack) == exact.odds_at(slack)
+    # Also of several reports no two answers are told apart by more than the first and the last.
+    worst = PrivacyLoss.of_mechanism(mechanism)
+    assert worst == PrivacyLoss.of_pair(*map(mechanism.row, mechanism.privacy.furthest))
+    for one, other in combinations(range(categories), 2):
+        loss = PrivacyLoss.of_pair(mechanism.row(one), mechanism.row(other)).repeat(3)
+        for odds in (Fraction(1), Fraction(3, 2), Fraction(4)):
+            assert loss.delta_at_odds(odds) <= worst.repeat(3).delta_at_odds(odds)
+
+
+@pytest.mark.parametrize(("categories", "tree"), TREES)
+def test_the_level_is_drawn_by_the_first_words_whatever_the_answer(
+    categories: int, tree: dict[int, Answering]
+) -> None:
+    mechanism, d, source = levels(categories, tree), len(tree), Random(7)
+    for _ in range(200):
+        words = [source.getrandbits(64) for _ in range(40)]
+        drawn = set()
+        for x in range(categories):
+            left = iter(words)
+            response = mechanism.randomise(x, left.__next__)
+            again = iter(words)
+            numbers = (word % 2 ** (d - 1).bit_length() for word in again)
+            at = next(number for number in numbers if number < d) if d > 1 else 0
+            own = mechanism.parts[at].randomise(x // mechanism.widths[at], again.__next__)
+            assert response == sum(part.responses for part in mechanism.parts[:at]) + own
+            drawn.add((at, len(list(left))))
+        assert len(drawn) == 1
+
+
+def test_trees_differ_by_their_widths() -> None:
+    assert levels(9, {4: RR, 1: RR}) != levels(9, {3: RR, 1: RR}) == levels(9, {3: RR, 1: RR})
+    # Of as many nodes: in fours and in threes seven answers make groups of others.
+    one, other = levels(9, {4: RR, 1: RR}), levels(9, {3: RR, 1: RR})
+    assert {one: 1, other: 2}[levels(9, {3: RR, 1: RR})] == 2
+    with pytest.raises(ValueError, match="nodes of that level"):
+        Levels(9, (2, 1), other.parts)
+
+
+def test_nodes_are_called_by_their_first_and_last_answers() -> None:
+    assert node_labels(3, "abcdefg") == ("a – c", "d – f", "g")
+    with pytest.raises(InvalidParameter, match="below the number of answers"):
+        levels(4, {4: RR, 1: RR})
