@@ -7,8 +7,7 @@ from typing import Final
 
 from deniable.choosing import Candidate, best, best_fresh, candidates
 from deniable.choosing.candidates import lower_bound
-from deniable.mechanisms import KINDS, TwoRound
-from deniable.mechanisms.answering import Answering
+from deniable.mechanisms import TwoRound
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
 
@@ -186,7 +185,7 @@ def _revealed(left: int, top: int) -> Iterator[str]:
         levels = [(count, log(made.constant_odds(count))) for count in reports]
         yield _line([at(*level) for level in levels], colour, 2.5)
         x, y = at(12, 4)
-        times = _fresh_cost(fresh, 105, 1.0) / bound
+        times = Candidate.answering(105, fresh).cost(1.0) / bound
         name = "one answer" if fresh == SINGLE else f"{made.design.block} answers"
         text = f"sets of {name}: {times:.3g} × the fewest users"
         yield _text(x, y + below, text, 12, "end", colour)
@@ -214,17 +213,10 @@ def _kept_levels(left: int, top: int) -> Iterator[str]:
         bound, points = lower_bound(k, 1.0), []
         for kept in levels:
             fresh = best_fresh(k, "1", f"{kept:g}", _PLANNED)
-            points.append((kept, _fresh_cost(fresh, k, 1.0) / bound))
+            points.append((kept, Candidate.answering(k, fresh).cost(1.0) / bound))
         yield _line([at(*point) for point in points], _COLOURS["affine"], 2)
         x, y = at(*points[3])
         yield _text(x - 28, y + 16, f"k = {k:,}", 12, "start", _COLOURS["affine"])
-
-
-def _fresh_cost(fresh: Answering, categories: int, epsilon: float) -> float:
-    kind, *values = fresh
-    fields = KINDS[str(kind)].fields
-    parameters = {name: int(value) for name, value in zip(fields, values, strict=True)}
-    return Candidate.of(str(kind), categories, parameters).cost(epsilon)
 
 
 def _best_of_kinds(categories: int, epsilon: float) -> dict[str, float]:

@@ -6,17 +6,18 @@ Kulkarni and Yekhanin 2017) keeps d of k bits, each flipped, and sends them unch
 """
 
 from collections.abc import Callable, Iterator
-from math import exp, log, sqrt
+from math import exp, log
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from benchmarks.answers import Indices, likely_answers
 from deniable.audit.linking import linked_at_best
+from deniable.budget import NANO, RangeCost
 from deniable.choosing import best_fresh, lower_bound
 from deniable.estimates.decoders import Floats, decoder_of
-from deniable.mechanisms import KINDS, TwoRound
-from deniable.mechanisms.answering import Answering
+from deniable.mechanisms import TwoRound
+from deniable.mechanisms.answering import Answering, answering_text
 from deniable.mechanisms.subset import Subset
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
@@ -33,6 +34,7 @@ class _Way(NamedTuple):
     name: str
     variance: float
     levels: tuple[float, float]
+    charged: float
     linked: float
     squares: float
 
@@ -42,7 +44,7 @@ def run() -> None:
     print(f"\nkept responses; squared errors of {_RUNS} runs of {_USERS:,} users over the formula")
     print(
         f"{'k, kept, one':<14} {'mechanism':<38} {'n sum Var':>10} {'÷ bound':>8} "
-        f"{'two reports':>11} {_REPORTS:>3} {'linked':>7} {'measured':>9}"
+        f"{'two reports':>11} {_REPORTS:>5} {'charged':>8} {'linked':>7} {'measured':>9}"
     )
     for k, kept, epsilon in _CASES:
         bound = lower_bound(k, float(epsilon))
@@ -50,8 +52,8 @@ def run() -> None:
             two, many = way.levels
             print(
                 f"{f'{k:,}, {kept}, {epsilon}':<14} {way.name:<38} {way.variance:>10.4g} "
-                f"{way.variance / bound:>8.4g} {two:>11.3f} {many:>5.2f} {way.linked:>7.1%} "
-                f"{way.squares / way.variance:>9.3f}"
+                f"{way.variance / bound:>8.4g} {two:>11.3f} {many:>5.2f} {way.charged:>8.4g} "
+                f"{way.linked:>7.1%} {way.squares / way.variance:>9.3f}"
             )
 
 
@@ -66,8 +68,6 @@ def _two_rounds(k: int, kept: str, epsilon: str, fresh: Answering) -> _Way:
     specification = Specification("two-round", {"kept": kept, "fresh": fresh})
     mechanism = specification.mechanism(k, epsilon, "0")
     assert isinstance(mechanism, TwoRound)
-    kind, *parameters = fresh
-    names = dict(zip(KINDS[str(kind)].fields, parameters, strict=True))
     answers, decoder = likely_answers(k, _USERS), decoder_of(mechanism)
 
     def estimate() -> Floats:
@@ -78,19 +78,19 @@ def _two_rounds(k: int, kept: str, epsilon: str, fresh: Answering) -> _Way:
         return np.asarray((decoder.tested_counts(support) / _USERS - miss) / (hit - miss))
 
     return _Way(
-        "two-round: " + KINDS[str(kind)].named(names),
+        "two-round: " + answering_text(fresh),
         _variance(float(mechanism.hit), float(mechanism.miss), k),
         _levels(mechanism),
+        RangeCost.of(mechanism).cumulative(_REPORTS) / NANO,
         linked_at_best(mechanism),
         _squares(answers, k, estimate),
     )
 
 
 def _loloha(k: int, kept: str, epsilon: str) -> _Way:
-    # The published best g (Arcolezi and others 2023, equation 6).
-    a, b = exp(float(kept)), exp(float(epsilon))
-    root = sqrt(a**4 - 14 * a**2 + 12 * a * b * (1 - a * b) + 12 * a**3 * b + 1)
-    g = 1 + max(1, int((1 - a**2 + root) / (6 * (a - b))))
+    # At its best g, and with a second round of exactly epsilon, which its authors' is not.
+    level = exp(float(epsilon))
+    g = min(range(2, 100), key=lambda g: _variance(level / (level + g - 1), 1 / g, k))
     mechanism, generator = TwoRound(Subset(g, 1), epsilon, kept), np.random.default_rng(1)
     answers, hit = likely_answers(k, _USERS), float(mechanism.hit)
 
@@ -103,6 +103,7 @@ def _loloha(k: int, kept: str, epsilon: str) -> _Way:
         f"LOLOHA, g = {g}",
         _variance(hit, 1 / g, k),
         _levels(mechanism),
+        RangeCost.of(mechanism).cumulative(_REPORTS) / NANO,
         1.0,  # the hash function is the same in all reports, one of 2^64 or so
         _squares(answers, k, estimate),
     )
@@ -124,6 +125,7 @@ def _bits(k: int, epsilon: str) -> _Way:
         f"dBitFlipPM, d = {k:,}",
         _variance(true, 1 - true, k),
         (level, level),
+        _REPORTS * level,  # one a distinct answer
         1 - (true**2 + (1 - true) ** 2) ** k / 2,
         _squares(answers, k, estimate),
     )

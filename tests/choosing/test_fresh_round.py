@@ -28,9 +28,7 @@ def designs(categories: int) -> Iterator[Fresh]:
 
 
 def cost(fresh: Answering, categories: int, epsilon: str) -> float:
-    kind, *values = fresh
-    parameters = {str(at): int(value) for at, value in enumerate(values)}
-    return Candidate.of(str(kind), categories, parameters).cost(float(epsilon))
+    return Candidate.answering(categories, fresh).cost(float(epsilon))
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,9 @@ def test_a_two_round_survey_is_published_with_both_its_levels(place: Workplace) 
         assert "epsilon 1 is that of one report, of both rounds" in text
         # eps_2 and ln E_2 of k = 4, E_1 = e, E_inf = e^2, rounded up: 1.678118…, 1.573172…
         flowing = " ".join(text.split())
-        assert "epsilon 1 by one report, 1.679 by two, 2.000 by the 7 of a range, and" in flowing
+        assert (
+            "epsilon 1 by one report, at most 1.679 by two, 2 by the 7 of a range, and" in flowing
+        )
         assert "changed up to epsilon 1.574 for each report" in text
         assert "    max_kept_epsilon='2',\n" in text
         assert max(map(len, without_places(text))) <= 80

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from deniable.audit.linking import linked_at_best
+from deniable.budget import NANO, RangeCost
 from deniable.choosing import Candidate, best, best_fresh, candidates, lower_bound
 from deniable.estimates import Model, covariance
 from deniable.mechanisms import SolutionMatrix, TwoRound
@@ -21,9 +22,8 @@ from tests.support.readme import outputs
 FILE = Path(__file__).parents[2] / "docs" / "choosing.md"
 GUIDE = FILE.read_text("utf-8")
 ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in GUIDE.splitlines()]
-WIDE = [row for row in ROWS if len(row) == 6 and row[0][0].isdigit()]
-KEPT = [row for row in WIDE if row[1].startswith("two rounds")]
-SHARES = [row for row in WIDE if ", " not in row[0]]
+SHARES = [row for row in ROWS if len(row) == 6 and row[0][0].isdigit()]
+KEPT = [row for row in ROWS if len(row) == 7 and row[1].startswith("two rounds")]
 
 
 @pytest.mark.parametrize("row", SHARES)
@@ -47,15 +47,15 @@ def test_kept_responses_cost_and_reveal_what_the_table_says(row: list[str]) -> N
     k, kept, epsilon = (text.replace(",", "") for text in row[0].split(", "))
     fresh = SINGLE if row[1].endswith("one answer") else best_fresh(int(k), epsilon, kept, 30)
     assert re.findall(r"\d+", row[1]) == [str(value) for value in fresh[1:] if fresh != SINGLE]
-    kind, *values = fresh
-    parameters = {str(at): int(value) for at, value in enumerate(values)}
-    cost = Candidate.of(str(kind), int(k), parameters).cost(float(epsilon))
+    cost = Candidate.answering(int(k), fresh).cost(float(epsilon))
     specification = Specification("two-round", {"kept": kept, "fresh": fresh})
     mechanism = specification.mechanism(int(k), epsilon, "0")
     assert isinstance(mechanism, TwoRound)
     levels = [math.log(mechanism.constant_odds(reports)) for reports in (2, 30)]
     assert row[2].strip("*") == f"{cost / lower_bound(int(k), float(epsilon)):.4g}"
-    assert row[3:] == [f"{levels[0]:.3f}", f"{levels[1]:.2f}", f"{linked_at_best(mechanism):.1%}"]
+    charged = RangeCost.of(mechanism).cumulative(30) / NANO
+    linked = linked_at_best(mechanism)
+    assert row[3:] == [f"{levels[0]:.3f}", f"{levels[1]:.2f}", f"{charged:.1f}", f"{linked:.1%}"]
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if len(row) == 3 and row[0][0].isdigit()])

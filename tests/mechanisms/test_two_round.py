@@ -23,6 +23,7 @@ from tests.mechanisms.taylor import exp_bounds
 SMALL = [
     TwoRound(Subset(2, 1), "1", "2"),
     TwoRound(Subset(3, 1), "0.038", "1.1"),
+    TwoRound(Subset(3, 2), "2", "4"),
     TwoRound(Subset(5, 1), "1", "1.01"),
     TwoRound(Subset(6, 2), "0.9", "3"),
     TwoRound(Subset(5, 3), "1", "4"),

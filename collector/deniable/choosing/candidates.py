@@ -16,10 +16,11 @@ from typing import Final, TypeVar
 from deniable.audit import design_variance, least_variance
 from deniable.mechanisms import KINDS, DesignMechanism, Number, RandomisedResponse, odds_ceiling
 from deniable.mechanisms.affine import Affine, alike, is_prime, proportions, signed
-from deniable.mechanisms.answering import Answered
+from deniable.mechanisms.answering import Answered, Answering, answering_parameters
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.difference_set import SETS, DifferenceSet
 from deniable.mechanisms.subset import MAX_MEMBERS, Subset
+from deniable.mechanisms.two_round import SINGLE
 
 PLAIN: Final = "randomised-response"
 """The kind that is compared with the designs."""
@@ -60,6 +61,13 @@ class Candidate:
         design = DESIGNS[kind](categories, *parameters.values())
         numbers = design.responses, design.replication, design.together
         return cls(kind, categories, *numbers, parameters)
+
+    @classmethod
+    def answering(cls, categories: int, answering: Answering) -> "Candidate":
+        """Return a mechanism for one of several questions, or a fresh round; KeyError likewise."""
+        if answering == SINGLE:
+            return cls.of(PLAIN, categories, {})
+        return cls.of(str(answering[0]), categories, answering_parameters(answering))
 
     @property
     def separating(self) -> int:

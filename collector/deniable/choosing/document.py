@@ -1,16 +1,16 @@
 """The reasons for a survey's mechanism: what others need, and what reports add up to, as facts."""
 
 from collections.abc import Iterator
-from math import ceil
+from math import ceil, inf
 from typing import Final
 
 from deniable.budget import NANO, format_nano, pure_cost
 from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate
 from deniable.choosing.choice import COMPOSED_DELTA, Choice, compared, composed
 from deniable.choosing.chosen_mechanism import most_responses
-from deniable.choosing.fresh_round import sufficient_kept
+from deniable.choosing.fresh_round import SUFFICIENT, sufficient_kept
 from deniable.documents import Fact
-from deniable.mechanisms import KINDS, exact_epsilon
+from deniable.mechanisms import exact_epsilon
 from deniable.messages import FRESH, Manifest
 
 TOGETHER: Final = "all shares together:"
@@ -29,10 +29,12 @@ def choice_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("mechanism", "randomised response")
     if text := users_text(choice):
         yield Fact("users", f"{TOGETHER} {text}")
-    if manifest.kind.first_round_kept:
+    if manifest.kind.first_round_kept and choice.cost > SUFFICIENT * (choice.bound or inf):
         least = sufficient_kept(len(manifest.categories), manifest.epsilon)
-        if least is not None and exact_epsilon(manifest.kept_epsilon or "0") < exact_epsilon(least):
-            yield Fact("", f'kept = "{least}" or more comes within 5 % of the fewest possible')
+        if least is not None:
+            low = exact_epsilon(manifest.kept_epsilon or "0") < exact_epsilon(least)
+            better = f'kept = "{least}" or more' if low else "another fresh round (leave it out)"
+            yield Fact("", f"{better} comes within 5 % of the fewest possible")
     reports = min(manifest.schedule.epochs, _MOST_REPORTS)
     if manifest.repeat == FRESH and reports > 1:
         total, simple = (
@@ -56,20 +58,15 @@ def choice_facts(manifest: Manifest) -> Iterator[Fact]:
 def choice_of(manifest: Manifest) -> Choice | None:
     """Return how its mechanism compares; None if it is neither randomised response nor a design."""
     kind, parameters = manifest.kind.name, manifest.specification.parameters
-    most = most_responses(manifest.repeat)
+    k, most = len(manifest.categories), most_responses(manifest.repeat)
     if manifest.kind.first_round_kept:
         # One report is the fresh round's design at its own level; others cannot be kept.
-        kind, *values = parameters["fresh"]
-        parameters, most = dict(zip(KINDS[kind].fields, values, strict=True)), 0
-        kind = PLAIN if parameters == {"d": 1} else kind
-    if kind not in {PLAIN, *DESIGNS}:
+        candidate, most = Candidate.answering(k, parameters["fresh"]), 0
+    elif kind in {PLAIN, *DESIGNS}:
+        candidate = Candidate.of(kind, k, parameters)
+    else:
         return None
-    return compared(
-        Candidate.of(kind, len(manifest.categories), parameters),
-        manifest.epsilon,
-        delta=manifest.delta,
-        most_responses=most,
-    )
+    return compared(candidate, manifest.epsilon, delta=manifest.delta, most_responses=most)
 
 
 def users_text(choice: Choice) -> str:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from decimal import Decimal
 from itertools import takewhile
 from math import exp, expm1, log, log1p
+from typing import Final
 
 from deniable.choosing.candidates import (
     PLAIN,
@@ -25,12 +26,13 @@ from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.exact import MAX_EPSILON
 from deniable.mechanisms.two_round import MAX_POINTS, SINGLE
 
-_NEAR = 1.02
+_NEAR: Final = 1.02
 """Of designs that need no more than 2 % more users than the best, the one that reveals least."""
 
-_SUFFICIENT = 1.05
+SUFFICIENT: Final = 1.05
+"""Users over the fewest possible, at most, where a kept level suffices."""
 
-_FLOATS = 700.0
+_FLOATS: Final = 700.0
 """Above, e^x is no float."""
 
 
@@ -38,9 +40,10 @@ def best_fresh(categories: int, epsilon: Number, kept: Number, reports: int) -> 
     """Return the design for a second round that needs the fewest users.
 
     Of designs whose second round alone does not exceed the epsilon that is kept, so that a changed
-    answer shows no more in a report than the kept response would: that of the least variance, and
-    of those within 2 % of it the one that devices charge least for so many reports. The best of a
-    search over all affine designs and subsets, not by proof.
+    answer shows no more in a report than the kept response would, and of sets of one category,
+    which there are for any level: that of the least variance, and of those within 2 % of it the one
+    that devices charge least for so many reports. The best of a search over all designs here, not
+    by proof.
 
     Raises InvalidPrivacyParameter if the levels are none, or the kept one is not the greater.
     """
@@ -82,12 +85,11 @@ def best_fresh(categories: int, epsilon: Number, kept: Number, reports: int) -> 
 def sufficient_kept(categories: int, epsilon: Number) -> str | None:
     """Return the least kept level, in tenths, that takes 5 % more users than possible at most."""
     one = float(exact_epsilon(epsilon))
-    limit = _SUFFICIENT * lower_bound(categories, one)
+    limit = SUFFICIENT * lower_bound(categories, one)
 
     def suffices(level: str) -> bool:
-        kind, *values = best_fresh(categories, epsilon, level, 1)
-        parameters = {str(place): int(value) for place, value in enumerate(values)}
-        return Candidate.of(str(kind), categories, parameters).cost(one) <= limit
+        fresh = best_fresh(categories, epsilon, level, 1)
+        return Candidate.answering(categories, fresh).cost(one) <= limit
 
     tenths = range(int(10 * one) + 1, 10 * MAX_EPSILON + 1)
     levels = [f"{Decimal(count).scaleb(-1).normalize():f}" for count in tenths]

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence, Set
-from decimal import ROUND_FLOOR, Context
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -145,7 +145,12 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
         return
     from deniable.audit.linking import linked_at_best  # numpy, which others do without
 
-    two, together = (format_nano(constant_cost(rounds, count)) for count in (2, epochs))
+    kept = manifest.kept_epsilon or ""
+
+    def together(reports: int) -> str:
+        level = format_nano(constant_cost(rounds, reports))
+        return min(kept, level, key=Decimal)  # rounded up it may seem to be more
+
     second, more = (format_nano(count * pure_cost(rounds.fresh)) for count in (1, 2))
     assert isinstance(rounds, TwoRound)
     linked = upper_text(Fraction(100 * linked_at_best(rounds)), 3)
@@ -156,8 +161,8 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     )
     yield Fact(
         "constant",
-        f"answers reveal epsilon {manifest.epsilon} by one report, {two} by two, {together} by the "
-        f"{epochs:,} of a range, and never more than {manifest.kept_epsilon}; ranges add up",
+        f"answers reveal epsilon {manifest.epsilon} by one report, at most {together(2)} by two, "
+        f"{together(epochs)} by the {epochs:,} of a range, and {kept} by any number; ranges add up",
     )
     yield Fact(
         "changing",
@@ -165,8 +170,9 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     )
     yield Fact(
         "linking",
-        f"two reports of a range are told from those of two devices {linked}\N{NO-BREAK SPACE}% of "
-        "the time at best, where chance is 50\N{NO-BREAK SPACE}%",
+        f"two reports of an answer that stays are told from those of two devices {linked}"
+        "\N{NO-BREAK SPACE}% of the time at best, by chance 50\N{NO-BREAK SPACE}%, if all answers "
+        "are as frequent; better if few are, and the better the more reports there are",
     )
 
 
@@ -253,4 +259,5 @@ def _what_fits(manifest: Manifest, now: float) -> str:
             down = Context(prec=2, rounding=ROUND_FLOOR)
             rounded = down.divide(epsilon.numerator, epsilon.denominator)
             ways.append(f"with epsilon {rounded:f}")
-    return f"It fits {', '.join([*ways, 'or with fewer, longer epochs'])}."
+    listed = "".join(f"{way}, " for way in ways) + "or " * bool(ways)
+    return f"It fits {listed}with fewer, longer epochs."

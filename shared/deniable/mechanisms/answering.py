@@ -51,31 +51,35 @@ def check_answering(answering: object) -> None:
     kind = KINDS[answering[0]]
     if len(answering) != 1 + len(kind.fields):
         raise InvalidParameter("mechanism", f"of kind {kind.name} has other parameters")
-    kind.check(_parameters(answering))
+    kind.check(answering_parameters(answering))
 
 
 def answering_mechanism(
     answering: Answering, categories: int, epsilon: str, delta: str
 ) -> Answered:
     """Return the mechanism for so many answers."""
-    made = _kind(answering).mechanism(_parameters(answering), categories, epsilon, delta)
+    made = answering_kind(answering).mechanism(
+        answering_parameters(answering), categories, epsilon, delta
+    )
     assert isinstance(made, TwoValuedMechanism | DesignMechanism)
     return made
 
 
 def answering_labels(answering: Answering, answers: tuple[str, ...]) -> Sequence[str]:
     """Return the labels of its responses."""
-    return _kind(answering).responses(_parameters(answering), answers)
+    return answering_kind(answering).responses(answering_parameters(answering), answers)
 
 
 def answering_text(answering: Answering) -> str:
     """Return the mechanism in a few words."""
-    return _kind(answering).named(_parameters(answering))
+    return answering_kind(answering).named(answering_parameters(answering))
 
 
-def _kind(answering: Answering) -> Kind:
+def answering_kind(answering: Answering) -> Kind:
+    """Return its kind."""
     return KINDS[str(answering[0])]
 
 
-def _parameters(answering: Answering) -> Parameters:
-    return dict(zip(_kind(answering).fields, answering[1:], strict=True))
+def answering_parameters(answering: Answering) -> Parameters:
+    """Return its parameters by their names."""
+    return dict(zip(answering_kind(answering).fields, answering[1:], strict=True))

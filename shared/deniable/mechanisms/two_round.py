@@ -9,7 +9,8 @@ alike makes all blocks alike. So one report is *again a design mechanism on the 
 
     P(x, y) = ((N - v a1) W(x, y) + a1 v N) / (K N^2),
 
-exactly, and estimates as well as any at its level: for one report the kept round costs nothing.
+and estimates as well as any at its level: for one report the kept round costs nothing. (All but the
+draw of a base block is exact in integers; that has 128 bits, as in every design.)
 Sets of one category are randomised response in both rounds.
 
 Source: Erlingsson, Pihur and Korolova 2014 (k = 2); docs/mathematics.md, section 16.
@@ -22,7 +23,9 @@ from typing import ClassVar, Final
 from deniable.mechanisms.answering import (
     RANDOMISED_RESPONSE,
     Answering,
+    answering_kind,
     answering_labels,
+    answering_parameters,
     answering_text,
     check_answering,
 )
@@ -36,9 +39,9 @@ from deniable.mechanisms.design import (
 from deniable.mechanisms.exact import InvalidPrivacyParameter, Number, exact_epsilon
 from deniable.mechanisms.exponential import odds_ceiling, odds_floor
 from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.mechanism import category_index
 from deniable.mechanisms.randomised_response import RandomisedResponse
 from deniable.mechanisms.randomness import Draw, os_random_word
-from deniable.mechanisms.registry import KINDS
 
 MAX_POINTS: Final = 1 << 17
 """Points of a design, at most: what the largest primes of affine designs are below, too."""
@@ -48,10 +51,18 @@ SINGLE: Final[Answering] = ("subset", 1)
 
 
 class KeptRound(RandomisedResponse):
-    """The kept round: randomised response on the points of a design, more than categories, too."""
+    """The kept round: randomised response on the points of a design, of which some are answers."""
 
-    __slots__ = ()
+    __slots__ = ("answers",)
     most = MAX_POINTS
+
+    def __init__(self, design: Design, epsilon: Number) -> None:
+        self.answers: Final = design.categories
+        super().__init__(design.points, epsilon)
+
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        """Return the point that is kept for the true category ``answer``."""
+        return super().randomise(category_index(answer, self.answers), draw)
 
 
 class TwoRound(BlockMechanism):
@@ -80,7 +91,7 @@ class TwoRound(BlockMechanism):
                 "one report's epsilon must be positive and less than that of the kept response"
             )
         complete = design.complete()
-        self.kept = KeptRound(complete.categories, kept_epsilon)
+        self.kept = KeptRound(design, kept_epsilon)
         self.fresh = TurnedDesign(complete, self._least_outside(complete))
         n, even = self.kept.grid, self._even
         super().__init__(
@@ -165,8 +176,7 @@ class TwoRound(BlockMechanism):
 
         A device that keeps the first round's response asks ``kept`` once and ``fresh`` each time.
         """
-        # The kept round has more points than there may be answers.
-        return self.fresh.randomise(self.kept.randomise(self._index(answer), draw), draw)
+        return self.fresh.randomise(self.kept.randomise(answer, draw), draw)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TwoRound):
@@ -218,6 +228,9 @@ class _Kind(Kind):
         kind, fresh = _design(parameters["fresh"])
         with at_fault("categories"):
             design = kind.design(fresh, categories)
+        if design.points > MAX_POINTS:
+            text = f"fresh has {design.points:,} points, and {MAX_POINTS:,} is the most"
+            raise InvalidParameter("mechanism", text)
         with at_fault("epsilon"):
             return TwoRound(design, epsilon, parameters["kept"])
 
@@ -245,10 +258,9 @@ class _Kind(Kind):
 
 def _design(fresh: Answering) -> tuple[DesignKind, Parameters]:
     """Return the kind of a design, and its parameters."""
-    name, *values = fresh
-    kind = KINDS[str(name)]
+    kind = answering_kind(fresh)
     assert isinstance(kind, DesignKind)
-    return kind, dict(zip(kind.fields, values, strict=True))
+    return kind, answering_parameters(fresh)
 
 
 def _check_kept(kept: object) -> None:
