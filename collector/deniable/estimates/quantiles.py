@@ -75,9 +75,11 @@ def quantiles(
         return cautious_values(decoder, tally, averaged_shares(k, cuts, blur, shift))
 
     z = normal_quantile(level)
-    after, after_error = averages(blur)
-    before, before_error = averages(-blur)
-    rising = rising_shares(*averages(0))
+    sharp = averages(0)
+    (after, after_error), (before, before_error) = (
+        (averages(blur), averages(-blur)) if blur else (sharp, sharp)
+    )
+    rising = rising_shares(*sharp)
     quantiles: list[Quantile[Any]] = []
     for p in probabilities:
         # Between two cuts c < d, the quantile is in (c, d] if F_c < p <= F_d. In that case the
