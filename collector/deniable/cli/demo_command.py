@@ -21,16 +21,14 @@ from deniable.directory import Config
 @click.option(
     "--by",
     type=click.Choice([by for surveys in DEMO_SURVEYS.values() for by in surveys]),
-    help="What is asked of them, of flights the airline or the destination.",
+    help="What is asked of them, of flights the airline, the destination or the delay.",
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
 @click.option(
     "--mechanism",
     type=click.Choice(["auto", "randomised-response", "subset", "affine", "ordinal", "levels"]),
-    default="auto",
-    show_default=True,
-    help="How answers are randomised: by what needs the fewest users, or by what is named. Levels "
-    "are for ordered answers, such as ratings: their quartiles and their curve are shown too.",
+    help="How answers are randomised; by default what needs the fewest users for shares, and of "
+    "delays levels, for their distribution: quartiles and the curve of ordered answers.",
 )
 @click.option("--devices", type=click.IntRange(2), help="How many take part.")
 @click.option(
@@ -42,7 +40,7 @@ def demo(
     survey: str,
     by: str | None,
     epsilon: str,
-    mechanism: str,
+    mechanism: str | None,
     devices: int | None,
     keep: Path | None,
 ) -> None:
@@ -66,7 +64,7 @@ def demo(
         raise click.BadParameter(f"{keep} is not empty; name a new directory", param_hint="--keep")
     with tempfile.TemporaryDirectory(prefix="deniable-demo-") as scratch:
         directory = keep or Path(scratch) / "collector"
-        demonstrate(data, answers, epsilon, mechanism, directory)
+        demonstrate(data, answers, epsilon, mechanism or data.mechanism, directory)
     if keep:
         origin = Config.load(keep).origin
         screen = console()

@@ -9,6 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from deniable.choosing.chosen_mechanism import AUTO, LEVELS
+
 
 @dataclass(frozen=True, slots=True)
 class DemoSurvey:
@@ -19,6 +21,7 @@ class DemoSurvey:
     source: str
     counts: Callable[[], dict[str, int]]
     devices: int | None
+    mechanism: str = AUTO
 
     def population(self, devices: int | None) -> list[str]:
         """Return one true answer a device, drawn without replacement, in random order.
@@ -48,6 +51,12 @@ def _airlines() -> dict[str, int]:
 def _destinations() -> dict[str, int]:
     rows = _rows("flights2013_destination.csv")
     return {row["destination"]: int(row["flights"]) for row in rows}
+
+
+def _delays() -> dict[str, int]:
+    counts = {int(row["minutes"]): int(row["flights"]) for row in _rows("flights2013_delay.csv")}
+    ends = {min(counts): " or fewer", max(counts): " or more"}
+    return {f"{minutes} min{ends.get(minutes, '')}": count for minutes, count in counts.items()}
 
 
 def _rows(file: str) -> list[dict[str, str]]:
@@ -85,6 +94,14 @@ DEMO_SURVEYS: Final = {
             _FLIGHTS,
             _destinations,
             6_000,
+        ),
+        "delay": DemoSurvey(
+            "delay-of-flight",
+            "How many minutes late does your flight arrive?",
+            _FLIGHTS,
+            _delays,
+            10_000,
+            LEVELS,
         ),
     },
 }

@@ -64,7 +64,8 @@ def demo_document(
     tables = [Table(columns, frequent), Table(_BARS, bars)]
     if (distribution := histogram["distribution"]) is not None:
         curve, quartiles = _curve(distribution, truth, n), distribution["quartiles"]
-        tables.append(Table([column for column in columns if column.key != "counted"], curve))
+        drawn = curve[:: -(-len(curve) // _MOST_ROWS)]
+        tables.append(Table([column for column in columns if column.key != "counted"], drawn))
         held = all(row["covers"] == "yes" for row in curve)
         notes = [
             f"Shares up to each answer: their band {'covers' if held else 'does not cover'} the "
