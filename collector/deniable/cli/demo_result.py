@@ -65,7 +65,8 @@ def demo_document(
     if (distribution := histogram["distribution"]) is not None:
         curve, quartiles = _curve(distribution, truth, n), distribution["quartiles"]
         drawn = curve[:: -(-len(curve) // _MOST_ROWS)]
-        tables.append(Table([column for column in columns if column.key != "counted"], drawn))
+        shares_up_to = Table([column for column in columns if column.key != "counted"], drawn)
+        tables.insert(0 if rest else len(tables), shares_up_to)
         held = all(row["covers"] == "yes" for row in curve)
         notes = [
             f"Shares up to each answer: their band {'covers' if held else 'does not cover'} the "

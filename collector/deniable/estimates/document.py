@@ -44,9 +44,11 @@ def histogram_document(
     numeric = histogram.numeric is not None
     raw = not numeric if raw is None else raw
     distribution = Distribution.of(histogram) if histogram.ordered else None
-    tables = [*_statistic_tables(histogram), *_row_tables(histogram, rows, raw=raw)]
+    shares, curve = [*_row_tables(histogram, rows, raw=raw)], list[Table]()
     if distribution is not None:
-        tables += _distribution_tables(distribution, quartiles=not numeric)
+        curve += _distribution_tables(distribution, quartiles=not numeric)
+    ordered = [*curve, *shares] if _curve_first(histogram) else [*shares, *curve]
+    tables = [*_statistic_tables(histogram), *ordered]
     if raw:
         tables += _response_tables(histogram)
     return Document(
@@ -71,12 +73,18 @@ def _chart(
     dots = cache(partial(histogram_dots, histogram, rows))  # whose intervals are found once
 
     def drawing(width: float) -> str:
-        picture = histogram_picture(histogram, rows, width=width, heading=False, dots=dots())
+        shares = histogram_picture(histogram, rows, width=width, heading=False, dots=dots()).svg
         if distribution is None or distribution.too_wide:
-            return picture.svg
-        return picture.svg + curve_picture(distribution.curve, "", width, heading=False).svg
+            return shares
+        curve = curve_picture(distribution.curve, "", width, heading=False).svg
+        return curve + shares if _curve_first(histogram) else shares + curve
 
     return drawing
+
+
+def _curve_first(histogram: "Histogram") -> bool:
+    """Return whether the curve precedes shares: where noise alone makes single ones impossible."""
+    return histogram.first_view is not View.UNBIASED
 
 
 def estimate_columns(
