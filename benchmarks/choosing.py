@@ -5,9 +5,13 @@ from math import log, log10
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from deniable.choosing import Candidate, best, best_fresh, candidates
 from deniable.choosing.candidates import lower_bound
-from deniable.mechanisms import TwoRound
+from deniable.choosing.chosen_mechanism import specified
+from deniable.estimates.decoders import decoder_of
+from deniable.mechanisms import RandomisedResponse, SurveyMechanism, TwoRound
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
 
@@ -33,7 +37,12 @@ _ERROR: Final = 0.01
 
 def main() -> None:
     """Draw them."""
-    for name, svg in (("kinds", _kinds()), ("users", _users()), ("repeated", _repeated())):
+    for name, svg in (
+        ("kinds", _kinds()),
+        ("users", _users()),
+        ("repeated", _repeated()),
+        ("distributions", _distributions()),
+    ):
         target = _DOCS / f"choosing-{name}.svg"
         target.write_text(svg, "utf-8")
         print(target)
@@ -139,6 +148,63 @@ def _panel(left: int, top: int, epsilon: float) -> Iterator[str]:
     yield _text(x, y + 20, "subset", 12, "start", _COLOURS["subset"])
     x, y = at(*_needed(*bounds[-1]))
     yield _text(x - 4, y + 18, "the least possible", 12, "end")
+
+
+def _distributions() -> str:
+    """Return the curves of the users that shares up to an answer take, of ordered answers."""
+    title = "Ordered answers at epsilon 1: users for a standard error of 1 percentage point"
+    (wide, high), (left, top), (least, most) = (620, 310), (80, 60), (1e4, 1e8)
+    sizes = (6, 8, 12, 16, 24, 32, 49, 64, 100, 128, 200, 256, 400, 512, 1024)
+
+    def at(k: float, users: float) -> tuple[float, float]:
+        across = log10(k / sizes[0]) / log10(sizes[-1] / sizes[0])
+        return left + wide * across, top + high * (1 - log10(users / least) / log10(most / least))
+
+    parts = [_text(16, 24, title, 15), _text(left - 8, top - 12, "users", 12, "end")]
+    for power in range(4, 9):
+        x, y = at(sizes[0], 10**power)
+        parts += [_line([(x, y), (x + wide, y)], "#ddd", 1)]
+        parts += [_text(x - 6, y + 4, f"10{_superscript(power)}", 11, "end")]
+    for k in (6, 16, 49, 128, 256, 512, 1024):
+        x, y = at(k, least)
+        parts.append(_text(x, y + 18, f"{k:,}", 11, "middle"))
+    parts.append(_text(left + wide / 2, top + high + 38, "ordered answers, k", 12, "middle"))
+    for name, colour, mechanism in (
+        ("randomised response", _COLOURS["randomised-response"], _plain),
+        ("one design", _COLOURS["affine"], _design),
+        ("levels", "#2a8a43", _levels),
+    ):
+        users = [(k, _prefix_variance(mechanism(k)) / _ERROR**2) for k in sizes]
+        shown = [(k, count) for k, count in users if count <= most]
+        parts.append(_line([at(*point) for point in shown], colour, 2.5))
+        x, y = at(*shown[-1])
+        parts.append(_text(x + 6, y + 4, name, 12, "start", colour))
+    return _svg(left + wide + 160, top + high + 60, parts)
+
+
+def _plain(categories: int) -> SurveyMechanism:
+    return RandomisedResponse(categories, "1")
+
+
+def _design(categories: int) -> SurveyMechanism:
+    return best(categories, "1").mechanism()
+
+
+def _levels(categories: int) -> SurveyMechanism:
+    return specified("levels", categories, "1").mechanism(categories, "1", "0")
+
+
+def _prefix_variance(mechanism: SurveyMechanism) -> float:
+    """Return the mean n Var of the shares up to an answer, of equally frequent answers."""
+    decoder, k = decoder_of(mechanism), mechanism.categories
+    shares, total = decoder.even_shares, 0.0
+    for weights in np.array_split(np.tri(k)[:-1], -(-k * mechanism.responses // _MOST_KERNELS)):
+        kernels = decoder.kernels(weights)
+        total += float(((kernels**2) @ shares - (kernels @ shares) ** 2).sum())
+    return total / (k - 1)
+
+
+_MOST_KERNELS: Final = 1 << 24
 
 
 def _repeated() -> str:

@@ -11,7 +11,9 @@ import pytest
 from deniable.audit.linking import linked_at_best
 from deniable.budget import NANO, RangeCost
 from deniable.choosing import Candidate, best, best_fresh, candidates, lower_bound
+from deniable.choosing.chosen_mechanism import specified
 from deniable.estimates import Model, covariance
+from deniable.estimates.decoders import decoder_of
 from deniable.mechanisms import SolutionMatrix, TwoRound
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
@@ -40,6 +42,25 @@ def test_the_chosen_mechanisms_need_as_many_users_as_the_table_says(row: list[st
         assert row[3].startswith(f"{plain / k * 10_000:,.0f} (")
         times = float(row[3].split("(")[1].split()[0].replace(",", ""))
         assert plain / choice.cost == pytest.approx(times, rel=5e-3)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if len(row) == 4 and row[0][0].isdigit()])
+def test_distributions_take_as_many_users_as_the_table_says(row: list[str]) -> None:
+    k, epsilon = int(row[0].split(", ")[0].replace(",", "")), row[0].split(", ")[1]
+    levels = specified("levels", k, epsilon)
+    assert ", ".join(map(str, levels.parameters["widths"])) == row[3]
+    for mechanism, users in (
+        (levels.mechanism(k, epsilon, "0"), row[1]),
+        (best(k, epsilon).mechanism(), row[2]),
+    ):
+        decoder, cuts = decoder_of(mechanism), np.tri(k)[: k - 1 : max(1, k // 64)]
+        kernels, shares = decoder.kernels(cuts), decoder.even_shares
+        variances = kernels**2 @ shares - (kernels @ shares) ** 2
+        # Of more than 64 answers, some of the shares stand for all.
+        rel = 0.0 if k <= 64 else 0.03
+        assert variances.mean() * 10_000 == pytest.approx(
+            float(users.replace(",", "")), rel=rel, abs=0.5
+        )
 
 
 @pytest.mark.parametrize("row", KEPT)
