@@ -139,7 +139,7 @@ def test_figures_of_one_range_are_said_to_share_noise(place: Workplace) -> None:
         assert json.loads(succeed(*options, "--json"))["kept_range"] == kept
         text = " ".join(succeed(*options).split())
         assert f"Devices keep responses for epochs {kept[0]} to {kept[1]}" in text
-        assert "An average of them is less exact than it looks" in text
+        assert "They are neither pooled nor compared here" in text
 
 
 def test_figures_of_a_fresh_survey_share_nothing(place: Workplace) -> None:

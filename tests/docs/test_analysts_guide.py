@@ -42,7 +42,7 @@ def test_the_guide_reads_a_collector(tmp_path: Path, monkeypatch: pytest.MonkeyP
             "https://telemetry.example.org", f"http://127.0.0.1:{server.port}"
         )
         found: dict[str, Any] = {}
-        exec(text.replace("dn_…", token), found)
+        exec(text.replace("deniable_…", token), found)
     assert stored["tea"].histogram().n == found["newest"].n
     assert (found["newest"].n, found["pooled"].n) == (39, 36 + 37 + 39)
     assert [point.n for point in found["series"].points] == [36, 37, 0, 39]

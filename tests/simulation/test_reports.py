@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from deniable.estimates import decoder_of
+from deniable.estimates.numeric import QUARTILES
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.affine import KIND as AFFINE
 from deniable.mechanisms.dimensions import sizes_of
@@ -127,7 +128,7 @@ def test_estimates_of_many_reports_are_near_the_true_figures(
 
 
 def test_coverage_is_what_the_runs_did() -> None:
-    rows = [(0.5, 0.0, 0.4, 0.6), (0.7, 0.0, 0.6, 0.8), (0.6, 0.0, 0.5, 0.8)]
+    rows = [(0.5, 0.4, 0.6), (0.7, 0.6, 0.8), (0.6, 0.5, 0.8)]
     made = [RunFigures(*(np.array([number]) for number in row)) for row in rows]
     found = Coverage.of([0.5], made)
     assert (found.runs, found.covered.tolist()) == (3, [2])
@@ -199,4 +200,6 @@ def test_shares_of_numbers_are_compared_with_the_same_smoothed_shares() -> None:
     true = true_figures(numbers, truth, devices)
     found = Coverage.of(true.values(), made)
     # Unbiased: off by more than seven standard errors of the mean in 3e-12 each.
-    assert (np.abs(found.bias) <= 7 * found.error / np.sqrt(runs)).all()
+    # Quartiles are one of the values each, and not unbiased.
+    unbiased = [name not in QUARTILES.values() for name in true]
+    assert (np.abs(found.bias) <= 7 * found.error / np.sqrt(runs))[unbiased].all()

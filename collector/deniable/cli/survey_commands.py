@@ -18,7 +18,7 @@ from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import Manifest, is_simulated
 from deniable.messages.bundle import declaration_of, declared_in_python
 from deniable.publishing.document import answers_of, published_facts, survey_facts
-from deniable.publishing.following import CEILING, reserved_by_all
+from deniable.publishing.following import CEILING, reserved, reserved_by_all
 from deniable.publishing.survey_file import SurveyFile
 from deniable.reading import find_version
 from deniable.stores import Store
@@ -77,8 +77,8 @@ def publish(
         facts += [Fact("id", manifest.survey_id.hex()), Fact("store", store_text(config))]
     _show([*facts, *published_facts(manifest, surveys, offered, together, now)])
     client = ""
-    if together > CEILING:
-        client = f', with Client(lifetime_epsilon="{ceil_div(together, NANO)}")'
+    if (alone := reserved([manifest], now)) > CEILING:
+        client = f', with Client(lifetime_epsilon="{ceil_div(alone, NANO)}")'
     export = "or bundle what `deniable survey export` writes"
     click.echo(f"\ndeclare it in your app{client}, {export}:\n")
     click.echo(declared_in_python(declaration_of(manifest)))

@@ -116,9 +116,9 @@ def _shared_noise(figures: DisplayedFigures) -> str:
         return ""
     kept = " and ".join(f"{first} to {last}" for first, last in ranges)
     return (
-        f"Devices keep responses for epochs {kept}: figures of these epochs share noise. An "
-        "average of them is less exact than it looks, and their differences have errors of their "
-        "own."
+        f"Devices keep responses for epochs {kept}: figures of these epochs share noise. They "
+        "are neither pooled nor compared here: an average of yours would be less exact than it "
+        "looks, and so would a difference."
     )
 
 
@@ -163,7 +163,10 @@ def _biased_view(figures: DisplayedFigures) -> str:
         return ""
     histogram, first = figures.histogram, ""
     if histogram is not None and figures.view is histogram.first_view:
-        first = "It comes first where noise alone makes estimates negative. "
+        first = (
+            "It comes first where noise alone makes estimates negative; the unbiased view has "
+            "these. "
+        )
     return (
         f"The {figures.view} view has {_VIEWS[figures.view]}: biased, for looking at, never to be "
         f"added up or averaged. {first}Intervals are those of the unbiased view."

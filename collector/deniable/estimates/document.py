@@ -282,8 +282,9 @@ def _raw_notes(histogram: "Histogram", tables: Sequence[Table]) -> Iterator[str]
 
 def _numeric_notes(histogram: "Histogram") -> Iterator[str]:
     yield (
-        "The mean is unbiased and may leave the range; intervals are cut to what is possible, and "
-        "each stands by itself. Single values, and figures that are not shown, are in JSON."
+        "Estimates are unbiased: the mean may leave the range, and shares [0 %, 100 %]; intervals "
+        "are cut to what is possible, and each stands by itself unless its title says otherwise. "
+        "Single values, and figures that are not shown, are in JSON."
     )
     if impossible := histogram.impossible:
         more = ", …" if len(impossible) > _NAMED else ""

@@ -21,6 +21,10 @@ _GAP: Final = 1e-4
 _MOST_STEPS: Final = 20_000
 
 
+_FEW: Final = 10
+"""Answers that are no list to look through."""
+
+
 class View(StrEnum):
     """How frequencies are shown."""
 
@@ -37,7 +41,8 @@ class View(StrEnum):
 def first_view(decoder: Decoder, tally: Tally) -> View:
     """Return the view that people are shown first: projected, where noise makes shares impossible.
 
-    That is where one estimate or more is expected below 0, even if all answers are as frequent.
+    That is where one estimate or more is expected below 0, even if all answers are as frequent;
+    and there are many: of few, estimates are read one by one.
     """
     # Of k answers, with the standard error s at even ones, k Phi(-1/(k s)). If answers differ, with
     # errors about as large, it is more: Phi(-f/s) is convex in f >= 0 (Jensen). The variance of
@@ -47,6 +52,8 @@ def first_view(decoder: Decoder, tally: Tally) -> View:
         n, k, moments = part.tally(tally).n, part.decoder.categories, part.decoder.moments
         if not n:
             return View.UNBIASED  # there is no other, of a question that no report is about
+        if k <= _FEW:
+            continue
         variance = (moments.own + (k - 1) * moments.other) / k - 1 / k**2
         negative += float(np.sum(np.broadcast_to(ndtr(-np.sqrt(n / variance) / k), k)))
     return View.PROJECTED if negative >= 1 else View.UNBIASED

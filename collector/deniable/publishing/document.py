@@ -227,10 +227,14 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
         yield "its last epoch is over: no device will follow it"
     if together > CEILING:
         costs = reserved([manifest], now)
-        setting = f'lifetime_epsilon = "{ceil_div(together, NANO)}"'
+        setting, alone = (
+            f'lifetime_epsilon = "{ceil_div(cost, NANO)}"' for cost in (together, costs)
+        )
+        more = f", {setting} where it asks all else that runs, too" * (setting != alone)
         yield (
-            f"no device answers this unless its app sets {setting}: it costs {format_nano(costs)}, "
-            f"and devices spend {DEFAULT_LIFETIME_EPSILON} at most. {_what_fits(manifest, now)}"
+            f"no device answers this unless its app sets {alone}{more}: it costs "
+            f"{format_nano(costs)}, and devices spend {DEFAULT_LIFETIME_EPSILON} at most. "
+            f"{_what_fits(manifest, now)}"
             if costs > CEILING
             else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their "
             f"app sets {setting}: they will refuse what comes last of all"

@@ -2,24 +2,29 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimates import Model, decoder_of, frequency_intervals, linear_query, mean
+from deniable.estimates import decoder_of, frequency_intervals, linear_query, mean, quantiles
 from deniable.estimates.cumulative import blur_of
-from deniable.estimates.numeric import group_labels, group_weights
+from deniable.estimates.numeric import QUARTILES, group_labels, group_weights
 from deniable.messages import Manifest
 
 Floats = NDArray[np.float64]
 
+_TIE: Final = 1e-9
+"""A share this near to a quartile has reached it: rounding decides no tie."""
+
 
 class RunFigures(NamedTuple):
-    """The figures of a histogram, each a number a figure: shares, or a mean and groups' shares."""
+    """The figures of a histogram, each a number a figure.
+
+    They are shares; or a mean, the quartiles and the shares of groups.
+    """
 
     estimates: Floats
-    errors: Floats
     low: Floats
     high: Floats
 
@@ -35,13 +40,14 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunF
     if manifest.values is not None:
         groups = group_weights(len(manifest.categories), blur_of(mechanism, tally.n))
         shares = (linear_query(mechanism, tally, weights, level) for weights in groups.tolist())
-        queries = [mean(mechanism, tally, manifest.values, level), *shares]
-        rows = np.array([(one.value, one.standard_error, one.low, one.high) for one in queries])
-        return RunFigures(*rows.T)
+        average = mean(mechanism, tally, manifest.values, level)
+        rows = [(average.value, average.low, average.high)]
+        quartiles = quantiles(mechanism, counts.tolist(), manifest.values, tuple(QUARTILES), level)
+        rows += [(one.value, one.low, one.high) for one in quartiles]
+        rows += [(share.value, share.low, share.high) for share in shares]
+        return RunFigures(*np.array(rows).T)
     intervals = frequency_intervals(mechanism, tally, level)
-    estimates = decoder.frequencies(tally)
-    errors = decoder.standard_errors(tally, Model.SAMPLED)
-    return RunFigures(estimates, errors, intervals.low, intervals.high)
+    return RunFigures(decoder.frequencies(tally), intervals.low, intervals.high)
 
 
 def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, float]:
@@ -51,7 +57,10 @@ def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, f
     """
     if manifest.values is None:
         return dict(zip(manifest.categories, truth.tolist(), strict=True))
-    means = {"mean": float(np.dot(truth, [float(value) for value in manifest.values]))}
+    values = [float(value) for value in manifest.values]
+    means = {"mean": float(np.dot(truth, values))}
+    rising = np.cumsum(truth) + _TIE
+    means |= {name: values[int(np.argmax(rising >= p))] for p, name in QUARTILES.items()}
     blur = blur_of(manifest.mechanism, devices)
     shares = group_weights(len(truth), blur) @ truth
     return means | dict(zip(group_labels(manifest.categories, blur), shares.tolist(), strict=True))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates.cumulative import blur_of
+from deniable.estimates.numeric import QUARTILES
 from deniable.messages import Manifest, simulated_name
 from deniable.simulation.coverage import Coverage, RunFigures, figures, true_figures
 from deniable.simulation.reports import SimulatedReports
@@ -66,7 +67,8 @@ def simulation_document(
     if len(rows) > _MOST_ROWS:
         largest = sorted(rows, key=lambda row: -row["truth"])[:_MOST_ROWS]
         notes.insert(0, f"The {_MOST_ROWS} most frequent of {len(rows):,}.")
-    seen = [_seen(row, runs, share=not numeric or row["name"] != "mean") for row in largest]
+    in_values = {"mean", *QUARTILES.values()} if numeric else set()
+    seen = [_seen(row, runs, share=row["name"] not in in_values) for row in largest]
     titles = {key: key for key in ("truth", "estimate")} if runs == 1 else _MEANS
     columns = [
         Column("name", "figure" if numeric else "answer"),

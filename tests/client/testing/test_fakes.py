@@ -299,7 +299,7 @@ def test_one_clock_moves_device_and_collector() -> None:
     ("changes", "same"),
     [
         ({"repeat": Repeat("memoised", 3)}, True),
-        ({"repeat": Repeat("memoised", 3), "kind": "two-round", "kept": "1"}, False),
+        ({"repeat": Repeat("memoised", 3), "kept": "1"}, False),
         ({"kind": "ordinal", "distance": "absolute"}, False),
     ],
     ids=["memoised", "two-round", "ordinal"],

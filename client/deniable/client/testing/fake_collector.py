@@ -77,7 +77,8 @@ class FakeCollector:
         *,
         epsilon: str | None = None,  # of one report; by default the highest that is accepted
         delta: str = "0",
-        kind: str | None = None,  # randomised-response; one-question, where there are several
+        kind: str | None = None,  # randomised-response; one-question, where there are several;
+        # with ``kept`` two-round, of sets of one answer unless settings={"fresh": …} says otherwise
         distance: str | tuple[tuple[int, ...], ...] | None = None,  # of an ordinal survey
         kept: str | None = None,  # of a two-round survey, epsilon of the response that is kept
         settings: Mapping[str, object] | None = None,  # other keys of a survey file, of the kind
@@ -113,6 +114,8 @@ class FakeCollector:
             kind = kind or "one-question"
             keys["dimensions"] = survey.dimensions
             categories = KINDS[kind].labels(survey.dimensions)
+        elif kept is not None:
+            kind = kind or "two-round"
         keys = {key: value for key, value in keys.items() if value is not None}
         with self._changed:
             before = self._authority.published.get(survey.name, [])
