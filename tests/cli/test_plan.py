@@ -167,7 +167,7 @@ def test_publishing_tells_what_either_takes(tmp_path: Path, tells: str) -> None:
     succeed("init", directory)
     file = written(tmp_path, TELLING.replace("distribution", tells))
     told = " ".join(succeed("survey", "publish", file, "--dir", directory, "--dry-run").split())
-    assert "quartiles within ± " in told
+    assert "are estimated within ± " in told
     if tells == "distribution":
         most = Accuracy.half_width(0.05).reports(cumulative_variance(draft(file).mechanism))
         assert f"up to any one within ± 5 percentage points takes at most {most:,} reports" in told

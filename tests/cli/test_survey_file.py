@@ -345,6 +345,11 @@ def test_a_distribution_of_named_answers_has_a_tree() -> None:
     assert survey.mechanism.responses <= 16
     own = SurveyFile.parse(changed(mechanism='"levels"', widths="[2, 1]"))
     assert own.specification.parameters["widths"] == (2, 1)
+    # Widths that are given get the mechanisms that the best tree of these widths has.
+    minutes = changed(categories=None, low="0", high="240", step="5", tells='"distribution"')
+    best = SurveyFile.parse(minutes).specification
+    widths = f"widths = {list(best.parameters['widths'])}\n"
+    assert SurveyFile.parse(f"{minutes}\n{widths}").specification == best
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The cumulative curve: by hand without noise, its band by how often it holds, and its surfaces."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -170,3 +171,20 @@ def test_names_have_quantiles_where_they_have_an_order() -> None:
     assert plain.to_dict()["distribution"] is None
     assert "Quartiles" not in str(plain)
     assert "lower quartile" in str(ordered)
+
+
+@pytest.mark.parametrize(("n", "withheld"), [(999, True), (1000, False)])
+def test_of_fewer_than_a_thousand_reports_no_curve_is_shown(n: int, withheld: bool) -> None:
+    # The band is narrow at epsilon 6, and holds too seldom: of 100 reports in 78 %.
+    mechanism = RandomisedResponse(7, "6")
+    survey = manifest(categories=tuple(map(str, range(7))), epsilon="6", name="few")
+    ordered = replace(survey, specification=Specification("levels", _single("randomised-response")))
+    counts = SimulatedReports(mechanism, np.full(7, 1 / 7), 1).counts(n, 0)
+    histogram = estimate_histogram(ordered, 0, counts.tolist())
+    assert histogram.distribution().withheld == withheld
+    assert ("Shares up to each answer are not shown" in str(histogram)) == withheld
+    assert json.loads(json.dumps(histogram.to_dict()))["distribution"]["withheld"] == withheld
+
+
+def _single(kind: str) -> dict[str, object]:
+    return {"widths": (1,), "mechanisms": ((kind,),)}

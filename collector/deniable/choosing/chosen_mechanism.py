@@ -6,7 +6,7 @@ from typing import Any, Final
 from deniable.choosing.candidates import DESIGNS
 from deniable.choosing.choice import best
 from deniable.choosing.fresh_round import best_fresh
-from deniable.choosing.trees import best_tree
+from deniable.choosing.trees import best_tree, level_mechanisms
 from deniable.mechanisms import InvalidParameter, exact_delta, exact_epsilon
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.design import MAX_RESPONSES
@@ -55,8 +55,8 @@ def specified(
         except ValueError:
             fresh = SINGLE  # and the manifest says what is wrong
         settings = {**settings, "fresh": fresh}
-    elif mechanism == LEVELS and not settings:
-        settings = _best_levels(categories, epsilon, delta, repeat)
+    elif mechanism == LEVELS and not (settings and "mechanisms" in settings):
+        settings = _best_levels(categories, epsilon, delta, repeat, settings or {})
     elif mechanism == AUTO or (mechanism in DESIGNS and not settings):
         try:
             candidate = best(
@@ -77,15 +77,20 @@ def specified(
 
 
 def _best_levels(
-    categories: int, epsilon: str, delta: str, repeat: Repeat
-) -> dict[str, Any] | None:
-    """Return the settings of the best tree; None if no survey has these, as the manifest says."""
+    categories: int, epsilon: str, delta: str, repeat: Repeat, settings: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the settings of the best tree, or of one of given widths; the manifest judges."""
     try:
-        level, slack = exact_epsilon(epsilon), exact_delta(delta)
-        tree = best_tree(categories, float(level), float(slack), most_responses(repeat))
+        level, slack = float(exact_epsilon(epsilon)), float(exact_delta(delta))
+        most = most_responses(repeat)
+        if "widths" not in settings:
+            tree = best_tree(categories, level, slack, most)
+            return {"widths": tree.widths, "mechanisms": tree.mechanisms}
+        widths: Any = settings["widths"]
+        Specification.calibrated(LEVELS, categories, epsilon, delta, settings)
+        return {**settings, "mechanisms": level_mechanisms(categories, widths, level, slack, most)}
     except ValueError:
-        return {"widths": (1,)}
-    return {"widths": tree.widths, "mechanisms": tree.mechanisms}
+        return {"widths": (1,), **settings}
 
 
 def answered_best(

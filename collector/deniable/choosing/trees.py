@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from deniable.choosing.candidates import Candidate, candidates, lower_bound
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.levels import Widths
 
 _MOST_BELOW: Final = 16
 _MOST_LEVELS: Final = 12
@@ -38,7 +39,7 @@ class Tree:
     @property
     def mechanisms(self) -> tuple[Answering, ...]:
         """Return the mechanisms as a manifest has them."""
-        return tuple((part.kind, *part.parameters.values()) for part in self.parts)
+        return _answerings(self.parts)
 
 
 def best_tree(
@@ -51,13 +52,9 @@ def best_tree(
     """
     if categories < 2 or not epsilon + delta > 0:
         raise ValueError("there is nothing to tell apart, or nothing may be told")
-    within = 1.05 if categories > _MANY else 1.02
     chosen = _widths(categories, epsilon)
     while True:
-        parts = tuple(
-            _answered(ceil(categories / width), epsilon, delta, most_responses, within)
-            for width in chosen
-        )
+        parts = _parts(categories, chosen, epsilon, delta, most_responses)
         if sum(part.responses for part in parts) <= most_responses or len(chosen) == 1:
             break
         chosen = chosen[1:]
@@ -69,6 +66,27 @@ def best_tree(
         below = below.joined(width // inner).under(variance)
     energy = below.joined(parts[0].categories).energy
     return Tree(chosen, parts, len(chosen) * energy)
+
+
+def level_mechanisms(
+    categories: int, widths: Widths, epsilon: float, delta: float, most_responses: int
+) -> tuple[Answering, ...]:
+    """Return the best mechanisms for the nodes of levels of these widths."""
+    return _answerings(_parts(categories, widths, epsilon, delta, most_responses))
+
+
+def _answerings(parts: tuple[Candidate, ...]) -> tuple[Answering, ...]:
+    return tuple((part.kind, *part.parameters.values()) for part in parts)
+
+
+def _parts(
+    categories: int, widths: Widths, epsilon: float, delta: float, most_responses: int
+) -> tuple[Candidate, ...]:
+    within = 1.05 if categories > _MANY else 1.02
+    return tuple(
+        _answered(ceil(categories / width), epsilon, delta, most_responses, within)
+        for width in widths
+    )
 
 
 def _answered(

@@ -62,7 +62,8 @@ def demo_document(
     ]
     bars = [*_bars(frequent, raw=shares)]
     tables = [Table(columns, frequent), Table(_BARS, bars)]
-    if (distribution := histogram["distribution"]) is not None:
+    distribution = histogram["distribution"]
+    if distribution is not None and not distribution["withheld"]:
         curve, quartiles = _curve(distribution, truth, n), distribution["quartiles"]
         drawn = curve[:: -(-len(curve) // _MOST_ROWS)]
         shares_up_to = Table([column for column in columns if column.key != "counted"], drawn)

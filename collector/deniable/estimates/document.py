@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from deniable.documents import Column, ColumnKind, Document, Fact, Level, Table, level_text
 from deniable.documents.schema import Json
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.distribution import TOO_WIDE, Distribution, curve_picture
+from deniable.estimates.distribution import WITHHELD, Distribution, curve_picture
 from deniable.estimates.fields import numeric_map, response_rows, statistic_rows
 from deniable.estimates.numeric import QUARTILES, bin_ends
 from deniable.estimates.pictures import histogram_dots, histogram_picture
@@ -58,7 +58,7 @@ def histogram_document(
             *(_numeric_notes(histogram) if numeric else _notes(histogram, rows)),
             *(_raw_notes(histogram, tables) if raw else ()),
             *_rows_notes(rows, numeric=numeric),
-            *([TOO_WIDE] if distribution is not None and distribution.too_wide else []),
+            *([WITHHELD] if distribution is not None and distribution.withheld else []),
             *notes,
         ],
         cautions=histogram.cautions_of(rows),
@@ -74,7 +74,7 @@ def _chart(
 
     def drawing(width: float) -> str:
         shares = histogram_picture(histogram, rows, width=width, heading=False, dots=dots()).svg
-        if distribution is None or distribution.too_wide:
+        if distribution is None or distribution.withheld:
             return shares
         curve = curve_picture(distribution.curve, "", width, heading=False).svg
         return curve + shares if _curve_first(histogram) else shares + curve
@@ -164,7 +164,7 @@ def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iter
             for one in distribution.quartiles
         ]
         yield Table(columns, rows, title="Quartiles")
-    if not distribution.too_wide:
+    if not distribution.withheld:
         curve, rows = distribution.curve, distribution.rows
         names = curve.categories
         title = "smoothed share" if curve.blur else "share"
@@ -282,8 +282,8 @@ def _raw_notes(histogram: "Histogram", tables: Sequence[Table]) -> Iterator[str]
 
 def _numeric_notes(histogram: "Histogram") -> Iterator[str]:
     yield (
-        "Estimates are unbiased: the mean may leave the range, and shares [0 %, 100 %]; intervals "
-        "are cut to what is possible, and each stands by itself unless its title says otherwise. "
+        "The mean is unbiased and may leave the range, as shares may [0 %, 100 %]; intervals are "
+        "cut to what is possible, and each stands by itself unless its title says otherwise. "
         "Single values, and figures that are not shown, are in JSON."
     )
     if impossible := histogram.impossible:

@@ -100,6 +100,14 @@ _DISTRIBUTION: Final = (
         "curve.deviations",
     ),
     Field("blur", {**COUNT, "description": _BLUR}, "curve.blur"),
+    Field(
+        "withheld",
+        {
+            "type": "boolean",
+            "description": "whether reports are too few for the band, so that people do not see it",
+        },
+        "withheld",
+    ),
 )
 _ANSWERS: Final = (Field("answer", TEXT), *ESTIMATE)
 _MARGIN: Final = (

@@ -237,7 +237,7 @@ class Histogram(Tabular):
             raise ValueError(f"{first} comes after {last}")
         weights = np.zeros(len(self.categories))
         weights[start : end + 1] = 1
-        label = f"{self.categories[start]} – {self.categories[end]}"
+        label = " – ".join(dict.fromkeys((self.categories[start], self.categories[end])))
         return self.query(weights, label=label, unit=Unit.SHARE)
 
     def quantile(self, probability: float) -> Quantile[float] | Quantile[str]:

@@ -195,7 +195,9 @@ def _reports_for_shares(mechanism: Mechanism, half_width: float, level: float) -
 def reports_for_quartiles(
     mechanism: Mechanism, values: Sequence[Fraction], half_width: float, level: float = 0.95
 ) -> int:
-    """Return about how many reports give the quartiles intervals of this half width, to 2 %.
+    """Return about how many reports give estimates of the quartiles so near the truth, to 2 %.
+
+    In 95 % of surveys; their intervals, which allow for the worst, need some three times as many.
 
     Of numbers, if they are equally frequent. At least one step: where as many answers as a quartile
     wants end with one of them, no number of reports tells it from the next (ValueError).

@@ -90,7 +90,7 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     mean = reports_for_mean(numeric, values, float(half))
     yield Fact(
         "quartiles",
-        f"within ± {float(reach):.15g} take about "
+        f"are estimated within ± {float(reach):.15g} by about "
         f"{reports_for_quartiles(mechanism, values, float(reach)):,} reports, if answers are "
         "spread evenly",
     )
@@ -158,6 +158,7 @@ def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[
     reach = max(reach, float(values[1] - values[0]))
     yield Fact(
         "quartiles",
-        f"within ± {reach:.15g} take about {reports_for_quartiles(tree, values, reach):,} with "
+        f"are estimated within ± {reach:.15g} by about "
+        f"{reports_for_quartiles(tree, values, reach):,} with "
         'tells = "distribution", in place of mechanism',
     )

@@ -103,13 +103,15 @@ class _Kind(Kind):
         widths, mechanisms = (parameters[name] for name in self.fields)
         with at_fault("mechanism"):
             if type(widths) is not tuple or not all(type(width) is int for width in widths):
-                raise InvalidParameter("widths", "are whole numbers")
+                raise InvalidParameter("widths", "each width is a whole number")
             if (
                 min(widths, default=0) < 1
                 or widths[-1] != 1
                 or any(width <= below or width % below for width, below in pairwise(widths))
             ):
-                raise InvalidParameter("widths", "are each a multiple of the next, the last 1")
+                raise InvalidParameter(
+                    "widths", "each width is a multiple of the next, and the last 1"
+                )
             if type(mechanisms) is not tuple or len(mechanisms) != len(widths):
                 raise InvalidParameter("mechanism", "needs a mechanism for each level")
             for mechanism in mechanisms:
@@ -166,7 +168,7 @@ def _check_size(widths: Widths, categories: int) -> None:
     if not 2 <= categories <= MAX_DENSE:
         raise InvalidParameter("categories", f"of a levels survey are 2 to {MAX_DENSE:,}")
     if widths[0] >= categories:
-        raise InvalidParameter("widths", "are below the number of answers")
+        raise InvalidParameter("widths", "each width is below the number of answers")
 
 
 KIND: Final = _Kind()
