@@ -71,7 +71,7 @@ def test_the_demonstration_tells_what_was_chosen_for_many_categories(tmp_path: P
 
 @pytest.mark.long
 def test_the_demonstration_shows_a_distribution_of_real_delays(tmp_path: Path) -> None:
-    command = [*DENIABLE, "demo", "--survey", "flights", "--by", "delay", "--devices", "300"]
+    command = [*DENIABLE, "demo", "--survey", "flights", "--by", "delay", "--devices", "1000"]
     shown = run(command, cwd=tmp_path, env={"COLUMNS": "80"}).stdout
     assert max(map(len, shown.splitlines())) <= 80
     for phrase in ("up to 0 min", "Shares up to each answer: their band", "The median is"):
