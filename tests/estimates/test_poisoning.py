@@ -47,7 +47,6 @@ def names_answers(mechanism: Mechanism) -> bool:
 SMALL: dict[str, Mechanism] = {
     **MECHANISMS,
     "two-round": TwoRound(Subset(3, 1), "1", "2"),
-    "two-round of sets": TwoRound(Subset(5, 2), "1", "3"),
     # Randomised response with unequal lies, and by entries.
     "lopsided": SolutionMatrix.exact(
         (
@@ -70,6 +69,7 @@ SEVEN: dict[str, Mechanism] = {
     **SURVEYED,
     "randomised response": RandomisedResponse(7, "2"),
     "two-round": TwoRound(Subset(7, 1), "2", "4"),
+    "two-round of sets": TwoRound(Subset(7, 2), "1", "3"),
 }
 SURVEYS = [
     MANIFEST,

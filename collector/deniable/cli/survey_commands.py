@@ -77,8 +77,9 @@ def publish(
         facts += [Fact("id", manifest.survey_id.hex()), Fact("store", store_text(config))]
     _show([*facts, *published_facts(manifest, surveys, offered, together, now)])
     client = ""
-    if (alone := reserved([manifest], now)) > CEILING:
-        client = f', with Client(lifetime_epsilon="{ceil_div(alone, NANO)}")'
+    # By itself, or with all else.
+    if most := next((cost for cost in (reserved([manifest], now), together) if cost > CEILING), 0):
+        client = f', with Client(lifetime_epsilon="{ceil_div(most, NANO)}")'
     export = "or bundle what `deniable survey export` writes"
     click.echo(f"\ndeclare it in your app{client}, {export}:\n")
     click.echo(declared_in_python(declaration_of(manifest)))
