@@ -69,7 +69,6 @@ SEVEN: dict[str, Mechanism] = {
     **SURVEYED,
     "randomised response": RandomisedResponse(7, "2"),
     "two-round": TwoRound(Subset(7, 1), "2", "4"),
-    "two-round of sets": TwoRound(Subset(7, 2), "1", "3"),
 }
 SURVEYS = [
     MANIFEST,
