@@ -251,7 +251,7 @@ def _revealed(left: int, top: int) -> Iterator[str]:
         levels = [(count, log(made.constant_odds(count))) for count in reports]
         yield _line([at(*level) for level in levels], colour, 2.5)
         x, y = at(12, 4)
-        times = Candidate.answering(105, fresh).cost(1.0) / bound
+        times = Candidate.of_answering(105, fresh).cost(1.0) / bound
         name = "one answer" if fresh == SINGLE else f"{made.design.block} answers"
         text = f"sets of {name}: {times:.3g} × the fewest users"
         yield _text(x, y + below, text, 12, "end", colour)
@@ -279,7 +279,7 @@ def _kept_levels(left: int, top: int) -> Iterator[str]:
         bound, points = lower_bound(k, 1.0), []
         for kept in levels:
             fresh = best_fresh(k, "1", f"{kept:g}", _PLANNED)
-            points.append((kept, Candidate.answering(k, fresh).cost(1.0) / bound))
+            points.append((kept, Candidate.of_answering(k, fresh).cost(1.0) / bound))
         yield _line([at(*point) for point in points], _COLOURS["affine"], 2)
         x, y = at(*points[3])
         yield _text(x - 28, y + 16, f"k = {k:,}", 12, "start", _COLOURS["affine"])

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from benchmarks.answers import Indices, likely_answers
-from deniable.audit.linking import linked_at_best
+from deniable.audit.linking import linking_probability
 from deniable.budget import NANO, RangeCost
 from deniable.choosing import best_fresh, lower_bound
 from deniable.estimates.decoders import Floats, decoder_of
@@ -82,7 +82,7 @@ def _two_rounds(k: int, kept: str, epsilon: str, fresh: Answering) -> _Way:
         _variance(float(mechanism.hit), float(mechanism.miss), k),
         _levels(mechanism),
         RangeCost.of(mechanism).cumulative(_REPORTS) / NANO,
-        linked_at_best(mechanism),
+        linking_probability(mechanism),
         _squares(answers, k, estimate),
     )
 

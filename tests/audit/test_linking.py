@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.audit.linking import linked_at_best
+from deniable.audit.linking import linking_probability
 from deniable.mechanisms import TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.difference_set import DifferenceSet
@@ -38,7 +38,7 @@ def test_the_best_guess_is_right_as_often_as_counting_says(mechanism: TwoRound) 
         kept_once = sum((row[one] * row[other] for row in fresh), Fraction(0)) * every
         kept_twice = every**2 * sum(row[one] for row in fresh) * sum(row[other] for row in fresh)
         right += max(kept_once, kept_twice) / 2
-    assert linked_at_best(mechanism) == pytest.approx(float(right), abs=1e-13)
+    assert linking_probability(mechanism) == pytest.approx(float(right), abs=1e-13)
 
 
 def test_blocks_that_are_not_all_alike_are_averaged() -> None:
@@ -50,7 +50,7 @@ def test_blocks_that_are_not_all_alike_are_averaged() -> None:
     of_one = np.einsum("uy,uz->yz", laws, laws) / 13
     of_two = np.outer(laws.mean(axis=0), laws.mean(axis=0))
     right = np.maximum(of_one, of_two).sum() / 2
-    assert linked_at_best(mechanism) == pytest.approx(right, abs=2e-3)
+    assert linking_probability(mechanism) == pytest.approx(right, abs=2e-3)
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "3.99"])
@@ -60,4 +60,4 @@ def test_of_randomised_response_the_best_guess_is_that_equal_reports_share_one(
     mechanism, k = TwoRound(Subset(100, 1), epsilon, "4"), 100
     truth = float(mechanism.fresh.hit)
     equal = truth**2 + (1 - truth) ** 2 / (k - 1)
-    assert linked_at_best(mechanism) == pytest.approx((equal + 1 - 1 / k) / 2, abs=1e-12)
+    assert linking_probability(mechanism) == pytest.approx((equal + 1 - 1 / k) / 2, abs=1e-12)

@@ -28,7 +28,7 @@ def designs(categories: int) -> Iterator[Fresh]:
 
 
 def cost(fresh: Answering, categories: int, epsilon: str) -> float:
-    return Candidate.answering(categories, fresh).cost(float(epsilon))
+    return Candidate.of_answering(categories, fresh).cost(float(epsilon))
 
 
 @pytest.mark.parametrize(

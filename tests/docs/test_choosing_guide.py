@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.audit.linking import linked_at_best
+from deniable.audit.linking import linking_probability
 from deniable.budget import NANO, RangeCost
 from deniable.choosing import Candidate, best, best_fresh, candidates, lower_bound
 from deniable.choosing.chosen_mechanism import specified
@@ -68,14 +68,14 @@ def test_kept_responses_cost_and_reveal_what_the_table_says(row: list[str]) -> N
     k, kept, epsilon = (text.replace(",", "") for text in row[0].split(", "))
     fresh = SINGLE if row[1].endswith("one answer") else best_fresh(int(k), epsilon, kept, 30)
     assert re.findall(r"\d+", row[1]) == [str(value) for value in fresh[1:] if fresh != SINGLE]
-    cost = Candidate.answering(int(k), fresh).cost(float(epsilon))
+    cost = Candidate.of_answering(int(k), fresh).cost(float(epsilon))
     specification = Specification("two-round", {"kept": kept, "fresh": fresh})
     mechanism = specification.mechanism(int(k), epsilon, "0")
     assert isinstance(mechanism, TwoRound)
     levels = [math.log(mechanism.constant_odds(reports)) for reports in (2, 30)]
     assert row[2].strip("*") == f"{cost / lower_bound(int(k), float(epsilon)):.4g}"
     charged = RangeCost.of(mechanism).cumulative(30) / NANO
-    linked = linked_at_best(mechanism)
+    linked = linking_probability(mechanism)
     assert row[3:] == [f"{levels[0]:.3f}", f"{levels[1]:.2f}", f"{charged:.1f}", f"{linked:.1%}"]
 
 

@@ -12,7 +12,7 @@ _FIRST_BLOCKS: Final = 16
 affine ones whose blocks are not closed under x -> -x they differ in the third digit."""
 
 
-def linked_at_best(mechanism: TwoRound) -> float:
+def linking_probability(mechanism: TwoRound) -> float:
     """Return the probability of telling two reports of one kept response from two of two.
 
     Of the best guess, where either is as likely and each point is kept as often; 1/2 is chance.

@@ -15,7 +15,13 @@ from typing import Final, TypeVar
 
 from deniable.audit import design_variance, least_variance
 from deniable.mechanisms import KINDS, DesignMechanism, Number, RandomisedResponse, odds_ceiling
-from deniable.mechanisms.affine import Affine, alike, is_prime, proportions, signed
+from deniable.mechanisms.affine import (
+    Affine,
+    class_size,
+    is_prime,
+    proportions,
+    signed_group_size,
+)
 from deniable.mechanisms.answering import Answered, Answering, answering_parameters
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.difference_set import SETS, DifferenceSet
@@ -31,6 +37,9 @@ _ALL_ORDERS: Final = 1447
 """The last prime q with q (q - 1)/2 <= 2^20: of m = 1, all sizes of blocks may be up to there."""
 _NEAR: Final = 1.05
 """Above, of m = 1, a prime is looked at that is not this much more than the categories."""
+
+_SIZES: Final = {"subset": "d", "affine": "s"}
+"""The parameter that is the size of blocks."""
 
 SMALLEST_WITHIN: Final = 1.002
 """Of designs, that of the fewest responses is chosen within 0.2 % of the best."""
@@ -63,11 +72,40 @@ class Candidate:
         return cls(kind, categories, *numbers, parameters)
 
     @classmethod
-    def answering(cls, categories: int, answering: Answering) -> "Candidate":
+    def of_answering(cls, categories: int, answering: Answering) -> "Candidate":
         """Return a mechanism for one of several questions, or a fresh round; KeyError likewise."""
         if answering == SINGLE:
             return cls.of(PLAIN, categories, {})
         return cls.of(str(answering[0]), categories, answering_parameters(answering))
+
+    @property
+    def answering(self) -> Answering:
+        """Return the name and the parameters by which a manifest has it answer a question."""
+        return (self.kind, *self.parameters.values())
+
+    @property
+    def size(self) -> int:
+        """Return the parameter that is the size of its blocks; 1 where there is none."""
+        return self.parameters.get(_SIZES.get(self.kind, ""), 1)
+
+    def sizes(self, most: int) -> list[int]:
+        """Return the sizes that blocks of these points may have, rising.
+
+        For at most so many responses; of some there may be too many sets all the same.
+        """
+        if self.kind == "affine":
+            order, dimension = self.parameters["q"], self.parameters["m"]
+            return sorted(set().union(*block_sizes(order, dimension, most)))
+        if self.kind == "subset":
+            return [*range(2, self.categories)]  # sets of one are randomised response
+        return [self.size]
+
+    def of_size(self, size: int) -> "Candidate":
+        """Return the design with blocks of this size of the same points; ValueError if none is."""
+        if size == self.size:
+            return self
+        parameters = {**self.parameters, _SIZES[self.kind]: size}
+        return Candidate.of(self.kind, self.categories, parameters)
 
     @property
     def separating(self) -> int:
@@ -145,19 +183,25 @@ def candidates(
 def candidates_of_blocks(
     k: int, epsilon: float, delta: float, most: int, largest: Callable[[int], float]
 ) -> Iterator[Candidate]:
-    """Yield the candidates whose blocks have no more points than is ``largest`` for all points."""
+    """Yield the candidates whose blocks have no more points than is ``largest`` for all points.
+
+    Or single points, of which there are always blocks.
+    """
     yield Candidate.of(PLAIN, k, {})
     if comb(k, 2) <= most:
-        costs = _costs(k, k, 1, epsilon, delta, [range(1, int(min(k - 1, largest(k))) + 1)])
+        most_members = int(min(k - 1, largest(k)))
+        costs = _costs(k, k, 1, epsilon, delta, [range(1, most_members + 1)])
         best = max(2, min(costs, key=costs.__getitem__, default=0))
-        for d in range(max(2, best // 2), min(best + 1, k)):
+        for d in range(max(2, best // 2), min(best, most_members) + 1):
             if comb(k, d) <= most and comb(k, d) * d <= MAX_MEMBERS:
                 subset = Candidate.of("subset", k, {"d": d})
                 if subset.bounded(delta):
                     yield subset
     for v in SETS:
-        if k <= v <= most and (one := Candidate.of("difference-set", k, {"v": v})).bounded(delta):
-            yield one
+        if k <= v <= most:
+            translates = Candidate.of("difference-set", k, {"v": v})
+            if translates.block <= largest(v) and translates.bounded(delta):
+                yield translates
     larger = range(max(k, _ALL_ORDERS + 1), int(_NEAR * k) + 1)
     for q in chain(range(2, _ALL_ORDERS + 1), larger):
         # The least m with q^m >= k: a larger one has more responses, and without delta is no more
@@ -169,8 +213,8 @@ def candidates_of_blocks(
             costs = _costs(k, q, m, epsilon, delta, fitting)
             merged, enough = 0, min(costs.values(), default=0.0) * SMALLEST_WITHIN
             for s in sorted(costs, key=costs.__getitem__):
-                if costs[s] <= enough and alike(q, s) > merged:
-                    merged = alike(q, s)
+                if costs[s] <= enough and class_size(q, s) > merged:
+                    merged = class_size(q, s)
                     yield Candidate.of("affine", k, {"q": q, "m": m, "s": s})
 
 
@@ -185,7 +229,7 @@ def block_sizes(order: int, dimension: int, most: int) -> list[range]:
         for i in range(1, isqrt(others) + 1)
         if others % i == 0
         for h in {i, others // i}
-        if signed(order, h) * most >= blocks
+        if signed_group_size(order, h) * most >= blocks
         for first in {1, h}
     ]
 

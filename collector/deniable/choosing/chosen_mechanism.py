@@ -43,15 +43,16 @@ def specified(
 ) -> Specification:
     """Return a kind of mechanism with the parameters that settings calibrate; or what is best.
 
-    The best of all is chosen for ``auto``; the best of its kind for a design, or levels, without
-    settings. So many questions share the responses that there may be.
+    The best of all is chosen for ``auto``; the best of its kind for a design or levels without
+    settings, and for a second round that settings do not name. So many questions share the
+    responses that there may be.
 
     Raises:
         InvalidManifest: naming the field at fault.
     """
-    if mechanism == TWO_ROUND and settings and repeat.epochs and {*settings} == {"kept"}:
+    if mechanism == TWO_ROUND and repeat.epochs and settings and "fresh" not in settings:
         try:
-            fresh = best_fresh(categories, epsilon, str(settings["kept"]), repeat.epochs)
+            fresh = best_fresh(categories, epsilon, str(settings.get("kept")), repeat.epochs)
         except ValueError:
             fresh = SINGLE  # and the manifest says what is wrong
         settings = {**settings, "fresh": fresh}

@@ -61,7 +61,7 @@ def choice_of(manifest: Manifest) -> Choice | None:
     k, most = len(manifest.categories), most_responses(manifest.repeat)
     if manifest.kind.first_round_kept:
         # One report is the fresh round's design at its own level; others cannot be kept.
-        candidate, most = Candidate.answering(k, parameters["fresh"]), 0
+        candidate, most = Candidate.of_answering(k, parameters["fresh"]), 0
     elif kind in {PLAIN, *DESIGNS}:
         candidate = Candidate.of(kind, k, parameters)
     else:

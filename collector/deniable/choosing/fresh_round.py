@@ -16,7 +16,6 @@ from typing import Final
 from deniable.choosing.candidates import (
     PLAIN,
     Candidate,
-    block_sizes,
     candidates_of_blocks,
     lower_bound,
 )
@@ -57,29 +56,26 @@ def best_fresh(categories: int, epsilon: Number, kept: Number, reports: int) -> 
     def largest(points: int) -> float:
         return all_kept / pure - (all_kept + points) / all_kept if points <= MAX_POINTS else 0.0
 
-    def fits(candidate: Candidate) -> bool:
-        return candidate.kind == PLAIN or candidate.block <= largest(candidate.points)
-
-    every = candidates_of_blocks(categories, one, 0.0, MAX_RESPONSES, largest)
-    fitting = list(filter(fits, every))
+    fitting = list(candidates_of_blocks(categories, one, 0.0, MAX_RESPONSES, largest))
     limit = _NEAR * min(candidate.cost(one) for candidate in fitting)
 
     def near(candidate: Candidate) -> bool:
-        return candidate.cost(one) <= limit and fits(candidate)
+        fits = candidate.kind == PLAIN or candidate.block <= largest(candidate.points)
+        return fits and candidate.cost(one) <= limit
 
     chosen = min(
         (
             other
             for candidate in fitting
             for step in (-1, 1)
-            for other in takewhile(near, _sizes(candidate, step))
+            for other in takewhile(near, _resized(candidate, step))
         ),
         key=lambda candidate: (
             round(_charge(candidate, pure, all_kept, reports), 9),
             candidate.responses,
         ),
     )
-    return SINGLE if chosen.kind == PLAIN else (chosen.kind, *chosen.parameters.values())
+    return SINGLE if chosen.kind == PLAIN else chosen.answering
 
 
 def sufficient_kept(categories: int, epsilon: Number) -> str | None:
@@ -89,7 +85,7 @@ def sufficient_kept(categories: int, epsilon: Number) -> str | None:
 
     def suffices(level: str) -> bool:
         fresh = best_fresh(categories, epsilon, level, 1)
-        return Candidate.answering(categories, fresh).cost(one) <= limit
+        return Candidate.of_answering(categories, fresh).cost(one) <= limit
 
     tenths = range(int(10 * one) + 1, 10 * MAX_EPSILON + 1)
     levels = [f"{Decimal(count).scaleb(-1).normalize():f}" for count in tenths]
@@ -97,21 +93,13 @@ def sufficient_kept(categories: int, epsilon: Number) -> str | None:
     return levels[least] if least < len(levels) else None
 
 
-def _sizes(candidate: Candidate, step: int) -> Iterator[Candidate]:
+def _resized(candidate: Candidate, step: int) -> Iterator[Candidate]:
     """Yield a design, and those with smaller or larger blocks; they cost more and more."""
     yield candidate
-    kind, parameters = candidate.kind, candidate.parameters
-    if kind == "affine":
-        sizes = set().union(*block_sizes(parameters["q"], parameters["m"], MAX_RESPONSES))
-    elif kind == "subset":
-        sizes = {*range(1, candidate.categories)}
-    else:
-        return
-    *_, (name, size) = parameters.items()
-    further = (other for other in sizes if (other > size) == (step > 0) and other != size)
-    for other in sorted(further, reverse=step < 0):
-        with suppress(ValueError):  # of some sizes there are too many sets
-            yield Candidate.of(kind, candidate.categories, {**parameters, name: other})
+    for size in candidate.sizes(MAX_RESPONSES)[::step]:
+        if (size - candidate.size) * step > 0:
+            with suppress(ValueError):  # of some sizes there are too many sets
+                yield candidate.of_size(size)
 
 
 def _charge(candidate: Candidate, pure: float, kept: float, reports: int) -> float:

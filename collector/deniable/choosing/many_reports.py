@@ -12,13 +12,10 @@ from math import inf, log, log1p, sqrt
 from typing import Final
 
 from deniable.audit import design_variance
-from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate, block_sizes
+from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate
 
 _SHARES: Final = 200
 """Of blocks whose shares of all categories are alike within 1/200, one design is looked at."""
-
-_SIZES: Final = {PLAIN: ("", 1), "difference-set": ("", 1), "subset": ("d", 2), "affine": ("s", 1)}
-"""The parameter that is the size, and the least; subsets of one are randomised response."""
 
 _STRIDE: Final = 31
 """So that a cost near the least is soon met, and most designs are out at once."""
@@ -67,7 +64,7 @@ def cheapest(
     for kind in (PLAIN, *DESIGNS):
         near: list[tuple[Candidate, float, float]] = []
         least = inf
-        of_kind = sorted((one for one in those if one.kind == kind), key=_points)
+        of_kind = sorted((one for one in those if one.kind == kind), key=lambda one: one.points)
         for one in _smaller_blocks(of_kind, most):
             # Costs fall as odds rise, so most are out by the odds at which they would be near.
             low = max(_excess_at(one, least * within), one.excess(0.0, slack))
@@ -88,12 +85,6 @@ def cheapest(
     return chosen
 
 
-def _points(one: Candidate) -> float:
-    """Return a number that rises with that of the design's points, L."""
-    # (r - t) K/(r (K - r)) is L/(L - 1).
-    return one.replication * (one.responses - one.replication) / (one.separating * one.responses)
-
-
 def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
     """Return designs with blocks as large as these or smaller, in strides over their shares.
 
@@ -101,26 +92,14 @@ def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
     """
     by_share: dict[int, Candidate] = {}
     for one in those:
-        name, _ = _SIZES[one.kind]
-        positions = one.parameters.get("q", one.parameters.get("v", one.categories))
-        for size in _sizes(one, most):
-            if (share := round(_SHARES * log(size / positions))) not in by_share:
-                parameters = {**one.parameters, name: size} if name else one.parameters
+        unit = one.block / one.points / one.size
+        for size in reversed(one.sizes(most)):
+            if size <= one.size and (share := round(_SHARES * log(size * unit))) not in by_share:
                 with suppress(ValueError):  # of subsets there may be too many
-                    smaller = Candidate.of(one.kind, one.categories, parameters)
+                    smaller = one.of_size(size)
                     if smaller.responses <= most:
                         by_share[share] = smaller
     return [by_share[share] for share in sorted(by_share, key=lambda share: share % _STRIDE)]
-
-
-def _sizes(one: Candidate, most: int) -> list[int]:
-    """Return the size of its blocks, and the smaller ones of at most so many responses."""
-    name, least = _SIZES[one.kind]
-    size = one.parameters.get(name, least)
-    if one.kind != "affine":
-        return [*range(size, least - 1, -1)]
-    few = set().union(*block_sizes(one.parameters["q"], one.parameters["m"], most))
-    return sorted((s for s in few if s <= size), reverse=True)
 
 
 def _cost(one: Candidate, excess: float) -> float:

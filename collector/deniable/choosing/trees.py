@@ -39,7 +39,7 @@ class Tree:
     @property
     def mechanisms(self) -> tuple[Answering, ...]:
         """Return the mechanisms as a manifest has them."""
-        return _answerings(self.parts)
+        return tuple(part.answering for part in self.parts)
 
 
 def best_tree(
@@ -72,11 +72,8 @@ def level_mechanisms(
     categories: int, widths: Widths, epsilon: float, delta: float, most_responses: int
 ) -> tuple[Answering, ...]:
     """Return the best mechanisms for the nodes of levels of these widths."""
-    return _answerings(_parts(categories, widths, epsilon, delta, most_responses))
-
-
-def _answerings(parts: tuple[Candidate, ...]) -> tuple[Answering, ...]:
-    return tuple((part.kind, *part.parameters.values()) for part in parts)
+    parts = _parts(categories, widths, epsilon, delta, most_responses)
+    return tuple(part.answering for part in parts)
 
 
 def _parts(

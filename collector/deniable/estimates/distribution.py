@@ -36,13 +36,21 @@ class Distribution:
     @classmethod
     def of(cls, histogram: "Histogram") -> "Distribution":
         """Return the distribution of a histogram whose answers have an order."""
-        sample = histogram.sample
-        names, probabilities = histogram.categories, tuple(QUARTILES)
-        return cls(
-            sample.tally.n,
-            quantiles(sample.mechanism, sample.tally, names, probabilities, histogram.level),
-            histogram.cumulative(),
-        )
+        sample, names, numeric = histogram.sample, histogram.categories, histogram.numeric
+        if numeric is None or histogram.values is None:
+            probabilities = tuple(QUARTILES)
+            quartiles = quantiles(
+                sample.mechanism, sample.tally, names, probabilities, histogram.level
+            )
+        else:  # they are known, as numbers
+            named = dict(zip(map(float, histogram.values), names, strict=True))
+            quartiles = tuple(
+                Quantile(
+                    one.probability, named[one.value], named[one.low], named[one.high], one.level
+                )
+                for one in numeric.quartiles
+            )
+        return cls(sample.tally.n, quartiles, histogram.cumulative())
 
     @property
     def withheld(self) -> bool:

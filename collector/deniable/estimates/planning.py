@@ -14,8 +14,8 @@ from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of
 from deniable.estimates.curves import MOST_CUTS
 from deniable.estimates.decoders import Floats, decoder_of
-from deniable.estimates.numeric import GroupBounds, group_bounds
-from deniable.estimates.quantiles import quantiles
+from deniable.estimates.numeric import QUARTILES, GroupBounds, group_bounds
+from deniable.estimates.quantiles import QuantileBounds, quantiles
 from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50
@@ -179,8 +179,7 @@ def _reports_for_shares(mechanism: Mechanism, half_width: float, level: float) -
 
     def narrow(n: int) -> bool:
         made = bounds(blur_of(mechanism, n))
-        # Errors shrink with the root of n, and bounds stay where they are.
-        low, high = made.intervals(normal_quantile(level) * math.sqrt(_MANY / (n - 1)))
+        low, high = made.intervals(_scaled(level, n))
         return float(np.maximum(high - made.values, made.values - low).max()) <= half_width
 
     few, enough = 1, 2
@@ -197,27 +196,38 @@ def reports_for_quartiles(
 ) -> int:
     """Return about how many reports give estimates of the quartiles so near the truth, to 2 %.
 
-    In 95 % of surveys; their intervals, which allow for the worst, need some three times as many.
-
-    Of numbers, if they are equally frequent. At least one step: where as many answers as a quartile
+    As near as intervals reach if each response comes as often as expected; others reach further. Of
+    numbers, if they are equally frequent. At least one step: where as many answers as a quartile
     wants end with one of them, no number of reports tells it from the next (ValueError).
     """
     if half_width < values[1] - values[0]:
         raise ValueError("the half width is at least a step of the values")
+    decoder = decoder_of(mechanism)
+    expected = decoder.tally(even_counts(mechanism, _MANY))
+
+    @cache
+    def bounds(blur: int) -> QuantileBounds:
+        return QuantileBounds.of(decoder, expected, blur)
+
+    def near(n: int) -> bool:
+        made, z = bounds(blur_of(mechanism, n)), _scaled(level, n)
+        places = (made.places(p, z) for p in QUARTILES)
+        reached = ((values[i] for i in place) for place in places)
+        return all(max(high - value, value - low) <= half_width for value, low, high in reached)
+
     few, enough = 0, 64
-    while quartiles_reach(mechanism, values, enough, level) > half_width:
+    while not near(enough):
         few, enough = enough, 2 * enough
     while enough - few > max(1, enough / 50):
         n = (few + enough) // 2
-        near = quartiles_reach(mechanism, values, n, level) <= half_width
-        few, enough = (few, n) if near else (n, enough)
+        few, enough = (few, n) if near(n) else (n, enough)
     return enough
 
 
 def quartiles_reach(
     mechanism: Mechanism, values: Sequence[Fraction], reports: int, level: float = 0.95
 ) -> float:
-    """Return how far intervals of the quartiles reach to either side, likewise."""
+    """Return how far intervals of the quartiles reach to either side of so many, likewise."""
     quartiles = quantiles(mechanism, even_counts(mechanism, reports), values, level=level)
     return max(max(one.high - one.value, one.value - one.low) for one in quartiles)
 
@@ -225,6 +235,12 @@ def quartiles_reach(
 def even_counts(mechanism: Mechanism, n: int) -> list[int]:
     """Return how often each response is expected, if all answers are equally frequent."""
     return [round(n * float(share)) for share in decoder_of(mechanism).even_shares]
+
+
+def _scaled(level: float, n: int) -> float:
+    """Return how many errors of so many reports, in errors of very many, intervals reach."""
+    # Errors shrink with the root of n, and bounds stay where they are.
+    return normal_quantile(level) * math.sqrt(_MANY / (n - 1))
 
 
 def _check_points(half_width: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of, rising_shares
-from deniable.estimates.decoders import Counts, Floats, decoder_of
+from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import Mechanism
 
@@ -68,34 +68,61 @@ def quantiles(
         raise ValueError(f"{k} values are expected, one a category")
     if not all(0 < probability < 1 for probability in probabilities):
         raise ValueError("a quantile's probability must be in (0, 1), such as 0.5")
-    blur = blur_of(mechanism, tally.n)
-    cuts = cuts_of(decoder)
-
-    def averages(shift: int) -> tuple[Floats, Floats]:
-        return cautious_values(decoder, tally, averaged_shares(k, cuts, blur, shift))
-
-    z = normal_quantile(level)
-    sharp = averages(0)
-    (after, after_error), (before, before_error) = (
-        (averages(blur), averages(-blur)) if blur else (sharp, sharp)
+    bounds, z = (
+        QuantileBounds.of(decoder, tally, blur_of(mechanism, tally.n)),
+        normal_quantile(level),
     )
-    rising = rising_shares(*sharp)
-    quantiles: list[Quantile[Any]] = []
+    made: list[Quantile[Any]] = []
     for p in probabilities:
+        value, low, high = (_written(values[place]) for place in bounds.places(p, z))
+        made.append(Quantile(float(p), value, low, high, level))
+    return tuple(made)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuantileBounds:
+    """The shares up to some values, and averages of these that bound them, with their errors.
+
+    Attributes:
+        cuts: the values, by their places.
+        rising: the nearest shares that rise.
+        after, before: averages over the next values and over the last ones.
+    """
+
+    cuts: range
+    rising: Floats
+    after: Floats
+    after_error: Floats
+    before: Floats
+    before_error: Floats
+
+    @classmethod
+    def of(cls, decoder: Decoder, tally: Tally, blur: int) -> "QuantileBounds":
+        """Return the bounds of counts, with a blur that does not depend on these."""
+        cuts = cuts_of(decoder)
+
+        def averages(shift: int) -> tuple[Floats, Floats]:
+            weights = averaged_shares(decoder.categories, cuts, blur, shift)
+            return cautious_values(decoder, tally, weights)
+
+        sharp = averages(0)
+        after, before = (averages(blur), averages(-blur)) if blur else (sharp, sharp)
+        return cls(cuts, rising_shares(*sharp), *after, *before)
+
+    def places(self, probability: float, z: float) -> tuple[int, int, int]:
+        """Return the places of a quantile's estimate, and of its ends at so many errors."""
         # Between two cuts c < d, the quantile is in (c, d] if F_c < p <= F_d. In that case the
         # averages after d and before c lie on the same sides of p, so that each of the tests
         #     after_d + z error < p,    before_c - z error > p
         # rejects (c, d] with a probability of at most (1 - level)/2 in large samples. What neither
         # rejects covers the quantile with at least the level; so does its hull, with the estimate.
-        kept = after + z * after_error >= p
-        kept[1:] &= (before - z * before_error)[:-1] <= p
-        estimate = int(np.argmax(rising >= p - _TIE))
+        kept = self.after + z * self.after_error >= probability
+        kept[1:] &= (self.before - z * self.before_error)[:-1] <= probability
+        estimate = int(np.argmax(self.rising >= probability - _TIE))
         staying = [*np.flatnonzero(kept), estimate]
         first, last = min(staying), max(staying)
-        indices = cuts[estimate], cuts[first - 1] + 1 if first else 0, cuts[last]
-        value, low, high = (_written(values[index]) for index in indices)
-        quantiles.append(Quantile(float(p), value, low, high, level))
-    return tuple(quantiles)
+        cuts = self.cuts
+        return cuts[estimate], cuts[first - 1] + 1 if first else 0, cuts[last]
 
 
 def _written(value: Fraction | str) -> float | str:

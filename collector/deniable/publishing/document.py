@@ -143,7 +143,7 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("changing", "answers show that they changed: no epsilon covers that")
         yield Fact("linking", "equal responses link a device's epochs, though its keys do not")
         return
-    from deniable.audit.linking import linked_at_best  # numpy, which others do without
+    from deniable.audit.linking import linking_probability  # numpy, which others do without
 
     kept = manifest.kept_epsilon or ""
 
@@ -153,7 +153,7 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
 
     second, more = (format_nano(count * pure_cost(rounds.fresh)) for count in (1, 2))
     assert isinstance(rounds, TwoRound)
-    linked = upper_text(Fraction(100 * linked_at_best(rounds)), 3)
+    linked = upper_text(Fraction(100 * linking_probability(rounds)), 3)
     yield Fact(
         "repeat",
         f"two rounds: the first kept for {epochs:,} epochs ({length}), the second fresh for each "

@@ -57,7 +57,7 @@ class Affine(Design):
             size=size,
             points=points,
         )
-        firsts = (order - 1) // alike(order, size)
+        firsts = (order - 1) // class_size(order, size)
         self._starts = [firsts * (order**j - 1) // (order - 1) for j in range(dimension)]
 
     @property
@@ -73,7 +73,7 @@ class Affine(Design):
     @property
     def firsts(self) -> Sequence[int]:
         """Return the first digits other than 0 that the vectors a have."""
-        return _powers(self.order)[: (self.order - 1) // alike(self.order, self.size)]
+        return _powers(self.order)[: (self.order - 1) // class_size(self.order, self.size)]
 
     def supports(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
@@ -122,7 +122,7 @@ def check_affine(order: object, dimension: object, size: object) -> None:
 
 def incidences(order: int, dimension: int, size: int) -> tuple[int, int, int]:
     """Return K, r and t."""
-    vectors = alike(order, size)
+    vectors = class_size(order, size)
     blocks, replication, together = proportions(order, dimension, size)
     return blocks // vectors, replication // vectors, together // vectors
 
@@ -133,20 +133,20 @@ def proportions(order: int, dimension: int, size: int) -> tuple[int, int, int]:
     return order * others, size * others, order ** (dimension - 1) * size**2 - size
 
 
-def alike(order: int, size: int) -> int:
-    """Return n, one of how many vectors a is taken."""
-    return signed(order, _multipliers(order, size)[0])
+def class_size(order: int, size: int) -> int:
+    """Return n, the number of vectors a of which one is taken."""
+    return signed_group_size(order, _multipliers(order, size)[0])
 
 
-def signed(order: int, multipliers: int) -> int:
-    """Return how many residues c and -c there are, for so many multipliers c."""
+def signed_group_size(order: int, multipliers: int) -> int:
+    """Return the size of the group that a group of so many multipliers makes with -1."""
     return lcm(multipliers, gcd(2, order - 1))
 
 
 def _multipliers(order: int, size: int) -> tuple[int, bool]:
     """Return h, how many multipliers leave S as it is, and whether 0 is in S."""
     without, holding = gcd(size, order - 1), gcd(size - 1, order - 1)
-    zero = signed(order, holding) >= signed(order, without)
+    zero = signed_group_size(order, holding) >= signed_group_size(order, without)
     return (holding if zero else without), zero
 
 

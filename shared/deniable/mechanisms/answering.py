@@ -54,6 +54,14 @@ def check_answering(answering: object) -> None:
     kind.check(answering_parameters(answering))
 
 
+def check_answerings(answerings: object, count: int) -> None:
+    """Check the mechanisms of so many questions, or levels."""
+    if type(answerings) is not tuple or len(answerings) != count:
+        raise InvalidParameter("mechanism", "needs a mechanism for each")
+    for answering in answerings:
+        check_answering(answering)
+
+
 def answering_mechanism(
     answering: Answering, categories: int, epsilon: str, delta: str
 ) -> Answered:

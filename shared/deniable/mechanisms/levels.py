@@ -23,7 +23,7 @@ from deniable.mechanisms.answering import (
     Answered,
     answering_labels,
     answering_mechanism,
-    check_answering,
+    check_answerings,
 )
 from deniable.mechanisms.exponential import ceil_div
 from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
@@ -112,10 +112,7 @@ class _Kind(Kind):
                 raise InvalidParameter(
                     "widths", "each width is a multiple of the next, and the last 1"
                 )
-            if type(mechanisms) is not tuple or len(mechanisms) != len(widths):
-                raise InvalidParameter("mechanism", "needs a mechanism for each level")
-            for mechanism in mechanisms:
-                check_answering(mechanism)
+            check_answerings(mechanisms, len(widths))
 
     def calibrated(
         self, settings: Settings, categories: int, epsilon: str, delta: str

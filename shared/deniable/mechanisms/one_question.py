@@ -27,7 +27,7 @@ from deniable.mechanisms.answering import (
     answering_labels,
     answering_mechanism,
     answering_text,
-    check_answering,
+    check_answerings,
 )
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.dimensions import (
@@ -199,10 +199,7 @@ class _Kind(SeveralQuestions):
         dimensions, mechanisms = (parameters[name] for name in self.fields)
         with at_fault("mechanism"):
             check_dimensions(dimensions)
-            if type(mechanisms) is not tuple or len(mechanisms) != len(dimensions):
-                raise InvalidParameter("mechanism", "needs a mechanism for each question")
-            for mechanism in mechanisms:
-                check_answering(mechanism)
+            check_answerings(mechanisms, len(dimensions))
 
     def calibrated(
         self, settings: Settings, categories: int, epsilon: str, delta: str

@@ -103,7 +103,7 @@ class LevelsDecoder(Decoder):
             differences.append(labels - outer)
         return root, differences
 
-    def _undone(self, root: Floats, differences: list[Floats]) -> Floats:
+    def _transposed(self, root: Floats, differences: list[Floats]) -> Floats:
         """Return the transpose of :meth:`_differences`: (…), and of each level's nodes."""
         d = len(differences)
         p_parts: list[Floats] = []
@@ -136,7 +136,7 @@ class LevelsDecoder(Decoder):
             d * level.sums(values[..., at])
             for level, at in zip(self._levels, self._slices, strict=True)
         ]
-        return self._undone(values.sum(axis=-1, keepdims=True), own)
+        return self._transposed(values.sum(axis=-1, keepdims=True), own)
 
     def means(self, values: Floats) -> Floats:
         """Return P v."""
