@@ -49,8 +49,8 @@ def _checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> s
     "--view",
     type=click.Choice(VIEWS),
     help="What estimates show; others than unbiased are possible frequencies, but biased.  "
-    "[default: projected where noise alone makes estimates negative, else unbiased; with --json "
-    "and --csv unbiased]",
+    "[default: of more than ten answers projected where noise alone makes estimates negative, else "
+    "unbiased; with --json and --csv unbiased]",
 )
 @click.option(
     "--top",

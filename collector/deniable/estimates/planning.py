@@ -15,7 +15,7 @@ from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of
 from deniable.estimates.curves import MOST_CUTS
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.estimates.numeric import QUARTILES, GroupBounds, group_bounds
-from deniable.estimates.quantiles import QuantileBounds, quantiles
+from deniable.estimates.quantiles import QuantileBounds, ShareQueries, quantiles
 from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50
@@ -207,7 +207,7 @@ def reports_for_quartiles(
 
     @cache
     def bounds(blur: int) -> QuantileBounds:
-        return QuantileBounds.of(decoder, expected, blur)
+        return ShareQueries.of(decoder, blur).bounds(expected)
 
     def near(n: int) -> bool:
         made, z = bounds(blur_of(mechanism, n)), _scaled(level, n)

@@ -10,10 +10,10 @@ import numpy as np
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of, rising_shares
 from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
-from deniable.estimates.queries import cautious_values
+from deniable.estimates.queries import Queries
 from deniable.mechanisms import Mechanism
 
-_TIE: Final = 1e-9
+TIE: Final = 1e-9
 """A share this near to a quantile's probability has reached it: rounding decides no tie."""
 _Value = TypeVar("_Value", float, str)
 
@@ -68,15 +68,45 @@ def quantiles(
         raise ValueError(f"{k} values are expected, one a category")
     if not all(0 < probability < 1 for probability in probabilities):
         raise ValueError("a quantile's probability must be in (0, 1), such as 0.5")
-    bounds, z = (
-        QuantileBounds.of(decoder, tally, blur_of(mechanism, tally.n)),
-        normal_quantile(level),
-    )
+    bounds = ShareQueries.of(decoder, blur_of(mechanism, tally.n)).bounds(tally)
+    z = normal_quantile(level)
     made: list[Quantile[Any]] = []
     for p in probabilities:
         value, low, high = (_written(values[place]) for place in bounds.places(p, z))
         made.append(Quantile(float(p), value, low, high, level))
     return tuple(made)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShareQueries:
+    """The queries for shares up to some values, and for averages of these that bound them."""
+
+    cuts: range
+    sharp: Queries
+    after: Queries
+    before: Queries
+
+    @classmethod
+    def of(cls, decoder: Decoder, blur: int) -> "ShareQueries":
+        """Return the queries with a blur that does not depend on counts."""
+        cuts = cuts_of(decoder)
+
+        def averages(shift: int) -> Queries:
+            weights = averaged_shares(decoder.categories, cuts, blur, shift)
+            return Queries.of(decoder, weights)
+
+        sharp = averages(0)
+        after, before = (averages(blur), averages(-blur)) if blur else (sharp, sharp)
+        return cls(cuts, sharp, after, before)
+
+    def bounds(self, tally: Tally) -> "QuantileBounds":
+        """Return the shares and averages of counts."""
+        sharp = self.sharp.cautious(tally, tally.n)
+        after, before = (
+            sharp if queries is self.sharp else queries.cautious(tally, tally.n)
+            for queries in (self.after, self.before)
+        )
+        return QuantileBounds(self.cuts, rising_shares(*sharp), *after, *before)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,19 +126,6 @@ class QuantileBounds:
     before: Floats
     before_error: Floats
 
-    @classmethod
-    def of(cls, decoder: Decoder, tally: Tally, blur: int) -> "QuantileBounds":
-        """Return the bounds of counts, with a blur that does not depend on these."""
-        cuts = cuts_of(decoder)
-
-        def averages(shift: int) -> tuple[Floats, Floats]:
-            weights = averaged_shares(decoder.categories, cuts, blur, shift)
-            return cautious_values(decoder, tally, weights)
-
-        sharp = averages(0)
-        after, before = (averages(blur), averages(-blur)) if blur else (sharp, sharp)
-        return cls(cuts, rising_shares(*sharp), *after, *before)
-
     def places(self, probability: float, z: float) -> tuple[int, int, int]:
         """Return the places of a quantile's estimate, and of its ends at so many errors."""
         # Between two cuts c < d, the quantile is in (c, d] if F_c < p <= F_d. In that case the
@@ -118,7 +135,7 @@ class QuantileBounds:
         # rejects covers the quantile with at least the level; so does its hull, with the estimate.
         kept = self.after + z * self.after_error >= probability
         kept[1:] &= (self.before - z * self.before_error)[:-1] <= probability
-        estimate = int(np.argmax(self.rising >= probability - _TIE))
+        estimate = int(np.argmax(self.rising >= probability - TIE))
         staying = [*np.flatnonzero(kept), estimate]
         first, last = min(staying), max(staying)
         cuts = self.cuts

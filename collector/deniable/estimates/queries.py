@@ -1,6 +1,7 @@
 """Linear queries: any weighted sum of the frequencies, such as a mean or the share of a group."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,7 +37,8 @@ def cautious_values(decoder: Decoder, tally: Tally, weights: Floats) -> tuple[Fl
     """Return the estimates of linear queries, and the errors that normal intervals are made of."""
     questions = _weighted_questions(decoder, tally, weights)
     return _added(
-        [_cautious(*question, tally.n) for question in questions], _across(questions, tally)
+        [Queries.of(question, part).cautious(own, tally.n) for question, own, part in questions],
+        _across(questions, tally),
     )
 
 
@@ -47,8 +49,9 @@ def contrast_variance(
     three = np.stack([above, below, above + below])
     seen = query_values(decoder, tally, three, Model.SAMPLED)[1] ** 2
     questions = [
-        (weights, question.kernels(weights) @ own.shares, _second_moments(question, weights), own.n)
+        (weights, queries.kernels @ own.shares, queries.moments, own.n)
         for question, own, weights in _weighted_questions(decoder, tally, three)
+        for queries in [Queries.of(question, weights)]
     ]
 
     def contrast(r: float, squares: Floats) -> Floats:
@@ -157,25 +160,44 @@ def _values(
     return value, chosen
 
 
-def _cautious(
-    decoder: Decoder, tally: Tally, weights: Floats, reports: int
-) -> tuple[Floats, Floats]:
-    g = decoder.kernels(weights)
-    values = np.asarray(g @ tally.shares)
-    least = least_variances(_second_moments(decoder, weights), weights, values)
-    errors = cautious_errors(tally, g, least)
-    if tally.epochs > 1:
-        once, recurring = (
-            _values(decoder, tally, weights, Model.SAMPLED, reports, recurring=with_recurring)[1]
-            for with_recurring in (False, True)
-        )
-        errors = errors * _wider(recurring, once)
-    return values, errors
+@dataclass(frozen=True, slots=True, eq=False)
+class Queries:
+    """Linear queries of one question, with what does not depend on counts.
 
+    Attributes:
+        weights: (..., categories).
+        kernels: g, (..., responses).
+        moments: E(g(y)^2 | x) = sum_y P_xy g_y^2 for each category x.
+    """
 
-def _second_moments(decoder: Decoder, weights: Floats) -> Floats:
-    """Return E(g(y)^2 | x) = sum_y P_xy g_y^2 for each category x."""
-    return np.asarray(decoder.means(decoder.kernels(weights) ** 2))
+    decoder: Decoder
+    weights: Floats
+    kernels: Floats
+    moments: Floats
+
+    @classmethod
+    def of(cls, decoder: Decoder, weights: Floats) -> "Queries":
+        """Return the queries of these weights."""
+        kernels = decoder.kernels(weights)
+        return cls(decoder, weights, kernels, np.asarray(decoder.means(kernels**2)))
+
+    def cautious(self, tally: Tally, reports: int) -> tuple[Floats, Floats]:
+        """Return the estimates from those of so many reports that are about the question.
+
+        And the errors that normal intervals are made of.
+        """
+        values = np.asarray(self.kernels @ tally.shares)
+        least = least_variances(self.moments, self.weights, values)
+        errors = cautious_errors(tally, self.kernels, least)
+        if tally.epochs > 1:
+            once, recurring = (
+                _values(
+                    self.decoder, tally, self.weights, Model.SAMPLED, reports, recurring=several
+                )[1]
+                for several in (False, True)
+            )
+            errors = errors * _wider(recurring, once)
+        return values, errors
 
 
 def least_variances(moments: Floats, weights: Floats, values: Floats) -> Floats:

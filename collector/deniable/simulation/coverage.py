@@ -1,21 +1,22 @@
 """Estimates from simulated counts compared with the truth, in one run and in many."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimates import decoder_of, frequency_intervals, linear_query, mean, quantiles
+from deniable.estimates import decoder_of, frequency_intervals, linear_query, mean
+from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import QUARTILES, group_labels, group_weights
+from deniable.estimates.quantiles import TIE, ShareQueries
+from deniable.mechanisms import Mechanism
 from deniable.messages import Manifest
 
 Floats = NDArray[np.float64]
-
-_TIE: Final = 1e-9
-"""A share this near to a quartile has reached it: rounding decides no tie."""
 
 
 class RunFigures(NamedTuple):
@@ -38,16 +39,25 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunF
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts.tolist())
     if manifest.values is not None:
-        groups = group_weights(len(manifest.categories), blur_of(mechanism, tally.n))
+        blur = blur_of(mechanism, tally.n)
+        groups = group_weights(len(manifest.categories), blur)
         shares = (linear_query(mechanism, tally, weights, level) for weights in groups.tolist())
         average = mean(mechanism, tally, manifest.values, level)
         rows = [(average.value, average.low, average.high)]
-        quartiles = quantiles(mechanism, counts.tolist(), manifest.values, tuple(QUARTILES), level)
-        rows += [(one.value, one.low, one.high) for one in quartiles]
+        assert isinstance(mechanism, Hashable)
+        bounds, z = _share_queries(mechanism, blur).bounds(tally), normal_quantile(level)
+        for probability in QUARTILES:
+            value, low, high = (manifest.values[i] for i in bounds.places(probability, z))
+            rows.append((float(value), float(low), float(high)))
         rows += [(share.value, share.low, share.high) for share in shares]
         return RunFigures(*np.array(rows).T)
     intervals = frequency_intervals(mechanism, tally, level)
     return RunFigures(decoder.frequencies(tally), intervals.low, intervals.high)
+
+
+@lru_cache(maxsize=1)  # all runs ask the same of their counts
+def _share_queries(mechanism: Mechanism, blur: int) -> ShareQueries:
+    return ShareQueries.of(decoder_of(mechanism), blur)
 
 
 def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, float]:
@@ -59,7 +69,7 @@ def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, f
         return dict(zip(manifest.categories, truth.tolist(), strict=True))
     values = [float(value) for value in manifest.values]
     means = {"mean": float(np.dot(truth, values))}
-    rising = np.cumsum(truth) + _TIE
+    rising = np.cumsum(truth) + TIE
     means |= {name: values[int(np.argmax(rising >= p))] for p, name in QUARTILES.items()}
     blur = blur_of(manifest.mechanism, devices)
     shares = group_weights(len(truth), blur) @ truth
