@@ -8,9 +8,9 @@ import numpy as np
 from scipy import special
 
 from deniable.estimates.binomial import check_level, normal_quantile
-from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of, rising_shares
+from deniable.estimates.cumulative import blur_of, rising_shares
 from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
-from deniable.estimates.queries import cautious_values
+from deniable.estimates.quantiles import ShareQueries
 from deniable.estimates.views import projected
 from deniable.mechanisms import Mechanism
 
@@ -62,25 +62,23 @@ def cumulative_curve(
     tally = decoder.tally(counts)
     if len(categories) != k:
         raise ValueError(f"{k} categories are expected")
-    blur, cuts = blur_of(mechanism, tally.n), cuts_of(decoder, MOST_CUTS)
-    # F is at most its average over the next answers, and at least that over the last ones.
-    middle, above, below = (averaged_shares(k, cuts, blur, shift) for shift in (0, blur, -blur))
-    estimate, error = cautious_values(decoder, tally, middle)
+    blur = blur_of(mechanism, tally.n)
+    queries = ShareQueries.of(decoder, blur, MOST_CUTS)
+    estimate, error = high, high_error = low, low_error = queries.sharp.cautious(tally, tally.n)
+    kernels = queries.sharp.kernels
     if blur:
-        high, high_error = cautious_values(decoder, tally, above)
-        low, low_error = cautious_values(decoder, tally, below)
-        one_sided = np.concatenate([-above, below])
-        deviations = _largest_deviation(decoder, tally, one_sided, level, both_sides=False)
-    else:
-        high, low, high_error, low_error = estimate, estimate, error, error
-        deviations = _largest_deviation(decoder, tally, middle, level, both_sides=True)
+        # F is at most its average over the next answers, and at least that over the last ones.
+        high, high_error = queries.after.cautious(tally, tally.n)
+        low, low_error = queries.before.cautious(tally, tally.n)
+        kernels = np.concatenate([-queries.after.kernels, queries.before.kernels])
+    deviations = _largest_deviation(decoder, tally, kernels, level, both_sides=not blur)
     high, low = high + deviations * high_error, low - deviations * low_error
     # F rises, within [0, 1] and to 1. Where chance brings one end beyond the other, both are kept.
     high[-1] = low[-1] = 1.0
     high = np.minimum.accumulate(np.clip(high, 0, 1)[::-1])[::-1]
     low = np.maximum.accumulate(np.clip(low, 0, 1))
     return CumulativeCurve(
-        tuple(categories[cut] for cut in cuts),
+        tuple(categories[cut] for cut in queries.cuts),
         estimate,
         rising_shares(estimate, error),
         np.minimum(low, high),
@@ -92,18 +90,17 @@ def cumulative_curve(
 
 
 def _largest_deviation(
-    decoder: Decoder, tally: Tally, weights: Floats, level: float, *, both_sides: bool
+    decoder: Decoder, tally: Tally, g: Floats, level: float, *, both_sides: bool
 ) -> float:
     """Return how many standard errors no query is too high by, with the probability of the level.
 
     Or too high or low, for both sides.
 
-    The quantile of the largest of normal variables with the exact correlations of the queries, in
+    The quantile of the largest of normal variables with the exact correlations of the kernels g, in
     the possible population that is nearest to the estimate: drawn, from a fixed seed, and no more
     than what a union bound has.
     """
     shares = decoder.response_shares(projected(decoder.frequencies(tally)))
-    g = decoder.kernels(weights)
     mean = g @ shares
     covariance = (g * shares) @ g.T - np.outer(mean, mean)
     deviation = np.sqrt(np.maximum(covariance.diagonal(), 0.0))

@@ -87,9 +87,9 @@ class ShareQueries:
     before: Queries
 
     @classmethod
-    def of(cls, decoder: Decoder, blur: int) -> "ShareQueries":
-        """Return the queries with a blur that does not depend on counts."""
-        cuts = cuts_of(decoder)
+    def of(cls, decoder: Decoder, blur: int, most: int | None = None) -> "ShareQueries":
+        """Return the queries up to so many values, with a blur that does not depend on counts."""
+        cuts = cuts_of(decoder, most)
 
         def averages(shift: int) -> Queries:
             weights = averaged_shares(decoder.categories, cuts, blur, shift)
