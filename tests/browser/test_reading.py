@@ -81,6 +81,11 @@ def test_answers_are_added_up(collector: Served, page: Page) -> None:
     histogram = estimate_histogram(collector.surveys[MARRIAGE], [EPOCH], raw)
     expect(page.locator(".sentence")).to_have_text(histogram.share(["good", "very good"]).sentence)
     expect(page.locator("#groups").get_by_label("very good")).to_be_visible()
+    page.get_by_label("Are they above").fill("2")
+    page.get_by_label("Are they above").press("Enter")
+    verdict = histogram.share(["good", "very good"]).above(0.02)
+    expect(page.locator(".sentence")).to_have_text(verdict.sentence)
+    expect(page.locator("#live")).to_contain_text(verdict.note)
 
 
 def test_epochs_stand_side_by_side(collector: Served, page: Page) -> None:

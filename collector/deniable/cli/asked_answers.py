@@ -1,10 +1,11 @@
-"""Answers as they are named on a command line: by the texts of their categories, with commas."""
+"""Answers and epochs as they are named on a command line, of a survey that is known by now."""
 
 from collections.abc import Sequence
 
 import click
 
 from deniable.messages import Manifest
+from deniable.reading import epoch_range
 
 
 def asked_answers(text: str, manifest: Manifest) -> list[str] | dict[str, list[str]]:
@@ -38,3 +39,13 @@ def _split(text: str, known: Sequence[str]) -> list[str]:
 
             raise no_answer(pieces[0].strip(), known)
     return answers
+
+
+def asked_epochs(manifest: Manifest, text: str | None) -> range | None:
+    """Return the epochs that are named; ValueError for others than the survey has."""
+    if text is None:
+        return None
+    try:
+        return epoch_range(text, manifest.schedule.epochs)
+    except ValueError as error:
+        raise ValueError(f"an epoch of {manifest.name} {error}") from error

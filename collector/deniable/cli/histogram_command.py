@@ -1,18 +1,23 @@
 """``deniable hist``: the debiased histogram of a survey, or its epochs; as table, JSON or CSV."""
 
 import json
-import re
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from deniable.cli.asked_answers import asked_answers
-from deniable.cli.options import json_option, level_option
+from deniable.cli.asked_answers import asked_answers, asked_epochs
+from deniable.cli.options import (
+    checked_epoch,
+    epoch_option,
+    json_option,
+    level_option,
+    survey_option,
+)
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.screen import console, show
 from deniable.documents.csv import table_csv
 from deniable.documents.terminal import print_document
-from deniable.reading import EPOCHS, MOST_ROWS, VIEWS, TooFewReports, appear_text, epoch_range
+from deniable.reading import MOST_ROWS, VIEWS, TooFewReports, appear_text
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
     from deniable.estimates import SurveyFigures
@@ -20,28 +25,17 @@ if TYPE_CHECKING:  # numpy: --help does not wait for it
 _MOST_TABLES: Final = 12
 
 
-def _checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-    """Refuse an epoch that no survey has; those of this survey are known when it is read."""
-    if text is not None and re.fullmatch(EPOCHS, text, re.ASCII) is None:
-        raise click.BadParameter("must be an epoch such as 3, or a range such as 0-5")
-    return text
-
-
 @click.command(short_help="Show the debiased histogram of a survey.")
 @click.argument("name")
 @reading_options
-@click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
-@click.option(
-    "--epoch",
-    callback=_checked_epoch,
-    help="Which, such as 3; or 0-5, together.  [default: newest with data]",
-)
+@survey_option
+@epoch_option("newest with data")
 @level_option
 @click.option("--share", help='Only the share of these answers, such as "good, very good".')
 @click.option(
     "--against",
     metavar="EPOCH",
-    callback=_checked_epoch,
+    callback=checked_epoch,
     help="The difference from this epoch, or range.",
 )
 @click.option("--series", "as_series", is_flag=True, help="All epochs, of older surveys too.")
@@ -122,16 +116,6 @@ def hist(
             raise click.ClickException(str(error)) from error
 
 
-def _epochs(survey: "SurveyFigures", text: str | None) -> range | None:
-    """Return the epochs that are named; ValueError for others than the survey has."""
-    if text is None:
-        return None
-    try:
-        return epoch_range(text, survey.manifest.schedule.epochs)
-    except ValueError as error:
-        raise ValueError(f"an epoch of {survey.manifest.name} {error}") from error
-
-
 def _show_histogram(
     survey: "SurveyFigures",
     epoch: str | None,
@@ -149,7 +133,7 @@ def _show_histogram(
     older = next((older for older in survey.older if older.epochs()), None)
     hint = "" if older is None else f"--survey {older.manifest.survey_id.hex()[:12]}"
     try:
-        histogram = survey.histogram(_epochs(survey, epoch), level=level)
+        histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
     except TooFewReports as error:
         if not hint:
             raise
@@ -176,10 +160,10 @@ def _show_comparison(
     from deniable.estimates.comparison import compare
 
     answers = None if share is None else asked_answers(share, survey.manifest)
-    histogram = survey.histogram(_epochs(survey, epoch), level=level)
+    histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
     before = None
     if against is not None:
-        before = survey.histogram(_epochs(survey, against), level=level)
+        before = survey.histogram(asked_epochs(survey.manifest, against), level=level)
     comparison = compare(histogram, answers, before)
     if as_json:
         click.echo(json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False))

@@ -29,6 +29,18 @@ def quantity(text: str) -> Quantity:
     return Quantity(number, percent)
 
 
+def limit(text: str) -> Quantity:
+    """Read a number of any sign: 2%, 0.02, or -5."""
+    number = text.strip()
+    sign = -1.0 if number.startswith("-") else 1.0
+    with suppress(click.BadParameter):
+        size = quantity(number.removeprefix("-"))
+        return Quantity(sign * size.number, size.percent)
+    if re.fullmatch(r"0+(\.0*)?\s*%?", number, re.ASCII):
+        return Quantity(0.0, number.endswith("%"))
+    raise click.BadParameter("must be a number, such as 2% or 0.02")
+
+
 def level(text: str) -> float:
     """Read a confidence level, in (0, 1): 95%, or 0.95."""
     with suppress(click.BadParameter):

@@ -50,12 +50,14 @@ class _OneLineErrors(LazyGroup):
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except Exception as error:
-            if not _is_expected(error):
+            line = expected_line(error)
+            if line is None:
                 raise
-            raise click.ClickException(_one_line(error)) from error
+            raise click.ClickException(line) from error
 
 
-def _is_expected(error: Exception) -> bool:
+def expected_line(error: Exception) -> str | None:
+    """Return the line of an expected error; None of others."""
     # Imported here: most commands end without an error.
     from deniable.client import TransportError
     from deniable.directory import InvalidConfig
@@ -65,10 +67,8 @@ def _is_expected(error: Exception) -> bool:
     from deniable.stores import StoreError
 
     expected = (InvalidConfig, InvalidManifest, IssuerError, OSError, Refusal, StoreError)
-    return isinstance(error, (*expected, ReadingError, TransportError))
-
-
-def _one_line(error: Exception) -> str:
+    if not isinstance(error, (*expected, ReadingError, TransportError)):
+        return None
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split())
@@ -110,6 +110,7 @@ COMMANDS: Final = {
         "What the collector stores: check, copy, move or migrate it.",
     ),
     "survey": ("root:survey", "Publish surveys, and show what is being asked."),
+    "watch": ("watch_command:watch", "Tell whether a figure is beyond a limit, by a status."),
     "token": ("token_commands:token", "Tokens of those who may read histograms."),
 }
 

@@ -38,7 +38,8 @@ def show(document: Document, *, as_json: bool) -> None:
         return
     screen = console()
     if piped():  # a program reads lines
-        screen.width = max([screen.width, *map(table_width, document.tables)])
+        widths = map(table_width, document.tables)
+        screen.width = max([screen.width, len(document.sentence), *widths])
     print_document(document, screen)
 
 

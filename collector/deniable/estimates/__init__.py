@@ -67,6 +67,7 @@ from deniable.estimates.poisoning import (
 from deniable.estimates.quantiles import Quantile, quantiles
 from deniable.estimates.series import SERIES_SCHEMA, Point, Series
 from deniable.estimates.surveys import SurveyFigures, Surveys, connect, histogram_of, series_of
+from deniable.estimates.verdict import Side, Verdict
 from deniable.estimates.views import View
 from deniable.reading import EpochStanding, EpochState, epoch_standing, iso_time
 
@@ -96,10 +97,12 @@ __all__ = [
     "Quantile",
     "Sample",
     "Series",
+    "Side",
     "SurveyFigures",
     "Surveys",
     "Test",
     "Unit",
+    "Verdict",
     "View",
     "clopper_pearson",
     "combined",

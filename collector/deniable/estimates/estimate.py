@@ -29,6 +29,7 @@ from deniable.estimates.queries import (
     query_values,
     widening,
 )
+from deniable.estimates.verdict import Side, Verdict
 from deniable.mechanisms import Mechanism
 
 _ALIKE: Final = 1e-9
@@ -133,6 +134,10 @@ class Estimate:
     @property
     def sentence(self) -> str:
         """Return the estimate in words, as it can be published."""
+        return self.worded()
+
+    def worded(self, conclusion: str = "") -> str:
+        """Return the sentence with a conclusion in it, and the cautions behind it."""
         show = self._text
         ends = ": none possible" if self.outside else f" {show(self.low)} to {show(self.high)}"
         interval = f"{level_text(self.level)} interval{ends}"
@@ -156,7 +161,16 @@ class Estimate:
             case _:
                 text = f"{self.label or 'estimate'}: {show(self.value)}"
         cautions = (caution.text for caution in self.cautions if caution.brief)
-        return " ".join((f"{text} ({interval}).", *cautions))
+        concluded = f": {conclusion}" * bool(conclusion)
+        return " ".join((f"{text} ({interval}){concluded}.", *cautions))
+
+    def above(self, limit: float) -> Verdict:
+        """Return whether it is above a limit, a share in [0, 1], as far as its interval tells."""
+        return Verdict(self, limit, Side.ABOVE)
+
+    def below(self, limit: float) -> Verdict:
+        """Return whether it is below a limit."""
+        return Verdict(self, limit, Side.BELOW)
 
     def _text(self, number: float) -> str:
         """Return a value or an end of the interval as it is written in a sentence."""

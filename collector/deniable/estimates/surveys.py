@@ -55,6 +55,20 @@ class SurveyFigures:
         """Return the epochs that have figures: number, reports, state and seal."""
         return tuple(epoch for epoch in self._source.epochs(self.manifest) if epoch.n)
 
+    def closed(self) -> tuple[int, ...]:
+        """Return the epochs that have figures and take no more reports, so that these stay.
+
+        Raises:
+            TooFewReports: if there are none.
+        """
+        closed = tuple(epoch.number for epoch in self.epochs() if epoch.state.closed)
+        if not closed:
+            raise TooFewReports(
+                f"no epoch of {self.manifest.name} that is over and takes no more late reports has "
+                "figures yet"
+            )
+        return closed
+
     def distrusted(self) -> frozenset[bytes]:
         """Return the issuers of the survey that are not trusted any more."""
         return self._source.distrusted(self.manifest)

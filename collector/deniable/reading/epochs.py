@@ -27,6 +27,11 @@ class EpochState(StrEnum):
     SEALED = "sealed"
     """Its counts never change again."""
 
+    @property
+    def closed(self) -> bool:
+        """Return whether nothing is taken any more."""
+        return self in {EpochState.CLOSED, EpochState.SEALED}
+
 
 @dataclass(frozen=True, slots=True)
 class EpochStanding:

@@ -56,7 +56,7 @@ PAGES: Final[tuple[Page, ...]] = (
         answer="views:figures",
         tab="Figures",
         document=True,
-        takes=(*_ESTIMATES, "view", AT_ONCE, "raw"),
+        takes=(*_ESTIMATES, "view", AT_ONCE, "raw", "limit"),
         of_epochs=True,
         downloads=("/v1/surveys/{name}/histogram", _CHART),
     ),

@@ -15,7 +15,7 @@ from deniable.server.pages.handlers import Content, Visit, message
 from deniable.server.pages.rendering import rendered
 from deniable.server.pages.table import AT_ONCE
 from deniable.server.routes.figures import Subject, check_view, to_the_end
-from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level
+from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level, asked_limit
 
 
 async def figures(visit: Visit) -> web.Response:
@@ -24,6 +24,8 @@ async def figures(visit: Visit) -> web.Response:
     level, view = asked_level(request), _asked_view(request)
     groups, wanted = asked_groups(request), request.query.get("find", "")
     raw, at_once = "raw" in request.query, AT_ONCE in request.query
+    numeric = subject.newest.values is not None
+    limit = asked_limit(request, percent=not numeric)
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import histogram_of
@@ -31,8 +33,13 @@ async def figures(visit: Visit) -> web.Response:
         check_view(subject.newest, view or VIEWS[0])
         histogram = histogram_of(subject.newest, counts, level)
         document = histogram.document(view, simultaneous=at_once, find=wanted, raw=raw)
-        if groups:
-            document = replace(document, sentence=histogram.share(groups).sentence)
+        if groups or (numeric and limit is not None):
+            figure = histogram.share(groups) if groups else histogram.mean()
+            document = replace(document, sentence=figure.sentence)
+            if limit is not None:
+                verdict = figure.above(limit)
+                notes = [verdict.note, *document.notes]
+                document = replace(document, sentence=verdict.sentence, notes=notes)
         return {
             "document": document,
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],

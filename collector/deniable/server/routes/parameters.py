@@ -16,6 +16,7 @@ from deniable.server.routes.catalogue import Catalogue
 if TYPE_CHECKING:
     from aiohttp import web
 
+_LIMIT: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 _LEVEL: Final = re.compile(r"0?\.[0-9]{1,32}", re.ASCII)
 
 
@@ -72,3 +73,14 @@ def asked_level(request: "web.BaseRequest") -> float:
     if not _LEVEL.fullmatch(text) or not 0 < float(text) < 1:
         raise Refusal(RefusalCode.BAD_QUERY, "level must be in (0, 1), such as 0.95")
     return float(text)
+
+
+def asked_limit(request: "web.BaseRequest", *, percent: bool) -> float | None:
+    """Return the limit of ``?limit=``, None without; Refusal (bad-query) if it is no number."""
+    text = request.query.get("limit")
+    if text is None:
+        return None
+    if _LIMIT.fullmatch(text) and (not percent or 0 <= float(text) <= 100):
+        return float(f"{text}e-2") if percent else float(text)
+    numbers = "a number from 0 to 100" if percent else "a number"
+    raise Refusal(RefusalCode.BAD_QUERY, f"limit must be {numbers}, such as 2")
