@@ -129,6 +129,10 @@ def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
     median = histogram.quantile(0.5)
     assert median == quantiles(survey.mechanism, counts, survey.values, (0.5,))[0]
     assert isinstance(median.low, float)
+    assert median.sentence == (
+        f"The median of what the devices that reported in epoch 0 of {survey.name} answered: "
+        f"{median.value:g} (95 % interval {median.low:g} to {median.high:g})."
+    )
     assert median.low <= 15 <= median.high  # 1 - 0.8^4 = .59, 1 - 0.8^3 = .488
     weights = [float(10 <= 5 * x <= 40) for x in range(24)]
     between = histogram.between("10", 40)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from deniable.estimates import decoder_of
-from deniable.estimates.numeric import QUARTILES
+from deniable.estimates.quantiles import QUARTILES
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.affine import KIND as AFFINE
 from deniable.mechanisms.dimensions import sizes_of

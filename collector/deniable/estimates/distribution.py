@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 from deniable.documents.schema import Json
 from deniable.estimates.charts import SHARES, Dot, Panel, Picture, series_chart
 from deniable.estimates.curves import CumulativeCurve
-from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.pictures import WIDTH, simultaneous_levels
-from deniable.estimates.quantiles import Quantile, quantiles
+from deniable.estimates.quantiles import QUARTILES, Quantile, quantiles
 
 if TYPE_CHECKING:
     from deniable.estimates.histogram import Histogram

@@ -9,8 +9,9 @@ from deniable.documents.schema import Json
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.distribution import WITHHELD, Distribution, curve_picture
 from deniable.estimates.fields import numeric_map, response_rows, statistic_rows
-from deniable.estimates.numeric import QUARTILES, bin_ends
+from deniable.estimates.numeric import bin_ends
 from deniable.estimates.pictures import histogram_dots, histogram_picture
+from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.rows import NOT_FOUND, ShownRows
 from deniable.estimates.views import View
 from deniable.reading.epochs import EpochState, epochs_text, instant_text

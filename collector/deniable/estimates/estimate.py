@@ -31,6 +31,7 @@ from deniable.estimates.queries import (
 )
 from deniable.estimates.verdict import Side, Verdict
 from deniable.mechanisms import Mechanism
+from deniable.reading.epochs import reporters
 
 _ALIKE: Final = 1e-9
 """Values of a kernel that differ by less, of their whole range, are the same number."""
@@ -200,9 +201,7 @@ class Estimate:
     @property
     def _whom(self) -> str:
         places = [sample.place for sample in self.samples]
-        return "the devices that reported" + f" in {places[0]}" * (
-            len(places) == 1 and places != [""]
-        )
+        return reporters(places[0] if len(places) == 1 else "")
 
     def at(self, level: float) -> "Estimate":
         """Return the same with an interval of another level; of linear estimates only."""

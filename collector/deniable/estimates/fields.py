@@ -22,7 +22,7 @@ from deniable.documents.schema import (
     plain,
     plain_value,
 )
-from deniable.estimates.numeric import QUARTILES
+from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
 from deniable.reading.epochs import EpochState, iso_time

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -63,7 +63,7 @@ from deniable.estimates.views import View, first_view, viewed
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.dimensions import Dimensions, sizes_of
 from deniable.messages import Manifest, is_simulated
-from deniable.reading.epochs import EpochStanding, epochs_text
+from deniable.reading.epochs import EpochStanding, epochs_text, reporters
 
 End = str | float | Decimal | Fraction
 """An end of a range: an answer by its name, or the number that it is."""
@@ -248,7 +248,8 @@ class Histogram(Tabular):
         self._check_ordered()
         values = self.categories if self.values is None else self.values
         tally, mechanism = self.sample.tally, self.sample.mechanism
-        return quantiles(mechanism, tally, values, (probability,), self.level)[0]
+        (quantile,) = quantiles(mechanism, tally, values, (probability,), self.level)
+        return replace(quantile, whom=reporters(self.sample.place))
 
     def cumulative(self) -> CumulativeCurve:
         """Return the shares up to each answer, in a band that holds for all of them at once.

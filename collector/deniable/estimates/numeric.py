@@ -13,15 +13,13 @@ from deniable.estimates.cumulative import averaged_shares, blur_of
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.estimate import Estimate, mean, share_of_row, within
 from deniable.estimates.influence import query_influence
-from deniable.estimates.quantiles import Quantile, quantiles
+from deniable.estimates.quantiles import QUARTILES, Quantile, quantiles
 from deniable.estimates.queries import cautious_values, query_values
 from deniable.mechanisms import Mechanism
 
 _MOST_BINS: Final = 20
 _WORTH: Final = 0.5
 """An interval over more than this of what is possible says too little to be shown."""
-
-QUARTILES: Final = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}
 
 
 @dataclass(frozen=True, slots=True)

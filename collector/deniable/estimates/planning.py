@@ -14,8 +14,8 @@ from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of
 from deniable.estimates.curves import MOST_CUTS
 from deniable.estimates.decoders import Floats, decoder_of
-from deniable.estimates.numeric import QUARTILES, GroupBounds, group_bounds
-from deniable.estimates.quantiles import QuantileBounds, ShareQueries, quantiles
+from deniable.estimates.numeric import GroupBounds, group_bounds
+from deniable.estimates.quantiles import QUARTILES, QuantileBounds, ShareQueries, quantiles
 from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50

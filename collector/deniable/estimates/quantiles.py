@@ -1,20 +1,23 @@
 """Quantiles of ordered categories, by testing every value."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, Generic, TypeVar, overload
 
 import numpy as np
 
+from deniable.documents import level_text
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of, rising_shares
 from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
 from deniable.estimates.queries import Queries
 from deniable.mechanisms import Mechanism
+from deniable.reading.epochs import reporters
 
 TIE: Final = 1e-9
 """A share this near to a quantile's probability has reached it: rounding decides no tie."""
+QUARTILES: Final = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}
 _Value = TypeVar("_Value", float, str)
 
 
@@ -23,7 +26,7 @@ class Quantile(Generic[_Value]):
     """The smallest value at or below which at least a share ``probability`` of the answers lies.
 
     Estimate and ends of the interval are among the values, numbers or the names of answers; in
-    large samples it covers as often as its level says, or more.
+    large samples it covers as often as its level says, or more. ``whom`` are those who answered.
     """
 
     probability: float
@@ -31,6 +34,20 @@ class Quantile(Generic[_Value]):
     low: _Value
     high: _Value
     level: float
+    whom: str = field(default=reporters(), compare=False)
+
+    @property
+    def sentence(self) -> str:
+        """Return the quantile in words, as it can be published."""
+        name = QUARTILES.get(self.probability, f"{100 * self.probability:g} % quantile")
+        value, low, high = map(answer_text, (self.value, self.low, self.high))
+        interval = f"{level_text(self.level)} interval {low} to {high}"
+        return f"The {name} of what {self.whom} answered: {value} ({interval})."
+
+
+def answer_text(answer: str | float) -> str:
+    """Return an answer, a name or a number, as it is written in a sentence."""
+    return answer if isinstance(answer, str) else f"{answer:.12g}"
 
 
 @overload

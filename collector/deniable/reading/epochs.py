@@ -81,6 +81,11 @@ def epochs_text(epochs: Sequence[int]) -> str:
     return f"epoch{'s' * (len(epochs) > 1)} {ranges_text(epochs)}"
 
 
+def reporters(place: str = "") -> str:
+    """Return the devices that a figure is about: those that reported, in a place if it is known."""
+    return f"the devices that reported{f' in {place}' if place else ''}"
+
+
 def ranges_text(epochs: Iterable[int]) -> str:
     """Return sorted numbers as ranges, such as "0 to 3, 5"."""
     ranges: list[list[int]] = []

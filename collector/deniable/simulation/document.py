@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates.cumulative import blur_of
-from deniable.estimates.numeric import QUARTILES
+from deniable.estimates.quantiles import QUARTILES
 from deniable.messages import Manifest, simulated_name
 from deniable.simulation.coverage import Coverage, RunFigures, figures, true_figures
 from deniable.simulation.reports import SimulatedReports

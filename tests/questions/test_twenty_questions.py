@@ -1,0 +1,133 @@
+"""Twenty ordinary questions, each answered by a page, by a command and by one line of Python.
+
+All three say the same: the sentence that may be published, with its interval.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from deniable.directory import Config, StoreSource
+from deniable.estimates import Surveys
+from deniable.simulation.reports import SimulatedReports
+from tests.cli.commands import Workplace, run, succeed
+from tests.cli.serving import Server, serving
+
+_CLOSED = 4
+"""Epochs that are over, of four hours; the next is open."""
+
+_MINUTES = np.exp(-np.arange(49) / 20)
+_SURVEYS: dict[str, tuple[str, ArrayLike, int]] = {
+    "theme": ('categories = ["light", "dark", "auto", "none"]', [30, 50, 15, 5], 1_500),
+    "mood": (
+        'categories = ["very poor", "poor", "fair", "good", "very good"]',
+        [5, 5, 20, 30, 40],
+        1_500,
+    ),
+    "crash-ios": ('categories = ["no", "yes"]', [90, 10], 1_000),
+    "crash-android": ('categories = ["no", "yes"]', [80, 20], 1_000),
+    "usage": (
+        'mechanism = "joint"\n[dimensions]\nplan = ["free", "paid"]\n'
+        'feature = ["export", "share", "neither"]',
+        [10, 20, 30, 25, 10, 5],
+        3_000,
+    ),
+    "session": ('low = "0"\nhigh = "48"\nstep = "1"\ntells = "distribution"', _MINUTES, 3_000),
+}
+"""By their names: the answers, how frequent they are, and how many devices report an epoch."""
+
+
+def _file(name: str, answers: str, start: datetime) -> str:
+    return f"""name = "{name}"
+question = "{name}?"
+epsilon = "2"
+epoch = "4 hours"
+epochs = 30
+grace = "1 hour"
+start = {start.isoformat(timespec="seconds")}
+{answers}
+"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A collector with its surveys, as an analyst reaches it."""
+
+    surveys: Surveys
+    place: Workplace
+    server: Server
+    token: str
+
+    def printed(self, *command: str) -> str:
+        """Return the words that a command prints."""
+        return _words(succeed(*command, "--dir", self.place.directory))
+
+    def page(self, path: str) -> str:
+        """Return the words of a page."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        status, body = self.server.request("GET", f"/surveys/{path}", headers=headers)
+        assert status == 200, body[:300]
+        return _words(html.unescape(re.sub("<[^>]*>", " ", body.decode())))
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    place = Workplace(tmp_path_factory.mktemp("questions") / "collector")
+    succeed("init", place.directory)
+    start = datetime.now(UTC) - timedelta(hours=4 * _CLOSED + 2)
+    for seed, (name, (answers, truth, n)) in enumerate(_SURVEYS.items()):
+        place.publish(_file(name, answers, start))
+        frequencies = np.asarray(truth, dtype=np.float64)
+        frequencies /= frequencies.sum()
+        simulated = SimulatedReports(place.manifest(name).mechanism, frequencies, seed)
+        for epoch in range(_CLOSED):
+            counts = simulated.counts(n, epoch)
+            place.count([y for y, c in enumerate(counts) for _ in range(c)], epoch, name)
+    token = run("token", "new", "--dir", place.directory).stdout.strip()
+    surveys = Surveys(StoreSource(Config.load(place.directory)))
+    with serving(place) as server:
+        yield Scene(surveys, place, server, token)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, and the three ways to its answer."""
+
+    text: str
+    python: Callable[[Surveys], str]
+    command: Sequence[str]
+    page: str
+
+
+QUESTIONS = [
+    Question(
+        "What share chose dark?",
+        lambda surveys: surveys["theme"].histogram().share("dark").sentence,
+        ("hist", "theme", "--share", "dark"),
+        "theme?group=dark",
+    ),
+    Question(
+        "What share chose good or very good?",
+        lambda surveys: surveys["mood"].histogram().share(["good", "very good"]).sentence,
+        ("hist", "mood", "--share", "good, very good"),
+        "mood?group=good&group=very+good",
+    ),
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.text)
+def test_a_question_has_one_answer(scene: Scene, question: Question) -> None:
+    sentence = _words(question.python(scene.surveys))
+    assert re.search("[0-9]", sentence)
+    assert sentence in scene.printed(*question.command)
+    assert sentence in scene.page(question.page)
