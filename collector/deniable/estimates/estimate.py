@@ -166,11 +166,11 @@ class Estimate:
         return " ".join((f"{text} ({interval}){concluded}.", *cautions))
 
     def above(self, limit: float) -> Verdict:
-        """Return whether it is above a limit, a share in [0, 1], as far as its interval tells."""
+        """Return the verdict of a limit, a share in [0, 1]: whether the interval lies above it."""
         return Verdict(self, limit, Side.ABOVE)
 
     def below(self, limit: float) -> Verdict:
-        """Return whether it is below a limit."""
+        """Return the verdict of a limit: whether the interval lies below it."""
         return Verdict(self, limit, Side.BELOW)
 
     def _text(self, number: float) -> str:
