@@ -85,7 +85,8 @@ class Collector:
     async def token(self, role: Role = Role.ANALYST) -> dict[str, str]:
         """Make a token; return the header that shows it."""
         token = new_token()
-        await self.store.add_token(Token(token_digest(token), role, "", START))
+        limits = (MANIFEST.name, START + 366 * 86_400) if role is Role.READER else ()
+        await self.store.add_token(Token(token_digest(token), role, "", START, *limits))
         return {"Authorization": f"Bearer {token}"}
 
     async def upload(self, body: Any, headers: dict[str, str] | None = None) -> ClientResponse:

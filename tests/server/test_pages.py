@@ -45,7 +45,7 @@ SCRIPT = {"HX-Request": "true"}
 PATHS = [
     page.path.removeprefix(OF_SURVEY) + ("?epoch=1&against=0" if "against" in page.takes else "")
     for page in PAGES
-    if page.path.startswith(OF_SURVEY)
+    if page.path.startswith(OF_SURVEY) and not page.form
 ]
 
 

@@ -25,7 +25,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 async def outcome(store: SqliteStore, authorization: str, role: Role) -> str:
     request = make_mocked_request("GET", "/", headers={"Authorization": authorization})
     try:
-        await require_role(request, store, role)
+        await require_role(request, store, role, 0)
     except Refusal as refusal:
         return refusal.code.value
     return "allowed"

@@ -12,6 +12,7 @@ GONE = manifest(name="gone")
 SURVEYS: tuple[Manifest, ...] = (MANIFEST, COURTEOUS, GONE)
 NEXT = SigningKey(b"authority seed of the tests 0002")
 TOKEN = Token(sha256(b"token").digest(), Role.OPERATOR, "whose", NOW)
+LINK = Token(sha256(b"link").digest(), Role.READER, "the board", NOW, COURTEOUS.name, NOW + 1)
 
 
 async def fill_with_everything(store: Store) -> None:
@@ -33,6 +34,9 @@ async def fill_with_everything(store: Store) -> None:
     await store.distrust(ISSUER, NOW)
     await store.distrust(bytes(31) + b"\7", NOW + 1)  # who never vouched for anybody
     await store.add_token(TOKEN)
+    await store.add_token(LINK)
+    await store.set_public(COURTEOUS.name, public=True)
+    await store.set_public(GONE.name, public=False)
     rotation = Rotation(AUTHORITY.public_key, NEXT.public_key, 1)
     await store.rotate(rotation, sign_rotation(rotation, AUTHORITY, NEXT), lambda signed: signed)
 
@@ -45,6 +49,7 @@ async def everything(store: Store) -> dict[str, object]:
         "ended": await store.ended(),
         "distrusted": await store.distrusted(),
         "tokens": await store.tokens(),
+        "public": await store.public(),
     }
     for survey in SURVEYS:
         seen[survey.name] = (

@@ -202,8 +202,9 @@ async def do(store: Store, model: Model, step: Operation) -> None:
         case Ask("wait", hours):
             model.now += hours * HOUR
         case Ask("add token", number):
-            role = Role.OPERATOR if number else Role.ANALYST
-            token = Token(bytes([number]) * 32, role, f"'é' [{number}]", model.now)
+            role = [Role.ANALYST, Role.OPERATOR, Role.READER][number]
+            limits = ("mood", model.now + HOUR) if role is Role.READER else ()
+            token = Token(bytes([number]) * 32, role, f"'é' [{number}]", model.now, *limits)
             if token.digest not in model.tokens:
                 model.tokens[token.digest] = token
                 await store.add_token(token)
@@ -239,7 +240,7 @@ async def agree(place: Place, minimum: int, steps: list[Operation]) -> None:
             assert await store.tokens() == oldest_first
             for number in range(3):
                 held = model.tokens.get(bytes([number]) * 32)
-                assert await store.token_role(bytes([number]) * 32) == (held and held.role)
+                assert await store.token(bytes([number]) * 32) == held
         assert await store.check() == []
     finally:
         await doing.close()

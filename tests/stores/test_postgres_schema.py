@@ -28,7 +28,8 @@ EVERYTHING = {
     "ends": {"survey", "ended_at"},
     "issuers": {"issuer", "public_key", "distrusted_at"},
     "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
-    "tokens": {"digest", "role", "label", "created_at"},
+    "openings": {"name", "public"},
+    "tokens": {"digest", "role", "label", "created_at", "survey", "ends_at"},
     "moves": {"one", "moved_to"},
     "state": {"one", "touched", "backed_up_at"},
 }

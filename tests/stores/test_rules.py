@@ -312,6 +312,31 @@ async def test_no_other_digest_than_a_tokens_has_its_role(store: Store) -> None:
     digest = sha256(b"token").digest()
     await store.add_token(Token(digest, Role.ANALYST, "first", NOW))
     for other in (sha256(b"other").digest(), digest[:-1], digest + b"\0", b"", digest[::-1]):
-        assert await store.token_role(other) is None
+        assert await store.token(other) is None
         assert not await store.revoke_token(other)
-    assert await store.token_role(digest) is Role.ANALYST
+    assert await store.token(digest) == Token(digest, Role.ANALYST, "first", NOW)
+
+
+@pytest.mark.parametrize(
+    ("role", "survey", "ends_at"),
+    [
+        (Role.READER, None, None),
+        (Role.READER, "mood", None),
+        (Role.READER, None, NOW),
+        (Role.ANALYST, "mood", NOW),
+        (Role.OPERATOR, None, NOW),
+    ],
+)
+async def test_no_reader_has_all_surveys_or_no_end_and_nobody_else_has_either(
+    store: Store, role: Role, survey: str | None, ends_at: int | None
+) -> None:
+    with pytest.raises(StoreError):
+        await store.add_token(Token(bytes(32), role, "", NOW, survey, ends_at))
+    assert await store.tokens() == []
+
+
+async def test_the_last_decision_of_who_may_read_stands(store: Store) -> None:
+    for public in (True, False, False, True):
+        await store.set_public("mood", public=public)
+        await store.set_public("other", public=not public)
+        assert await store.public() == {"mood": public, "other": not public}

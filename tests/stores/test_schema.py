@@ -26,7 +26,8 @@ EVERYTHING = {
     "seals": {"survey", "epoch", "sealed_at", "reports", "digest", "pruning_at", "pruned_at"},
     "ends": {"survey", "ended_at"},
     "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
-    "tokens": {"digest", "role", "label", "created_at"},
+    "openings": {"name", "public"},
+    "tokens": {"digest", "role", "label", "created_at", "survey", "ends_at"},
     "state": {"state", "touched", "moved_to", "backed_up_at"},
 }
 """Every column there is: an address, a time or a batch among them would link or order devices."""

@@ -58,6 +58,7 @@ REFUSED: dict[str, Callable[[Store], Awaitable[object]]] = {
     "distrust": lambda store: store.distrust(OTHER_ISSUER, NOW),
     "add a token": lambda store: store.add_token(Token(bytes(32), Role.ANALYST, "", NOW)),
     "revoke a token": lambda store: store.revoke_token(TOKEN.digest),
+    "open a survey": lambda store: store.set_public(MANIFEST.name, public=True),
     "note a backup": lambda store: store.note_backup(NOW),
     "ping": lambda store: store.ping(),
     "fill": lambda store: store.fill(_nothing()),

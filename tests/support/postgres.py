@@ -43,6 +43,7 @@ _EMPTY: Final = """
     DELETE FROM deniable.published_counts;
     DELETE FROM deniable.seals;
     DELETE FROM deniable.ends;
+    DELETE FROM deniable.openings;
     DELETE FROM deniable.tokens;
     DELETE FROM deniable.rotations;
     DELETE FROM deniable.surveys;

@@ -7,8 +7,11 @@ from typing import Final, NamedTuple
 
 import click
 
+from deniable.directory.sharing import MOST_DAYS
+
 _DECIMAL: Final = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", re.ASCII)
 _WHOLE: Final = re.compile(r"([0-9][0-9,_]*)(?:(\^|e)([0-9]{1,2}))?", re.ASCII)
+_DAYS: Final = re.compile(r"([0-9]{1,3})\s*([dw])", re.ASCII)
 _MOST: Final = 10**15
 
 
@@ -47,6 +50,15 @@ def level(text: str) -> float:
         if (number := quantity(text).number) < 1:
             return number
     raise click.BadParameter("must be in (0, 1), such as 95% or 0.95")
+
+
+def days(text: str) -> int:
+    """Read a length of time in whole days: 30d, or 2w."""
+    match = _DAYS.fullmatch(text.strip())
+    number = int(match[1]) * (7 if match[2] == "w" else 1) if match else 0
+    if not 1 <= number <= MOST_DAYS:
+        raise click.BadParameter(f"must be 1 to {MOST_DAYS} days, such as 30d or 2w")
+    return number
 
 
 def count(text: str) -> int:

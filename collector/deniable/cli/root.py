@@ -104,6 +104,7 @@ COMMANDS: Final = {
     ),
     "report": ("device:report", "Answer a survey from this shell, as a device."),
     "serve": ("collector_commands:serve", "Run the collector."),
+    "share": ("sharing_commands:share", "Links to one survey's figures, each with an end."),
     "simulate": ("simulate_command:simulate", "What would come of imagined devices."),
     "store": (
         "store_commands:store",
@@ -123,6 +124,7 @@ SURVEY_COMMANDS: Final = {
     "export": ("export_command:export", "Write the file that an app bundles."),
     "list": ("survey_list:list_surveys", "List the published surveys."),
     "prune": ("life_commands:prune", "Erase the receipts of a sealed epoch."),
+    "public": ("sharing_commands:public", "Let anyone read the figures of NAME, or not."),
     "publish": ("survey_commands:publish", "Sign the survey in FILE and publish it."),
     "seal": ("life_commands:seal", "Seal an epoch: its counts stand."),
     "seals": ("life_commands:seals", "Show the seals that stand."),

@@ -1,6 +1,7 @@
 """``deniable token``: who may read histograms."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -17,21 +18,28 @@ _ID_DIGITS: Final = 12
 _COLUMNS: Final = (
     Column("id", "id", "name"),
     Column("role", "role", "name"),
-    Column("created_at", "made", "name", cell=lambda row: _made_text(row["created_at"])),
+    Column("created_at", "made", "name", cell=lambda row: made_text(row["created_at"])),
+    Column("survey", "link to", "name", cell=lambda row: row["survey"] or "-"),
+    Column(
+        "ends_at",
+        "ends",
+        "name",
+        cell=lambda row: "-" if row["ends_at"] is None else instant_text(row["ends_at"]),
+    ),
     Column("label", "label"),
 )
 
 
 @click.group()
 def token() -> None:
-    """Tokens, with which analysts and operators read figures."""
+    """Tokens, with which analysts and operators read figures; links have one, too."""
 
 
 @token.command()
 @directory_option
 @click.option(
     "--role",
-    type=click.Choice([role.value for role in Role]),
+    type=click.Choice([role.value for role in Role if role is not Role.READER]),
     default=Role.ANALYST.value,
     show_default=True,
     help="What it allows.",
@@ -58,10 +66,12 @@ def list_tokens(directory: Path, *, as_json: bool) -> None:
     tokens = with_store(Config.load(directory), lambda store: store.tokens())
     rows = [
         {
-            "id": _identifier(held),
+            "id": identifier_of(held),
             "role": held.role.value,
             # The first version of the store kept no time.
             "created_at": held.created_at or None,
+            "survey": held.survey,
+            "ends_at": held.ends_at,
             "label": held.label,
         }
         for held in tokens
@@ -77,29 +87,35 @@ def revoke(identifier: str, directory: Path) -> None:
     """Revoke the token whose id, as `token list` shows it, begins with ID; at once, for good."""
 
     async def work(store: Store) -> Token:
-        matches = [
-            held
-            for held in await store.tokens()
-            if identifier and held.digest.hex().startswith(identifier)
-        ]
-        if not matches:
-            raise click.ClickException("there is no such token; see: deniable token list")
-        if len(matches) > 1:
-            raise click.ClickException(
-                f"{len(matches)} ids begin so; give more of it, as deniable token list shows it"
-            )
-        await store.revoke_token(matches[0].digest)
-        return matches[0]
+        token = find_token(await store.tokens(), identifier)
+        await store.revoke_token(token.digest)
+        return token
 
     config = Config.load(directory)
     revoked = with_store(config, work)
-    click.echo(f"revoked   {_identifier(revoked)} ({revoked.role.value})")
+    click.echo(f"revoked   {identifier_of(revoked)} ({revoked.role.value})")
     click.echo(f"store     {store_text(config)}")
 
 
-def _identifier(held: Token) -> str:
-    return held.digest.hex()[:_ID_DIGITS]
+def find_token(tokens: Iterable[Token], identifier: str) -> Token:
+    """Return the token whose id begins so; ClickException if there is none, or more than one."""
+    matches = [
+        token for token in tokens if identifier and token.digest.hex().startswith(identifier)
+    ]
+    if not matches:
+        raise click.ClickException("there is no such token; see: deniable token list")
+    if len(matches) > 1:
+        raise click.ClickException(
+            f"{len(matches)} ids begin so; give more of it, as deniable token list shows it"
+        )
+    return matches[0]
 
 
-def _made_text(created_at: int | None) -> str:
+def identifier_of(token: Token) -> str:
+    """Return a token's id: how its SHA-256 begins."""
+    return token.digest.hex()[:_ID_DIGITS]
+
+
+def made_text(created_at: int | None) -> str:
+    """Return when a token was made, for people."""
     return "-" if created_at is None else instant_text(created_at)

@@ -29,7 +29,7 @@ from deniable.stores.group_commit import GroupCommit
 from deniable.stores.rules import life, operating, published_counts, surveys
 from deniable.stores.rules.copying import StoredRow
 from deniable.stores.statements import Result, Rule
-from deniable.stores.values import Role, Token, Verdict
+from deniable.stores.values import Token, Verdict
 
 
 class Store(ABC):
@@ -201,9 +201,17 @@ class Store(ABC):
         """Forget a token; return whether the store had it."""
         return await self._write(lambda: operating.revoke_token(digest), repeatable=False)
 
-    async def token_role(self, digest: bytes) -> Role | None:
-        """Return the role of the token with this digest; None if there is none."""
-        return await self._read(lambda: operating.token_role(digest))
+    async def token(self, digest: bytes) -> Token | None:
+        """Return the token with this digest, also after its end; None if there is none."""
+        return await self._read(lambda: operating.token(digest))
+
+    async def set_public(self, name: str, *, public: bool) -> None:
+        """Decide whether anyone may read the figures of a name, whatever the setting says."""
+        await self._write(lambda: operating.set_public(name, public))
+
+    async def public(self) -> dict[str, bool]:
+        """Return the names of which it was decided, and whether anyone may read their figures."""
+        return await self._read(operating.public)
 
     @abstractmethod
     async def check(self) -> list[str]:

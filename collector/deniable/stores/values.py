@@ -19,8 +19,12 @@ class Verdict(StrEnum):
 
 
 class Role(StrEnum):
-    """The role of a token's holder: an operator may do whatever an analyst may."""
+    """The role of a token's holder: an operator may do whatever an analyst may.
 
+    A reader may see one survey's figures, for a time: such a token is a link that was shared.
+    """
+
+    READER = "reader"
     ANALYST = "analyst"
     OPERATOR = "operator"
 
@@ -33,3 +37,13 @@ class Token:
     role: Role
     label: str  # whose it is, for the operator's own records
     created_at: int  # Unix seconds
+    survey: str | None = None  # a reader's: the name of the only one that it is for
+    ends_at: int | None = None  # a reader's: Unix seconds from which on it opens nothing
+
+    def runs(self, now: float) -> bool:
+        """Return whether its end is still to come, if it has one."""
+        return self.ends_at is None or now < self.ends_at
+
+    def opens(self, survey: str, now: float) -> bool:
+        """Return whether its holder may see the figures of a survey."""
+        return self.runs(now) and self.survey in {None, survey}

@@ -74,7 +74,7 @@ async def serve(
     most = config.database_connections
     store = await open_store(config.store, config.most_waiting, migrate=True, most_connections=most)
     try:
-        catalogue = Catalogue(store, config.authority, time.time)
+        catalogue = Catalogue(store, config.authority, time.time, config.public)
         gauges = Gauges(config, store, catalogue, tls=tls)
         server = await build_server(
             config, store, meters=meters, catalogue=catalogue, gauges=gauges

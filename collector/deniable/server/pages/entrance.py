@@ -1,5 +1,6 @@
 """The pages before any survey's: what is being asked, the login, and what stands for a failure."""
 
+from collections.abc import Container
 from json import loads
 from typing import Final
 from urllib.parse import parse_qs
@@ -14,6 +15,7 @@ from deniable.server.pages.sessions import begin_session, check_own_page, end_se
 from deniable.server.pages.table import is_view
 from deniable.server.routes.tokens import held_role, held_tokens
 from deniable.server.transport.connections import Connection
+from deniable.stores import Role
 
 _FORM: Final = "application/x-www-form-urlencoded"
 
@@ -22,7 +24,7 @@ async def surveys(visit: Visit) -> web.Response:
     """Answer with the newest survey of each name."""
     site = visit.site
     await site.catalogue.reread()
-    known = await held_role(visit.request, site.store) is not None
+    known = await held_role(visit.request, site.store, site.clock()) is not None
     listed = [site.head(manifest) for manifest in site.catalogue.newest()]
     root, template = root_of(visit.request), visit.page.template
     return page(template, root=root, known=known, surveys=listed)
@@ -30,23 +32,39 @@ async def surveys(visit: Visit) -> web.Response:
 
 async def login(visit: Visit) -> web.Response:
     """Answer with the form, or begin a session with the token that it was filled in with."""
-    request, site = visit.request, visit.site
+    return await _entered(visit, {*Role}, "This collector has no such token.")
+
+
+async def shared(visit: Visit) -> web.Response:
+    """Answer with the form that a script fills in with a link's token, or open the link.
+
+    Only a reader's: whoever makes a link could log others in with any token of their own.
+    """
+    return await _entered(visit, {Role.READER}, "This link has ended, or was revoked.")
+
+
+async def _entered(visit: Visit, roles: Container[Role], otherwise: str) -> web.Response:
+    request, site, template = visit.request, visit.site, visit.page.template
     if request.method != "POST":
-        return _login(request, 200, "", request.query.get("next", ""))
-    form = await _read_form(request)
-    token, to = form.get("token", "").strip(), form.get("next", "")
-    if await site.store.token_role(token_digest(token)) is None:
-        return _login(request, 401, "This collector has no such token.", to)
-    answer = _see(request, to if is_view(to) else "")
-    begin_session(request, answer, site.config.authority, token)
+        return _login(request, 200, "", request.query.get("next", ""), template)
+    form = await read_form(request)
+    # A link may be pasted as a whole.
+    secret, to = form.get("token", "").strip().rpartition("#")[2], form.get("next", "")
+    token, now = await site.store.token(token_digest(secret)), site.clock()
+    if token is None or token.role not in roles or not token.runs(now):
+        return _login(request, 401, otherwise, to, template)
+    if token.survey is not None:
+        to = f"surveys/{token.survey}"
+    answer = see(request, to if is_view(to) else "")
+    begin_session(request, answer, site.config.authority, secret, token, now)
     return answer
 
 
 async def logout(visit: Visit) -> web.Response:
     """End a session."""
-    await _read_form(visit.request)
-    answer = _see(visit.request, "")
-    end_session(answer, visit.site.config.authority)
+    await read_form(visit.request)
+    answer = see(visit.request, "")
+    end_session(visit.request, answer, visit.site.config.authority)
     return answer
 
 
@@ -78,8 +96,10 @@ def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response
     return made
 
 
-def _login(request: web.BaseRequest, status: int, text: str, to: str) -> web.Response:
-    answer = page("login.html", status, root=root_of(request), known=False, text=text, to=to)
+def _login(
+    request: web.BaseRequest, status: int, text: str, to: str, template: str = "login.html"
+) -> web.Response:
+    answer = page(template, status, root=root_of(request), known=False, text=text, to=to)
     if status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
     if "HX-Request" in request.headers:  # the session has ended: the whole page is to say so
@@ -87,12 +107,12 @@ def _login(request: web.BaseRequest, status: int, text: str, to: str) -> web.Res
     return answer
 
 
-def _see(request: web.BaseRequest, to: str) -> web.Response:
+def see(request: web.BaseRequest, to: str) -> web.Response:
     """Return the way to another page, relative to this one."""
     return web.Response(status=303, headers={"Location": f"{root_of(request)}{to}"})
 
 
-async def _read_form(request: web.BaseRequest) -> dict[str, str]:
+async def read_form(request: web.BaseRequest) -> dict[str, str]:
     """Return the fields of a form of this server; Refusal for anything else."""
     check_own_page(request)
     if media_type(request.headers.get("Content-Type", "")) != _FORM:

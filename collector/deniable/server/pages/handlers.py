@@ -67,7 +67,7 @@ class Site:
         return {
             "manifest": manifest,
             "standing": self._standing(manifest, self.clock()),
-            "public": manifest.name in self.config.public,
+            "public": self.catalogue.is_public(manifest.name),
             "simulated": is_simulated(manifest.name),
         }
 
@@ -157,7 +157,7 @@ class Visit:
         if script and headers.get("Shown-Survey", identifier) != identifier:
             # The rest of the page tells of another, which has a successor by now.
             return web.Response(headers={"HX-Refresh": "true"})
-        role = await held_role(request, site.store)
+        role = await held_role(request, site.store, site.clock(), manifest.name)
         totals = {
             meter.name: dict(zip(meter.values, numbers, strict=False))
             for meter, numbers in site.meters.totals()
@@ -170,6 +170,7 @@ class Visit:
             "chosen": request.query,
             "content": content,
             "known": role is not None,
+            "shares": role not in {None, Role.READER},
             # As /metrics: whoever counts every report knows more than figures show.
             "collector": [*collector_health(totals)] if role is Role.OPERATOR else (),
             "downloads": [*downloads(request, view, manifest.name)],

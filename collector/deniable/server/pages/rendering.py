@@ -31,6 +31,7 @@ _STATIC: Final = {
     "page.css": "text/css",
     "charts.css": "text/css",
     "htmx.min.js": "text/javascript",
+    "share.js": "text/javascript",
 }
 
 _WIDTHS: Final = {"wide": 720, "narrow": 360}

@@ -11,6 +11,8 @@ from deniable.server.routes.tokens import SESSION
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from deniable.stores import Token
+
 _SECONDS: Final = 12 * 3600
 _ID_DIGITS: Final = 8
 _FOREIGN: Final = "this form was sent by another site's page; open the page here and send it again"
@@ -33,13 +35,21 @@ def check_own_page(request: "web.BaseRequest") -> None:
 
 
 def begin_session(
-    request: "web.BaseRequest", answer: "web.Response", authority: bytes, token: str
+    request: "web.BaseRequest",
+    answer: "web.Response",
+    authority: bytes,
+    secret: str,
+    token: "Token",
+    now: float,
 ) -> None:
-    """Set the cookie, for the directory of the path: below a proxy's prefix, if there is one."""
+    """Set the cookie, for the directory of the path: below a proxy's prefix, if there is one.
+
+    A link's has a name of its own, so that it takes no other's place.
+    """
     answer.set_cookie(
-        _name(authority),
-        token,
-        max_age=_SECONDS,
+        _name(authority) + ("" if token.survey is None else f"-{token.survey}"),
+        secret,
+        max_age=_SECONDS if token.ends_at is None else min(_SECONDS, int(token.ends_at - now)),
         path="",  # the one of the request
         httponly=True,
         samesite="Strict",
@@ -48,9 +58,11 @@ def begin_session(
     )
 
 
-def end_session(answer: "web.Response", authority: bytes) -> None:
-    """Take the cookie back."""
-    answer.set_cookie(_name(authority), "", max_age=0, path="", httponly=True, samesite="Strict")
+def end_session(request: "web.BaseRequest", answer: "web.Response", authority: bytes) -> None:
+    """Take the cookies back, also those of links."""
+    for name in request.cookies:
+        if name.startswith(_name(authority)):
+            answer.set_cookie(name, "", max_age=0, path="", httponly=True, samesite="Strict")
 
 
 def _name(authority: bytes) -> str:

@@ -49,6 +49,7 @@ class Page(Route):
 PAGES: Final[tuple[Page, ...]] = (
     Page("/", answer="entrance:surveys"),
     Page("/login", answer="entrance:login", form=True, takes=("next",)),
+    Page("/share", answer="entrance:shared", form=True),
     Page("/logout", answer="entrance:logout", method="POST"),
     Page("/static/{name}", answer="rendering:static"),
     Page(
@@ -80,6 +81,7 @@ PAGES: Final[tuple[Page, ...]] = (
         most=20,
     ),
     Page(f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=_SLIDERS),
+    Page(f"{OF_SURVEY}/share", answer="sharing:share", form=True),
     Page(_CHART, media=SVG, answer="views:chart", takes=_CHARTED),
 )
 

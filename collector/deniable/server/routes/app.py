@@ -60,10 +60,10 @@ async def build_server(
     The caller closes the store. Meters, catalogue and gauges are this server's alone by default.
     """
     meters = meters or Meters()
-    catalogue = catalogue or Catalogue(store, config.authority, clock)
+    catalogue = catalogue or Catalogue(store, config.authority, clock, config.public)
     gauges = gauges or Gauges(config, store, catalogue, clock)
     await catalogue.read()
-    figures, throttle = FigureService(config, store, catalogue, clock), LogThrottle()
+    figures, throttle = FigureService(store, catalogue, clock), LogThrottle()
     described = cache(lambda: json.dumps(openapi_document(config)).encode())
 
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
@@ -84,10 +84,11 @@ async def build_server(
         **Site(config, store, catalogue, figures, clock, meters).handlers(),
         "/healthz": _healthy,
         "/readyz": ready,
-        "/metrics": _metrics(meters, gauges, store),
+        "/metrics": _metrics(meters, gauges, store, clock),
         "/openapi.json": openapi,
     }
-    return _server(config, handlers, meters, throttle)
+    cross_origin = CrossOrigin(config, catalogue.is_public)
+    return _server(config, handlers, meters, throttle, cross_origin)
 
 
 def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> CollectorServer:
@@ -95,14 +96,19 @@ def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> Coll
 
     It tells that the process lives, too: no flood of devices fills it.
     """
-    handlers = {"/healthz": _healthy, "/metrics": _metrics(meters, gauges, None)}
-    return _server(config, handlers, meters, LogThrottle())
+    handlers = {"/healthz": _healthy, "/metrics": _metrics(meters, gauges)}
+    cross_origin = CrossOrigin(config, lambda _: False)
+    return _server(config, handlers, meters, LogThrottle(), cross_origin)
 
 
 def _server(
-    config: Config, handlers: Mapping[str, Handler], meters: Meters, throttle: LogThrottle
+    config: Config,
+    handlers: Mapping[str, Handler],
+    meters: Meters,
+    throttle: LogThrottle,
+    cross_origin: CrossOrigin,
 ) -> CollectorServer:
-    router, cross_origin = Router((*ROUTES, *PAGES), handlers), CrossOrigin(config)
+    router = Router((*ROUTES, *PAGES), handlers)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
@@ -159,12 +165,17 @@ async def _healthy(_: web.BaseRequest, __: str) -> web.Response:
     return web.json_response({"status": "ok"})
 
 
-def _metrics(meters: Meters, gauges: Gauges, store: Store | None) -> Handler:
+def _metrics(
+    meters: Meters,
+    gauges: Gauges,
+    store: Store | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Handler:
     """Return the handler of the metrics: for operators, whom the store knows, or for anyone."""
 
     async def answer(request: web.BaseRequest, _: str) -> web.Response:
         if store is not None:
-            await require_role(request, store, Role.OPERATOR)
+            await require_role(request, store, Role.OPERATOR, clock())
         labels = {
             "version": version("deniable"),
             "python": platform.python_version(),

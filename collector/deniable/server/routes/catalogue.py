@@ -6,7 +6,7 @@ is not known then is answered with the database's failure, since it may have bee
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from time import monotonic
 from typing import Final
 
@@ -33,7 +33,13 @@ class Catalogue:
     most once a second and one reading at a time, whatever is asked.
     """
 
-    def __init__(self, store: Store, authority: bytes, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        authority: bytes,
+        clock: Callable[[], float],
+        public: Collection[str] = (),
+    ) -> None:
         self._store = store
         self._chain: tuple[bytes, ...] = (authority,)
         self.rotations: list[bytes] = []  # envelopes, oldest first
@@ -43,6 +49,8 @@ class Catalogue:
         self._by_name: dict[str, list[Manifest]] = {}
         self._envelopes: dict[bytes, bytes] = {}
         self._ended: dict[bytes, int] = {}
+        self._public = public
+        self._opened_to_all: dict[str, bool] = {}
         self._read_last: tuple[list[bytes], tuple[bytes, ...]] | None = None
         self.changes = 0  # grows whenever what is published may have changed
         self._began_at = 0.0
@@ -90,6 +98,7 @@ class Catalogue:
         envelopes = await self._store.surveys()
         # After the surveys: whatever key signed those is known then.
         self._follow(await self._store.rotations())
+        self._opened_to_all = await self._store.public()
         ended = await self._store.ended()
         if ended != self._ended:
             self._ended = ended
@@ -147,6 +156,10 @@ class Catalogue:
     def ended_at(self, manifest: Manifest) -> int | None:
         """Return when a survey was ended, in Unix seconds; None if it was not."""
         return self._ended.get(manifest.survey_id)
+
+    def is_public(self, name: str) -> bool:
+        """Return whether anyone may read a name's figures: by a decision, else by the setting."""
+        return self._opened_to_all.get(name, name in self._public)
 
     def all(self) -> list[Manifest]:
         """Return every survey, by name and the newest first."""

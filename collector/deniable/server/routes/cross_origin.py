@@ -3,6 +3,8 @@
 Nothing by default. What is allowed is to read what anyone may read, never with a token or a cookie.
 """
 
+from collections.abc import Callable
+
 from aiohttp import web
 
 from deniable.directory import Config
@@ -14,9 +16,9 @@ _DAY_SECONDS = "86400"
 class CrossOrigin:
     """The headers of answers for other origins."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, is_public: Callable[[str], bool]) -> None:
         self._origins = config.cross_origins
-        self._public = config.public
+        self._is_public = is_public
 
     def allow(
         self, request: web.BaseRequest, route: Route | None, name: str, answer: web.Response
@@ -44,8 +46,8 @@ class CrossOrigin:
     def _is_readable(self, route: Route | None, name: str) -> bool:
         return (
             bool(self._origins)
-            and name in self._public
             and route is not None
+            and self._is_public(name)
             and route.path.startswith("/v1/")  # the pages are the collector's own
             and route.method == "GET"
         )

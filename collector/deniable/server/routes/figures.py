@@ -7,7 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
-from deniable.directory import Config, shown_counts, shown_epochs
+from deniable.directory import shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import VIEWS, EpochCounts, appear_text
 from deniable.reading.wire import counts_map, epochs_map, most_epochs
@@ -64,10 +64,7 @@ class Subject:
 class FigureService:
     """Makes figures of surveys' counts, for those who may see them."""
 
-    def __init__(
-        self, config: Config, store: Store, catalogue: Catalogue, clock: Callable[[], float]
-    ) -> None:
-        self._config = config
+    def __init__(self, store: Store, catalogue: Catalogue, clock: Callable[[], float]) -> None:
         self._store = store
         self._catalogue = catalogue
         self._clock = clock
@@ -212,16 +209,18 @@ class FigureService:
 
     async def queue(self, request: web.BaseRequest, name: str) -> Estimating:
         """Return the queue of whoever asks for figures; Refusal if they may not see them."""
-        public = name in self._config.public
+        await self._catalogue.reread()
+        public = self._catalogue.is_public(name)
         if public and not held_tokens(request):
             return self._for_strangers
         try:
-            await require_role(request, self._store, Role.ANALYST)
+            role = await require_role(request, self._store, Role.READER, self._clock(), name)
         except Refusal:
             if public:
                 return self._for_strangers
             raise
-        return self._for_analysts
+        # Nobody knows how many have a link.
+        return self._for_strangers if role is Role.READER else self._for_analysts
 
 
 def check_view(manifest: Manifest, view: str) -> None:

@@ -14,6 +14,8 @@ SESSION: Final = "deniable-session-"
 
 _BEARER: Final = "bearer"
 _MOST_SESSIONS: Final = 16
+_RANKS: Final = tuple(Role)
+"""Each role may do what those before it may."""
 
 
 def held_tokens(request: web.BaseRequest) -> list[str]:
@@ -29,25 +31,28 @@ def held_tokens(request: web.BaseRequest) -> list[str]:
     return [*islice(named, _MOST_SESSIONS)]
 
 
-async def held_role(request: web.BaseRequest, store: Store) -> Role | None:
-    """Return the role of who asks, None of a stranger."""
-    for token in held_tokens(request):
-        role = await store.token_role(token_digest(token))
-        if role is not None:
-            return role
-    return None
+async def held_role(
+    request: web.BaseRequest, store: Store, now: float, survey: str = ""
+) -> Role | None:
+    """Return the greatest role of who asks, for a survey if one is named; None of a stranger."""
+    tokens = [await store.token(token_digest(token)) for token in held_tokens(request)]
+    roles = [token.role for token in tokens if token is not None and token.opens(survey, now)]
+    return max(roles, key=_RANKS.index, default=None)
 
 
-async def require_role(request: web.BaseRequest, store: Store, role: Role) -> None:
-    """Check the request's token.
+async def require_role(
+    request: web.BaseRequest, store: Store, role: Role, now: float, survey: str = ""
+) -> Role:
+    """Check the request's tokens; return the greatest role.
 
     Raises:
         Refusal: unauthorised without a valid token, forbidden if its role does not suffice.
     """
-    held = await held_role(request, store)
+    held = await held_role(request, store, now, survey)
     if held is None:
         raise Refusal(
             RefusalCode.UNAUTHORISED, "send Authorization: Bearer with a token of this collector"
         )
-    if held not in {role, Role.OPERATOR}:
+    if _RANKS.index(held) < _RANKS.index(role):
         raise Refusal(RefusalCode.FORBIDDEN, f"this needs a token with the role {role.value}")
+    return held

@@ -104,6 +104,13 @@ class EndRow(NamedTuple):
     ended_at: int
 
 
+class OpeningRow(NamedTuple):
+    """The decision whether anyone may read a name's figures: 1 if so."""
+
+    name: str
+    public: int
+
+
 class TokenRow(NamedTuple):
     """A token without its secret; ``role`` is the role's name."""
 
@@ -111,6 +118,8 @@ class TokenRow(NamedTuple):
     role: str
     label: str
     created_at: int
+    survey: str | None
+    ends_at: int | None
 
 
 StoredRow = (
@@ -122,6 +131,7 @@ StoredRow = (
     | ShownRow
     | SealRow
     | EndRow
+    | OpeningRow
     | TokenRow
 )
 
@@ -143,7 +153,8 @@ READ: Final[dict[type[StoredRow], str]] = {
     SealRow: "SELECT survey_id, epoch, sealed_at, reports, digest, pruning_at, pruned_at"
     " FROM deniable.seals JOIN deniable.surveys USING (survey)",
     EndRow: "SELECT survey_id, ended_at FROM deniable.ends JOIN deniable.surveys USING (survey)",
-    TokenRow: "SELECT digest, role, label, created_at FROM deniable.tokens",
+    OpeningRow: "SELECT name, public FROM deniable.openings",
+    TokenRow: "SELECT digest, role, label, created_at, survey, ends_at FROM deniable.tokens",
 }
 ROW_TYPES: Final = tuple(READ)  # in the order in which they come
 
@@ -158,6 +169,7 @@ _TABLES: Final[dict[type[StoredRow], tuple[str, tuple[str, ...]]]] = {
     ShownRow: ("published_counts", _CELL_COLUMNS),
     SealRow: ("seals", ("survey", *SealRow._fields[1:])),
     EndRow: ("ends", ("survey", "ended_at")),
+    OpeningRow: ("openings", OpeningRow._fields),
     TokenRow: ("tokens", TokenRow._fields),
 }
 """Where rows are written, in the order of :meth:`Filling._record`."""
@@ -215,5 +227,5 @@ class Filling:
                 return self._surveys[survey_id], epoch, self._issuers[issuer], response, reports
             case SealRow() | EndRow():
                 return self._surveys[row.survey_id], *row[1:]
-            case TokenRow():
+            case OpeningRow() | TokenRow():
                 return tuple(row)

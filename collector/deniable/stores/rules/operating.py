@@ -1,6 +1,6 @@
-"""Records for the operator: tokens, the last backup, where the store has moved to."""
+"""Records for the operator: tokens, what is public, the last backup, where the store moved."""
 
-from typing import Final
+from typing import Any, Final
 
 from deniable.stores.errors import StoreMoved
 from deniable.stores.statements import MOVE, Rule, Statement, first, lock
@@ -13,6 +13,7 @@ MARK_MOVED: Final = """
 """
 LIFT_MARK: Final = "DELETE FROM deniable.moves"
 MOVED_TO: Final = "SELECT moved_to FROM deniable.moves"
+_COLUMNS: Final = "digest, role, label, created_at, survey, ends_at"
 
 
 def touch() -> Rule[None]:
@@ -21,16 +22,27 @@ def touch() -> Rule[None]:
 
 def add_token(token: Token) -> Rule[None]:
     yield Statement(
-        "INSERT INTO deniable.tokens (digest, role, label, created_at) VALUES ($1, $2, $3, $4)",
-        (token.digest, token.role.value, token.label, token.created_at),
+        f"INSERT INTO deniable.tokens ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)",  # noqa: S608
+        (
+            token.digest,
+            token.role.value,
+            token.label,
+            token.created_at,
+            token.survey,
+            token.ends_at,
+        ),
     )
 
 
 def tokens() -> Rule[list[Token]]:
     rows = yield Statement(
-        "SELECT digest, role, label, created_at FROM deniable.tokens ORDER BY created_at, digest"
+        f"SELECT {_COLUMNS} FROM deniable.tokens ORDER BY created_at, digest"  # noqa: S608
     )
-    return [Token(digest, Role(role), label, created) for digest, role, label, created in rows]
+    return [_token(*row) for row in rows]
+
+
+def _token(digest: bytes, role: str, *others: Any) -> Token:
+    return Token(digest, Role(role), *others)
 
 
 def revoke_token(digest: bytes) -> Rule[bool]:
@@ -40,9 +52,25 @@ def revoke_token(digest: bytes) -> Rule[bool]:
     return len(rows) > 0
 
 
-def token_role(digest: bytes) -> Rule[Role | None]:
-    row = yield from first("SELECT role FROM deniable.tokens WHERE digest = $1", digest)
-    return None if row is None else Role(row[0])
+def token(digest: bytes) -> Rule[Token | None]:
+    row = yield from first(
+        f"SELECT {_COLUMNS} FROM deniable.tokens WHERE digest = $1",  # noqa: S608
+        digest,
+    )
+    return None if row is None else _token(*row)
+
+
+def set_public(name: str, public: bool) -> Rule[None]:
+    yield Statement(
+        "INSERT INTO deniable.openings (name, public) VALUES ($1, $2)"
+        " ON CONFLICT (name) DO UPDATE SET public = excluded.public",
+        (name, int(public)),
+    )
+
+
+def public() -> Rule[dict[str, bool]]:
+    rows = yield Statement("SELECT name, public FROM deniable.openings ORDER BY name")
+    return {name: bool(is_public) for name, is_public in rows}
 
 
 def move_away(to: str) -> Rule[None]:

@@ -53,7 +53,12 @@ def _to_version_2(connection: sqlite3.Connection) -> None:
         )
 
 
-_MIGRATIONS: Final = (_script("0001_initial.sql"), _to_version_2, _script("0003_state.sql"))
+_MIGRATIONS: Final = (
+    _script("0001_initial.sql"),
+    _to_version_2,
+    _script("0003_state.sql"),
+    _script("0004_sharing.sql"),
+)
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""
 

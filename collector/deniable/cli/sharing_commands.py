@@ -1,0 +1,113 @@
+"""``deniable share`` and ``deniable survey public``: who else may read a survey's figures."""
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from deniable.cli.options import directory_option, json_option
+from deniable.cli.quantities import days
+from deniable.cli.screen import show_rows
+from deniable.cli.surveys import find_survey
+from deniable.cli.token_commands import find_token, identifier_of, made_text
+from deniable.directory import Config, store_text, with_store
+from deniable.directory.sharing import links, new_link
+from deniable.documents import Column, Document, Table
+from deniable.reading import instant_text
+from deniable.stores import Store, Token
+
+_COLUMNS: Final = (
+    Column("id", "id", "name"),
+    Column("created_at", "made", "name", cell=lambda row: made_text(row["created_at"])),
+    Column("ends_at", "ends", "name", cell=lambda row: instant_text(row["ends_at"])),
+    Column("label", "label"),
+)
+
+
+@click.command()
+@click.argument("name")
+@directory_option
+@click.option("--for", "length", type=days, default="30d", show_default=True, help="Until its end.")
+@click.option("--label", default="", help="Whom it is for, for your own records.")
+@click.option("--list", "listed", is_flag=True, help="List the links that were not revoked.")
+@click.option("--revoke", metavar="ID", help="Revoke a link, by how its id begins, at once.")
+@json_option
+def share(
+    name: str,
+    directory: Path,
+    length: int,
+    label: str,
+    listed: bool,
+    revoke: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Make a link to the figures of NAME and print it, once; or list the links, or revoke one.
+
+    Whoever has it sees the figures of all surveys of this name, as those of public ones, and
+    nothing else. A running server knows it at once.
+    """
+    if not label.isprintable():
+        raise click.BadParameter("must have no control characters", param_hint="--label")
+    config = Config.load(directory)
+
+    if listed:
+        _list(with_store(config, lambda store: links(store, name)), as_json=as_json)
+    elif revoke is not None:
+        click.echo(f"revoked   {identifier_of(with_store(config, partial(_end, name, revoke)))}")
+        click.echo(f"store     {store_text(config)}")
+    else:
+
+        async def make(store: Store) -> str:
+            await find_survey(store, config, name)
+            return await new_link(store, name, length, label, time.time())
+
+        click.echo(f"{config.origin}/{with_store(config, make)}")
+        # Not where a script reads the link.
+        click.echo(f"store     {store_text(config)}", err=True)
+
+
+async def _end(name: str, identifier: str, store: Store) -> Token:
+    token = find_token(await links(store, name), identifier)
+    await store.revoke_token(token.digest)
+    return token
+
+
+def _list(tokens: list[Token], *, as_json: bool) -> None:
+    rows = [
+        {
+            "id": identifier_of(token),
+            "created_at": token.created_at,
+            "ends_at": token.ends_at,
+            "label": token.label,
+        }
+        for token in tokens
+    ]
+    heading = "" if rows else "there is no link; see: deniable share --help"
+    show_rows(Document(tables=[Table(_COLUMNS, rows)], heading=heading), as_json=as_json)
+
+
+@click.command()
+@click.argument("name")
+@directory_option
+@click.option("--on/--off", "public", default=None, help="Decide it.  [default: show it]")
+def public(name: str, directory: Path, public: bool | None) -> None:
+    """Let anyone read the figures of NAME without a token, or nobody; a running server follows.
+
+    Whatever is decided here holds, also against the setting `public`.
+    """
+    config = Config.load(directory)
+
+    async def work(store: Store) -> tuple[bool, bool]:
+        await find_survey(store, config, name)
+        if public is not None:
+            await store.set_public(name, public=public)
+        decided = await store.public()
+        return decided.get(name, name in config.public), name in decided
+
+    is_public, decided = with_store(config, work)
+    by = "decided by survey public" if decided else "by the setting"
+    click.echo(f"public    {'yes' if is_public else 'no'}, {by}")
+    click.echo(f"store     {store_text(config)}")

@@ -1,0 +1,26 @@
+"""Links to the figures of one survey: tokens of readers, each with an end.
+
+A link has its token in the fragment, which no browser sends: no log and no Referer has it. The page
+that it leads to posts it, and gets a cookie for it.
+"""
+
+from typing import Final
+
+from deniable.directory.tokens import new_token, token_digest
+from deniable.stores import Role, Store, Token
+
+MOST_DAYS: Final = 366
+_DAY_SECONDS: Final = 86_400
+
+
+async def new_link(store: Store, name: str, days: int, label: str, now: float) -> str:
+    """Return a fresh link, from the collector's root; it is shown once and stored nowhere."""
+    secret, made_at = new_token(), int(now)
+    ends_at = made_at + days * _DAY_SECONDS
+    await store.add_token(Token(token_digest(secret), Role.READER, label, made_at, name, ends_at))
+    return f"share#{secret}"
+
+
+async def links(store: Store, name: str) -> list[Token]:
+    """Return the links to a survey's figures that were not revoked, the oldest first."""
+    return [token for token in await store.tokens() if token.survey == name]

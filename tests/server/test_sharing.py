@@ -1,0 +1,197 @@
+"""Links to one survey's figures, and surveys that are opened and closed while a collector runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientResponse
+
+from deniable.directory import new_token, token_digest
+from deniable.directory.sharing import new_link
+from deniable.messages import Manifest
+from deniable.server.pages.table import PAGES
+from deniable.server.routes.routing import ROUTES
+from deniable.stores import Role, SqliteStore, Token
+from tests.server.collector import Collector, running
+from tests.support.reports import envelope
+from tests.support.surveys import MANIFEST, manifest
+
+OTHER = manifest(name="other")
+FIGURES = [page.address("{name}") for page in PAGES if page.tab or page.media != "text/html"]
+FIGURES += [route.path.lstrip("/") for route in ROUTES if route.public]
+DAY = 86_400
+
+
+async def fill(collector: Collector, *surveys: Manifest) -> None:
+    for survey in surveys:
+        await collector.publish(survey)
+        await collector.send(*(envelope(device, device % 5, survey=survey) for device in range(12)))
+
+
+async def secret_of(collector: Collector, name: str = MANIFEST.name, days: int = 30) -> str:
+    link = await new_link(collector.store, name, days, "the board", collector.clock())
+    return link.removeprefix("share#")
+
+
+async def open_link(collector: Collector, secret: str, **headers: str) -> ClientResponse:
+    return await collector.client.post(
+        "/share", data={"token": secret}, headers=headers, allow_redirects=False
+    )
+
+
+async def statuses(collector: Collector, name: str) -> set[int]:
+    addresses = [path.replace("{name}", name) for path in FIGURES]
+    return {(await collector.client.get(f"/{address}")).status for address in addresses}
+
+
+async def test_a_link_opens_one_surveys_figures_and_nothing_else(collector: Collector) -> None:
+    await fill(collector, MANIFEST, OTHER)
+    assert await statuses(collector, MANIFEST.name) == {401}
+    secret = await secret_of(collector)
+    answer = await open_link(collector, secret)
+    assert (answer.status, answer.headers["Location"]) == (303, f"./surveys/{MANIFEST.name}")
+    for part in ("HttpOnly", "SameSite=Strict", f"-{MANIFEST.name}={secret};"):
+        assert part in answer.headers["Set-Cookie"]
+    assert await statuses(collector, MANIFEST.name) == {200}
+    assert await statuses(collector, OTHER.name) == {401}
+    shown = await (await collector.client.get(f"/surveys/{MANIFEST.name}")).text()
+    assert secret not in shown
+    assert ">Share<" not in shown
+    assert "The collector since it started" not in shown
+    assert (await collector.client.get(f"/surveys/{MANIFEST.name}/share")).status == 401
+    assert (await collector.client.get("/metrics")).status == 401
+    bearer = {"Authorization": f"Bearer {secret}"}
+    made = await collector.client.post(
+        f"/surveys/{MANIFEST.name}/share", data={"days": "9"}, headers=bearer
+    )
+    assert made.status == 401
+    assert len(await collector.store.tokens()) == 1
+    histogram = f"/v1/surveys/{MANIFEST.name}/histogram"
+    collector.client.session.cookie_jar.clear()
+    assert (await collector.client.get(histogram, headers=bearer)).status == 200
+
+
+async def test_a_link_ends_by_its_time_and_when_it_is_revoked(collector: Collector) -> None:
+    await fill(collector, MANIFEST)
+    secret = await secret_of(collector, days=1)
+    answer = await open_link(collector, secret)
+    assert re.search(r"Max-Age=43200\b", answer.headers["Set-Cookie"])
+    collector.clock.time += DAY - 60
+    assert await statuses(collector, MANIFEST.name) == {200}
+    answer = await open_link(collector, secret)
+    assert re.search(r"Max-Age=60\b", answer.headers["Set-Cookie"]), "no longer than the link"
+    collector.clock.time += 60
+    assert await statuses(collector, MANIFEST.name) == {401}
+    assert (await open_link(collector, secret)).status == 401
+    secret = await secret_of(collector)
+    assert (await open_link(collector, secret)).status == 303
+    assert await statuses(collector, MANIFEST.name) == {200}
+    other = await SqliteStore.open(Path(collector.config.store))
+    await other.revoke_token(token_digest(secret))
+    await other.close()
+    assert await statuses(collector, MANIFEST.name) == {401}
+    assert (await open_link(collector, secret)).status == 401
+
+
+async def test_nothing_but_the_very_token_of_a_link_opens_it(collector: Collector) -> None:
+    await fill(collector, MANIFEST)
+    secret = await secret_of(collector)
+    analysts = (await collector.token(Role.ANALYST))["Authorization"].partition(" ")[2]
+    wrong = [secret[:-1], secret + "0", secret.upper(), token_digest(secret).hex(), "", analysts]
+    for token in [*wrong, *(new_token() for _ in range(200))]:
+        answer = await open_link(collector, token)
+        assert answer.status == 401
+        assert "Set-Cookie" not in answer.headers
+    # A whole link is taken for its token, wherever it was pasted.
+    for path in ("/share", "/login"):
+        data = {"token": f" https://elsewhere.example/share#{secret}\n", "next": "surveys/other"}
+        answer = await collector.client.post(path, data=data, allow_redirects=False)
+        assert answer.headers["Location"] == f"./surveys/{MANIFEST.name}", "nowhere else"
+
+
+@pytest.mark.parametrize("page", ["/share", f"/surveys/{MANIFEST.name}/share"])
+@pytest.mark.parametrize(
+    "headers",
+    [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://elsewhere.example"}, {"Origin": "null"}],
+)
+async def test_no_other_site_opens_makes_or_revokes_a_link(
+    collector: Collector, page: str, headers: dict[str, str]
+) -> None:
+    await fill(collector, MANIFEST)
+    secret = await secret_of(collector)
+    analyst = await collector.token(Role.ANALYST)
+    before = await collector.store.tokens()
+    for data in ({"token": secret}, {"days": "9"}, {"revoke": token_digest(secret).hex()}):
+        answer = await collector.client.post(page, data=data, headers=headers | analyst)
+        assert answer.status == 403
+        assert "Set-Cookie" not in answer.headers
+    assert await collector.store.tokens() == before
+
+
+async def test_a_link_takes_no_session_away_and_logging_out_ends_all(collector: Collector) -> None:
+    await fill(collector, MANIFEST, OTHER)
+    analyst = (await collector.token(Role.ANALYST))["Authorization"].partition(" ")[2]
+    await collector.client.post("/login", data={"token": analyst})
+    for name in (MANIFEST.name, OTHER.name):
+        await open_link(collector, await secret_of(collector, name))
+    assert len([*collector.client.session.cookie_jar]) == 3
+    assert (await collector.client.get(f"/surveys/{MANIFEST.name}/share")).status == 200
+    await collector.client.post("/logout", data={"": ""})
+    assert [*collector.client.session.cookie_jar] == []
+    assert await statuses(collector, MANIFEST.name) == {401}
+
+
+async def test_an_analyst_makes_links_and_revokes_those_of_the_survey(collector: Collector) -> None:
+    await fill(collector, MANIFEST, OTHER)
+    page, headers = f"/surveys/{MANIFEST.name}/share", await collector.token(Role.ANALYST)
+    strangers = await secret_of(collector, OTHER.name)
+    answer = await collector.client.post(
+        page, data={"days": "7", "label": "<b>Ana</b>"}, headers=headers
+    )
+    text = await answer.text()
+    (secret,) = {*re.findall(r"/share#(deniable_[0-9a-f]{64})", text)}
+    assert f'value="{collector.config.origin}/share#{secret}"' in text
+    assert "&lt;b&gt;Ana&lt;/b&gt;" in text
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert not re.search(r'(src|href|action)="(?!data:,)(/|[a-z]+:)', text)
+    held = await collector.store.token(token_digest(secret))
+    now = int(collector.clock())
+    limits = (MANIFEST.name, now + 7 * DAY)
+    assert held == Token(token_digest(secret), Role.READER, "<b>Ana</b>", now, *limits)
+    assert secret not in await (await collector.client.get(page, headers=headers)).text()
+    for days in ("0", "367", "-1", "", "x", "٣", "9" * 5_000):
+        answer = await collector.client.post(page, data={"days": days}, headers=headers)
+        assert answer.status == 400
+    keys = [token.digest.hex() for token in await collector.store.tokens()]
+    for digest in keys:
+        await collector.client.post(page, data={"revoke": digest}, headers=headers)
+    left = {token.digest for token in await collector.store.tokens()}
+    assert {digest.hex() for digest in left} == {*keys} - {token_digest(secret).hex()}
+    assert token_digest(strangers) in left, "it is another survey's"
+
+
+async def test_a_survey_is_opened_and_closed_while_collectors_run(tmp_path: Path) -> None:
+    settings = {"public": frozenset({OTHER.name}), "cross_origins": frozenset({"*"})}
+    async with running(tmp_path, **settings) as collector:
+        await fill(collector, MANIFEST, OTHER)
+        histogram = f"/v1/surveys/{MANIFEST.name}/histogram"
+        elsewhere = {"Origin": "https://elsewhere.example"}
+        for public in (False, True, False, True):
+            other = await SqliteStore.open(tmp_path / "store.sqlite")
+            await other.set_public(MANIFEST.name, public=public)
+            await other.set_public(OTHER.name, public=not public)
+            await other.close()
+            collector.clock.time += 1
+            for name, opened in ((MANIFEST.name, public), (OTHER.name, not public)):
+                assert await statuses(collector, name) == {200 if opened else 401}
+                assert ("public" in await listed(collector, name)) is opened
+            answer = await collector.client.get(histogram, headers=elsewhere)
+            assert ("Access-Control-Allow-Origin" in answer.headers) is public
+
+
+async def listed(collector: Collector, name: str) -> str:
+    """Return what the list of surveys says of one."""
+    text = await (await collector.client.get("/")).text()
+    (entry,) = (part for part in text.split("<li") if f'href="surveys/{name}"' in part)
+    return entry
