@@ -1,8 +1,12 @@
 """Accounting: what reports reveal together, by exact composition and privacy-loss distributions.
 
+And what their histogram reveals of each, by the privacy blanket.
+
 A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter; less
 than one report or row raises ValueError.
 """
+
+from typing import TYPE_CHECKING
 
 from deniable.accounting.composition import (
     Guarantee,
@@ -22,6 +26,13 @@ from deniable.accounting.privacy_loss import (
     PrivacyLoss,
     total_epsilon,
 )
+from deniable.mechanisms.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from deniable.accounting.shuffled import shuffled_delta, shuffled_epsilon
+else:  # numpy: whoever publishes does not wait for it
+    names = dict.fromkeys(("shuffled_delta", "shuffled_epsilon"), "shuffled")
+    __getattr__ = on_demand(__name__, names)
 
 __all__ = [
     "DEFAULT_STEPS",
@@ -37,5 +48,7 @@ __all__ = [
     "kairouz_oh_viswanath_composition",
     "optimal_composition",
     "optimal_guarantees",
+    "shuffled_delta",
+    "shuffled_epsilon",
     "total_epsilon",
 ]

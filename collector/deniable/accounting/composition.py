@@ -16,12 +16,12 @@ from math import exp, isqrt, log
 from typing import Final
 
 from deniable.accounting.privacy_loss import PrivacyLoss, total_epsilon
-from deniable.budget.cost import epsilon_ceiling
 from deniable.mechanisms import (
     MAX_EPSILON,
     InvalidPrivacyParameter,
     Number,
     ceil_div,
+    epsilon_ceiling,
     exact_delta,
     exact_number,
     log_ceiling,

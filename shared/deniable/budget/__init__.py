@@ -5,12 +5,10 @@ from deniable.budget.cost import (
     Ceiling,
     epsilon_to_nano,
     format_nano,
-    odds_text,
-    percent_text,
     pure_cost,
-    upper_text,
 )
 from deniable.budget.repeated import RangeCost, changing_cost, constant_cost
+from deniable.mechanisms import odds_text, percent_text, upper_text
 
 __all__ = [
     "NANO",

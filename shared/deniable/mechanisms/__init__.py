@@ -7,6 +7,7 @@ category raises IndexError before anything is drawn.
 
 from typing import TYPE_CHECKING
 
+from deniable.mechanisms.bounds import epsilon_ceiling, odds_text, percent_text, upper_text
 from deniable.mechanisms.exact import (
     MAX_EPSILON,
     GridTooCoarse,
@@ -126,6 +127,7 @@ __all__ = [
     "TwoValuedPrivacy",
     "ceil_div",
     "column_extremes",
+    "epsilon_ceiling",
     "epsilon_of_odds",
     "exact_delta",
     "exact_epsilon",
@@ -134,5 +136,8 @@ __all__ = [
     "log_ceiling",
     "odds_ceiling",
     "odds_floor",
+    "odds_text",
     "os_random_word",
+    "percent_text",
+    "upper_text",
 ]

@@ -57,6 +57,8 @@ class Mechanism(Rows, Protocol):
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response, drawn from the answer's row."""
 
+    def __hash__(self) -> int: ...
+
 
 class Round(Mechanism, Protocol):
     """One of two rounds, whose responses are likely or unlikely, and nothing between."""

@@ -1,0 +1,282 @@
+"""Shuffled reports: what their histogram tells of any one of them, by the privacy blanket.
+
+Whatever the answer, a response is drawn with probability gamma = sum_y w(y) from one and the same
+law, w(y)/gamma with w(y) = min_x P(x, y): so many of n honest reports say nothing, and each of the
+others hides among them. With U = P(x, Y)/w(Y), V = P(x', Y)/w(Y) for Y of that law, and E = e^eps,
+
+    delta(eps) <= (1/n) max over x, x' of E[(sum of L_1 .. L_M)_+],  L = U - E V,  M ~ Bin(n, gamma)
+
+(Balle, Bell, Gascon and Nissim 2019). It bounds whatever is a function of the histogram alone.
+
+The sum is one of n independent X, each L with probability gamma and else 0. Its law is computed on
+a lattice, and no step makes the result smaller:
+
+1. A value between two lattice points is split onto both, mean kept; so is the law of all pairs of
+   answers together, which is above each in convex order: E(X - c)_+ is the greatest of theirs.
+2. Masses grow by more than their rounding. Their sum exceeds 1 by that much.
+3. The masses are tilted, p e^(theta x)/M(theta), so that the sum is centred where it begins to
+   count; n-fold by a Fourier transform, whose error is bounded and added, as is the probability
+   (Chernoff's bound) of what lies beyond its period.
+
+Source: docs/mathematics.md, section 21.
+"""
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from itertools import permutations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms import (
+    InvalidPrivacyParameter,
+    Mechanism,
+    Number,
+    OneQuestion,
+    TwoValuedPrivacy,
+    epsilon_ceiling,
+    exact_delta,
+    exact_epsilon,
+)
+from deniable.mechanisms.privacy import column_extremes
+
+Floats = NDArray[np.float64]
+
+MOST_REPORTS: Final = 10**8
+"""More reports hide no less: they are taken for so many."""
+_MOST_PAIRED: Final = 32
+"""Rows that are compared pair by pair; of more, what gamma and the odds allow bounds it."""
+_POINTS: Final = 1 << 17
+_DEVIATIONS: Final = 9.0
+_FINEST: Final = 256
+_WIDEST: Final = 1024
+_ROUNDING: Final = 2.0**-50
+_PRECISION: Final = 1e-4
+
+
+def shuffled_delta(mechanism: Mechanism, reports: int, epsilon: Number) -> Fraction:
+    """Return an upper bound of the delta of one of so many honest reports in their histogram.
+
+    Raises:
+        ValueError: for less than one report, or a mechanism that is not pure.
+    """
+    level, _, laws = _parameters(mechanism)
+    n = _counted(reports)
+    if (epsilon := exact_epsilon(epsilon)) >= level:
+        return Fraction(0)
+    return Fraction(min(1.0, _delta(laws, n, float(epsilon))))
+
+
+def shuffled_epsilon(mechanism: Mechanism, reports: int, delta: Number) -> Decimal:
+    """Return an epsilon that holds with this delta, at most about 1e-4 of itself above the least.
+
+    Never above the mechanism's own. ValueError as of :func:`shuffled_delta`.
+    """
+    level, _, _ = _parameters(mechanism)
+    if (slack := exact_delta(delta)) == 0:
+        return epsilon_ceiling(level)
+    return _epsilon(mechanism, _counted(reports), float(slack))
+
+
+@lru_cache(maxsize=256)
+def _epsilon(mechanism: Mechanism, n: int, target: float) -> Decimal:
+    level, spread, laws = _parameters(mechanism)
+    most = float(level)
+
+    def excess(epsilon: float) -> float:
+        """Return ln(delta/target), cut where it is of no use any more."""
+        return math.log(max(_delta(laws, n, epsilon), target * 1e-9) / target)
+
+    if excess(0.0) <= 0:
+        return Decimal(0)
+    # About Gaussian: delta(eps) is of the order of exp(-eps^2/2 s^2), s = spread/sqrt(n).
+    low, above = 0.0, math.inf
+    high = spread * math.sqrt(2 * math.log(1 / target) / n) / 2
+    while high < most and (below := excess(high)) > 0:
+        low, above, high = high, below, 2 * high
+    if high >= most:
+        high, below = most, math.log(1e-9)
+    # The Illinois rule; ``high`` always holds.
+    above = excess(low) if math.isinf(above) else above
+    side = 0
+    while high - low > _PRECISION * high:
+        middle = (low * -below + high * above) / (above - below)
+        middle = min(max(middle, low + 0.02 * (high - low)), high - 0.02 * (high - low))
+        value = excess(middle)
+        if value <= 0:
+            high, below = middle, value or -1e-12
+            above, side = (above / 2 if side < 0 else above), -1
+        else:
+            low, above = middle, value
+            below, side = (below / 2 if side > 0 else below), 1
+    return epsilon_ceiling(min(level, Fraction(high)))
+
+
+def _counted(reports: int) -> int:
+    if reports < 1:
+        raise ValueError("there must be at least one report")
+    return min(reports, MOST_REPORTS)
+
+
+Laws = tuple[Floats, Floats, Floats]
+"""The masses w(y), U and V of some pairs of answers: a row a pair."""
+
+
+@lru_cache(maxsize=32)
+def _parameters(mechanism: Mechanism) -> tuple[Fraction, float, Laws]:
+    """Return the pure level of a report, the deviation of U - V, and the pairs of answers."""
+    if mechanism.privacy.odds is None:
+        raise InvalidPrivacyParameter("shuffled reports need a pure guarantee")
+    masses, one, other = (
+        np.array(rows, dtype=float) for rows in zip(*_pairs(mechanism), strict=True)
+    )
+    spread = math.sqrt((masses * (one - other) ** 2).sum(axis=1).max())
+    return Fraction(mechanism.privacy.epsilon), spread, (masses, one, other)
+
+
+def _pairs(mechanism: Mechanism) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Yield the masses w, and U and V, of pairs of answers that no other pair exceeds."""
+    privacy = mechanism.privacy
+    if isinstance(privacy, TwoValuedPrivacy):
+        # Of K responses r support x, and c of these not x': K q + (d - q) r = 1, w = q everywhere.
+        size, separating = mechanism.responses, privacy.separating
+        supporting = (1 - size * privacy.lie) / (privacy.truth - privacy.lie or 1)
+        both = supporting - separating
+        counts = (separating, separating, both, size - 2 * separating - both)
+        yield _four([float(count * privacy.lie) for count in counts], float(privacy.odds))
+    elif isinstance(mechanism, OneQuestion):
+        # Answers that differ in every question: where they agree, U and V do, and L is the nearest
+        # to its mean that it can be.
+        parts = [next(_pairs(part)) for part in mechanism.parts]
+        masses, one, other = (np.concatenate(column) for column in zip(*parts, strict=True))
+        yield masses / len(parts), one, other
+    elif mechanism.categories <= _MOST_PAIRED:
+        rows = np.array([mechanism.row(x) for x in range(mechanism.categories)], dtype=float)
+        rows = rows[:, rows.any(axis=0)] / float(mechanism.grid)
+        least = rows.min(axis=0)
+        for one, other in permutations(rows / least, 2):
+            yield least, one, other
+    else:
+        # Of all U, V within [1, E] that have the mean 1/gamma, E(U - E V - c)_+ is greatest where
+        # each is 1 or E, and the two as seldom E at once as that allows.
+        most = float(privacy.odds or 1)
+        gamma = sum(column_extremes(mechanism)[1]) / mechanism.grid
+        high = (1 / gamma - 1) / (most - 1) if most > 1 else 0.0
+        together = max(0.0, 2 * high - 1)
+        apart, none = high - together, max(0.0, 1 - 2 * high + together)
+        yield _four([gamma * share for share in (apart, apart, together, none)], most)
+
+
+def _four(masses: list[float], odds: float) -> tuple[Floats, Floats, Floats]:
+    """Return the law of blocks that hold x only, x' only, both, and neither."""
+    one, other = [odds, 1.0, odds, 1.0], [1.0, odds, odds, 1.0]
+    return np.array(masses), np.array(one), np.array(other)
+
+
+def _delta(laws: Laws, n: int, epsilon: float) -> float:
+    masses, one, other = laws
+    # A lower bound of e^epsilon makes every value, and so delta, larger.
+    values = one - math.exp(epsilon) * (1 - 4e-16) * other
+    top = float(values[masses > 0].max())
+    if top <= 0:
+        return 0.0
+    deviation = math.sqrt(float((masses * values**2).sum(axis=1).max()))
+    width = max(top, 0.0 - float(values.min()))
+    reach = min(n * 2 * width, 2 * _DEVIATIONS * deviation * math.sqrt(n))
+    # The greatest value is a point, unless others are further below 0 by far.
+    step = top / min(max(int(_POINTS * top / reach), 1), _FINEST)
+    step = max(step, width / _WIDEST)
+    low, law = _lattice(masses, values, step)
+    return _positive_part(low, law, step, n) / n
+
+
+def _lattice(masses: Floats, values: Floats, step: float) -> tuple[int, Floats]:
+    """Return the law of X at consecutive multiples of the step, from the first of them on."""
+    places = values / step
+    floors = np.floor(places)
+    low = min(int(floors.min()), 0)
+    size = max(int(floors.max()), 0) + 2 - low
+    pairs = len(masses)
+    at = (floors.astype(np.int64) - low) + size * np.arange(pairs)[:, None]
+    upper = masses * (places - floors)
+    law = np.zeros(pairs * size)
+    for where, weights in ((at, masses - upper), (at + 1, upper)):
+        law += np.bincount(where.ravel(), weights.ravel(), minlength=pairs * size)
+    laws = law.reshape(pairs, size)
+    laws[:, -low] += np.maximum(0.0, 1 - masses.sum(axis=1))
+    law = laws[0]
+    scale = 1 + float(np.abs(places).max())
+    if pairs > 1:
+        # sum_(i > j) (i - j) p_i at each point j, the greatest of all pairs: its second differences
+        # are the masses of a law that is above each pair's.
+        beyond = np.cumsum(laws[:, ::-1], axis=1)[:, ::-1]
+        stop = np.zeros((pairs, size + 2))
+        stop[:, 1:size] = np.cumsum(beyond[:, :0:-1], axis=1)[:, ::-1]
+        stop[:, 0] = stop[:, 1] + 1  # below the least point it falls by all the mass
+        greatest = stop.max(axis=0)
+        law = np.maximum(np.diff(greatest, 2), 0.0)
+        scale *= size
+    # Also beside those, where a value lies on a point but for its rounding.
+    kept = np.convolve(law > 0, np.ones(3), "same") > 0
+    return low, np.where(kept, law + _ROUNDING * scale, 0.0)
+
+
+def _positive_part(low: int, law: Floats, step: float, n: int) -> float:
+    """Return an upper bound of E(S)_+ for the sum S of n independent X of this law."""
+    points, law = np.flatnonzero(law) + low, law[law > 0]
+    values = np.multiply(step, points, dtype=np.float64)
+    theta = _tilt(law, values)
+    growth = _growth(law, values, theta)
+    tilted = law * np.exp(theta * values - growth)
+    deviation = math.sqrt(float((tilted * values**2).sum()) * n)
+    whole = n * int(np.abs(points).max()) + 1
+    period = 1 << (2 * min(whole, math.ceil(_DEVIATIONS * deviation / step)) + 2).bit_length()
+    wrapped = np.bincount(points % period, tilted, minlength=period)
+    transform = np.fft.rfft(wrapped)
+    powered = np.exp(n * np.log(np.where(transform == 0, 1e-300, transform)))
+    sums = np.maximum(np.fft.irfft(powered, period)[1 : period // 2], 0.0)
+    # A transform of length N is off by less than 4 u log2(N) of its norm (Higham 2002, theorem
+    # 24.2), at most sqrt(N) in any place; its n-th power by n times that; and the inverse again.
+    rounding = 2.0**-51 * math.log2(period)
+    error = rounding * math.sqrt(period)
+    size = np.abs(transform)
+    powers = np.exp((n - 1) * np.log(size + error))
+    relative = n * (error + 2.0**-50 * size * (1 + np.abs(np.log(np.maximum(size, 1e-300)))))
+    slack = 2 * float((powers * relative).sum()) / period + rounding
+    places = step * np.arange(1, period // 2)
+    weights = places * np.exp(-theta * places)
+    beyond = 0.0
+    if whole >= period // 2:
+        # P(S >= b) <= exp(n (K(theta + s) - K(theta)) - s b) under the tilted law, for any s; and
+        # x e^(-theta x) is at most 1/(e theta).
+        s = _DEVIATIONS / deviation
+        shift = n * (_growth(law, values, theta + s) - growth) - s * step * (period // 2)
+        beyond = math.exp(min(shift, 0.0)) / (math.e * theta)
+    total = float((sums * weights).sum()) + slack * float(weights.sum()) + beyond
+    return math.exp(n * growth) * total * (1 + 1e-9)
+
+
+def _growth(law: Floats, values: Floats, theta: float) -> float:
+    """Return ln M(theta) = ln sum p e^(theta x), exactly enough to be taken n times."""
+    with np.errstate(over="ignore"):  # a bound of infinity is one
+        above = float((law * np.expm1(theta * values)).sum())
+    return math.log1p(above + (float(law.sum()) - 1))
+
+
+def _tilt(law: Floats, values: Floats) -> float:
+    """Return about the theta at which M(theta) is least: that of the tilted law's mean 0."""
+    low, high = 0.0, 1 / float(values[-1])
+
+    def mean(theta: float) -> float:
+        return float((law * values * np.exp(theta * (values - values[-1]))).sum())
+
+    while mean(high) < 0:
+        low, high = high, 2 * high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if mean(middle) < 0 else (low, middle)
+    return high
