@@ -284,7 +284,7 @@ def test_every_command_reads_a_level_in_percent_or_as_a_fraction(text: str) -> N
         for option in command.params
         if "--level" in option.opts
     }
-    assert options == {(name,): 0.999 for name in ("hist", "plan", "simulate", "watch")}
+    assert options == {(name,): 0.999 for name in ("digest", "hist", "plan", "simulate", "watch")}
 
 
 @pytest.mark.parametrize("level", ["0.0000001", "50%", "0.9999999999999999"])

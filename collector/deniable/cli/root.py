@@ -93,6 +93,7 @@ COMMANDS: Final = {
     "plan": ("plan_command:plan", "How many reports a survey takes."),
     "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
     "device": ("device:device", "Look at what a device here stored and sent, and decide."),
+    "digest": ("digest_command:digest", "Write what has closed of all surveys, for mail."),
     "doctor": ("doctor.command:doctor", "Look for what is wrong with a collector."),
     "health": ("health_command:health", "Ask the running collector if it is up."),
     "hist": ("histogram_command:hist", "Show the debiased histogram of a survey."),

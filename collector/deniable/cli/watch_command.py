@@ -96,7 +96,7 @@ def watch(
         survey = Surveys(source).find(name, survey_id)
         answers = None if share is None else asked_answers(share, survey.manifest)
         try:
-            epochs = asked_epochs(survey.manifest, epoch) or survey.closed()[-1]
+            epochs = asked_epochs(survey.manifest, epoch) or survey.newest_closed()
             histogram = survey.histogram(epochs, level=level)
             estimate = histogram.mean() if answers is None else histogram.share(answers)
         except ValueError as error:  # such as of a mean where answers are no numbers

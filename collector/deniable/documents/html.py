@@ -2,13 +2,22 @@
 
 import json
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape as escape_markup
 from typing import Any, Final
 
 from deniable.documents.caution import Caution, Level
 from deniable.documents.document import Column, Document, Table
 
+_STYLE: Final = (
+    "body { font: 15px/1.45 sans-serif; max-width: 46em; margin: 1em auto; padding: 0 1em; } "
+    "table { border-collapse: collapse; margin: 1em 0; } "
+    "th, td { border-bottom: 1px solid #999; padding: 0.2em 0.4em; text-align: right; } "
+    ".text, caption { text-align: left; } .sentence { font-size: 1.1em; } "
+    ".facts div { display: block; } dt, dd { display: inline; margin: 0 0.5em 0 0; } "
+    "dt, .note { color: #666; } .alert { color: #b00020; font-weight: bold; }"
+)
+"""Of a page that may be sent by mail: whoever ignores it can read it, too."""
 _ROLE = ' role="alert"'
 # Control, format and line-separator characters reorder or hide what is read, and XML has no place
 # for most of them; surrogates and characters that will never be assigned it refuses.
@@ -40,6 +49,20 @@ def document_html(document: Document, chart: str = "", *, folded: bool = False) 
             "<h3>What to mind</h3>\n" * bool(others),
             cautions_html(others),
         )
+    )
+
+
+def documents_page(documents: Sequence[Document], title: str) -> str:
+    """Return documents as a page by itself: without scripts, pictures, and what is elsewhere."""
+    sections = "".join(
+        f"<section>\n<h2>{escape(document.heading)}</h2>\n{document_html(document)}</section>\n"
+        for document in documents
+    )
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>{escape(title)}'
+        f"</title>\n<style>{_STYLE}</style></head>\n<body>\n<h1>{escape(title)}</h1>\n{sections}"
+        "</body></html>\n"
     )
 
 

@@ -28,6 +28,12 @@ def document_text(document: Document, width: int = 100) -> str:
     return "\n".join(map(str.rstrip, capture.get().splitlines())).rstrip()
 
 
+def documents_text(documents: Iterable[Document], width: int) -> str:
+    """Return documents as plain text, one below the other, with a line between them."""
+    texts = (document_text(document, width) for document in documents)
+    return f"\n\n{'-' * width}\n\n".join(texts)
+
+
 def print_document(document: Document, screen: "Console") -> None:
     """Print the parts of a document for people, with an empty line between them."""
     from rich.text import Text

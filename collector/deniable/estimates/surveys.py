@@ -56,18 +56,17 @@ class SurveyFigures:
         return tuple(epoch for epoch in self._source.epochs(self.manifest) if epoch.n)
 
     def closed(self) -> tuple[int, ...]:
-        """Return the epochs that have figures and take no more reports, so that these stay.
+        """Return the epochs that have figures and take no more reports, so that these stay."""
+        return tuple(epoch.number for epoch in self.epochs() if epoch.state.closed)
 
-        Raises:
-            TooFewReports: if there are none.
-        """
-        closed = tuple(epoch.number for epoch in self.epochs() if epoch.state.closed)
-        if not closed:
-            raise TooFewReports(
-                f"no epoch of {self.manifest.name} that is over and takes no more late reports has "
-                "figures yet"
-            )
-        return closed
+    def newest_closed(self) -> int:
+        """Return the newest epoch whose figures stay; TooFewReports if there is none."""
+        if closed := self.closed():
+            return closed[-1]
+        raise TooFewReports(
+            f"no epoch of {self.manifest.name} that is over and takes no more late reports has "
+            "figures yet"
+        )
 
     def distrusted(self) -> frozenset[bytes]:
         """Return the issuers of the survey that are not trusted any more."""

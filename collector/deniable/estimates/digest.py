@@ -1,0 +1,124 @@
+"""A digest: the newest closed epoch of every survey, and what changed since the one before."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Final
+
+from deniable.documents import Document, Fact, Level
+from deniable.documents.html import documents_page
+from deniable.documents.terminal import documents_text
+from deniable.estimates.comparison import compare
+from deniable.estimates.histogram import Histogram
+from deniable.estimates.rows import largest_shares
+from deniable.estimates.surveys import SurveyFigures, Surveys
+from deniable.messages import is_simulated
+from deniable.reading import appear_text, instant_text
+from deniable.reading.epochs import epochs_text
+
+_MOST: Final = 10
+"""Of more answers the largest."""
+_LEVELS: Final = tuple(Level)
+_WIDTH: Final = 76
+"""Of text: lines that mail programs leave as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The epochs of all surveys that have closed since a day, in documents.
+
+    Attributes:
+        since: the day with whose begin, in UTC, it begins.
+        documents: of surveys with a newly closed epoch, by name; of the others together; and then
+            of rehearsals.
+    """
+
+    since: date
+    documents: tuple[Document, ...]
+
+    @property
+    def title(self) -> str:
+        """Return the title, for a subject line."""
+        return f"Surveys since {self.since.isoformat()}"
+
+    @property
+    def text(self) -> str:
+        """Return the documents as plain text, for the body of a mail."""
+        return f"{self.title}\n\n{documents_text(self.documents, _WIDTH)}"
+
+    @property
+    def html(self) -> str:
+        """Return the documents as a page without scripts, pictures, and what is elsewhere."""
+        return documents_page(self.documents, self.title)
+
+
+def digest_of(surveys: Surveys, since: date, *, level: float = 0.95) -> Digest:
+    """Return the digest of all surveys since a day, UTC; the same data give the same."""
+    begin = datetime(since.year, since.month, since.day, tzinfo=UTC).timestamp()
+    fresh: list[Document] = []
+    rehearsed: list[Document] = []
+    quiet: list[str] = []
+    for name in surveys:
+        newest = surveys[name]
+        closed = [*_closed(newest, begin)]
+        documents = [_document(survey, epochs, level) for survey, epochs in closed]
+        (rehearsed if is_simulated(name) else fresh).extend(documents)
+        if not documents:
+            quiet.append(_nothing_new(newest))
+    if quiet:
+        fresh.append(Document(heading="Nothing new", notes=quiet))
+    return Digest(since, (*fresh, *rehearsed))
+
+
+def _closed(newest: SurveyFigures, begin: float) -> Iterator[tuple[SurveyFigures, tuple[int, ...]]]:
+    """Yield the surveys of a name whose newest closed epoch closed since, with these epochs."""
+    for survey in (newest, *newest.older):
+        epochs = survey.closed()
+        if epochs and survey.manifest.schedule.closes(epochs[-1]) >= begin:
+            yield survey, epochs
+
+
+def _document(survey: SurveyFigures, epochs: tuple[int, ...], level: float) -> Document:
+    now = survey.histogram(epochs[-1], level=level)
+    many = now.values is None and len(now.categories) > _MOST
+    document = now.document(top=_MOST if many else None, raw=False)
+    if len(epochs) == 1:
+        return replace(document, notes=[*document.notes, "No closed epoch is before it."])
+    before = survey.histogram(epochs[-2], level=level)
+    facts = [*document.facts, Fact("compared", _place(before))]
+    try:
+        changes = _comparison(now, before)
+    except ValueError as error:  # such as of kept responses
+        return replace(document, notes=[*document.notes, f"Not compared: {error}."])
+    return replace(
+        document,
+        facts=facts,
+        sentence=changes.sentence,
+        tables=[*document.tables, *changes.tables],
+        notes=[*dict.fromkeys((*document.notes, *changes.notes))],
+        cautions=sorted(
+            dict.fromkeys((*document.cautions, *changes.cautions)),
+            key=lambda caution: _LEVELS.index(caution.level),
+        ),
+    )
+
+
+def _comparison(now: Histogram, before: Histogram) -> Document:
+    among = None
+    if now.values is None and len(now.categories) > _MOST:
+        largest = {*largest_shares((before, now), everywhere=True)[:_MOST]}
+        among = [name for name in now.categories if name in largest]
+    return compare(now, None, before, among).document()
+
+
+def _place(histogram: Histogram) -> str:
+    ended = "" if histogram.end is None else f", which ended {instant_text(histogram.end)}"
+    return f"with {epochs_text(histogram.epochs)}{ended}: {histogram.n:,} reports"
+
+
+def _nothing_new(survey: SurveyFigures) -> str:
+    manifest = survey.manifest
+    if closed := survey.closed():
+        end = instant_text(manifest.schedule.epoch_start(closed[-1] + 1))
+        return f"{manifest.name}: its newest closed epoch, {closed[-1]}, ended {end}."
+    return f"{manifest.name}: no closed epoch has figures; they {appear_text(manifest)}."
