@@ -32,11 +32,12 @@ def test_a_survey_for_another_origin_is_named_until_it_is_over(place: Workplace)
 
 def test_serve_says_it_in_its_log(place: Workplace) -> None:
     text = place.settings.read_text("utf-8")
-    place.settings.write_text(f'public = ["taa"]\n{text}', "utf-8")
+    place.settings.write_text(f'public = ["taa"]\nmetrics_surveys = ["tee"]\n{text}', "utf-8")
     with serving(place, "--workers", "2") as server:
         assert server.end()[0] == 0
         logged = server.log.read_text("utf-8")
     assert logged.count("'taa' in public is not published") == 1
+    assert logged.count("'tee' in metrics_surveys is not published") == 1
 
 
 def test_rotations_that_are_not_sound_do_not_keep_it_from_serving(

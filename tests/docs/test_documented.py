@@ -10,7 +10,14 @@ import pytest
 from deniable.directory import SETTINGS, Config, Setting
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import FIELDS, SurveyFile
-from deniable.server.operations.metrics import BUILD_INFO, GAUGES, METERS, Meter, exposed_name
+from deniable.server.operations.metrics import (
+    BUILD_INFO,
+    FIGURES,
+    GAUGES,
+    METERS,
+    Meter,
+    exposed_name,
+)
 from deniable.server.routes.routing import ROUTES, Route
 from tests.cli.commands import all_commands
 from tests.support.surveys import AUTHORITY, ORIGIN
@@ -40,7 +47,9 @@ def test_the_environment_is_explained() -> None:
     assert "`_FILE`" in SETTINGS_PAGE
 
 
-@pytest.mark.parametrize("meter", [BUILD_INFO, *METERS, *GAUGES], ids=lambda meter: meter.name)
+@pytest.mark.parametrize(
+    "meter", [BUILD_INFO, *METERS, *GAUGES, *FIGURES], ids=lambda meter: meter.name
+)
 def test_every_metric_stands_in_the_table_with_type_label_and_meaning(meter: Meter) -> None:
     labels = "".join(f"`{label}` " for label in meter.labels)
     row = f"| `{exposed_name(meter)}` | {meter.kind} | {labels}| {meter.meaning} |"

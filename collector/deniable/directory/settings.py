@@ -219,6 +219,11 @@ class Config:
         "host:port where /metrics is served to anyone; empty for none but the operators' route",
         _address,
     )
+    metrics_surveys: frozenset[str] = _setting(
+        [],
+        "names of surveys whose estimates of closed epochs /metrics has, for who may read it",
+        _names,
+    )
     log_format: str = _setting("text", "text, or json: one object a line", _log_format)
     upkeep_seconds: float = _setting(
         60.0,

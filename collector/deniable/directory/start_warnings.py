@@ -72,5 +72,7 @@ def _about_surveys(
                 f"{survey.name} is signed for {survey.origin}, not for {config.origin}: no device"
                 " takes it; put origin back, or publish its file again"
             )
-    for name in sorted(config.public - {survey.name for survey in surveys}):
-        yield f"{name!r} in public is not published"
+    published = {survey.name for survey in surveys}
+    for setting in ("public", "metrics_surveys"):
+        for name in sorted(getattr(config, setting) - published):
+            yield f"{name!r} in {setting} is not published"

@@ -1,7 +1,7 @@
 """Gauges, measured when somebody looks: absolute values, the same whichever worker answers.
 
-No value is of one survey's reports. What cannot be told, such as the end of a certificate where
-there is none, has no sample.
+No value is of one survey's reports as they come. What cannot be told, such as the end of a
+certificate where there is none, has no sample.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from typing import Final
 
 from deniable.directory import Config
 from deniable.directory.states import all_overdue
+from deniable.server.operations.closed_figures import ClosedFigures
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.shared_answers import SharedAnswer
@@ -41,6 +42,7 @@ class Gauges:
         self._catalogue = catalogue
         self._clock = clock
         self._tls = tls
+        self.figures = ClosedFigures(config, store, catalogue, clock)
         self._up = SharedAnswer(self._write, patience=_WRITING_SECONDS)
         # A database that has fallen silent does not even let go of whoever asks it.
         self._stored = SharedAnswer(self._read_store, patience=_READING_SECONDS)

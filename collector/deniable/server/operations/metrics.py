@@ -1,8 +1,8 @@
 """Meters of the collector, and the text in which Prometheus reads them (format 0.0.4).
 
 The meters are in memory that worker processes share, one row of numbers a worker: each writes its
-own without locks, and whoever is asked adds them up. No series is of one survey: its figures would
-then be shown report by report.
+own without locks, and whoever is asked adds them up. No series is of one survey's reports as they
+come: its figures would then be shown report by report. Those of closed epochs are, if settings say.
 """
 
 import mmap
@@ -126,6 +126,23 @@ GAUGES: Final = (
     Meter("workers_wanted", "gauge", "worker processes that the settings ask for"),
 )
 """What is measured when somebody asks: the same value whichever worker answers."""
+_ANSWER: Final[Mapping[str, tuple[str, ...]]] = {"survey": (), "answer": ()}
+_SURVEY: Final[Mapping[str, tuple[str, ...]]] = {"survey": ()}
+FIGURES: Final = (
+    Meter(
+        "estimate",
+        "gauge",
+        "of the newest closed epoch of a survey in `metrics_surveys`: the unbiased share of each "
+        "answer, or the mean of numbers",
+        _ANSWER,
+    ),
+    Meter("estimate_low", "gauge", "low end of its 95 % interval", _ANSWER),
+    Meter("estimate_high", "gauge", "high end of its 95 % interval", _ANSWER),
+    Meter("estimate_reports", "gauge", "reports of that epoch", _SURVEY),
+    Meter("estimate_fake_reports", "gauge", "reports of it that are fake at least", _SURVEY),
+    Meter("estimate_epoch_end_timestamp_seconds", "gauge", "when that epoch ended", _SURVEY),
+)
+"""What is estimated of surveys; their names and answers are the labels' values."""
 BUILD_INFO: Final = Meter(
     "build_info", "gauge", "always 1; its labels say what runs: version, python, event_loop"
 )
@@ -200,16 +217,24 @@ def exposed_name(meter: Meter) -> str:
     return f"deniable_{meter.name}{'_total' if meter.kind == 'counter' else ''}"
 
 
-def exposition(meters: Meters, measured: Mapping[str, float], build: Mapping[str, str]) -> str:
-    """Return the text that Prometheus reads: meters, gauges by name, and what runs.
-
-    No label has quotes, backslashes or line breaks.
-    """
+def exposition(
+    meters: Meters,
+    measured: Mapping[str, float],
+    build: Mapping[str, str],
+    figures: Mapping[str, Mapping[tuple[str, ...], float]] | None = None,
+) -> str:
+    """Return the text that Prometheus reads: meters, gauges by name, what runs, and estimates."""
     lines = [*_heading(BUILD_INFO), f"{exposed_name(BUILD_INFO)}{_labels(**build)} 1"]
     gauges = ((gauge, [measured[gauge.name]]) for gauge in GAUGES if gauge.name in measured)
     for meter, numbers in chain(meters.totals(), gauges):
         lines += _heading(meter)
         lines += _samples(meter, numbers)
+    for figure in FIGURES:
+        if numbers_of := (figures or {}).get(figure.name):
+            lines += _heading(figure)
+            for values, number in numbers_of.items():
+                labels = _labels(**dict(zip(figure.labels, values, strict=True)))
+                lines.append(f"{exposed_name(figure)}{labels} {number:.17g}")
     return "\n".join(lines) + "\n"
 
 
@@ -236,4 +261,8 @@ def _samples(meter: Meter, numbers: list[float]) -> Iterator[str]:
 
 
 def _labels(**labels: str) -> str:
-    return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}"
+    return "{" + ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -181,7 +181,7 @@ def _metrics(
             "python": platform.python_version(),
             "event_loop": type(asyncio.get_running_loop()).__module__.partition(".")[0],
         }
-        body = exposition(meters, await gauges.read(), labels).encode()
+        body = exposition(meters, await gauges.read(), labels, gauges.figures.read()).encode()
         return web.Response(body=body, headers={"Content-Type": METRICS_TYPE})
 
     return answer

@@ -1,0 +1,112 @@
+"""Estimates for Prometheus: of closed epochs of the surveys that a setting names, and no others.
+
+They are made beside the requests, once an epoch, so that a scrape costs nothing. Of an open epoch
+nothing is told: who scrapes every few seconds would see what single reports change.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from deniable.directory import Config, shown_counts
+from deniable.messages import Manifest
+from deniable.reading import EpochCounts, epoch_standing
+from deniable.server.operations.metrics import FIGURES
+from deniable.server.routes.catalogue import Catalogue
+from deniable.stores import Store, StoreError
+
+_LOG: Final = logging.getLogger("deniable.collector")
+_SECONDS: Final = 30.0
+_MOST_ANSWERS: Final = 20
+"""Of a survey with more, the largest, with intervals that hold for all at once."""
+_MOST_LOOKS: Final = 400
+"""So many epochs back is looked for one that is closed and has figures."""
+
+Figures = Mapping[str, Mapping[tuple[str, ...], float]]
+"""Numbers by the name of their meter and the values of its labels."""
+
+
+class ClosedFigures:
+    """The figures of the newest closed epochs, as they were made last."""
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        catalogue: Catalogue,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._names = sorted(config.metrics_surveys)
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        self._made: dict[str, tuple[object, Figures]] = {}
+
+    def read(self) -> Figures:
+        """Return the figures of all surveys."""
+        all_figures: dict[str, dict[tuple[str, ...], float]] = {one.name: {} for one in FIGURES}
+        for _, figures in self._made.values():
+            for name, numbers in figures.items():
+                all_figures[name] |= numbers
+        return all_figures
+
+    async def keep(self) -> None:
+        """Renew the figures again and again, until cancelled."""
+        while self._names:
+            try:
+                await self.renew()
+            except StoreError:
+                pass  # other metrics tell of it
+            except Exception:  # noqa: BLE001 - it is logged, and others are made
+                _LOG.exception("estimates for the metrics could not be made")
+            await asyncio.sleep(_SECONDS)
+
+    async def renew(self) -> None:
+        """Make the figures of those surveys of which another epoch has closed."""
+        await self._catalogue.reread()
+        for name in self._names:
+            for manifest in self._catalogue.named(name):
+                counts = await self._newest_closed(manifest)
+                if counts is None:
+                    continue
+                key = counts.survey_id, counts.epoch, counts.standing
+                if self._made.get(name, (None,))[0] != key:
+                    figures = await asyncio.to_thread(_figures_of, manifest, [counts])
+                    self._made[name] = key, figures
+                break
+
+    async def _newest_closed(self, manifest: Manifest) -> EpochCounts | None:
+        store, survey_id, now = self._store, manifest.survey_id, self._clock()
+        newest = await store.newest_epoch(survey_id)
+        seals = {seal.epoch: seal.digest for seal in await store.seals(survey_id)}
+        for epoch in range(-1 if newest is None else newest, -1, -1)[:_MOST_LOOKS]:
+            if epoch_standing(manifest.schedule, epoch, now, seals.get(epoch)).state.closed:
+                for counts in await shown_counts(store, manifest, range(epoch, epoch + 1), now):
+                    return counts
+        return None
+
+
+def _figures_of(manifest: Manifest, counts: Sequence[EpochCounts]) -> Figures:
+    from deniable.estimates import histogram_of
+    from deniable.estimates.fields import estimate_map
+    from deniable.estimates.rows import chosen_rows, shown_rows
+
+    histogram = histogram_of(manifest, counts)
+    if histogram.values is not None:
+        rows = [{"category": "mean", **estimate_map(histogram.mean())}]
+    else:
+        many = len(shown_rows(histogram)) > _MOST_ANSWERS
+        rows = [*chosen_rows(histogram, "unbiased", top=_MOST_ANSWERS if many else None).rows]
+    own = (manifest.name,)
+    made: dict[str, dict[tuple[str, ...], float]] = {
+        "estimate_reports": {own: histogram.n},
+        "estimate_fake_reports": {own: histogram.sample.fewest_fakes},
+        "estimate_epoch_end_timestamp_seconds": {own: histogram.end or 0},
+    }
+    ends = {"estimate": "estimate", "estimate_low": "low", "estimate_high": "high"}
+    for name, key in ends.items():
+        known = (row for row in rows if row[key] is not None)
+        made[name] = {(*own, row["category"]): row[key] for row in known}
+    return made

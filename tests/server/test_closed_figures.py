@@ -1,0 +1,134 @@
+"""Estimates in /metrics: of closed epochs of surveys that the settings name, as they are."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deniable.estimates import estimate_histogram
+from deniable.estimates.rows import chosen_rows
+from deniable.messages import Manifest
+from deniable.server.operations.closed_figures import ClosedFigures
+from deniable.server.operations.metrics import Meters, exposition
+from deniable.server.routes.catalogue import Catalogue
+from tests.server.collector import Collector, running
+from tests.server.test_metrics import Samples, parsed
+from tests.support.reports import envelope
+from tests.support.surveys import DAY, MANIFEST, manifest
+
+NAMES = frozenset({MANIFEST.name, "many", "odd", "nobody-published"})
+MANY = manifest(name="many", categories=tuple(f"a {number}" for number in range(30)))
+ODD = manifest(name="odd", categories=('a "b"', "back\\slash", "c"), minimum_reports=50)
+
+
+async def lines(collector: Collector, figures: ClosedFigures) -> str:
+    await figures.renew()
+    return exposition(collector.meters, {}, {}, figures.read())
+
+
+async def send(collector: Collector, survey: Manifest, epoch: int, n: int) -> list[int]:
+    """Send some reports, fewer of each following response; return how often each was sent."""
+    k = survey.mechanism.responses
+    responses = [device * device % k for device in range(n)]
+    sent = [
+        envelope(device, response, epoch=epoch, survey=survey)
+        for device, response in enumerate(responses)
+    ]
+    for start in range(0, n, 100):
+        await collector.send(*sent[start : start + 100])
+    return [responses.count(response) for response in range(k)]
+
+
+def linted(text: str) -> str:
+    """Return what promtool says of the text."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("needs promtool")
+    command = [promtool, "check", "metrics"]
+    done = subprocess.run(command, input=text, text=True, capture_output=True)
+    return done.stdout + done.stderr
+
+
+def of(samples: Samples, survey: str) -> Samples:
+    return {
+        (name.removeprefix("deniable_"), labels.removeprefix(survey).strip()): value
+        for (name, labels), value in samples.items()
+        if "_estimate" in name and labels.startswith(survey)
+    }
+
+
+async def test_only_closed_epochs_of_named_surveys_are_told_of(tmp_path: Path) -> None:
+    async with running(tmp_path, metrics_surveys=NAMES) as collector:
+        for survey in (MANY, ODD, manifest(name="private")):
+            await collector.publish(survey)
+        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
+        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        for survey, n in ((MANIFEST, 400), (MANY, 400), (ODD, 49)):
+            await send(collector, survey, 0, n)
+        await send(collector, manifest(name="private"), 0, 100)
+        assert "_estimate" not in await lines(collector, figures)
+        collector.clock.time += DAY  # over, and its late reports are taken
+        counts = await send(collector, MANIFEST, 1, 300)
+        assert "_estimate" not in await lines(collector, figures)
+        collector.clock.time += DAY  # the grace of epoch 0 is over, and that of epoch 1 is not
+        samples = parsed(await lines(collector, figures))
+        assert {labels.split()[0] for name, labels in samples if "_estimate" in name} == {
+            *(MANIFEST.name, "many")  # of the odd one too few reports came
+        }
+        assert of(samples, MANIFEST.name)["estimate_reports", ""] == 400
+        collector.clock.time += DAY
+        samples = of(parsed(await lines(collector, figures)), MANIFEST.name)
+        histogram = estimate_histogram(MANIFEST, 1, counts)
+        for answer, value, low, high in zip(
+            MANIFEST.categories, histogram.estimate, histogram.low, histogram.high, strict=True
+        ):
+            assert samples["estimate", answer] == value
+            assert samples["estimate_low", answer] == low
+            assert samples["estimate_high", answer] == high
+        assert samples["estimate_reports", ""] == 300
+        assert samples["estimate_fake_reports", ""] == histogram.sample.fewest_fakes
+        end = MANIFEST.schedule.epoch_start(2)
+        assert samples["estimate_epoch_end_timestamp_seconds", ""] == end
+
+
+async def test_of_many_answers_the_largest_have_wider_intervals(tmp_path: Path) -> None:
+    async with running(tmp_path, metrics_surveys=NAMES) as collector:
+        await collector.publish(MANY)
+        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
+        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        counts = await send(collector, MANY, 0, 500)
+        collector.clock.time += 3 * DAY
+        samples = of(parsed(await lines(collector, figures)), "many")
+        rows = chosen_rows(estimate_histogram(MANY, 0, counts), "unbiased", top=20).rows
+        low = {("estimate_low", row["category"]): row["low"] for row in rows}
+        assert {key: value for key, value in samples.items() if key[0] == "estimate_low"} == low
+
+
+async def test_prometheus_reads_whatever_answers_are_called(tmp_path: Path) -> None:
+    async with running(tmp_path, metrics_surveys=NAMES) as collector:
+        await collector.publish(ODD)
+        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
+        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        await send(collector, ODD, 0, 60)
+        collector.clock.time += 3 * DAY
+        text = await lines(collector, figures)
+    answers = {labels for name, labels in of(parsed(text), "odd") if name == "estimate"}
+    assert answers == {*ODD.categories}
+    complaints = linted(text)
+    assert "deniable_estimate" not in complaints
+    assert "error while linting" not in complaints
+
+
+async def test_a_survey_is_not_estimated_again_for_every_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, metrics_surveys=NAMES) as collector:
+        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
+        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        await send(collector, MANIFEST, 0, 60)
+        collector.clock.time += 3 * DAY
+        text = await lines(collector, figures)
+        monkeypatch.setattr("deniable.server.operations.closed_figures._figures_of", None)
+        assert await lines(collector, figures) == text
+        assert exposition(Meters(), {}, {}, figures.read()).count("deniable_estimate{") == 5
