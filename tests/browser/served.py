@@ -125,11 +125,15 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *names: str, origin: str = "http://127.0.0.1:8377") -> Iterator[Served]:
+def served(
+    folder: Path, *names: str, origin: str = "http://127.0.0.1:8377", settings: str = ""
+) -> Iterator[Served]:
     """Run a collector with these surveys; with the origin, if a proxy stands in front of it."""
     place = Workplace(folder / "collector")
     public = [name for name in names if SURVEYS[name].public]
     create_collector(place.directory, origin, 8377, place.key_file, EXAMPLE, public)
+    file = place.directory / "collector.toml"
+    file.write_text(f"{settings}\n{file.read_text()}")
     start = datetime.fromtimestamp(time.time() - (EPOCH + 0.5) * _WEEK, UTC)
     for name in names:
         place.publish(

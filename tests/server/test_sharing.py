@@ -8,12 +8,12 @@ from aiohttp import ClientResponse
 
 from deniable.directory import new_token, token_digest
 from deniable.directory.sharing import new_link
-from deniable.messages import Manifest
+from deniable.messages import Enrolment, Manifest
 from deniable.server.pages.table import PAGES
 from deniable.server.routes.routing import ROUTES
 from deniable.stores import Role, SqliteStore, Token
 from tests.server.collector import Collector, running
-from tests.support.reports import envelope
+from tests.support.reports import envelope, report
 from tests.support.surveys import MANIFEST, manifest
 
 OTHER = manifest(name="other")
@@ -195,3 +195,65 @@ async def listed(collector: Collector, name: str) -> str:
     text = await (await collector.client.get("/")).text()
     (entry,) = (part for part in text.split("<li") if f'href="surveys/{name}"' in part)
     return entry
+
+
+async def test_the_line_and_the_list_show_each_visitor_what_they_may_see(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, public=frozenset({OTHER.name})) as collector:
+        await fill(collector, MANIFEST, OTHER)
+        analyst = await collector.token(Role.ANALYST)
+        for headers, seen in (({}, {OTHER.name}), (analyst, {MANIFEST.name, OTHER.name})):
+            for name in (MANIFEST.name, OTHER.name):
+                answer = await collector.client.get(f"/surveys/{name}/line", headers=headers)
+                assert answer.status == (200 if name in seen else 401)
+                text = await (await collector.client.get("/", headers=headers)).text()
+                assert (f'hx-get="surveys/{name}/line"' in text) is (name in seen)
+        text = await (await collector.client.get(f"/surveys/{OTHER.name}/line")).text()
+        assert text.startswith('<div class="newest">')
+        assert "% interval" in text
+        assert "<svg" in text
+
+
+async def test_nobody_else_may_frame_a_page_and_only_public_pictures_are_shown_elsewhere(
+    tmp_path: Path,
+) -> None:
+    origins = ("https://b.example", "https://a.example")
+    settings = {"public": frozenset({OTHER.name}), "frame_origins": frozenset(origins)}
+    async with running(tmp_path, **settings) as collector:
+        await fill(collector, MANIFEST, OTHER)
+        headers = await collector.token(Role.ANALYST)
+        for name in (MANIFEST.name, OTHER.name):
+            for page in PAGES:
+                path = f"/{page.address(name)}"
+                if page.method != "GET" or ("{name}" in page.path and "surveys" not in page.path):
+                    continue
+                answer = await collector.client.get(path, headers=headers)
+                (ancestors,) = re.findall(
+                    "frame-ancestors ([^;]*)", answer.headers["Content-Security-Policy"]
+                )
+                public = name == OTHER.name
+                framed = public and path.endswith("/card")
+                assert ancestors == (" ".join(sorted(origins)) if framed else "'none'")
+                policy = answer.headers["Cross-Origin-Resource-Policy"]
+                elsewhere = public and path.endswith(("/card", ".svg"))
+                assert policy == ("cross-origin" if elsewhere else "same-origin")
+
+
+@pytest.mark.parametrize("vouched", [False, True])
+async def test_how_many_reports_there_are_before_figures_is_for_those_who_may_know(
+    collector: Collector, vouched: bool
+) -> None:
+    enrolment = Enrolment("certificate", (bytes(31) + b"\1",)) if vouched else Enrolment()
+    survey = manifest(name="few", minimum_reports=100, enrolment=enrolment)
+    await collector.publish(survey)
+    await collector.store.set_public(survey.name, public=True)
+    collector.clock.time += 1
+    await collector.store.add([report(device, survey=survey) for device in range(5)])
+    for role in (None, *Role):
+        headers = {} if role is None else await collector.token(role)
+        text = await (await collector.client.get(f"/surveys/{survey.name}", headers=headers)).text()
+        assert "No figures yet: they appear once" in text
+        told = role is Role.OPERATOR or (role is Role.ANALYST and vouched)
+        assert ("5 of 100 reports so far" in text) is told
+        assert 'id="downloads"' not in text

@@ -335,6 +335,16 @@ async def test_no_reader_has_all_surveys_or_no_end_and_nobody_else_has_either(
     assert await store.tokens() == []
 
 
+async def test_all_reports_of_an_epoch_are_counted_also_those_that_no_figure_shows(
+    store: Store,
+) -> None:
+    await publish(store, COURTEOUS)
+    for number in range(1, 6):
+        await store.add(reports([number], number % 2, survey=COURTEOUS))
+        assert await store.counted(COURTEOUS.survey_id, 0) == number
+    assert await store.counted(COURTEOUS.survey_id, 1) == 0
+
+
 async def test_the_last_decision_of_who_may_read_stands(store: Store) -> None:
     for public in (True, False, False, True):
         await store.set_public("mood", public=public)

@@ -43,6 +43,7 @@ async def _rotate(store: Store) -> None:
 REFUSED: dict[str, Callable[[Store], Awaitable[object]]] = {
     "figures": lambda store: store.counts(MANIFEST.survey_id, 0),
     "how many reports": lambda store: store.reports(MANIFEST.survey_id, 0),
+    "all that is counted": lambda store: store.counted(MANIFEST.survey_id, 0),
     "newest epoch": lambda store: store.newest_epoch(MANIFEST.survey_id),
     "oldest epoch": lambda store: store.oldest_epoch(MANIFEST.survey_id),
     "check": lambda store: store.check_unmoved(),

@@ -179,6 +179,9 @@ class Config:
     cross_origins: frozenset[str] = _setting(
         [], "origins whose pages may read public surveys in a browser; * for any", _origins
     )
+    frame_origins: frozenset[str] = _setting(
+        [], "origins whose pages may frame the cards of public surveys; * for any", _origins
+    )
     workers: int = _setting(1, "processes that share the port", _between(1, 256))
     most_waiting: int = _setting(
         20_000,

@@ -136,9 +136,6 @@ def series_picture(
     held = "that hold for all answers of an epoch at once" if simultaneous else "each by itself"
     points = series.points
     histograms = [point.histogram for point in points if point.histogram]
-    values = [
-        value for histogram in histograms for value in histogram.values or () if series.numeric
-    ]
     pairs = enumerate(pairwise(points), start=1)
     breaks = [at for at, (one, other) in pairs if one.survey_id != other.survey_id]
     levels = [histogram.level for histogram in histograms]
@@ -148,7 +145,7 @@ def series_picture(
         width=width,
         title=f"{series.survey}, epoch by epoch",
         heading=heading,
-        scale=Scale(float(min(values)), float(max(values)), 1, "") if values else SHARES,
+        scale=series_scale(series),
         notes=[*brief_texts(series.cautions()), f"Intervals, {held}, are {CHANCE}"]
         if heading
         else [],
@@ -156,6 +153,15 @@ def series_picture(
         levels=_levels(levels, simultaneous=simultaneous),
     )
     return Picture(svg)
+
+
+def series_scale(series: "Series") -> Scale:
+    """Return the scale of a series: of shares, or of its numbers."""
+    if not series.numeric:
+        return SHARES
+    histograms = (point.histogram for point in series.points if point.histogram)
+    values = [value for histogram in histograms for value in histogram.values or ()]
+    return Scale(float(min(values)), float(max(values)), 1, "")
 
 
 def difference_dots(differences: Mapping[str, Estimate]) -> list[Dot]:

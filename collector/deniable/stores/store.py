@@ -116,6 +116,13 @@ class Store(ABC):
         """Return how many reports :meth:`counts` would tell of, without reading them one by one."""
         return await self._current_figures(published_counts.shown_reports, survey_id, epoch)
 
+    async def counted(self, survey_id: bytes, epoch: int) -> int:
+        """Return the number of reports of an epoch, also of those that no figure shows yet.
+
+        For operators; others may learn from it when a report comes.
+        """
+        return await self._figures(published_counts.counted_reports, survey_id, epoch)
+
     async def _current_figures(
         self, view: Callable[[bytes, int], Rule[tuple[Result, bool]]], survey_id: bytes, epoch: int
     ) -> Result:

@@ -7,8 +7,8 @@ it never becomes markup. ``charts.css`` has the looks; ``standalone`` puts it in
 from deniable.estimates.charts.bands import Band, Dot
 from deniable.estimates.charts.dots import difference_chart, dots_chart
 from deniable.estimates.charts.scales import POINTS, SHARES, Scale
-from deniable.estimates.charts.series import Panel, series_chart
-from deniable.estimates.charts.svg import Markup, Picture, standalone, stylesheet
+from deniable.estimates.charts.series import Panel, series_chart, sparkline
+from deniable.estimates.charts.svg import Markup, Picture, notice, standalone, stylesheet
 
 __all__ = [
     "POINTS",
@@ -21,7 +21,9 @@ __all__ = [
     "Scale",
     "difference_chart",
     "dots_chart",
+    "notice",
     "series_chart",
+    "sparkline",
     "standalone",
     "stylesheet",
 ]

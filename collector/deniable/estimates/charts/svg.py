@@ -71,6 +71,13 @@ def standalone(svg: str) -> Markup:
     return Markup(svg.replace(">", f"><style>{stylesheet()}</style>{paper}", 1))
 
 
+def notice(title: str, text: str, width: float = 720) -> Markup:
+    """Return an image of a text, where there is nothing to be drawn."""
+    broken = [*lines(text, width - 32)]
+    drawn = [element("text", line, x=16, y=28 + 20 * at) for at, line in enumerate(broken)]
+    return picture(width, 28 + 20 * len(broken), title, "", *drawn)
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """An image that a notebook shows, and a file keeps."""

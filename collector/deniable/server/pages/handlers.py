@@ -2,7 +2,7 @@
 
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pkgutil import resolve_name
 from typing import Any, Final
@@ -69,6 +69,7 @@ class Site:
             "standing": self._standing(manifest, self.clock()),
             "public": self.catalogue.is_public(manifest.name),
             "simulated": is_simulated(manifest.name),
+            "elsewhere": manifest.origin if manifest.origin != self.config.origin else "",
         }
 
     def _standing(self, manifest: Manifest, now: float) -> str:
@@ -91,6 +92,12 @@ class Content:
     body: str
     live: bool = False
     status: int = 200
+    figures: bool = True  # whether there are any, for downloads
+
+
+def none_yet(manifest: Manifest) -> str:
+    """Return when a survey's figures appear, in place of them."""
+    return f"No figures yet: they {appear_text(manifest)}."
 
 
 def message(text: str, kind: str = "note", *, live: bool = False, status: int = 200) -> Content:
@@ -137,12 +144,30 @@ class Visit:
             body = (await figures.made(self.request, subject, what, packed, read)).decode()
         except Refusal as refusal:
             if refusal.code is RefusalCode.TOO_FEW_REPORTS:
-                return message(f"No figures yet: they {appear_text(subject.newest)}.", live=True)
+                text = none_yet(subject.newest) + await self._progress(subject)
+                return replace(message(text, live=True), figures=False)
             if refusal.code is not RefusalCode.BAD_QUERY:
                 raise
             return message(f"{refusal.reason}.", "alert", status=400)
         to_come = subject.epochs is None and self.site.clock() < subject.newest.schedule.end
         return Content(body[1:], live=body[0] == "1" or to_come)
+
+    async def _progress(self, subject: Subject) -> str:
+        """Return how many reports there are before the first figures, for whoever may know.
+
+        Whoever looks often sees when one comes. Operators see that in any case; analysts where an
+        issuer vouches for devices, so that they cannot add reports of their own to tell others'.
+        """
+        site, manifest = self.site, subject.newest
+        now = site.clock()
+        role = await held_role(self.request, site.store, now, manifest.name)
+        vouched = bool(manifest.enrolment.issuers) and role is Role.ANALYST
+        epoch = manifest.schedule.epoch_at(now) if subject.epochs is None else subject.epochs[-1]
+        if epoch is None or not (vouched or role is Role.OPERATOR):
+            return ""
+        reports = await site.store.counted(manifest.survey_id, epoch)
+        least = max(1, manifest.minimum_reports)
+        return f" {reports:,} of {least:,} reports so far, in epoch {epoch}."
 
     async def view(
         self, subject: Subject, content: Content, older: Sequence[range] = ()
@@ -173,7 +198,7 @@ class Visit:
             "shares": role not in {None, Role.READER},
             # As /metrics: whoever counts every report knows more than figures show.
             "collector": [*collector_health(totals)] if role is Role.OPERATOR else (),
-            "downloads": [*downloads(request, view, manifest.name)],
+            "downloads": [*downloads(request, view, manifest.name)] if content.figures else [],
         }
         # Where time has passed, and nothing was chosen, only figures change.
         values["fragment"] = script and headers.get("HX-Trigger") != "live"

@@ -1,6 +1,7 @@
 """From what is shown to HTML: every text is escaped, and every link is relative."""
 
 from asyncio import to_thread
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
     from deniable.server.pages.handlers import Visit
 
+_POLICY: Final = "Content-Security-Policy"
 _HEADERS: Final = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
-    "base-uri 'none'",
+    _POLICY: "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors ",
     # Without a referrer, forms would be sent with the origin "null".
     "Referrer-Policy": "same-origin",
 }
@@ -43,12 +45,23 @@ def rendered(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(values)
 
 
-def page(template: str, status: int = 200, **values: Any) -> web.Response:
-    """Return a whole page."""
+def page(
+    template: str, status: int = 200, *, frames: Iterable[str] = (), **values: Any
+) -> web.Response:
+    """Return a whole page, which those origins may frame, and nobody else."""
     body = rendered(template, **values)
-    return web.Response(
+    answer = web.Response(
         status=status, text=body, content_type=HTML, charset="utf-8", headers=_HEADERS
     )
+    answer.headers[_POLICY] += " ".join(sorted(frames)) or "'none'"
+    return answer
+
+
+def shown_elsewhere(answer: web.Response, *, public: bool) -> web.Response:
+    """Let pages of other origins show an answer about a public survey."""
+    if public:
+        answer.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return answer
 
 
 def root_of(request: web.BaseRequest) -> str:
@@ -91,7 +104,7 @@ def _file(name: str) -> bytes:
     return files(__package__).joinpath("static", name).read_bytes()
 
 
-def _document(document: Document, *, folded: bool) -> str:
+def _document(document: Document, *, folded: bool = False) -> str:
     """Return a document as HTML, with its chart for wide pages and for phones."""
     chart = ""
     if document.chart is not None:

@@ -82,6 +82,8 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=_SLIDERS),
     Page(f"{OF_SURVEY}/share", answer="sharing:share", form=True),
+    Page(f"{OF_SURVEY}/line", answer="views:line"),
+    Page(f"{OF_SURVEY}/card", answer="views:card", takes=("survey", "epoch", "level")),
     Page(_CHART, media=SVG, answer="views:chart", takes=_CHARTED),
 )
 

@@ -3,19 +3,26 @@
 from asyncio import to_thread
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
 from deniable.directory import older_epochs, shown_counts
 from deniable.directory.health import epoch_health
+from deniable.documents import Document
+from deniable.messages import Refusal, RefusalCode
 from deniable.reading import VIEWS, EpochCounts
 from deniable.server.pages.controls import EPSILONS, WIDTHS, asked_groups, free_epsilon
-from deniable.server.pages.handlers import Content, Visit, message
-from deniable.server.pages.rendering import rendered
+from deniable.server.pages.handlers import Content, Visit, message, none_yet
+from deniable.server.pages.rendering import page, rendered, root_of, shown_elsewhere
 from deniable.server.pages.table import AT_ONCE
 from deniable.server.routes.figures import Subject, check_view, to_the_end
 from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level, asked_limit
+
+_LINE_EPOCHS: Final = 12
+_SPARK: Final = 132
+"""Pixels of the small chart in the list of surveys."""
+_ON_CARD: Final = 5
 
 
 async def figures(visit: Visit) -> web.Response:
@@ -48,25 +55,97 @@ async def figures(visit: Visit) -> web.Response:
     return await visit.view(subject, await visit.estimated(subject, values))
 
 
+async def line(visit: Visit) -> web.Response:
+    """Answer with the newest figure of a survey, and how it developed, for the list of all."""
+    subject, site = await visit.subject(), visit.site
+
+    async def read(subject: Subject) -> Sequence[EpochCounts]:
+        newest = await site.store.newest_epoch(subject.newest.survey_id)
+        end = 0 if newest is None else newest + 1
+        epochs = range(max(0, end - _LINE_EPOCHS), end)
+        return await shown_counts(site.store, subject.newest, epochs, site.clock())
+
+    def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
+        from deniable.estimates import series_of
+        from deniable.estimates.headline import headline
+
+        document = headline(series_of(visit.name, subject.surveys, counts))
+        assert document.chart is not None
+        return {"document": document, "chart": document.chart(_SPARK)}
+
+    content = await visit.estimated(subject, values, read)
+    text = f'<div class="newest">{content.body}</div>'
+    return web.Response(text=text, content_type=visit.page.media, charset="utf-8")
+
+
+async def card(visit: Visit) -> web.Response:
+    """Answer with the main figures in little room, for the pages of others to frame."""
+    subject, site = await visit.subject(), visit.site
+    manifest, level = subject.newest, asked_level(visit.request)
+
+    def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
+        from deniable.estimates import histogram_of, series_of
+        from deniable.estimates.headline import headline
+
+        main = headline(series_of(visit.name, subject.surveys, counts[-1:], level))
+        whole = histogram_of(manifest, counts[-1:], level)
+        document = whole.document(top=None if whole.values else _ON_CARD, raw=False)
+        facts = [fact for fact in document.facts if fact.label in {"time", "reports"}]
+        tables = [table for table in document.tables if table.rows][:1]
+        known = {caution.code for caution in main.cautions}  # in the sentence
+        cautions = [one for one in document.cautions if one.brief and one.code not in known]
+        return {"document": Document(facts, tables, (), cautions, sentence=main.sentence)}
+
+    content = await visit.estimated(subject, values)
+    public = site.catalogue.is_public(manifest.name)
+    answer = page(
+        "framed.html",
+        content.status,
+        frames=site.config.frame_origins if public else (),
+        root=root_of(visit.request),
+        manifest=manifest,
+        content=content,
+    )
+    return shown_elsewhere(answer, public=public)
+
+
 async def chart(visit: Visit) -> web.Response:
-    """Answer with the chart, as a file."""
+    """Answer with the chart, as a file, which any page may show if the survey is public."""
     subject, request = await visit.subject(), visit.request
     level, view = asked_level(request), _asked_view(request)
     wanted, at_once = request.query.get("find", ""), AT_ONCE in request.query
+    manifest = subject.newest
+    title = manifest.question or manifest.name
 
     def packed(counts: Sequence[EpochCounts]) -> bytes:
         from deniable.estimates import histogram_of
-        from deniable.estimates.charts import standalone
+        from deniable.estimates.charts import notice, standalone
+        from deniable.estimates.rows import shown_rows
 
-        check_view(subject.newest, view or VIEWS[0])
-        histogram = histogram_of(subject.newest, counts, level)
+        check_view(manifest, view or VIEWS[0])
+        histogram = histogram_of(manifest, counts, level)
+        if histogram.values is not None and not shown_rows(histogram):
+            # No group's interval tells anything.
+            return standalone(notice(title, histogram.mean().sentence)).encode()
         picture = histogram.plot(view, simultaneous=at_once, find=wanted)
         return standalone(picture.svg).encode()
 
     what = ("chart", level, view, wanted, at_once)
-    body = await visit.site.figures.made(request, subject, what, packed)
+    try:
+        body = await visit.site.figures.made(request, subject, what, packed)
+    except Refusal as refusal:
+        if refusal.code is not RefusalCode.TOO_FEW_REPORTS:
+            raise
+        body = await to_thread(_no_figures, title, none_yet(manifest))
     headers = {"Content-Disposition": f'attachment; filename="{visit.name}.svg"'}
-    return web.Response(body=body, content_type=visit.page.media, headers=headers)
+    answer = web.Response(body=body, content_type=visit.page.media, headers=headers)
+    return shown_elsewhere(answer, public=visit.site.catalogue.is_public(manifest.name))
+
+
+def _no_figures(title: str, text: str) -> bytes:
+    from deniable.estimates.charts import notice, standalone
+
+    return standalone(notice(title, text)).encode()
 
 
 def _asked_view(request: web.BaseRequest) -> str | None:

@@ -14,7 +14,7 @@ from deniable.stores import Overloaded
 
 Result = TypeVar("Result")
 
-_MOST_KEPT: Final = 32
+_MOST_KEPT: Final = 128
 _MOST_KEPT_BYTES: Final = 32 << 20
 _MOST_WAITING: Final = 32
 _AT_ONCE: Final = 4096

@@ -93,6 +93,15 @@ def fold(survey_id: bytes | None = None, epoch: int | None = None) -> Rule[bool]
     return row is not None and bool(row[0])
 
 
+def counted_reports(survey_id: bytes, epoch: int) -> Rule[int]:
+    survey, _ = yield from find_survey(survey_id)
+    ((reports,),) = yield Statement(
+        "SELECT coalesce(sum(reports), 0) FROM deniable.counted WHERE survey = $1 AND epoch = $2",
+        (survey, epoch),
+    )
+    return int(reports)
+
+
 def shown_counts(survey_id: bytes, epoch: int) -> Rule[tuple[Counts, bool]]:
     """Return the counts that figures show now, and whether a step of theirs is due."""
     survey, minimum, due = yield from _figures(survey_id, epoch)

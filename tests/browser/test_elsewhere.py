@@ -1,0 +1,99 @@
+"""Public figures on other sites' pages: a chart as an image anywhere, a card where it may be."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.served import FILLING, MARRIAGE, MINUTES, Served, served
+from tests.browser.visits import log_in
+
+PUBLIC, PRIVATE = MARRIAGE, MINUTES
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """Another site of this machine, since browsers keep those of the network from its addresses."""
+
+    body = ""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(self.body.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+@contextmanager
+def elsewhere() -> Iterator[int]:
+    """Serve the site; yield its port."""
+    with ThreadingHTTPServer(("localhost", 0), Elsewhere) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def framing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, int]]:
+    """Yield a collector whose cards one origin may frame, and the port of that."""
+    with elsewhere() as port:
+        settings = f'frame_origins = ["http://localhost:{port}"]'
+        folder = tmp_path_factory.mktemp("framing")
+        with served(folder, PUBLIC, PRIVATE, FILLING, settings=settings) as collector:
+            yield collector, port
+
+
+@pytest.mark.parametrize(("host", "framed"), [("localhost", True), ("127.0.0.1", False)])
+def test_another_site_shows_what_it_may(
+    framing: tuple[Served, int], browser: Browser, host: str, framed: bool
+) -> None:
+    collector, port = framing
+    at = f"{collector.origin}/surveys"
+    images = (PUBLIC, PRIVATE)
+    frames = {
+        "card": f"{PUBLIC}/card",
+        "private": f"{PRIVATE}/card",
+        "page": PUBLIC,
+        "share": f"{PRIVATE}/share",
+    }
+    parts = [f"<img id={name} src={at}/{name}/chart.svg>" for name in images]
+    parts += [f"<iframe name={name} src={at}/{path}></iframe>" for name, path in frames.items()]
+    Elsewhere.body = "".join(parts)
+    with browser.new_context(base_url=collector.origin) as context:
+        page = context.new_page()
+        log_in(page, collector.token)
+        page.goto(f"http://{host}:{port}")
+        page.wait_for_load_state("networkidle")
+        loaded = [
+            name
+            for name in images
+            if page.evaluate(f"document.getElementById('{name}').naturalWidth > 0")
+        ]
+        assert loaded == [PUBLIC], "whoever is logged in"
+        within = {name: page.frame_locator(f"[name={name}]") for name in frames}
+        seen = {name for name, frame in within.items() if frame.locator("[data-page]").count()}
+        assert seen == ({"card"} if framed else set())
+        if framed:
+            expect(within["card"].locator(".sentence")).to_contain_text("95 % interval")
+            expect(within["card"].locator("tbody tr")).to_have_count(5)
+
+
+def test_a_card_and_a_chart_say_when_figures_appear(
+    framing: tuple[Served, int], browser: Browser
+) -> None:
+    collector, _ = framing
+    with browser.new_context(base_url=collector.origin) as context:
+        page = context.new_page()
+        log_in(page, collector.token)
+        page.goto(f"/surveys/{FILLING}/card")
+        expect(page.locator("main")).to_contain_text("No figures yet: they appear once")
+        for name, text in ((FILLING, "No figures yet"), (PRIVATE, "95 % interval")):
+            assert text in page.request.get(f"/surveys/{name}/chart.svg").text()
+        page.goto(f"/surveys/{FILLING}")
+        expect(page.locator("#live")).to_contain_text("No figures yet")
+        expect(page.locator("#downloads")).to_have_count(0)
