@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from deniable.cli.rehearsal import publish_file, seal_past
 from deniable.estimates import Histogram, estimate_histogram, solution_matrix
 from deniable.estimates.comparison import compare
 from tests.cli.commands import Workplace, run, succeed
@@ -38,6 +39,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
         made.publish(start=since, grace='"1 hour"', name=f'"{name}"', **changes)
         for epoch in range(min(int(days) + 1, 3)):
             made.count(responses(made, name, epoch), epoch=epoch, name=name)
+    rehearsed = publish_file(made.directory, made.written(), None, epochs=3)
+    for epoch in range(3):
+        made.count(responses(made, rehearsed.name, epoch), epoch=epoch, name=rehearsed.name)
+    seal_past(made.directory, rehearsed, 2)
     return made
 
 
@@ -73,12 +78,14 @@ def sections(place: Workplace, *options: str) -> dict[str, str]:
 
 def test_each_newest_closed_epoch_has_a_section_and_the_others_a_line(place: Workplace) -> None:
     read = sections(place)
-    named = ["cups", "first", "kept", "many", "tea", "Nothing new"]
+    named = ["cups", "first", "kept", "many", "tea", "Nothing new", "simulated-tea"]
     assert [*read] == named
     assert "epoch 1\n" in read["tea"]
     assert "epoch 0\n" in read["first"]
     assert "No closed epoch is before it." in read["first"]
     assert "devices kept their responses over these epochs" in " ".join(read["kept"].split())
+    assert "epoch 1\n" in read["simulated-tea"]
+    assert "!! Simulated: no real device answered." in read["simulated-tea"]
     quiet = " ".join(read["Nothing new"].split())
     assert re.search(r"old: its newest closed epoch, 2, ended \d{4}-", quiet)
     assert "open: no closed epoch has figures; they appear once" in quiet
@@ -118,7 +125,7 @@ def test_the_page_has_the_same_and_needs_nothing_else(place: Workplace) -> None:
     Reader().feed(page)
     assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "svg"}
     assert not any({"src", "href", "style"} & {*attributes} for _, attributes in tags)
-    assert headings == [*["How often do you drink tea?"] * 5, "Nothing new"]
+    assert headings == [*["How often do you drink tea?"] * 5, "Nothing new", headings[0]]
     rows = [read for tag, read in tags if tag == "tr" and "data-category" in read]
     wanted = histogram(place, "tea", 1).estimate.tolist()
     assert {*wanted} <= {float(read["data-estimate"] or "nan") for read in rows}
@@ -127,7 +134,7 @@ def test_the_page_has_the_same_and_needs_nothing_else(place: Workplace) -> None:
 def test_only_what_closed_since_the_day_is_new(place: Workplace) -> None:
     later = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%d")
     text = succeed("digest", "--since", later, "--dir", place.directory)
-    assert " ".join(text.split()).count("its newest closed epoch, ") == 6
+    assert " ".join(text.split()).count("its newest closed epoch, ") == 7
     assert "Shares" not in text
     earlier = succeed("digest", "--since", "2020-01-01", "--dir", place.directory)
     assert re.search(r"^survey +old, epoch 2$", earlier, re.MULTILINE)

@@ -122,6 +122,30 @@ def test_a_rehearsal_takes_one_seeds_reports_and_no_others(place: Workplace, fil
         assert "no figures yet" in fail("hist", "tea", "--dir", place.directory)
 
 
+def test_several_epochs_are_rehearsed_at_once_and_their_figures_stay(
+    place: Workplace, file: Path
+) -> None:
+    file.write_text(SURVEY.replace('"1 day"', '"1 week"'), "utf-8")
+    assert "are 30: no 31 can be" in fail(
+        "simulate", file, "--rehearse", place.directory, "--epochs", "31"
+    )
+    with serving(place) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        rehearsing = (*ASKED, "150", "--rehearse", str(place.directory), "--into", url)
+        ended = run("simulate", file, *rehearsing, "--epochs", "3")
+        assert "epochs 0 to 2: 450 reports accepted, 0 were there already" in ended.stderr
+    listed = json.loads(
+        succeed("hist", "simulated-tea", "--epochs", "--json", "--dir", place.directory)
+    )["epochs"]
+    assert [(epoch["n"], epoch["state"]) for epoch in listed] == [
+        *((150, "sealed"), (150, "sealed"), (150, "open"))
+    ]
+    watched = run(
+        "watch", "simulated-tea", "--share", "never", "--above", "99%", "--dir", place.directory
+    )
+    assert (watched.exit_code, "in epoch 1 of" in watched.stdout) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("repeat", "different"), [("", 3), ('repeat = "memoised"\nmemoised_epochs = 3\n', 1)]
 )

@@ -1,13 +1,8 @@
 """The demonstration: the main job on real data, with nothing in it that is not the real thing."""
 
 import json
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from socket import socket
 from typing import Any, Final
 
 import click
@@ -18,14 +13,14 @@ from deniable.choosing.document import choice_of, users_text
 from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
 from deniable.cli.demo_result import demo_document
+from deniable.cli.own_collector import made_collector, running_collector
 from deniable.cli.screen import console, progress, show
 from deniable.client import HttpTransport, NotRecorded, Survey
-from deniable.directory import Config, create_collector, default_key_file, with_store
+from deniable.directory import Config, default_key_file, with_store
 from deniable.messages import Manifest
 from deniable.publishing.publish import publish
-from deniable.publishing.survey_file import EXAMPLE, SurveyFile
+from deniable.publishing.survey_file import SurveyFile
 
-_START_SECONDS: Final = 30.0
 _MOST_HISTOGRAM_BYTES: Final = 64 << 20
 
 
@@ -34,9 +29,8 @@ def demonstrate(
 ) -> None:
     """Make a collector, let one device an answer report to it, and show what it estimates."""
     screen = console()
-    origin = f"http://127.0.0.1:{_free_port()}"
-    manifest = _set_up(data, epsilon, mechanism, origin, directory)
-    config = Config.load(directory)
+    config = made_collector(directory, public=[data.name])
+    manifest = _published(data, epsilon, mechanism, config, directory)
     kinds = (mechanism,) if mechanism == "ordinal" else ()
     declared = Survey(data.name, data.question, tuple(data.counts()), epsilon, mechanisms=kinds)
     screen.print(f"{data.question}\n{data.source}", style="bold")
@@ -44,16 +38,16 @@ def demonstrate(
     if choice is not None and choice.candidate.kind != PLAIN:
         terms = manifest.kind.terms(manifest.specification.parameters, len(manifest.categories))
         screen.print(f"{terms}\nUsers: {users_text(choice)}.")
-    with _running_collector(directory):
+    with running_collector(directory):
         started = time.monotonic()
         with progress("devices", len(answers)) as advance:
             try:
-                for done in report_all(origin, config.authority, declared, answers):
+                for done in report_all(config.origin, config.authority, declared, answers):
                     advance(done)
             except (NotRecorded, RuntimeError) as error:
                 raise click.ClickException(str(error)) from error
         seconds = time.monotonic() - started
-        histogram = _read_histogram(origin, data.name)
+        histogram = _read_histogram(config.origin, data.name)
     screen.print(
         f"\n{len(answers):,} devices reported in {seconds:.1f} s; the collector counted "
         f"{histogram['n']:,} responses at epsilon {epsilon}.\n"
@@ -73,14 +67,11 @@ def demonstrate(
         )
 
 
-def _set_up(
-    data: DemoSurvey, epsilon: str, mechanism: str, origin: str, directory: Path
+def _published(
+    data: DemoSurvey, epsilon: str, mechanism: str, config: Config, directory: Path
 ) -> Manifest:
-    """Make a collector with the survey published, for anyone to read; return its manifest."""
+    """Publish the survey, and return its manifest."""
     key_file = default_key_file(directory)
-    port = int(origin.rpartition(":")[2])
-    create_collector(directory, origin, port, key_file, EXAMPLE, public=[data.name])
-    config = Config.load(directory)
     settings = {"distance": "absolute"} if mechanism == "ordinal" else {}
     written = SurveyFile(
         name=data.name,
@@ -98,29 +89,9 @@ def _set_up(
     return with_store(config, lambda store: publish(store, config, written, (), key_file))
 
 
-@contextmanager
-def _running_collector(directory: Path) -> Iterator[None]:
-    command = [sys.executable, "-m", "deniable.cli", "serve", "--dir", str(directory)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
-        try:
-            assert process.stdout is not None
-            if "listening" not in process.stdout.readline():
-                raise click.ClickException("the collector did not start; see its message above")
-            yield
-        finally:
-            process.terminate()
-            process.wait(_START_SECONDS)
-
-
 def _read_histogram(origin: str, name: str) -> Any:
     path = f"/v1/surveys/{name}/histogram"
     answer = HttpTransport(origin).request("GET", path, {}, b"", _MOST_HISTOGRAM_BYTES)
     if answer.status != 200:
         raise click.ClickException(f"the collector gave no histogram (HTTP {answer.status})")
     return json.loads(answer.body)
-
-
-def _free_port() -> int:
-    with socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -6,11 +6,8 @@ and others meet a conflict. The first request has the same devices whoever sends
 are refused before one report of theirs is counted.
 """
 
-import multiprocessing
-import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -18,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.cli.processes import in_processes
 from deniable.cli.surveys import published
 from deniable.client import HttpTransport
 from deniable.directory import Config, authority_chain, find_key_file, with_store
@@ -49,6 +47,7 @@ _LONGEST_WAIT: Final = 5
 """A collector asks for a minute where it limits its senders; rehearsing, one looks sooner."""
 
 _TRIES: Final = 60
+_LOOKS, _LOOK_SECONDS = 20, 0.25
 _LATER: Final = {408, 429, 503, 507}
 _LABEL: Final = b"deniable/simulated-device/v1\0"
 
@@ -57,36 +56,51 @@ class RehearsalError(Exception):
     """Simulated reports cannot be sent: the message says why, and what to do."""
 
 
-def publish_file(directory: Path, file: Path, authority_key: Path | None) -> Manifest:
-    """Publish a survey file for simulated devices."""
+def publish_file(
+    directory: Path, file: Path, authority_key: Path | None, epochs: int = 1
+) -> Manifest:
+    """Publish a survey file for simulated devices, with so many epochs that take reports now."""
     config, written = Config.load(directory), SurveyFile.load(file)
 
     async def work(store: Store) -> Manifest:
         surveys = await published(store, config)
         signer = (await authority_chain(store, config.authority))[-1]
         key_file = authority_key or find_key_file(directory, signer)
-        return await publish_rehearsal(store, config, written, surveys, key_file)
+        return await publish_rehearsal(store, config, written, surveys, key_file, epochs)
 
     return with_store(config, work)
 
 
-def rehearsal_at(collector: str, survey: Manifest) -> tuple[Manifest, int]:
+def seal_past(directory: Path, manifest: Manifest, current: int) -> None:
+    """Seal the epochs before the current one: their figures stay."""
+
+    async def work(store: Store) -> None:
+        for epoch in range(current):
+            await store.seal(manifest.survey_id, epoch, int(time.time()))
+
+    with_store(Config.load(directory), work)
+
+
+def rehearsal_at(
+    collector: str, survey: Manifest, published: Manifest | None = None
+) -> tuple[Manifest, int]:
     """Return a collector's newest rehearsal of a survey, and its current epoch.
+
+    One that was just ``published`` it knows within a second.
 
     Raises:
         RehearsalError: if there is none, or of another survey, or it is not running.
         TransportError: if the collector gives no answer.
     """
     name = simulated_name(survey.name)
-    path = f"/v1/surveys/{name}/manifest"
-    answer = HttpTransport(collector).request("GET", path, {}, b"", MAX_MANIFEST_BYTES + 1024)
-    if answer.status == 404:
+    rehearsal = _newest_at(collector, name)
+    for _ in range(_LOOKS):
+        if published is None or (rehearsal and rehearsal.survey_id == published.survey_id):
+            break
+        time.sleep(_LOOK_SECONDS)
+        rehearsal = _newest_at(collector, name)
+    if rehearsal is None:
         raise RehearsalError(f"{collector} has no survey {name!r}; publish it with --rehearse DIR")
-    if answer.status != 200:
-        raise RehearsalError(f"{collector} gives no manifest (HTTP {answer.status})")
-    # Not verified: nothing true is sent, whoever signed it.
-    payload, _ = codec.exact_array(codec.decode(answer.body), 2)
-    rehearsal = Manifest.from_payload(codec.binary(payload))
     same = ("question", "categories", "specification", "epsilon", "delta")
     if any(getattr(rehearsal, field) != getattr(survey, field) for field in same):
         raise RehearsalError(f"{name!r} asks something else than the file: publish it again")
@@ -94,6 +108,18 @@ def rehearsal_at(collector: str, survey: Manifest) -> tuple[Manifest, int]:
     if epoch is None or not is_simulated(rehearsal.name) or rehearsal.enrolment != Enrolment():
         raise RehearsalError(f"{name!r} takes no simulated reports now: publish it again")
     return rehearsal, epoch
+
+
+def _newest_at(collector: str, name: str) -> Manifest | None:
+    path = f"/v1/surveys/{name}/manifest"
+    answer = HttpTransport(collector).request("GET", path, {}, b"", MAX_MANIFEST_BYTES + 1024)
+    if answer.status == 404:
+        return None
+    if answer.status != 200:
+        raise RehearsalError(f"{collector} gives no manifest (HTTP {answer.status})")
+    # Not verified: nothing true is sent, whoever signed it.
+    payload, _ = codec.exact_array(codec.decode(answer.body), 2)
+    return Manifest.from_payload(codec.binary(payload))
 
 
 def send_all(
@@ -109,17 +135,10 @@ def send_all(
     """
     where = collector, manifest.survey_id, epoch
     yield _send(*where, 0, responses[:FEWEST])
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
-        tasks = [
-            pool.submit(_send, *where, start, responses[start : start + _REPORTS_A_TASK])
-            for start in range(FEWEST, len(responses), _REPORTS_A_TASK)
-        ]
-        try:
-            for task in as_completed(tasks):
-                yield task.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+    starts = range(FEWEST, len(responses), _REPORTS_A_TASK)
+    yield from in_processes(
+        _send, [(*where, start, responses[start : start + _REPORTS_A_TASK]) for start in starts]
+    )
 
 
 def _send(

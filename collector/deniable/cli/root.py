@@ -77,7 +77,8 @@ def expected_line(error: Exception) -> str | None:
 _HELP: Final = """Private categorical telemetry: devices randomise, a collector debiases.
 
 \b
-Try it:   deniable demo
+Try it:   deniable try "Which theme?" light dark auto
+See it:   deniable demo
 Collect:  deniable init DIR, survey publish FILE, serve
 Answer:   deniable report NAME, device explain, device journal
 Analyse:  deniable hist NAME
@@ -112,6 +113,7 @@ COMMANDS: Final = {
         "What the collector stores: check, copy, move or migrate it.",
     ),
     "survey": ("root:survey", "Publish surveys, and show what is being asked."),
+    "try": ("try_command:try_out", "Ask a question of your own, of simulated devices, on a page."),
     "watch": ("watch_command:watch", "Tell whether a figure is beyond a limit, by a status."),
     "token": ("token_commands:token", "Tokens of those who may read histograms."),
 }

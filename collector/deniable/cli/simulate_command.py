@@ -11,6 +11,7 @@ from deniable.cli.options import a_file, json_option, level_option
 from deniable.cli.quantities import count
 from deniable.cli.screen import progress, show
 from deniable.messages import Manifest
+from deniable.reading.epochs import epochs_text
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
     import numpy as np
@@ -50,6 +51,13 @@ _MOST_SENT: Final = 10**8
 @click.option(
     "--into", metavar="URL", help="Send signed reports to this collector's simulated-NAME."
 )
+@click.option(
+    "--epochs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Rehearse so many at once: those before the current one as if they were over.",
+)
 @json_option
 def simulate(
     file: Path,
@@ -61,6 +69,7 @@ def simulate(
     rehearse: Path | None,
     authority_key: Path | None,
     into: str | None,
+    epochs: int,
     as_json: bool,
 ) -> None:
     """Show the figures that the survey in FILE (TOML) would have of imagined devices.
@@ -71,7 +80,7 @@ def simulate(
     To rehearse with a collector, publish the survey with --rehearse, and send reports with --into:
     real ones, signed, of simulated devices, which no device's app sends or answers.
     """
-    from deniable.cli.rehearsal import publish_file
+    from deniable.cli.rehearsal import publish_file, seal_past
     from deniable.estimates import decoder_of
     from deniable.publishing.drafts import draft
     from deniable.simulation import SimulatedReports, read_truth
@@ -79,11 +88,13 @@ def simulate(
 
     manifest = draft(file)
 
-    def publish() -> None:
-        if rehearse is not None:
-            name = publish_file(rehearse, file, authority_key).name
-            see = f"deniable hist {name} --dir {quote(str(rehearse))}"
-            click.echo(f"published {name}, which no device answers; see it: {see}")
+    def publish() -> Manifest | None:
+        if rehearse is None:
+            return None
+        published = publish_file(rehearse, file, authority_key, epochs)
+        see = f"deniable hist {published.name} --dir {quote(str(rehearse))}"
+        click.echo(f"published {published.name}, which no device answers; see it: {see}")
+        return published
 
     if rehearse is not None and truth is None and devices is None:
         publish()
@@ -99,21 +110,29 @@ def simulate(
         raise click.BadParameter(str(error), param_hint="--truth") from error
     if into is not None and runs > 1:
         raise click.UsageError("--into sends the reports of one run")
-    publish()
+    published = publish()
     reports = SimulatedReports(manifest.mechanism, shares, seed)
     if into is None:
         counts = (reports.counts(devices, run) for run in range(runs))
     else:
-        counts = (sent for sent in [_sent(into, manifest, reports, devices)])
+        rehearsal, last, sent = _sent(into, manifest, reports, devices, epochs, published)
+        if rehearse is not None:
+            seal_past(rehearse, rehearsal, last)
+        counts = (counted for counted in [sent])
     with progress("runs", runs) as done:
         document = simulation_document(manifest, reports, devices, counts, level, done)
     show(document, as_json=as_json)
 
 
 def _sent(
-    collector: str, survey: Manifest, reports: "SimulatedReports", devices: int
-) -> "NDArray[np.int64]":
-    """Send the reports of the devices, print their numbers, and return the counts."""
+    collector: str,
+    survey: Manifest,
+    reports: "SimulatedReports",
+    devices: int,
+    epochs: int,
+    published: Manifest | None,
+) -> "tuple[Manifest, int, NDArray[np.int64]]":
+    """Send the reports of so many epochs, print their numbers; return those of the last one."""
     import numpy as np
 
     from deniable.cli.rehearsal import FEWEST, RehearsalError, rehearsal_at, send_all
@@ -125,22 +144,24 @@ def _sent(
         )
     started, taken = time.monotonic(), [0, 0]
     try:
-        manifest, epoch = rehearsal_at(collector, survey)
-        # A device that keeps its response sends it again in each epoch of the range.
-        kept = manifest.repeat.memo_range(epoch)
-        responses = reports.responses(0, devices, kept.start if kept else epoch)
-        with progress("reports", devices) as done:
-            for accepted, duplicates in send_all(collector, manifest, epoch, responses):
-                done(accepted + duplicates)
-                taken = [taken[0] + accepted, taken[1] + duplicates]
+        manifest, current = rehearsal_at(collector, survey, published)
+        chosen = range(max(current - epochs + 1, 0), current + 1)
+        with progress("reports", devices * len(chosen)) as done:
+            for epoch in chosen:
+                # A device that keeps its response sends it again in each epoch of the range.
+                kept = manifest.repeat.memo_range(epoch)
+                responses = reports.responses(0, devices, kept.start if kept else epoch)
+                for accepted, duplicates in send_all(collector, manifest, epoch, responses):
+                    done(accepted + duplicates)
+                    taken = [taken[0] + accepted, taken[1] + duplicates]
     except RehearsalError as error:
         raise click.ClickException(str(error)) from error
     except TransportError as error:
         raise click.ClickException(f"no answer from {collector}: {error}") from error
     seconds = time.monotonic() - started
     click.echo(
-        f"sent to {manifest.name}, epoch {epoch}: {taken[0]:,} reports accepted, {taken[1]:,} were "
-        f"there already; {devices / seconds:,.0f} a second",
+        f"sent to {manifest.name}, {epochs_text(chosen)}: {taken[0]:,} reports accepted, "
+        f"{taken[1]:,} were there already; {devices * len(chosen) / seconds:,.0f} a second",
         err=True,
     )
-    return np.bincount(responses, minlength=reports.mechanism.responses)
+    return manifest, current, np.bincount(responses, minlength=reports.mechanism.responses)

@@ -1,6 +1,6 @@
 """A digest: the newest closed epoch of every survey, and what changed since the one before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Final
@@ -70,15 +70,18 @@ def digest_of(surveys: Surveys, since: date, *, level: float = 0.95) -> Digest:
     return Digest(since, (*fresh, *rehearsed))
 
 
-def _closed(newest: SurveyFigures, begin: float) -> Iterator[tuple[SurveyFigures, tuple[int, ...]]]:
+def _closed(newest: SurveyFigures, begin: float) -> Iterator[tuple[SurveyFigures, list[int]]]:
     """Yield the surveys of a name whose newest closed epoch closed since, with these epochs."""
     for survey in (newest, *newest.older):
-        epochs = survey.closed()
-        if epochs and survey.manifest.schedule.closes(epochs[-1]) >= begin:
-            yield survey, epochs
+        for epoch in survey.closed()[-1:]:
+            closed = survey.manifest.schedule.closes(epoch.number)
+            if epoch.seal is not None:  # perhaps before the time
+                closed = min(closed, epoch.seal.sealed_at)
+            if closed >= begin:
+                yield survey, [epoch.number for epoch in survey.closed()]
 
 
-def _document(survey: SurveyFigures, epochs: tuple[int, ...], level: float) -> Document:
+def _document(survey: SurveyFigures, epochs: Sequence[int], level: float) -> Document:
     now = survey.histogram(epochs[-1], level=level)
     many = now.values is None and len(now.categories) > _MOST
     document = now.document(top=_MOST if many else None, raw=False)
@@ -118,7 +121,7 @@ def _place(histogram: Histogram) -> str:
 
 def _nothing_new(survey: SurveyFigures) -> str:
     manifest = survey.manifest
-    if closed := survey.closed():
-        end = instant_text(manifest.schedule.epoch_start(closed[-1] + 1))
-        return f"{manifest.name}: its newest closed epoch, {closed[-1]}, ended {end}."
+    for epoch in survey.closed()[-1:]:
+        end = instant_text(manifest.schedule.epoch_start(epoch.number + 1))
+        return f"{manifest.name}: its newest closed epoch, {epoch.number}, ended {end}."
     return f"{manifest.name}: no closed epoch has figures; they {appear_text(manifest)}."

@@ -55,14 +55,14 @@ class SurveyFigures:
         """Return the epochs that have figures: number, reports, state and seal."""
         return tuple(epoch for epoch in self._source.epochs(self.manifest) if epoch.n)
 
-    def closed(self) -> tuple[int, ...]:
+    def closed(self) -> tuple[ListedEpoch, ...]:
         """Return the epochs that have figures and take no more reports, so that these stay."""
-        return tuple(epoch.number for epoch in self.epochs() if epoch.state.closed)
+        return tuple(epoch for epoch in self.epochs() if epoch.state.closed)
 
     def newest_closed(self) -> int:
         """Return the newest epoch whose figures stay; TooFewReports if there is none."""
         if closed := self.closed():
-            return closed[-1]
+            return closed[-1].number
         raise TooFewReports(
             f"no epoch of {self.manifest.name} that is over and takes no more late reports has "
             "figures yet"

@@ -79,19 +79,33 @@ async def publish(
 
 
 async def publish_rehearsal(
-    store: Store, config: Config, written: SurveyFile, surveys: Sequence[Manifest], key_file: Path
+    store: Store,
+    config: Config,
+    written: SurveyFile,
+    surveys: Sequence[Manifest],
+    key_file: Path,
+    epochs: int = 1,
 ) -> Manifest:
     """Publish a survey for simulated devices: from today on, and without an issuer; likewise.
 
     Each time it is another one, which has no reports. Numbers of epochs begin anew, since no device
-    knows those of an older one.
+    knows those of an older one. So many ``epochs`` take reports at once, the last of them the
+    current one: the others are over, and their grace is as long as they are together.
     """
     key = await _authority_key(store, config, key_file)
     name = simulated_name(written.name)
     rehearsal = replace(written, name=name, start=None, enrolment=Enrolment())
     first = next_manifest(rehearsal, [], config.origin, os.urandom(16), time.time())
     sequences = [old.sequence for old in surveys if old.name == name]
-    manifest = replace(first, sequence=max(sequences, default=-1) + 1)
+    if epochs > written.epochs:
+        raise InvalidManifest("epochs", f"are {written.epochs}: no {epochs} can be rehearsed")
+    schedule, past = first.schedule, (epochs - 1) * first.schedule.epoch_seconds
+    schedule = replace(
+        schedule,
+        start=schedule.start - past,
+        grace_seconds=max(schedule.grace_seconds, past),
+    )
+    manifest = replace(first, sequence=max(sequences, default=-1) + 1, schedule=schedule)
     check_invertible(manifest)
     await store.publish(manifest, sign_manifest(manifest, key))
     return manifest
