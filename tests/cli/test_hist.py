@@ -123,6 +123,18 @@ def test_an_older_survey_that_has_figures_too_is_named(counted: Workplace) -> No
     assert "older survey" not in hist(counted, "--survey", older)
 
 
+def test_what_figures_reveal_is_told_beside_the_promise(place: Workplace) -> None:
+    place.publish(minimum_reports="30")
+    place.count([0] * 20 + [1] * 8 + [2] * 8)
+    assert "reveals  about any one of 36 honest devices at most epsilon" in hist(place)
+    assert as_json(place)["revealed"]["devices"] == 36
+    revealed = as_json(place, "--reveals", "--honest", "90%")
+    assert (revealed["devices"], revealed["honest"]) == (32, 0.9)
+    assert revealed["sentence"] in hist(place, "--reveals", "--honest", "0.9")
+    for wrong in (("--honest", "90%"), ("--reveals", "--csv"), ("--reveals", "--honest", "101%")):
+        assert run("hist", "tea", "--dir", place.directory, *wrong).exit_code == 2
+
+
 def test_csv_has_what_qualifies_the_figures(counted: Workplace) -> None:
     whole = as_json(counted, "--epoch", "0")
     for row in as_csv(counted, "--epoch", "0"):

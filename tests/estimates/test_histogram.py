@@ -140,7 +140,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
     assert " ".join(written) == (
         "survey survey_id question epochs start end state seal n level model "
         "mechanism epsilon delta pure_epsilon enrolment poisoning "
-        "reports_for_five_points reports_for_shares distrusted kept_range numeric "
+        "reports_for_five_points reports_for_shares distrusted revealed kept_range numeric "
         "distribution categories cautions"
     )
     assert (written["mechanism"], written["numeric"]) == ("randomised-response", None)

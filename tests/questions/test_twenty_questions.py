@@ -122,6 +122,12 @@ QUESTIONS = [
         ("hist", "mood", "--share", "good, very good"),
         "mood?group=good&group=very+good",
     ),
+    Question(
+        "What do these figures reveal about one person?",
+        lambda surveys: surveys["mood"].histogram().revealed().sentence,
+        ("hist", "mood", "--reveals"),
+        "mood",
+    ),
 ]
 
 

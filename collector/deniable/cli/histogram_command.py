@@ -13,6 +13,7 @@ from deniable.cli.options import (
     level_option,
     survey_option,
 )
+from deniable.cli.quantities import proportion
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.screen import console, show
 from deniable.documents.csv import table_csv
@@ -56,6 +57,15 @@ _MOST_TABLES: Final = 12
 @click.option(
     "--simultaneous", is_flag=True, help="Intervals that hold for all answers at once: wider ones."
 )
+@click.option(
+    "--reveals", is_flag=True, help="What the figures reveal about one device, and on what terms."
+)
+@click.option(
+    "--honest",
+    metavar="SHARE",
+    type=proportion,
+    help="For --reveals: this share of all devices is honest.  [default: 100%]",
+)
 @click.option("--epochs", "listing", is_flag=True, help="List the epochs that have figures.")
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
@@ -71,6 +81,8 @@ def hist(
     view: str | None,
     top: int | None,
     simultaneous: bool,
+    reveals: bool,
+    honest: float | None,
     listing: bool,
     as_json: bool,
     as_csv: bool,
@@ -85,12 +97,17 @@ def hist(
         raise click.UsageError("--epochs lists them all: leave out --epoch")
     if as_series and epoch is not None:
         raise click.UsageError("--series has all epochs: leave out --epoch")
+    if honest is not None and not reveals:
+        raise click.UsageError("--honest is for --reveals")
+    if reveals and as_csv:
+        raise click.UsageError("--reveals is no table: --json, or for people")
     chosen_rows = top is not None or simultaneous
     if chosen_rows and (as_json or as_csv):
         raise click.UsageError("--json and --csv have all answers, with both intervals")
     compared = share is not None or against is not None
     given = {"--epochs": listing, "--series": as_series, "--against": against is not None}
     given |= {
+        "--reveals": reveals,
         "--view": view not in (None, VIEWS[0]),
         "--share": share is not None and not as_series,
     }
@@ -108,6 +125,9 @@ def hist(
                 _show_epochs(survey, as_json, as_csv)
             elif as_series:
                 _show_series(survey, survey_id is None, share, level, as_json, as_csv)
+            elif reveals:
+                figures = survey.histogram(asked_epochs(survey.manifest, epoch))
+                show(figures.revealed(honest=honest or 1).document(), as_json=as_json)
             elif compared:
                 _show_comparison(survey, epoch, share, against, level, as_json, as_csv)
             else:

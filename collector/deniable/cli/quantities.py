@@ -52,6 +52,14 @@ def level(text: str) -> float:
     raise click.BadParameter("must be in (0, 1), such as 95% or 0.95")
 
 
+def proportion(text: str) -> float:
+    """Read a share of a whole, above 0 and at most all of it: 90%, or 0.9."""
+    with suppress(click.BadParameter):
+        if (number := quantity(text).number) <= 1:
+            return number
+    raise click.BadParameter("must be above 0% and at most 100%, such as 90%")
+
+
 def days(text: str) -> int:
     """Read a length of time in whole days: 30d, or 2w."""
     match = _DAYS.fullmatch(text.strip())

@@ -65,6 +65,7 @@ from deniable.estimates.poisoning import (
     impossible_counts,
 )
 from deniable.estimates.quantiles import Quantile, quantiles
+from deniable.estimates.revealed import Revealed
 from deniable.estimates.series import SERIES_SCHEMA, Point, Series
 from deniable.estimates.surveys import SurveyFigures, Surveys, connect, histogram_of, series_of
 from deniable.estimates.verdict import Side, Verdict
@@ -95,6 +96,7 @@ __all__ = [
     "Point",
     "Poisoning",
     "Quantile",
+    "Revealed",
     "Sample",
     "Series",
     "Side",

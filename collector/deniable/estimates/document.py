@@ -132,6 +132,8 @@ def _facts(histogram: "Histogram") -> Iterator[Fact]:
         yield Fact("state", _STATES[histogram.standing.state])
     yield Fact("epsilon", histogram.guarantee)
     yield Fact("devices", histogram.enrolment)
+    if histogram.groups:  # or nobody knows what else is shown
+        yield Fact("reveals", histogram.revealed().brief)
 
 
 def _statistic_tables(histogram: "Histogram") -> Iterator[Table]:

@@ -23,6 +23,7 @@ from deniable.documents.schema import (
     plain_value,
 )
 from deniable.estimates.quantiles import QUARTILES
+from deniable.estimates.revealed import REVEALED
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
 from deniable.reading.epochs import EpochState, iso_time
@@ -243,6 +244,11 @@ _HISTOGRAM: Final = (
     Field("reports_for_five_points", COUNT),
     Field("reports_for_shares", or_null(COUNT, description=f"{_SHARES}null unless numeric")),
     Field("distrusted", COUNT),
+    Field(
+        "revealed",
+        {**object_of(*REVEALED), "description": "what figures alone tell of any honest device"},
+        lambda h: plain(h.revealed(), REVEALED),
+    ),
     Field("kept_range", or_null(array_of(COUNT, minItems=2, maxItems=2))),
     Field(
         "numeric",

@@ -58,6 +58,7 @@ from deniable.estimates.pictures import WIDTH, brief_texts, histogram_picture
 from deniable.estimates.planning import Accuracy, reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.quantiles import Quantile, quantiles
+from deniable.estimates.revealed import Group, Revealed, smallest_group
 from deniable.estimates.rows import NOT_FOUND, ShownRows, chosen_rows
 from deniable.estimates.views import View, first_view, viewed
 from deniable.mechanisms import Mechanism
@@ -102,6 +103,8 @@ class Histogram(Tabular):
             same, within each question, or those of combinations of answers.
         dimensions: the questions' names and answers; values: the numbers that the categories are.
         ordered: whether categories go from a least to a greatest, so that there are quantiles.
+        groups: of each epoch its reports, and the least number that figures tell apart; empty of
+            counts of no survey.
         sample: the reports, of which everything is made.
     """
 
@@ -142,6 +145,7 @@ class Histogram(Tabular):
     dimensions: Dimensions = ()
     values: tuple[Fraction, ...] | None = field(default=None, repr=False)
     ordered: bool = False
+    groups: tuple[Group, ...] = field(default=(), repr=False)
     sample: Sample = field(repr=False, kw_only=True)
     again: Callable[[float], "Histogram"] = field(repr=False, kw_only=True)
 
@@ -284,6 +288,21 @@ class Histogram(Tabular):
                 return self.categories.index(str(answer))
             return self.values.index(Fraction(str(answer)))
         raise ValueError(f"{answer} is no answer")
+
+    def revealed(self, *, honest: float = 1) -> Revealed:
+        """Return the bound of what these figures reveal about a device, such a share being honest.
+
+        Counts of no survey are taken for all that is shown of their reports. ValueError for a share
+        that is not above 0 and at most 1.
+        """
+        return Revealed.of(
+            self.sample.mechanism,
+            self.groups or ((self.n, self.n),),
+            step=self.sample.step,
+            kept=self.kept_range is not None,
+            vouched=not self.enrolment.startswith("open"),
+            honest=honest,
+        )
 
     def view(self, view: View | str) -> Floats:
         """Return the frequencies in a view: unbiased, projected or likelihood."""
@@ -473,6 +492,7 @@ def estimate_histogram(
     model: Model = Model.SAMPLED,
     distrusted: int = 0,
     standing: EpochStanding | None = None,
+    groups: Sequence[Group] = (),
 ) -> Histogram:
     """Debias the counts of one survey and epoch; or of several epochs, added up.
 
@@ -526,6 +546,7 @@ def estimate_histogram(
         margins=margins(manifest, sample.tally, level, model),
         dimensions=manifest.dimensions,
         ordered=manifest.ordered,
+        groups=tuple(groups) or (smallest_group(manifest, sample.tally.n),) * len(epochs),
         again=partial(
             estimate_histogram,
             manifest,
@@ -534,6 +555,7 @@ def estimate_histogram(
             model=model,
             distrusted=distrusted,
             standing=standing,
+            groups=groups,
         ),
         **_figures(
             *(manifest.mechanism, sample, manifest.categories, level, model, labels),

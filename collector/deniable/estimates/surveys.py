@@ -7,6 +7,7 @@ from typing import Final, SupportsIndex
 
 from deniable.estimates.decoders import Model
 from deniable.estimates.histogram import Histogram, estimate_histogram
+from deniable.estimates.revealed import smallest_group
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
 from deniable.reading import (
@@ -139,6 +140,7 @@ def histogram_of(
         model,
         distrusted=sum(counted.distrusted for counted in read),
         standing=_standing([counted.standing for counted in read]),
+        groups=[smallest_group(manifest, counted.reports, counted) for counted in read],
     )
 
 

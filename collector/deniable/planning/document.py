@@ -10,6 +10,7 @@ from deniable.choosing import COMPOSED_DELTA
 from deniable.choosing.document import TOGETHER, choice_of, users_text
 from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates import Accuracy
+from deniable.estimates.revealed import revealed_at_worst
 from deniable.messages import InvalidManifest, Manifest
 from deniable.planning.planned import MOST_EPSILON, Drafts, Plan, epsilon_for, plan
 from deniable.planning.ways import has_shares, tells_distribution
@@ -114,6 +115,7 @@ def plan_document(
         Fact("asked", manifest.question, "survey", manifest.name),
         Fact("wanted", f"{goal.words_for(made.accuracy.size)}, {where}", "figure", goal.what),
         Fact("privacy", private, "epsilon", manifest.epsilon),
+        Fact("figures", revealed := revealed_at_worst(manifest), "figures_reveal", revealed),
     ]
     values = {
         "size": made.accuracy.size,

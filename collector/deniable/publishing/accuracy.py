@@ -20,6 +20,7 @@ from deniable.estimates import (
 )
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import group_labels
+from deniable.estimates.revealed import revealed_at_worst
 from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
 from deniable.mechanisms.dimensions import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
@@ -38,7 +39,8 @@ _WITHIN: Final = "within ± 5 percentage points takes at most"
 
 
 def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield how many reports give figures of some use."""
+    """Yield how many reports give figures of some use, and what these reveal."""
+    yield Fact("figures", revealed_at_worst(manifest))
     if tells_distribution(manifest):
         yield from _distribution(manifest)
         return

@@ -49,6 +49,7 @@ async def figures(visit: Visit) -> web.Response:
                 document = replace(document, sentence=verdict.sentence, notes=notes)
         return {
             "document": document,
+            "revealed": histogram.revealed().document(),
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 

@@ -1,0 +1,213 @@
+"""Bounds of what published figures reveal about one device, and on which conditions.
+
+It is never the device's promise, which holds against whoever sees its report.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from deniable.accounting import shuffled_epsilon
+from deniable.documents import Document
+from deniable.documents.schema import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
+from deniable.mechanisms import Mechanism, exp_enclosure, odds_text, upper_text
+from deniable.messages import Manifest
+from deniable.reading import EpochCounts, EpochState
+
+Group = tuple[int, int]
+"""Of an epoch: its reports, and the least number of them that figures tell apart from the rest."""
+
+REVEALED: Final = (
+    Field(
+        "epsilon",
+        or_null(
+            {**DECIMAL, "description": "of all these epochs together"},
+            description="null where nothing but the odds of a report bounds it",
+        ),
+        lambda r: None if r.epsilon is None else f"{r.epsilon:f}",
+    ),
+    Field("delta", NUMBER, lambda r: float(r.delta)),
+    Field("devices", COUNT),
+    Field("honest", NUMBER, lambda r: float(r.honest)),
+    Field("odds", {**NUMBER, "description": "of one report alone"}, lambda r: float(r.odds)),
+    Field("sentence", TEXT),
+)
+"""The fields for JSON."""
+
+_LEAST_DELTA: Final = 6
+_KEPT: Final = (
+    "devices keep their responses, and two histograms that differ by one device show what it keeps"
+)
+_EVERY: Final = "they may be read after every single report (minimum_reports is below 2)"
+_ISSUERS: Final = (
+    "they are shown in steps, and apart by issuer: a step may have a single report of an issuer"
+)
+_OPEN: Final = (
+    "anybody may send reports, and all of a step but one may be of whoever compares the figures "
+    "before and after it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """A bound of what figures of some epochs reveal about a device that reported in all of them.
+
+    Attributes:
+        odds: of a report alone, to whoever sees it.
+        epsilon: of the figures, with this delta; None if ``why`` says why there is none.
+        devices: so many honest devices there are at least in each group of reports that figures
+            tell apart from all others.
+        epochs: how many epochs' figures are composed.
+        honest: the share of honest devices that is supposed.
+        step: figures of an epoch are renewed by at least so many reports; 0 if they never are.
+    """
+
+    odds: Fraction
+    epsilon: Decimal | None
+    delta: Fraction
+    devices: int
+    epochs: int
+    honest: Fraction
+    step: int
+    why: str
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Mechanism,
+        groups: Sequence[Group],
+        *,
+        step: int = 1,
+        kept: bool = False,
+        vouched: bool = True,
+        honest: float | Fraction = 1,
+    ) -> "Revealed":
+        """Return the bound for figures of such groups; ValueError for no share of devices.
+
+        Args:
+            mechanism: of the reports.
+            groups: one an epoch.
+            step: the survey's ``minimum_reports``.
+            kept: whether devices keep responses.
+            vouched: whether every report is of another device.
+            honest: the share of honest devices among all that reported in an epoch.
+        """
+        share = Fraction(str(honest))
+        if not 0 < share <= 1:
+            raise ValueError("the share of honest devices is above 0 and at most 1")
+        odds = mechanism.privacy.odds
+        assert odds is not None, "every mechanism of a survey is pure"
+        renewed = any(least < reports for reports, least in groups)
+        left = [least - math.ceil((1 - share) * reports) for reports, least in groups]
+        devices, most = min(left), max(reports for reports, _ in groups)
+        why = ""
+        if kept or getattr(mechanism, "rounds", None) is not None:
+            why = _KEPT
+        elif min(least for _, least in groups) < 2:
+            why = _EVERY if step < 2 else _ISSUERS
+        elif renewed and not vouched:
+            why = _OPEN
+        elif devices < 2:
+            why = (
+                f"if {_percent(1 - share)} of all reports are fake, they may be all but one of "
+                f"the {min(least for _, least in groups):,} that figures tell apart"
+            )
+        # Small beside 1/n: or one of n devices could be shown as it is.
+        delta = Fraction(1, 10 ** max(_LEAST_DELTA, len(str(most)) + 2))
+        epsilon = None
+        if not why:
+            parts = [shuffled_epsilon(mechanism, n, delta / len(groups)) for n in left]
+            epsilon = sum(parts, Decimal(0))
+        return cls(
+            odds, epsilon, delta, max(devices, 1), len(groups), share, step if renewed else 0, why
+        )
+
+    @property
+    def brief(self) -> str:
+        """Return the figure as a part of a sentence."""
+        if self.epsilon is None:
+            return f"as much as a report does: {self.why}"
+        together = f", in {self.epochs:,} epochs together" * (self.epochs > 1)
+        return (
+            f"about any one of {self.devices:,} honest devices{together} at most epsilon "
+            f"{upper_text(self.epsilon)} at delta 10^-{len(str(self.delta.denominator)) - 1}"
+        )
+
+    @property
+    def sentence(self) -> str:
+        """Return the figure beside the device's promise, as it can be published."""
+        alone = (
+            f"One report alone, to whoever sees it: at most {odds_text(self.odds)} : 1 between any "
+            "two answers."
+        )
+        if self.epsilon is None:
+            return f"{alone} These figures may tell {self.brief}."
+        honest = "all" if self.honest == 1 else f"at least {_percent(self.honest)}"
+        return (
+            f"{alone} These published figures tell {self.brief}, if {honest} of the devices that "
+            "reported are honest."
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return the conditions."""
+        whose = "The first holds against everybody, the collector too; "
+        if self.epsilon is None:
+            return (f"{whose}only the first can be promised here.",)
+        groups = (
+            f"figures are renewed by {self.step:,} reports or more, and readers may compare them "
+            "before and after"
+            if self.step
+            else "these figures came all at once, and nothing tells some of their reports apart"
+        )
+        odds = odds_text(Fraction(exp_enclosure(Fraction(self.epsilon), 64)[1], 1 << 64))
+        return (
+            f"{whose}the second against those who see figures alone, and of whom none knows which "
+            "report is whose.",
+            f"Devices hide among each other: {groups}. Fakes hide nobody.",
+            f"Epsilon {upper_text(self.epsilon)} is odds of {odds} : 1, but with a chance of "
+            f"delta. Figures of more epochs add up for a device that reported in each. That it "
+            "took part is not hidden.",
+        )
+
+    def document(self) -> Document:
+        """Return the document: sentence, conditions, and fields for programs."""
+        fields = {field.name: field.of(self) for field in REVEALED}
+        return Document(notes=self.notes, sentence=self.sentence, values=fields)
+
+
+def smallest_group(manifest: Manifest, reports: int, read: EpochCounts | None = None) -> Group:
+    """Return the reports of an epoch, and the least number that anything shown tells apart.
+
+    Figures are renewed in steps of ``minimum_reports`` or more, so that their differences are
+    figures, too: of all reports at once, if there are fewer than two steps. Parts by issuer may be
+    shown beside them, of which a step may have one report.
+    """
+    step = manifest.minimum_reports
+    if step < 2:
+        return reports, 1
+    if reports < 2 * step:
+        return reports, reports
+    sealed = read is not None and read.standing.state is EpochState.SEALED
+    parts = manifest.enrolment.issuers if read is None or not sealed else read.by_issuer or ()
+    return reports, 1 if len(parts) > 1 else step
+
+
+def revealed_at_worst(manifest: Manifest) -> str:
+    """Return the worst that figures of an epoch can reveal, however many reports, in words."""
+    step = max(1, manifest.minimum_reports)
+    figures = Revealed.of(
+        manifest.mechanism,
+        [smallest_group(manifest, 2 * step)],
+        step=step,
+        kept=manifest.repeat.epochs is not None,
+        vouched=bool(manifest.enrolment.issuers),
+    )
+    return f"of an epoch, to who sees them alone, tell at worst {figures.brief}"
+
+
+def _percent(share: Fraction) -> str:
+    return f"{100 * float(share):.4g} %"

@@ -1,0 +1,106 @@
+"""What figures reveal: among how many devices one hides, and where it hides among none."""
+
+from fractions import Fraction
+
+import pytest
+
+from deniable.accounting import shuffled_epsilon
+from deniable.estimates import EpochStanding, EpochState, Histogram, estimate_histogram
+from deniable.estimates.revealed import Revealed, revealed_at_worst
+from deniable.estimates.surveys import histogram_of
+from deniable.mechanisms import RandomisedResponse
+from deniable.messages import Enrolment, Manifest, Repeat
+from deniable.messages.seals import Counts
+from deniable.reading import EpochCounts
+from tests.support.surveys import manifest
+
+ISSUERS = (b"1" * 32, b"2" * 32)
+MILLIONTH = Fraction(1, 10**6)
+
+
+def _vouched(issuers: int, step: int = 100) -> Manifest:
+    return manifest(enrolment=Enrolment("certificate", ISSUERS[:issuers]), minimum_reports=step)
+
+
+def _read(survey: Manifest, parts: list[int], *epochs: int, sealed: bool = True) -> Histogram:
+    state = EpochState.SEALED if sealed else EpochState.OPEN
+    by_issuer: Counts | None = (
+        {ISSUERS[i]: {0: part} for i, part in enumerate(parts)} if sealed else None
+    )
+    counts = {0: sum(parts)}
+    return histogram_of(
+        survey,
+        [
+            EpochCounts(survey.survey_id, epoch, counts, 0, EpochStanding(state), by_issuer)
+            for epoch in epochs or (0,)
+        ],
+    )
+
+
+def _among(revealed: Revealed) -> int | None:
+    return None if revealed.epsilon is None else revealed.devices
+
+
+def test_a_device_hides_among_the_smallest_group_that_figures_tell_apart() -> None:
+    one, two = _vouched(1), _vouched(2)
+    for survey, parts, sealed, group in (
+        (one, [199], True, 199),  # fewer than two steps
+        (one, [200], True, 100),  # perhaps two, and figures between
+        (two, [199], True, 199),
+        (two, [150, 150], True, None),  # steps crossed with issuers: perhaps a single report
+        (two, [300], True, 100),  # sealed, and issuers are not shown apart
+        (two, [300], False, None),  # they may be, once it is sealed
+        (_vouched(1, 1), [5000], True, None),
+        (manifest(minimum_reports=100), [199], True, 199),
+        (manifest(minimum_reports=100), [200], True, None),  # open: a step of fakes but for one
+        (manifest(minimum_reports=100, repeat=Repeat("memoised", 2)), [150], True, None),
+    ):
+        revealed = _read(survey, parts, sealed=sealed).revealed()
+        assert _among(revealed) == group, (parts, revealed.why)
+        if group is not None:
+            assert revealed.epsilon == shuffled_epsilon(survey.mechanism, group, MILLIONTH)
+
+
+def test_fakes_come_off_each_group() -> None:
+    figures = _read(_vouched(1), [250])
+    assert [_among(figures.revealed(honest=share)) for share in (1, 0.9, 0.7, 0.6)] == [
+        *(100, 75, 25),
+        None,  # all of a step
+    ]
+    assert "if at least 90 % of the devices" in figures.revealed(honest=0.9).sentence
+    with pytest.raises(ValueError, match="share of honest devices"):
+        figures.revealed(honest=0)
+
+
+def test_epochs_compose() -> None:
+    survey = _vouched(1)
+    together = _read(survey, [150], 0, 1, 2).revealed()
+    alone = shuffled_epsilon(survey.mechanism, 150, MILLIONTH / 3)
+    assert (together.epochs, together.epsilon) == (3, 3 * alone)
+    assert "in 3 epochs together" in together.sentence
+
+
+def test_delta_is_small_beside_one_in_all_reports() -> None:
+    for n in (2, 999, 10**4, 10**7 - 1):
+        revealed = Histogram.of_counts(RandomisedResponse(2, "1"), [n - 1, 1]).revealed()
+        assert revealed.delta * n <= Fraction(1, 100)
+
+
+def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
+    rating = Histogram.of_counts(RandomisedResponse(5, "1"), [1032, 1009, 1236, 1479, 1610])
+    assert rating.revealed().sentence == (
+        "One report alone, to whoever sees it: at most 2.72 : 1 between any two answers. These "
+        "published figures tell about any one of 6,366 honest devices at most epsilon 0.0401 at "
+        "delta 10^-6, if all of the devices that reported are honest."
+    )
+    kept = estimate_histogram(manifest(repeat=Repeat("memoised", 2)), 0, [1, 2, 3, 4, 5])
+    assert kept.revealed().sentence.endswith(
+        "These figures may tell as much as a report does: devices keep their responses, and two "
+        "histograms that differ by one device show what it keeps."
+    )
+
+
+def test_before_there_are_reports_the_worst_is_told() -> None:
+    assert "any one of 100 honest devices at most epsilon 0.364" in revealed_at_worst(_vouched(1))
+    for survey in (_vouched(2), manifest(minimum_reports=100), _vouched(1, 0)):
+        assert "at worst as much as a report does: " in revealed_at_worst(survey)
