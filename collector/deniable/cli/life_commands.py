@@ -15,7 +15,7 @@ import click
 from deniable.cli.options import confirm, directory_option, json_option, yes_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import find_survey, published
-from deniable.directory import Config, store_text, with_store
+from deniable.directory import Config, shown_seal, store_text, with_store
 from deniable.messages import Manifest, check_public_key
 from deniable.reading import find_version, instant_text
 from deniable.stores import Seal, Store
@@ -58,7 +58,7 @@ def seal(
         manifest = await _survey_with_epoch(store, config, name, survey_id, epoch)
         standing = await store.standing_seal(manifest.survey_id, epoch)
         if standing is not None:
-            return standing
+            return await shown_seal(store, manifest, standing)
         closes = manifest.schedule.closes(epoch)
         if _now() < closes and not early:
             raise click.ClickException(
@@ -66,7 +66,8 @@ def seal(
                 "--early refuses those that are still to come"
             )
         confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
-        return await store.seal(manifest.survey_id, epoch, _now())
+        made = await store.seal(manifest.survey_id, epoch, _now())
+        return await shown_seal(store, manifest, made)
 
     _show(with_store(config, work))
     click.echo(f"store     {store_text(config)}")
@@ -93,11 +94,12 @@ def seals(name: str, survey_id: str | None, place: Place, *, as_json: bool) -> N
 def _show(made: Seal, remark: str = "") -> None:
     click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}{remark}")
     click.echo("reports   " + (_HELD_BACK if made.reports is None else f"{made.reports:,}"))
-    click.echo(f"digest    {made.digest.hex()}")
+    # Whoever has it could search by hashing for the few counts that are held back.
+    click.echo("digest    " + (made.digest.hex() or "held back, too"))
 
 
 def _plain(made: Seal) -> dict[str, object]:
-    return asdict(made) | {"digest": made.digest.hex()}
+    return asdict(made) | {"digest": made.digest.hex() or None}
 
 
 @click.command()

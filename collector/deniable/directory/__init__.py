@@ -20,6 +20,7 @@ from deniable.directory.collector_directory import with_store as with_store
 from deniable.directory.epoch_figures import older_epochs as older_epochs
 from deniable.directory.epoch_figures import shown_counts as shown_counts
 from deniable.directory.epoch_figures import shown_epochs as shown_epochs
+from deniable.directory.epoch_figures import shown_seal as shown_seal
 from deniable.directory.settings import CONFIG_FILE as CONFIG_FILE
 from deniable.directory.settings import SETTINGS as SETTINGS
 from deniable.directory.settings import Config as Config

@@ -1,6 +1,7 @@
 """The figures of a survey's epochs that may be shown, whoever vouched for their reports."""
 
 from asyncio import to_thread
+from dataclasses import replace
 
 from deniable.messages import MAX_EPOCHS, Manifest
 from deniable.messages.seals import Counts, Seal
@@ -22,6 +23,8 @@ async def shown_epochs(
         seal = seals.get(epoch)
         n = await store.reports(survey_id, epoch)
         if n or seal is not None:
+            if seal is not None:
+                seal = await shown_seal(store, manifest, seal)
             digest = None if seal is None else seal.digest
             state = epoch_standing(schedule, epoch, now, digest).state
             listed.append(ListedEpoch(epoch, n, state, seal))
@@ -64,12 +67,27 @@ async def shown_counts(
         )
         # In a thread: there may be a million of each issuer.
         counts = await to_thread(added_up, list(by_issuer.values()))
-        standing = epoch_standing(
-            manifest.schedule, epoch, now, None if seal is None else seal.digest
-        )
         whole = by_issuer if _is_whole(manifest, by_issuer, seal) else None
+        standing = epoch_standing(
+            manifest.schedule,
+            epoch,
+            now,
+            None if seal is None else seal.digest if whole else b"",
+        )
         figures.append(EpochCounts(manifest.survey_id, epoch, counts, doubtful, standing, whole))
     return figures
+
+
+async def shown_seal(store: Store, manifest: Manifest, seal: Seal) -> Seal:
+    """Return a seal, with its digest only if all that it is over may be shown.
+
+    Few counts that are held back could be searched for by hashing.
+    """
+    survey_id, epoch = manifest.survey_id, seal.epoch
+    whole = await store.reports(survey_id, epoch) == seal.reports
+    if whole and len(manifest.enrolment.issuers) > 1:
+        whole = _is_whole(manifest, await store.counts(survey_id, epoch), seal)
+    return seal if whole else replace(seal, digest=b"")
 
 
 def _is_whole(manifest: Manifest, by_issuer: Counts, seal: Seal | None) -> bool:

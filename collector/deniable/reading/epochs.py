@@ -35,16 +35,19 @@ class EpochState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EpochStanding:
-    """The standing of an epoch when its figures were read; the seal's digest is 64 hex digits."""
+    """The standing of an epoch when its figures were read.
+
+    The seal's digest is 64 hex digits; None also where some of what it is over is held back.
+    """
 
     state: EpochState
     seal: str | None = None
 
 
 def epoch_standing(schedule: Schedule, epoch: int, now: float, seal: bytes | None) -> EpochStanding:
-    """Return the standing of an epoch."""
+    """Return the standing of an epoch with a seal's digest, which is empty if it is not shown."""
     if seal is not None:
-        return EpochStanding(EpochState.SEALED, seal.hex())
+        return EpochStanding(EpochState.SEALED, seal.hex() or None)
     if now >= schedule.closes(epoch):
         return EpochStanding(EpochState.CLOSED)
     over = now >= schedule.epoch_start(epoch + 1)

@@ -23,8 +23,9 @@ class ListedEpoch:
 
     @property
     def standing(self) -> EpochStanding:
-        """Return the state with the seal's digest in hex."""
-        return EpochStanding(self.state, None if self.seal is None else self.seal.digest.hex())
+        """Return the state with the seal's digest in hex, if that is shown."""
+        digest = b"" if self.seal is None else self.seal.digest
+        return EpochStanding(self.state, digest.hex() or None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,12 @@ def read_epochs(
 
     def epoch(row: Any) -> ListedEpoch:
         n, seal = _count(row["n"], 1), None
-        if row["seal"] is not None:
+        if row["sealed_at"] is not None:
             seal = Seal(
                 _epoch(manifest, row["epoch"]),
                 _count(row["sealed_at"]),
                 n if row["whole"] is True else None,
-                bytes.fromhex(_digest(row["seal"])),
+                b"" if row["seal"] is None else bytes.fromhex(_digest(row["seal"])),
                 None if row["pruned_at"] is None else _count(row["pruned_at"]),
             )
         return ListedEpoch(_epoch(manifest, row["epoch"]), n, EpochState(row["state"]), seal)
@@ -131,11 +131,14 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
         if len(parts) != len(row["counts"]):
             raise ValueError("an issuer twice")
         seal = None if row["seal"] is None else _digest(row["seal"])
-        standing = EpochStanding(EpochState(row["state"]), seal)
-        whole = row["whole"] is True
-        # Nothing is held back of a survey without a minimum.
-        if (standing.seal is not None) != (standing.state is EpochState.SEALED) or (
-            standing.seal is not None and manifest.minimum_reports <= 1 and not whole
+        state, whole = EpochState(row["state"]), row["whole"] is True
+        standing = EpochStanding(state, seal)
+        # Nothing is held back of a survey without a minimum; and what is whole has its digest.
+        sealed = state is EpochState.SEALED
+        if (
+            (whole and seal is None)
+            or (seal is not None and not sealed)
+            or (sealed and manifest.minimum_reports <= 1 and not whole)
         ):
             raise Untrusted("counts of a sealed epoch came without what its seal is over")
         counts = EpochCounts(

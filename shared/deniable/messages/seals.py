@@ -21,7 +21,7 @@ class Seal:
     epoch: int
     sealed_at: int  # Unix seconds, by the clock of whoever sealed it
     reports: int | None  # None to whoever is not shown all of them
-    digest: bytes  # of the counts, by :func:`counts_digest`
+    digest: bytes  # of the counts, by :func:`counts_digest`; empty likewise
     pruned_at: int | None  # Unix seconds when the receipts were erased; None while they are kept
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from random import SystemRandom
 from typing import Final
 
+from deniable.directory import shown_seal
 from deniable.directory.states import AGREEMENT_SECONDS
 from deniable.intake import Action, Due, due, finished
 from deniable.messages import Manifest
@@ -107,7 +108,9 @@ class Upkeep:
                 if seal.sealed_at != now:
                     return  # another collector was first, and tells of it
                 self._meters.count("epochs_sealed")
-                counted = f"reports {seal.reports}, digest {seal.digest.hex()}"
+                counted = f"reports {seal.reports}"
+                if digest := (await shown_seal(self._store, manifest, seal)).digest:
+                    counted += f", digest {digest.hex()}"
                 _LOG.info("sealed %s, epoch %d: %s", which, epoch, counted)
             case Due(Action.PRUNE, int(epoch)):
                 erased = await self._store.prune(survey_id, epoch, now)
