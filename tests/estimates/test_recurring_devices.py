@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.estimates import Estimate, Histogram, combined, estimate_histogram
+from deniable.estimates import Estimate, Histogram, Model, combined, estimate_histogram
 from deniable.mechanisms.dimensions import answer_labels
 from deniable.messages import Manifest
 from deniable.simulation import SimulatedWords, randomise_many
@@ -92,6 +92,40 @@ def test_intervals_hold_where_devices_answer_one_question_now_and_another_later(
         held += made.low <= 1 <= made.high
     # As above; 82 to 88 % did.
     assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
+
+
+def test_what_changed_among_the_devices_that_reported_is_known_up_to_noise() -> None:
+    rng = np.random.default_rng(8)
+    answers = rng.choice(5, DEVICES, p=TRUTH)
+    held = 0
+    for _ in range(RUNS):
+        epochs = []
+        for epoch in range(2):  # the same devices, which keep their answers
+            responses = randomise_many(FIRST.mechanism, answers, SimulatedWords(rng))
+            epochs.append((epoch, np.bincount(responses, minlength=5).tolist()))
+        known, drawn = (
+            later.share(["good", "very good"]) - earlier.share(["good", "very good"])
+            for model in (Model.FIXED, Model.SAMPLED)
+            for earlier, later in [
+                [estimate_histogram(FIRST, *epoch, model=model) for epoch in epochs]
+            ]
+        )
+        held += known.low <= 0 <= known.high
+        assert known.value == drawn.value
+        assert known.high - known.low < 0.7 * (drawn.high - drawn.low)
+    # As above, on either side: they are as wide as need be.
+    assert stats.binom.isf(1 - 1e-6, RUNS, 0.95) <= held <= stats.binom.isf(1e-6, RUNS, 0.95)
+
+
+def test_where_few_responses_are_moved_fixed_devices_have_no_less_an_error() -> None:
+    counts = [30, 0, 0, 0, 30]  # at epsilon 9 hardly one of 60
+    at_nine = [manifest(epsilon="9", sequence=sequence) for sequence in (0, 1)]
+    known, drawn = (
+        one.share("good") - other.share("very poor")
+        for model in (Model.FIXED, Model.SAMPLED)
+        for one, other in [[estimate_histogram(s, 0, counts, model=model) for s in at_nine]]
+    )
+    assert known.high - known.low >= 0.9 * (drawn.high - drawn.low) > 0
 
 
 def test_who_knows_that_devices_are_others_says_so() -> None:

@@ -174,6 +174,13 @@ async def test_what_is_read_over_http_is_what_the_object_says_of_every_kind(
         series = await asyncio.to_thread(partial(read.series, level=0.9))
         assert await get(collector, "/series?level=0.9", survey.name) == series.to_dict()
         assert await text(collector, "/series?level=0.9&format=csv", survey.name) == series.to_csv()
+        if survey.repeat == FRESH:
+            comparison = await asyncio.to_thread(partial(read.compare, 3, "0", level=0.9))
+            query = "?epoch=3&against=0&level=0.9"
+            told = await get(collector, f"/comparison{query}", survey.name)
+            assert told == comparison.to_dict()
+            csv = await text(collector, f"/comparison{query}&format=csv", survey.name)
+            assert csv == comparison.to_csv()
 
 
 async def text(collector: Collector, path: str, name: str) -> str:
@@ -209,6 +216,36 @@ async def test_a_series_has_every_survey_of_the_name_unless_one_is_named(
         f"/v1/surveys/{NAME}/series?epoch=0-8", headers=await collector.token()
     )
     assert await problem(answer) == (409, "too-few-reports")
+
+
+@pytest.mark.asyncio
+async def test_a_comparison_is_of_surveys_that_may_both_be_read(tmp_path: Path) -> None:
+    alike, private = manifest(name="alike"), manifest(name="private")
+    async with running(tmp_path, public=(NAME, "alike")) as collector:
+        await collector.publish(alike)
+        await collector.publish(private)
+        for survey in (MANIFEST, alike, private):
+            await collector.store.add([report(d, d % 5, survey=survey) for d in range(10)])
+        collector.clock.time += 1
+        for against, stranger, analyst in (
+            ("alike", 200, 200),
+            ("private", 401, 200),
+            ("private:0", 401, 200),
+            ("nobody-asks", 400, 400),
+            ("previous", 409, 409),
+            ("0-x", 400, 400),
+            ("older", 400, 400),
+            ("alike:99999", 400, 400),
+        ):
+            for path in (f"/v1/surveys/{NAME}/comparison", f"/surveys/{NAME}/differences.svg"):
+                url = f"{path}?against={against}"
+                assert (await collector.client.get(url)).status == stranger, url
+                answer = await collector.client.get(url, headers=await collector.token())
+                assert answer.status == analyst, url
+            page = await (await collector.client.get(f"/surveys/{NAME}/compare")).text()
+            assert ('value="alike"' in page, 'value="private"' in page) == (True, False)
+        told = await get(collector, "/comparison?against=alike")
+        assert (told["survey"], told["against_survey"]) == (NAME, "alike")
 
 
 @pytest.mark.asyncio

@@ -29,7 +29,7 @@ from deniable.server.routes.routing import ROUTES
 from deniable.stores import Role
 from tests.server.collector import Collector, running
 from tests.support.effort import effort
-from tests.support.reports import envelope
+from tests.support.reports import envelope, report
 from tests.support.surveys import MANIFEST
 
 EXAMPLES = effort(20)
@@ -75,6 +75,7 @@ async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -
         "operator": await collector.token(Role.OPERATOR),
     }
     await collector.send(envelope(1), envelope(2))
+    await collector.store.add([report(device, epoch=1) for device in (1, 2)])
     for path, described in document["paths"].items():
         if "get" not in described:
             continue

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from deniable.messages import Manifest
-from deniable.reading import epoch_range
+from deniable.reading import named_epochs
 
 
 def asked_answers(text: str, manifest: Manifest) -> list[str] | dict[str, list[str]]:
@@ -43,9 +43,4 @@ def _split(text: str, known: Sequence[str]) -> list[str]:
 
 def asked_epochs(manifest: Manifest, text: str | None) -> range | None:
     """Return the epochs that are named; ValueError for others than the survey has."""
-    if text is None:
-        return None
-    try:
-        return epoch_range(text, manifest.schedule.epochs)
-    except ValueError as error:
-        raise ValueError(f"an epoch of {manifest.name} {error}") from error
+    return None if text is None else named_epochs(text, manifest)

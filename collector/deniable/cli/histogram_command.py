@@ -7,7 +7,6 @@ import click
 
 from deniable.cli.asked_answers import asked_answers, asked_epochs
 from deniable.cli.options import (
-    checked_epoch,
     epoch_option,
     json_option,
     level_option,
@@ -35,9 +34,9 @@ _MOST_TABLES: Final = 12
 @click.option("--share", help='Only the share of these answers, such as "good, very good".')
 @click.option(
     "--against",
-    metavar="EPOCH",
-    callback=checked_epoch,
-    help="The difference from this epoch, or range.",
+    metavar="WHAT",
+    help="The difference from 'previous', the epoch before; from an epoch or range; from 'older', "
+    "the survey of the name before it; or from another NAME, perhaps with epochs, NAME:0-5.",
 )
 @click.option("--series", "as_series", is_flag=True, help="All epochs, of older surveys too.")
 @click.option(
@@ -180,11 +179,11 @@ def _show_comparison(
     from deniable.estimates.comparison import compare
 
     answers = None if share is None else asked_answers(share, survey.manifest)
-    histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
-    before = None
-    if against is not None:
-        before = survey.histogram(asked_epochs(survey.manifest, against), level=level)
-    comparison = compare(histogram, answers, before)
+    epochs = asked_epochs(survey.manifest, epoch)
+    if against is None:
+        comparison = compare(survey.histogram(epochs, level=level), answers, None)
+    else:
+        comparison = survey.compare(epochs, against, answers, level=level)
     if as_json:
         click.echo(json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False))
     elif as_csv:

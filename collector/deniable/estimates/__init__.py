@@ -13,6 +13,7 @@ integers, and NotInvertible if no estimate can tell the categories apart.
 from deniable.estimates.answers import Answers
 from deniable.estimates.binomial import IntervalMethod, clopper_pearson, wilson
 from deniable.estimates.change import Test
+from deniable.estimates.comparison import COMPARISON_SCHEMA, Comparison, compare
 from deniable.estimates.curves import CumulativeCurve, cumulative_curve
 from deniable.estimates.decoders import (
     Counts,
@@ -73,12 +74,14 @@ from deniable.estimates.views import View
 from deniable.reading import EpochStanding, EpochState, epoch_standing, iso_time
 
 __all__ = [
+    "COMPARISON_SCHEMA",
     "FALSE_ALARM",
     "HISTOGRAM_SCHEMAS",
     "SERIES_SCHEMA",
     "Accuracy",
     "Answers",
     "Bin",
+    "Comparison",
     "Counts",
     "CumulativeCurve",
     "EpochStanding",
@@ -108,6 +111,7 @@ __all__ = [
     "View",
     "clopper_pearson",
     "combined",
+    "compare",
     "conditional",
     "connect",
     "covariance",

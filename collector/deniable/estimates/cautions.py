@@ -41,6 +41,7 @@ class DisplayedFigures:
         histogram: the one whose rows they are.
         rows: which of its rows; view: in which view.
         level: of their intervals; compared: how many differences are shown beside each other.
+        wider: by which factor compared ones are wider than noise alone makes them, at most.
         disjoint: whether no device is in several of the samples, as an analyst says.
     """
 
@@ -54,6 +55,7 @@ class DisplayedFigures:
     view: View = View.UNBIASED
     level: float = 0.95
     compared: int = 0
+    wider: float = math.inf
     disjoint: bool = False
 
     @property
@@ -177,9 +179,14 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
     names = [sample.name for sample in figures.samples if sample.name]
     several = len(set(names)) < len(names) and not figures.disjoint
     if several and figures.compared:
+        much = (
+            f" (by {100 * (figures.wider - 1):.2g} % at most)"
+            if 1.005 < figures.wider < math.inf
+            else ""
+        )
         return (
-            "Devices that are in both make these intervals wider than need be, never too narrow, "
-            "as long as they tend to keep their answers."
+            f"Devices that are in both make these intervals wider than need be{much}, never too "
+            "narrow, as long as they tend to keep their answers."
         )
     if several or any(len(sample.epochs) > 1 for sample in figures.samples):
         return "Devices may be in several of these epochs: intervals allow for it."

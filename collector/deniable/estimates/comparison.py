@@ -1,11 +1,13 @@
-"""Shares, and what changed between epochs."""
+"""Shares, and what changed between epochs, or differs between surveys."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Final
 
 from deniable.documents import (
+    NOWHERE,
     Caution,
     Column,
     ColumnKind,
@@ -14,23 +16,34 @@ from deniable.documents import (
     Table,
     caution_codes,
     caution_maps,
+    level_text,
 )
 from deniable.documents.csv import rows_csv
+from deniable.documents.html import document_html
+from deniable.documents.schema import (
+    BOOLEAN,
+    COUNT,
+    NUMBER,
+    TEXT,
+    Field,
+    Json,
+    array_of,
+    object_of,
+    or_null,
+    plain,
+)
+from deniable.documents.terminal import document_text
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.change import Test
+from deniable.estimates.charts import Markup, Picture, standalone
+from deniable.estimates.decoders import Model
 from deniable.estimates.document import estimate_columns, estimate_row
-from deniable.estimates.estimate import Estimate, Sample, Unit, furthest
-from deniable.estimates.fields import estimate_map
+from deniable.estimates.estimate import Estimate, Sample, Unit, furthest, places_text
+from deniable.estimates.fields import CAUTIONS_SCHEMA, ESTIMATE
 from deniable.estimates.histogram import Histogram
-from deniable.estimates.pictures import difference_dots, plot_differences
+from deniable.estimates.pictures import WIDTH, difference_dots, plot_differences
 from deniable.reading.epochs import epochs_text
-
-_COLUMNS: Final = (
-    *("survey", "survey_id", "epochs", "n", "against_epochs", "against_n", "answers"),
-    *("estimate", "standard_error", "low", "high", "outside", "influence", "fakes_decide"),
-    *("level", "distinguishable", "cautions"),
-)
 
 _MOST_COMPARED: Final = 1024
 """One by one: of a design's 65,536 it would take hours."""
@@ -38,12 +51,17 @@ _MOST_COMPARED: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One share or mean; or, against another epoch, both and their difference."""
+    """One share or mean; or, against others, both and their difference."""
 
     label: str
     estimate: Estimate
     now: Estimate
     before: Estimate | None
+
+    @property
+    def distinguishable(self) -> bool | None:
+        """Return whether the difference is told apart from none; None where there is none."""
+        return None if self.before is None else self.estimate.distinguishable
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +90,7 @@ class Comparison:
             samples,
             *furthest((row.estimate for row in self.rows), figure),
             reports,
+            wider=self._wider,
             outside=sum(row.estimate.outside for row in self.rows),
             level=self.histogram.level,
             compared=0 if self.against is None else len(self.rows),
@@ -80,23 +99,101 @@ class Comparison:
     def document(self, notes: Sequence[str] = ()) -> Document:
         """Return the shares or differences as a document."""
         histogram, against = self.histogram, self.against
-        places = [Fact("epochs", _place(histogram))]
+        places = [Fact("epochs", self._place(histogram))]
         if against is not None:
-            places = [Fact("now", _place(histogram)), Fact("before", _place(against))]
+            heads = zip(self._heads, (against, histogram), strict=True)
+            places = [Fact(head, self._place(side)) for head, side in heads][::-1]
         return Document(
             facts=[
                 Fact("survey", histogram.survey),
                 *places,
-                Fact("epsilon", histogram.guarantee),
+                Fact("epsilon", self._guarantees),
                 Fact("devices", histogram.enrolment),
             ],
             tables=[Table(self._columns(), [*map(self._row, self.rows)], title=self._title)],
             notes=[*self._notes(), *notes],
             cautions=self.cautions,
             heading=histogram.question,
-            sentence=self.rows[0].estimate.sentence if len(self.rows) == 1 else "",
-            chart=self._chart() if self._of_shares and against is not None else None,
+            sentence=self.sentence,
+            chart=self._chart() if against is not None else None,
         )
+
+    def __str__(self) -> str:
+        """Return the document as text of 100 columns, for a terminal or a notebook."""
+        return document_text(self.document())
+
+    def _repr_html_(self) -> str:
+        document = self.document()
+        chart = "" if document.chart is None else standalone(Markup(document.chart(WIDTH)))
+        return f"<div>{document_html(document, chart)}</div>"
+
+    def plot(self, width: float = WIDTH) -> Picture:
+        """Return the chart of the differences; ValueError if there are none."""
+        if self.against is None:
+            raise ValueError("this is compared with nothing, and has no chart")
+        differences = {row.label: row.estimate for row in self.rows}
+        places = self._differences(self.rows[0])
+        return plot_differences(differences, title=f"Differences, {places}", width=width)
+
+    @property
+    def sentence(self) -> str:
+        """Return the result in words, as it can be published: what changed most, if anything did.
+
+        Of several answers, by intervals that hold for all of them at once.
+        """
+        if len(self.rows) == 1:
+            return self.rows[0].estimate.sentence
+        rows = [(row, row.estimate.at(self.histogram.level_at_once)) for row in self.rows]
+        known = [pair for pair in rows if pair[1].distinguishable]
+        row, most = max(known or rows, key=lambda pair: abs(pair[1].value))
+        if self._one_name:
+            verb, nothing = ("changed" if known else "have changed"), "nothing changed"
+        else:
+            verb, nothing = f"differ{'s' * (len(known) == 1)}", "nothing differs"
+        head = f"{len(known):,} of {len(rows):,} answers" if known else "No answer is known to"
+        ends = NOWHERE if most.outside else f"{most.text(most.low)} to {most.text(most.high)}"
+        texts = [
+            f"{head} {verb} ({self._differences(row)}): {row.label} the most, by "
+            f"{most.text(most.value)} percentage points ({level_text(self.histogram.level)} "
+            f"interval {ends}, which holds for all answers at once)."
+        ]
+        if not known and self.test is not None:
+            texts.append(f"All answers together: p {self.test.p_value:.2g} if {nothing}.")
+        return " ".join([*texts, *(one.text for one in self.cautions if one.brief)])
+
+    @property
+    def _one_name(self) -> bool:
+        return self.against is None or self.against.survey == self.histogram.survey
+
+    @property
+    def _heads(self) -> tuple[str, str]:
+        """Return the names of the sides, that of the one that is subtracted first."""
+        if self.against is None or self._one_name:
+            return "before", "now"
+        return self.against.survey, self.histogram.survey
+
+    def _differences(self, row: Row) -> str:
+        """Return in words which side is subtracted from which."""
+        assert row.before is not None
+        return places_text(row.now.linear, "less", row.before.linear)
+
+    def _place(self, side: Histogram) -> str:
+        version, other = "", self.against
+        if other is not None and self._one_name and other.survey_id != self.histogram.survey_id:
+            version = f" of {side.survey_id[:12]}"
+        reports = f"{side.n:,} report{'s' * (side.n != 1)}"
+        return f"{epochs_text(side.epochs)}{version} ({reports})"
+
+    @property
+    def _guarantees(self) -> str:
+        ours = self.histogram.guarantee
+        theirs = ours if self.against is None else self.against.guarantee
+        return ours if ours == theirs else f"{ours}; {self._heads[0]} {theirs}"
+
+    @property
+    def _wider(self) -> float:
+        """Return how much wider intervals are than noise alone makes them, as a factor, at most."""
+        return max((_wider(row.estimate) for row in self.rows), default=1.0)
 
     @property
     def _of_shares(self) -> bool:
@@ -105,7 +202,10 @@ class Comparison:
     @property
     def _title(self) -> str:
         figures = "Shares" if self._of_shares else "Means"
-        return figures if self.against is None else f"{figures}, and their differences"
+        if self.against is None:
+            return figures
+        own = "" if self._one_name else ": {1} less {0}".format(*self._heads)
+        return f"{figures}, and their differences{own}"
 
     def _columns(self) -> list[Column]:
         kind: ColumnKind = "share" if self._of_shares else "number"
@@ -116,8 +216,8 @@ class Comparison:
         kind_of_difference: ColumnKind = "points" if self._of_shares else "number"
         return [
             Column("answers", "answer"),
-            Column("before", "before", kind, "width_before"),
-            Column("now", "now", kind, "width_now"),
+            Column("before", self._heads[0], kind, "width_before"),
+            Column("now", self._heads[1], kind, "width_now"),
             *(
                 replace(column, signed=True)
                 for column in estimate_columns(
@@ -129,7 +229,7 @@ class Comparison:
         ]
 
     def _row(self, row: Row) -> dict[str, Any]:
-        fields = estimate_row(self._plain(row))
+        fields = estimate_row(plain(row, _ROW))
         before = row.before
         if before is None:
             return fields
@@ -148,7 +248,8 @@ class Comparison:
                 "of the two shares overlap tells less."
             )
         if self.test is not None:
-            yield f"Whether anything changed at all: {self.test}."
+            differs = "changed" if self._one_name else "differs"
+            yield f"Whether anything {differs} at all: {self.test}."
 
     def _chart(self) -> Callable[[float], str]:
         differences = {row.label: row.estimate for row in self.rows}
@@ -161,42 +262,65 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        fields = self._shared() | {"rows": [self._plain(row) for row in self.rows]}
-        if self.test is not None:
-            test = self.test
-            names = ("statistic", "degrees", "p_value")
-            fields["test"] = {name: getattr(test, name) for name in names}
-        return fields | {"cautions": caution_maps(self.cautions)}
+        return plain(self, _FIELDS)
 
     def to_csv(self) -> str:
         """Return a row an answer as CSV."""
-        shared = self._shared()
+        shared = plain(self, _SHARED)
         for key in ("epochs", "against_epochs"):
             shared[key] = " ".join(map(str, shared[key] or ()))
         shared["cautions"] = caution_codes(self.cautions)
-        return rows_csv(_COLUMNS, map(self._plain, self.rows), shared)
-
-    def _shared(self) -> dict[str, Any]:
-        histogram, against = self.histogram, self.against
-        return {
-            "survey": histogram.survey,
-            "survey_id": histogram.survey_id,
-            "epochs": list(histogram.epochs),
-            "n": histogram.n,
-            "against_epochs": None if against is None else list(against.epochs),
-            "against_n": None if against is None else against.n,
-            "level": histogram.level,
-        }
-
-    def _plain(self, row: Row) -> dict[str, Any]:
-        different = None if self.against is None else row.estimate.distinguishable
-        sentence = row.estimate.sentence
-        fields = {"answers": row.label, **estimate_map(row.estimate)}
-        return fields | {"distinguishable": different, "sentence": sentence}
+        names = [field.name for field in (*_SHARED, *_ROW)]
+        return rows_csv((*names, "cautions"), (plain(row, _ROW) for row in self.rows), shared)
 
 
-def _place(histogram: Histogram) -> str:
-    return f"{epochs_text(histogram.epochs)} ({histogram.n:,} report{'s' * (histogram.n != 1)})"
+def _wider(estimate: Estimate) -> float:
+    try:
+        noise = replace(estimate.linear, model=Model.FIXED).figures()[1]
+    except ValueError:  # of sums over several questions nobody knows
+        return math.inf
+    return estimate.standard_error / noise if noise else math.inf
+
+
+_SHARED: Final = (
+    *(Field(name, TEXT, f"histogram.{name}") for name in ("survey", "survey_id")),
+    Field("epochs", array_of(COUNT), "histogram.epochs"),
+    Field("n", COUNT, "histogram.n"),
+    *(
+        Field(f"against_{name}", or_null(TEXT), f"against.{name}")
+        for name in ("survey", "survey_id")
+    ),
+    Field("against_epochs", or_null(array_of(COUNT)), "against.epochs"),
+    Field("against_n", or_null(COUNT), "against.n"),
+    Field("level", NUMBER, "histogram.level"),
+)
+_ROW: Final = (
+    Field("answers", TEXT, "label"),
+    Field("now", NUMBER, "now.value"),
+    Field("before", or_null(NUMBER), "before.value"),
+    *(field._replace(source=f"estimate.{field.source or field.name}") for field in ESTIMATE),
+    Field("distinguishable", or_null(BOOLEAN)),
+    Field("sentence", TEXT, "estimate.sentence"),
+)
+_TEST: Final = (
+    Field("statistic", NUMBER),
+    Field("degrees", COUNT),
+    Field("p_value", NUMBER),
+)
+_FIELDS: Final = (
+    *_SHARED,
+    Field("sentence", TEXT),
+    Field("rows", array_of(object_of(*_ROW)), lambda it: [plain(row, _ROW) for row in it.rows]),
+    Field("test", object_of(*_TEST), lambda it: it.test and plain(it.test, _TEST), optional=True),
+    Field("cautions", CAUTIONS_SCHEMA, lambda it: caution_maps(it.cautions)),
+)
+COMPARISON_SCHEMA: Final[Json] = object_of(*_FIELDS)
+"""Of a comparison as JSON: its two sides, and of each answer the difference."""
+
+
+def _begins_later(one: Histogram, other: Histogram) -> bool:
+    known = one.survey == other.survey and one.start is not None and other.start is not None
+    return known and (one.start or 0) > (other.start or 0)
 
 
 def compare(
@@ -205,12 +329,14 @@ def compare(
     against: Histogram | None,
     among: Sequence[str] | None = None,
 ) -> Comparison:
-    """Return a share, or the difference of one or all of them, or of means, from another epoch.
+    """Return a share, or the difference of one or all of them, or of means, from another's.
+
+    Of one name the earlier is subtracted from the later, in whatever order they are given.
 
     Args:
         histogram: what is compared, or told of.
         answers: one share, of these together; None for each category's, or the mean.
-        against: what it is compared with.
+        against: what it is compared with: other epochs, another version, or another survey.
         among: of each category's share, for these only.
 
     Raises:
@@ -218,6 +344,8 @@ def compare(
     """
     if against is not None and against.epochs and against.sample.same_as(histogram.sample):
         raise ValueError("an epoch is not compared with itself")
+    if against is not None and _begins_later(against, histogram):
+        histogram, against = against, histogram
 
     def row(label: str, now: Estimate, before: Estimate | None) -> Row:
         return Row(label, now if before is None else now - before, now, before)
@@ -229,6 +357,10 @@ def compare(
     assert against is not None
     if histogram.values is not None:
         return Comparison(histogram, against, (row("mean", histogram.mean(), against.mean()),))
+    if histogram.categories != against.categories:
+        raise ValueError(
+            "they do not have the same answers: compare the share of some that both have"
+        )
     if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
         raise ValueError(f"{count:,} answers are too many to compare: name some with --share")
     rows = tuple(

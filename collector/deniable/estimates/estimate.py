@@ -37,6 +37,8 @@ _ALIKE: Final = 1e-9
 """Values of a kernel that differ by less, of their whole range, are the same number."""
 
 
+_FEW: Final = 5
+"""A sum of fewer moves of a kernel is not normal: whether 0 or 1 was drawn decides it."""
 _WORTH: Final = 0.5
 """A share's interval or standard error over more than this of [0, 1] says too little."""
 
@@ -139,7 +141,7 @@ class Estimate:
 
     def worded(self, conclusion: str = "") -> str:
         """Return the sentence with a conclusion in it, and the cautions behind it."""
-        show = self._text
+        show = self.text
         ends = ": none possible" if self.outside else f" {show(self.low)} to {show(self.high)}"
         interval = f"{level_text(self.level)} interval{ends}"
         match self.unit:
@@ -173,7 +175,7 @@ class Estimate:
         """Return the verdict of a limit: whether the interval lies below it."""
         return Verdict(self, limit, Side.BELOW)
 
-    def _text(self, number: float) -> str:
+    def text(self, number: float) -> str:
         """Return a value or an end of the interval as it is written in a sentence."""
         match self.unit:
             case Unit.SHARE:
@@ -205,10 +207,11 @@ class Estimate:
 
     def at(self, level: float) -> "Estimate":
         """Return the same with an interval of another level; of linear estimates only."""
-        return self._linear.estimate(level, self.label, self.unit)
+        return self.linear.estimate(level, self.label, self.unit)
 
     @property
-    def _linear(self) -> "Form":
+    def linear(self) -> "Form":
+        """Return the weights that it is made of; TypeError of a ratio, or of none."""
         if self.form is None:
             raise TypeError(
                 "this is a ratio, or was made by hand: only shares and other linear estimates are "
@@ -222,7 +225,7 @@ class Estimate:
         unit = self._mixed(other)
         if self.unit is other.unit is Unit.SHARE:
             # Of devices, as long as each counts once.
-            terms = self._linear.plus(other._linear).terms
+            terms = self.linear.plus(other.linear).terms
             once = len(terms) == 1 and all(weights.max() <= 1 for weights in terms.values())
             unit = Unit.SHARE if once else Unit.NUMBER
         return self._with(other, 1.0, "plus", unit)
@@ -237,12 +240,12 @@ class Estimate:
         return Unit.DIFFERENCE if {self.unit, other.unit} <= shares else Unit.NUMBER
 
     def _with(self, other: "Estimate", factor: float, word: str, unit: Unit) -> "Estimate":
-        form = self._linear.plus(other._linear, factor)
+        form = self.linear.plus(other.linear, factor)
         return form.estimate(min(self.level, other.level), self._and(word, other), unit)
 
     def _and(self, word: str, other: "Estimate") -> str:
         if self.label == other.label:
-            return f"{self.label}, {_places(self._linear, word, other._linear)}"
+            return f"{self.label}, {places_text(self.linear, word, other.linear)}"
         return f"{self._name} {word} {other._name}"
 
     @property
@@ -255,7 +258,7 @@ class Estimate:
         factor = float(factor)
         if not math.isfinite(factor):
             raise ValueError("an estimate is multiplied by a finite number")
-        return self._linear.times(factor).estimate(
+        return self.linear.times(factor).estimate(
             self.level, f"{factor:g} times {self._name}", Unit.NUMBER
         )
 
@@ -265,10 +268,10 @@ class Estimate:
         if not isinstance(other, Estimate):
             return self * (1 / other)
         label = self._and("as a multiple of", other)
-        return ratio(self._linear, other._linear, min(self.level, other.level), label)
+        return ratio(self.linear, other.linear, min(self.level, other.level), label)
 
 
-def _places(one: "Form", word: str, other: "Form") -> str:
+def places_text(one: "Form", word: str, other: "Form") -> str:
     """Return two places in words, and what they have in common once."""
     ours, theirs = ([sample.place for sample in form.terms] for form in (one, other))
     first, second = (" and ".join(dict.fromkeys(places)) for places in (ours, theirs))
@@ -464,7 +467,7 @@ class Form:
             samples=tuple(self.terms),
             form=self,
         )
-        return within(uncut, *self._range)
+        return within(uncut, *self.possible)
 
     @property
     def _influence(self) -> float:
@@ -478,7 +481,8 @@ class Form:
         return max((float(np.ptp(w)) for w in self.terms.values()), default=math.inf)
 
     @property
-    def _range(self) -> tuple[float, float]:
+    def possible(self) -> tuple[float, float]:
+        """Return the least and the greatest value that populations have."""
         parts = [
             weights[part.categories]
             for sample, weights in self.terms.items()
@@ -498,6 +502,12 @@ class Form:
         if len(own) == 1 and not self.constant:
             ((low, _, high),) = own
             return low, high
+        if self.model is Model.FIXED:
+            parts = [_noise_part(sample, weights) for sample, weights in self.terms.items()]
+            own = [
+                (at + part * (low - at), at, at + part * (high - at))
+                for (low, at, high), part in zip(own, parts, strict=True)
+            ]
         again = normal_quantile(level) * math.sqrt(self.recurring)
         below = math.hypot(again, *(estimate - low for low, estimate, _ in own))
         above = math.hypot(again, *(high - estimate for _, estimate, high in own))
@@ -528,6 +538,23 @@ def _shared_variance(one: Sample, v: Floats, other: Sample, w: Floats) -> float:
 
 def _covariance(frequencies: Floats, v: Floats, w: Floats) -> float:
     return float(frequencies @ (v * w) - (frequencies @ v) * (frequencies @ w))
+
+
+def _noise_part(sample: Sample, weights: Floats) -> float:
+    """Return how much of a sample's interval is due to noise alone, at most all of it.
+
+    All of it, where so few devices' responses move the estimate that it is no sum of many.
+    """
+    alone, error = (
+        float(query_values(sample.decoder, sample.tally, weights, model)[1])
+        for model in (Model.FIXED, Model.SAMPLED)
+    )
+    parts = sample.decoder.parts
+    part = next((part for part in parts if weights[part.categories].any()), parts[0])
+    jump = float(np.ptp(part.decoder.kernels(weights[part.categories])))
+    # In units of the longest jump of a kernel, about as many as were moved by it.
+    moved = (part.tally(sample.tally).n * alone) ** 2
+    return min(alone / error, 1.0) if error > 0 and moved >= _FEW * jump**2 else 1.0
 
 
 def _own_ends(sample: Sample, weights: Floats, level: float) -> tuple[float, float, float]:
@@ -707,7 +734,7 @@ def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estima
         ValueError: if there are none, they are made of the same reports, are numbers that nothing
             was reported of, or are not of the same number.
     """
-    forms = [estimate._linear for estimate in estimates]
+    forms = [estimate.linear for estimate in estimates]
     if not forms:
         raise ValueError("there is nothing to combine")
     if len({id(sample) for form in forms for sample in form.terms}) < len(forms):

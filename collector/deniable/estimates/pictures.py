@@ -9,6 +9,7 @@ from deniable.documents.schema import Json
 from deniable.estimates.answers import Answers
 from deniable.estimates.cautions import CHANCE
 from deniable.estimates.charts import (
+    POINTS,
     SHARES,
     Band,
     Dot,
@@ -177,16 +178,23 @@ def plot_differences(
     heading: bool = True,
     dots: Sequence[Dot] | None = None,
 ) -> Picture:
-    """Return the chart of differences of shares, by their labels; it says which are none.
+    """Return the chart of differences of shares or means, by their labels; it says which are none.
 
     ``dots`` are its rows, if they are made already.
     """
+    of_shares = all(estimate.unit.of_shares for estimate in differences.values())
+    ends = [end for estimate in differences.values() for end in estimate.linear.possible]
     svg = difference_chart(
         difference_dots(differences) if dots is None else dots,
         width=width,
         title=title,
         heading=heading,
-        notes=[f"In percentage points. Intervals, each by itself, are {CHANCE}"] if heading else [],
+        notes=[
+            f"{'In percentage points. ' * of_shares}Intervals, each by itself, are {CHANCE}",
+        ]
+        if heading
+        else [],
+        scale=POINTS if of_shares else Scale(min(ends), max(ends), 1, "", signed=True),
         levels=_levels(estimate.level for estimate in differences.values()),
     )
     return Picture(svg)

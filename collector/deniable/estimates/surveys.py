@@ -5,12 +5,15 @@ from operator import index
 from pathlib import Path
 from typing import Final, SupportsIndex
 
+from deniable.estimates.answers import Answers
+from deniable.estimates.comparison import Comparison, compare
 from deniable.estimates.decoders import Model
 from deniable.estimates.histogram import Histogram, estimate_histogram
 from deniable.estimates.revealed import smallest_group
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
 from deniable.reading import (
+    PREVIOUS,
     EpochCounts,
     EpochStanding,
     EpochState,
@@ -20,7 +23,11 @@ from deniable.reading import (
     TooFewReports,
     added_up,
     appear_text,
+    epoch_before,
+    find_against,
     find_version,
+    named_epochs,
+    newest_closed_of,
     pinned,
 )
 
@@ -101,11 +108,57 @@ class SurveyFigures:
             TooFewReports: if none has figures.
             ValueError: for epochs in which devices may keep their responses.
         """
-        if epoch is not None and not isinstance(epoch, range):
-            epoch = range(index(epoch), index(epoch) + 1)
-        if epoch is not None and not epoch:
-            raise ValueError("name at least one epoch")
-        return histogram_of(self.manifest, self.counts(epoch), level, model)
+        return histogram_of(self.manifest, self.counts(_range(epoch)), level, model)
+
+    def compare(
+        self,
+        epoch: SupportsIndex | range | None = None,
+        against: "SupportsIndex | range | str | SurveyFigures" = PREVIOUS,
+        answers: Answers | None = None,
+        *,
+        level: float = 0.95,
+        model: Model = Model.SAMPLED,
+    ) -> Comparison:
+        """Return the changes in the newest closed epoch, from the one before with figures.
+
+        Args:
+            epoch: another one, or several together.
+            against: what it is compared with: other epochs; another survey of the same answers; or
+                one of these as text: "0-3", "older", the survey of its name before it, or a name or
+                the beginning of an id of its name, perhaps with epochs, "older:0-3". By default, of
+                another survey the newest closed epoch.
+            answers: the share of these alone; by default of each answer, or the mean.
+            level: of intervals.
+            model: if devices are fixed, intervals are about those that reported, and not about
+                others that they stand for: they are of noise alone.
+
+        Raises:
+            TooFewReports: if there are no figures to compare.
+            ValueError: if they cannot be compared.
+        """
+        epochs = _range(epoch)
+        if epochs is None:
+            epochs = _range(newest_closed_of(self.epochs()))
+        now = histogram_of(self.manifest, self.counts(epochs), level, model)
+        other, others = self._against(against, now.epochs[0])
+        before = histogram_of(other.manifest, other.counts(others), level, model)
+        return compare(now, answers, before)
+
+    def _against(
+        self, against: "SupportsIndex | range | str | SurveyFigures", first: int
+    ) -> "tuple[SurveyFigures, range | None]":
+        if isinstance(against, SurveyFigures):
+            return against, _range(newest_closed_of(against.epochs()))
+        if not isinstance(against, str):
+            return self, _range(against)
+        manifest, text = find_against(against, self.manifest, self._source.manifests)
+        named = self._named if manifest in self._named else self._source.manifests(manifest.name)
+        other = SurveyFigures(self._source, manifest, named)
+        if text == PREVIOUS:
+            return other, _range(epoch_before(self.epochs(), first, manifest))
+        if text is None:
+            return other, _range(newest_closed_of(other.epochs()))
+        return other, named_epochs(text, manifest)
 
     def series(
         self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED
@@ -118,6 +171,14 @@ class SurveyFigures:
             for counts in self._source.counts(manifest, _with_figures(self._source, manifest))
         ]
         return series_of(self.manifest.name, surveys, counts, level, model)
+
+
+def _range(epoch: SupportsIndex | range | None) -> range | None:
+    if epoch is not None and not isinstance(epoch, range):
+        epoch = range(index(epoch), index(epoch) + 1)
+    if epoch is not None and not epoch:
+        raise ValueError("name at least one epoch")
+    return epoch
 
 
 def _with_figures(source: Source, manifest: Manifest) -> range:

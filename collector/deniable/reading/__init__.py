@@ -9,10 +9,16 @@ from deniable.mechanisms.on_demand import on_demand
 from deniable.reading.asking import EPOCHS as EPOCHS
 from deniable.reading.asking import ID_PREFIX as ID_PREFIX
 from deniable.reading.asking import MOST_ROWS as MOST_ROWS
+from deniable.reading.asking import OLDER as OLDER
+from deniable.reading.asking import PREVIOUS as PREVIOUS
 from deniable.reading.asking import VIEWS as VIEWS
 from deniable.reading.asking import appear_text as appear_text
+from deniable.reading.asking import epoch_before as epoch_before
 from deniable.reading.asking import epoch_range as epoch_range
+from deniable.reading.asking import find_against as find_against
 from deniable.reading.asking import find_version as find_version
+from deniable.reading.asking import named_epochs as named_epochs
+from deniable.reading.asking import newest_closed_of as newest_closed_of
 from deniable.reading.epochs import EpochStanding as EpochStanding
 from deniable.reading.epochs import EpochState as EpochState
 from deniable.reading.epochs import duration_text as duration_text

@@ -1,11 +1,12 @@
 """Selections given as text: which survey of a name, and which of its epochs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from deniable.messages import Manifest
-from deniable.reading.errors import AmbiguousSurvey, NoSuchSurvey
+from deniable.reading.errors import AmbiguousSurvey, NoSuchSurvey, TooFewReports
+from deniable.reading.source import ListedEpoch
 
 ID_PREFIX: Final = "[0-9a-f]{4,64}"
 """What the beginning of a survey's id matches."""
@@ -14,6 +15,10 @@ VIEWS: Final = ("unbiased", "projected", "likelihood")
 MOST_ROWS: Final = 50
 """Of more answers the largest are shown to people, by default so many."""
 
+PREVIOUS: Final = "previous"
+"""In a comparison, instead of epochs: the newest one with figures before those compared."""
+OLDER: Final = "older"
+"""In a comparison, instead of a survey: the one of its name before it."""
 EPOCHS: Final = "[0-9]{1,6}(-[0-9]{1,6})?"
 """What a question for one epoch, or for several together, matches."""
 
@@ -61,7 +66,71 @@ def epoch_range(text: str, epochs: int) -> range:
     raise ValueError(f"must be one of the epochs 0 to {epochs - 1}, or a range of them such as 0-5")
 
 
+def named_epochs(text: str, manifest: Manifest) -> range:
+    """Return the epochs of a survey that a text names; ValueError for others than it has."""
+    try:
+        return epoch_range(text, manifest.schedule.epochs)
+    except ValueError as error:
+        raise ValueError(f"an epoch of {manifest.name} {error}") from error
+
+
 def appear_text(manifest: Manifest) -> str:
     """Return the condition for figures of an epoch, in words."""
     least = max(1, manifest.minimum_reports)
     return f"appear once an epoch has {least:,} report{'s' * (least > 1)}"
+
+
+def find_against(
+    text: str, manifest: Manifest, named: Callable[[str], Sequence[Manifest]]
+) -> tuple[Manifest, str | None]:
+    """Return the survey and the epochs that a survey is compared with; None: the newest closed.
+
+    Args:
+        text: "previous", epochs of the survey itself, such as "0-3"; or another survey, perhaps
+            with epochs: "older", a name, or how the id of another survey of its name begins, as in
+            "older:0-3".
+        manifest: the survey.
+        named: all surveys of a name, the newest first.
+
+    Raises:
+        NoSuchSurvey: if there is none.
+        AmbiguousSurvey: if several ids begin so.
+    """
+    if text == PREVIOUS or re.fullmatch(EPOCHS, text, re.ASCII) is not None:
+        return manifest, text
+    survey, _, epochs = text.partition(":")
+    own = named(manifest.name)
+    if survey == OLDER:
+        older = own[own.index(manifest) + 1 :]
+        if not older:
+            raise NoSuchSurvey(f"survey {manifest.name!r} has no older version")
+        return older[0], epochs or None
+    others = named(survey)
+    if not others and re.fullmatch(ID_PREFIX, survey, re.ASCII) is not None:
+        return find_version(manifest.name, own, survey), epochs or None
+    return find_version(survey, others), epochs or None
+
+
+def newest_closed_of(epochs: Sequence[ListedEpoch]) -> int | None:
+    """Return the newest closed epoch with figures; where none is closed, the newest with figures.
+
+    None if there are no figures.
+    """
+    numbers = [epoch.number for epoch in epochs if epoch.n]
+    closed = [epoch.number for epoch in epochs if epoch.n and epoch.state.closed]
+    return max(closed or numbers, default=None)
+
+
+def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) -> int:
+    """Return the newest epoch with figures before one, and before responses that are kept in it.
+
+    Raises:
+        TooFewReports: if there is none.
+    """
+    first = (manifest.repeat.memo_range(first) or range(first, first + 1)).start
+    before = [epoch.number for epoch in epochs if epoch.n and epoch.number < first]
+    if not before:
+        raise TooFewReports(
+            f"no figures before epoch {first} to compare it with: two closed epochs are needed"
+        )
+    return max(before)

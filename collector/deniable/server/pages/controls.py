@@ -92,11 +92,11 @@ def downloads(request: "web.BaseRequest", page: Page, name: str) -> Iterator[tup
     for source in (*ROUTES, *PAGES):
         if source.path in page.downloads:
             taken = source.takes if isinstance(source, Page) else source.parameters or ()
-            query = {key: request.query[key] for key in taken if key in request.query}
+            query = [(key, value) for key in taken for value in request.query.getall(key, ())]
             start = root_of(request) + source.path.lstrip("/").replace("{name}", name)
             if "format" in taken:
                 for form in reversed(FORMATS):
-                    yield form.upper(), f"{start}?{urlencode({**query, 'format': form})}"
+                    yield form.upper(), f"{start}?{urlencode([*query, ('format', form)])}"
             else:
                 yield source.path.rpartition(".")[2].upper(), f"{start}?{urlencode(query)}"
 

@@ -1,7 +1,7 @@
 """The handlers of pages: the functions that the table names, each given a visit."""
 
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pkgutil import resolve_name
@@ -20,6 +20,7 @@ from deniable.server.pages.rendering import here, is_script, page, rendered, roo
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.pages.terms import privacy_terms
 from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.comparing import NothingBefore
 from deniable.server.routes.figures import FigureService, Subject, to_the_end
 from deniable.server.routes.routing import Handler
 from deniable.server.routes.tokens import held_role
@@ -144,6 +145,8 @@ class Visit:
             body = (await figures.made(self.request, subject, what, packed, read)).decode()
         except Refusal as refusal:
             if refusal.code is RefusalCode.TOO_FEW_REPORTS:
+                if isinstance(refusal, NothingBefore):
+                    return message(f"{refusal.reason}.", live=True)
                 text = none_yet(subject.newest) + await self._progress(subject)
                 return replace(message(text, live=True), figures=False)
             if refusal.code is not RefusalCode.BAD_QUERY:
@@ -227,8 +230,20 @@ class Visit:
             levels=LEVELS,
             views=VIEWS,
             epochs=[*epoch_choices(manifest, view, epochs)],
+            others=[*self._others(manifest, every=values["shares"])],
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
             versions=site.catalogue.named(manifest.name),
             privacy=[*privacy_terms(manifest)],
         )
+
+    def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:
+        """Yield surveys that a survey can be compared with: an id or a name, and a text."""
+        catalogue = self.site.catalogue
+        for other in catalogue.named(manifest.name):
+            if other != manifest and other.categories == manifest.categories:
+                yield other.survey_id.hex()[:12], f"sequence {other.sequence}"
+        for other in catalogue.newest():
+            alike = other.name != manifest.name and other.categories == manifest.categories
+            if alike and (every or catalogue.is_public(other.name)):
+                yield other.name, other.question

@@ -11,6 +11,8 @@ AT_ONCE: Final = "simultaneous"
 """Of a query for intervals that hold for all answers at once."""
 OF_SURVEY: Final = "/surveys/{name}"
 _CHART: Final = f"{OF_SURVEY}/chart.svg"
+_DIFFERENCES: Final = f"{OF_SURVEY}/differences.svg"
+_COMPARED: Final = 20
 _CHARTED: Final = ("epoch", "survey", "level", "view", "find", AT_ONCE)
 _SLIDERS: Final = ("survey", "width", "epsilon")
 _ESTIMATES: Final = ("survey", "epoch", "level", "find", "group")
@@ -78,13 +80,21 @@ PAGES: Final[tuple[Page, ...]] = (
         document=True,
         takes=(*_ESTIMATES, "against"),
         of_epochs=True,
-        most=20,
+        most=_COMPARED,
+        downloads=("/v1/surveys/{name}/comparison", _DIFFERENCES),
     ),
     Page(f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=_SLIDERS),
     Page(f"{OF_SURVEY}/share", answer="sharing:share", form=True),
     Page(f"{OF_SURVEY}/line", answer="views:line"),
     Page(f"{OF_SURVEY}/card", answer="views:card", takes=("survey", "epoch", "level")),
     Page(_CHART, media=SVG, answer="views:chart", takes=_CHARTED),
+    Page(
+        _DIFFERENCES,
+        media=SVG,
+        answer="views:difference_chart",
+        takes=(*_ESTIMATES, "against"),
+        most=_COMPARED,
+    ),
 )
 
 

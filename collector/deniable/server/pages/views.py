@@ -3,21 +3,25 @@
 from asyncio import to_thread
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
 from deniable.directory import older_epochs, shown_counts
 from deniable.directory.health import epoch_health
 from deniable.documents import Document
-from deniable.messages import Refusal, RefusalCode
+from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import VIEWS, EpochCounts
 from deniable.server.pages.controls import EPSILONS, WIDTHS, asked_groups, free_epsilon
-from deniable.server.pages.handlers import Content, Visit, message, none_yet
+from deniable.server.pages.handlers import Content, Visit, none_yet
 from deniable.server.pages.rendering import page, rendered, root_of, shown_elsewhere
 from deniable.server.pages.table import AT_ONCE
+from deniable.server.routes.comparing import Sides, asked_sides
 from deniable.server.routes.figures import Subject, check_view, to_the_end
-from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level, asked_limit
+from deniable.server.routes.parameters import asked_choice, asked_level, asked_limit
+
+if TYPE_CHECKING:
+    from deniable.estimates import Comparison
 
 _LINE_EPOCHS: Final = 12
 _SPARK: Final = 132
@@ -138,9 +142,14 @@ async def chart(visit: Visit) -> web.Response:
         if refusal.code is not RefusalCode.TOO_FEW_REPORTS:
             raise
         body = await to_thread(_no_figures, title, none_yet(manifest))
+    return _file(visit, (manifest,), body)
+
+
+def _file(visit: Visit, surveys: Sequence[Manifest], body: bytes) -> web.Response:
     headers = {"Content-Disposition": f'attachment; filename="{visit.name}.svg"'}
     answer = web.Response(body=body, content_type=visit.page.media, headers=headers)
-    return shown_elsewhere(answer, public=visit.site.catalogue.is_public(manifest.name))
+    is_public = visit.site.catalogue.is_public
+    return shown_elsewhere(answer, public=all(is_public(survey.name) for survey in surveys))
 
 
 def _no_figures(title: str, text: str) -> bytes:
@@ -202,40 +211,60 @@ async def series(visit: Visit) -> web.Response:
 
 
 async def compare(visit: Visit) -> web.Response:
-    """Answer with the changes from one epoch to another."""
+    """Answer with the changes from one epoch to another, or between surveys."""
     subject, request, site = await visit.subject(), visit.request, visit.site
-    level, groups = asked_level(request), asked_groups(request)
-    query, wanted = request.query, request.query.get("find", "")
-    if "against" not in query:
-        return await visit.view(subject, message("Choose the epoch to compare with."))
-    other = request.clone(rel_url=request.rel_url.update_query({"epoch": query["against"]}))
-    against = asked_epochs(other, subject.newest, 1)
-
-    async def read(subject: Subject) -> Sequence[EpochCounts]:
-        before = await shown_counts(site.store, subject.newest, against, site.clock())
-        counts = await site.figures.epoch_counts(subject)
-        return [*before, *counts] if before and counts else ()
+    sides, groups = await asked_sides(site.figures, request, subject), asked_groups(request)
+    level, wanted = asked_level(request), request.query.get("find", "")
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.estimates import histogram_of
-        from deniable.estimates.comparison import compare
-        from deniable.estimates.rows import largest_shares
-
-        before = histogram_of(subject.newest, counts[:1], level)
-        now = histogram_of(subject.newest, counts[1:], level)
-        names: list[str] = []
-        if not groups and now.values is None:
-            names = largest_shares((before, now), wanted, everywhere=True)
-        among = [name for name in now.categories if name in {*names[: visit.page.most]}]
-        comparison = compare(now, list(groups) or None, before, among)
-        notes = _largest_notes(len(among), len(names), len(now.categories)) if names else []
+        comparison, notes = _compared(sides, counts, level, groups, wanted, visit.page.most)
         return {
             "document": comparison.document(notes),
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
-    content = await visit.estimated(subject, values, read)
+    content = await visit.estimated(sides.subject, values, lambda _: sides.read(site.figures))
     return await visit.view(subject, content)
+
+
+async def difference_chart(visit: Visit) -> web.Response:
+    """Answer with the chart of a comparison, as a file."""
+    subject, request, site = await visit.subject(), visit.request, visit.site
+    sides, groups = await asked_sides(site.figures, request, subject), asked_groups(request)
+    level, wanted = asked_level(request), request.query.get("find", "")
+
+    def packed(counts: Sequence[EpochCounts]) -> bytes:
+        from deniable.estimates.charts import standalone
+
+        comparison, _ = _compared(sides, counts, level, groups, wanted, visit.page.most)
+        return standalone(comparison.plot().svg).encode()
+
+    what = ("differences", request.query.get("against"), level, groups, wanted)
+    body = await site.figures.made(
+        request, sides.subject, what, packed, lambda _: sides.read(site.figures)
+    )
+    return _file(visit, sides.subject.surveys, body)
+
+
+def _compared(
+    sides: Sides,
+    counts: Sequence[EpochCounts],
+    level: float,
+    groups: Sequence[str],
+    wanted: str,
+    most: int,
+) -> "tuple[Comparison, list[str]]":
+    """Return the comparison of a share or of the largest ones, and notes of which these are."""
+    from deniable.estimates import compare
+    from deniable.estimates.rows import largest_shares
+
+    now, before = sides.histograms(counts, level)
+    names: list[str] = []
+    if not groups and now.values is None and now.categories == before.categories:
+        names = largest_shares((before, now), wanted, everywhere=True)
+    among = [name for name in now.categories if name in {*names[:most]}]
+    notes = _largest_notes(len(among), len(names), len(now.categories)) if names else []
+    return compare(now, list(groups) or None, before, among or None), notes
 
 
 def _largest_notes(chosen: int, matching: int, total: int) -> list[str]:

@@ -43,6 +43,7 @@ def figure_handlers(figures: "FigureService") -> dict[str, Handler]:
         "/v1/surveys/{name}/counts": figures.counts,
         "/v1/surveys/{name}/histogram": figures.histogram,
         "/v1/surveys/{name}/series": figures.series,
+        "/v1/surveys/{name}/comparison": figures.comparison,
         "/v1/surveys/{name}/covariance": figures.covariance,
     }
 
@@ -65,9 +66,9 @@ class FigureService:
     """Makes figures of surveys' counts, for those who may see them."""
 
     def __init__(self, store: Store, catalogue: Catalogue, clock: Callable[[], float]) -> None:
-        self._store = store
-        self._catalogue = catalogue
-        self._clock = clock
+        self.store = store
+        self.catalogue = catalogue
+        self.clock = clock
         # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
         # processor at most, since every epoch and level is work of its own.
         self._for_strangers = Estimating(_STRANGERS_REST, _STRANGERS_FRESH)
@@ -76,11 +77,11 @@ class FigureService:
     async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with which epochs have figures, with their seals."""
         estimating = await self.queue(request, name)
-        manifest = await asked_survey(request, self._catalogue, name)
+        manifest = await asked_survey(request, self.catalogue, name)
 
         async def work() -> bytes:
-            listed = await shown_epochs(self._store, manifest, self._clock())
-            distrusted = await self._store.distrusted()
+            listed = await shown_epochs(self.store, manifest, self.clock())
+            distrusted = await self.store.distrusted()
             body = epochs_map(manifest, listed, distrusted.intersection(manifest.enrolment.issuers))
             return await asyncio.to_thread(packed_json, body)
 
@@ -127,6 +128,27 @@ class FigureService:
         made = await self.made(request, subject, ("series", level, form), packed, self.across)
         return _formed(made, form)
 
+    async def comparison(self, request: web.BaseRequest, name: str) -> web.Response:
+        """Answer with a comparison."""
+        from deniable.server.routes.comparing import asked_sides
+
+        subject = await self.subject(request, name)
+        sides = await asked_sides(self, request, subject)
+        level, form = asked_level(request), asked_choice(request, "format", FORMATS)
+
+        def packed(counts: Sequence[EpochCounts]) -> bytes:
+            from deniable.estimates import compare
+
+            now, before = sides.histograms(counts, level)
+            comparison = compare(now, None, before)
+            return (
+                comparison.to_csv().encode() if form == "csv" else packed_json(comparison.to_dict())
+            )
+
+        what = ("comparison", request.query.get("against"), level, form)
+        made = self.made(request, sides.subject, what, packed, lambda _: sides.read(self))
+        return _formed(await made, form)
+
     async def covariance(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with a covariance."""
         subject = await self.subject(request, name)
@@ -152,10 +174,10 @@ class FigureService:
         It is ``across`` all surveys of the name, unless one or its epochs are asked for.
         """
         estimating = await self.queue(request, name)
-        manifest = await asked_survey(request, self._catalogue, name)
+        manifest = await asked_survey(request, self.catalogue, name)
         epochs = asked_epochs(request, manifest, most_epochs(manifest))
         if across and epochs is None and "survey" not in request.query:
-            return Subject(estimating, tuple(self._catalogue.named(name)), epochs)
+            return Subject(estimating, tuple(self.catalogue.named(name)), epochs)
         return Subject(estimating, (manifest,), epochs)
 
     async def made(
@@ -189,7 +211,7 @@ class FigureService:
 
     async def epoch_counts(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of the epochs asked for; of the newest by default."""
-        return await shown_counts(self._store, subject.newest, subject.epochs, self._clock())
+        return await shown_counts(self.store, subject.newest, subject.epochs, self.clock())
 
     async def across(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of all surveys asked for: of as many newest epochs as one answer has.
@@ -201,20 +223,20 @@ class FigureService:
             most = min(most_epochs(manifest), _MOST_ROWS // len(manifest.categories) or 1)
             left, epochs = most - len(counts), subject.epochs
             if epochs is None:
-                newest = await self._store.newest_epoch(manifest.survey_id)
+                newest = await self.store.newest_epoch(manifest.survey_id)
                 end = 0 if newest is None else newest + 1
                 epochs = range(max(0, end - max(0, left)), end)
-            counts += await shown_counts(self._store, manifest, epochs, self._clock())
+            counts += await shown_counts(self.store, manifest, epochs, self.clock())
         return counts
 
     async def queue(self, request: web.BaseRequest, name: str) -> Estimating:
         """Return the queue of whoever asks for figures; Refusal if they may not see them."""
-        await self._catalogue.reread()
-        public = self._catalogue.is_public(name)
+        await self.catalogue.reread()
+        public = self.catalogue.is_public(name)
         if public and not held_tokens(request):
             return self._for_strangers
         try:
-            role = await require_role(request, self._store, Role.READER, self._clock(), name)
+            role = await require_role(request, self.store, Role.READER, self.clock(), name)
         except Refusal:
             if public:
                 return self._for_strangers

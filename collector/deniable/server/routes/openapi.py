@@ -12,7 +12,7 @@ from deniable.messages import (
     PROBLEM_JSON,
     RefusalCode,
 )
-from deniable.reading import EPOCHS, ID_PREFIX, VIEWS
+from deniable.reading import EPOCHS, ID_PREFIX, OLDER, PREVIOUS, VIEWS
 from deniable.server.routes.routing import CSV, FORMATS, MSGPACK, ROUTES, Route
 from deniable.server.routes.schemas import reference, schemas
 from deniable.server.transport.answers import STATUSES_TO_RETRY
@@ -23,6 +23,7 @@ _ALWAYS: Final = tuple(code for code in RefusalCode if code.http_status and code
 
 _PREFIX: Final = {"type": "string", "pattern": f"^{ID_PREFIX}$"}
 _EPOCHS: Final = {"type": "string", "pattern": f"^{EPOCHS}$"}
+_AGAINST: Final = {"type": "string", "examples": [PREVIOUS, "0-3", OLDER, "another-survey:0-3"]}
 _LEVEL: Final = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 
 
@@ -35,6 +36,11 @@ _PARAMETERS: Final = {
     for name, description, schema in (
         ("survey", "how the id of an older survey of the name begins, and no other", _PREFIX),
         ("epoch", "one, or a range such as 0-5; by default the newest with figures", _EPOCHS),
+        (
+            "against",
+            "previous, the default; epochs; older, a survey, or an id, perhaps with them",
+            _AGAINST,
+        ),
         ("level", "confidence of each interval; by default 0.95", _LEVEL),
         ("view", "what categories show besides the unbiased estimate", _of(VIEWS)),
         ("format", "JSON by default", _of(FORMATS)),

@@ -48,12 +48,15 @@ def asked_epochs(request: "web.BaseRequest", manifest: Manifest, most: int) -> r
         Refusal: bad-query, also if they are more than so many.
     """
     text = request.query.get("epoch")
-    if text is None:
-        return None
+    return None if text is None else epochs_of("epoch", text, manifest, most)
+
+
+def epochs_of(parameter: str, text: str, manifest: Manifest, most: int) -> range:
+    """Return the epochs that a parameter's text names; Refusal as :func:`asked_epochs`."""
     try:
         epochs = epoch_range(text, manifest.schedule.epochs)
     except ValueError as error:
-        raise Refusal(RefusalCode.BAD_QUERY, f"epoch {error}") from None
+        raise Refusal(RefusalCode.BAD_QUERY, f"{parameter} {error}") from None
     if len(epochs) > most:
         raise Refusal(RefusalCode.BAD_QUERY, f"at most {most} epochs of this survey at once")
     return epochs

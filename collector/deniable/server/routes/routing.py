@@ -147,6 +147,15 @@ ROUTES: Final = (
         refusals=(RefusalCode.TOO_FEW_REPORTS,),
     ),
     Route(
+        "/v1/surveys/{name}/comparison",
+        "the difference of its frequencies from other epochs, or from another survey's",
+        schema="Comparison",
+        parameters=("survey", "epoch", "against", "level", "format"),
+        role="analyst",
+        public=True,
+        refusals=(RefusalCode.TOO_FEW_REPORTS,),
+    ),
+    Route(
         "/v1/surveys/{name}/covariance",
         "the covariance of its frequencies",
         schema="Covariance",

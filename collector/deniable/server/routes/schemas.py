@@ -123,6 +123,8 @@ _SCHEMAS: Final[dict[str, Json]] = {
 
 def schemas() -> dict[str, Json]:
     """Return the schemas by name; each object has exactly the members that it lists."""
-    from deniable.estimates import HISTOGRAM_SCHEMAS, SERIES_SCHEMA  # with numpy and scipy
+    # With numpy and scipy.
+    from deniable.estimates import COMPARISON_SCHEMA, HISTOGRAM_SCHEMAS, SERIES_SCHEMA
 
-    return _SCHEMAS | HISTOGRAM_SCHEMAS | {"Series": SERIES_SCHEMA}
+    own = {"Series": SERIES_SCHEMA, "Comparison": COMPARISON_SCHEMA}
+    return _SCHEMAS | HISTOGRAM_SCHEMAS | own
