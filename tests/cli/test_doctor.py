@@ -97,7 +97,7 @@ def test_it_fits_eighty_columns(place: Workplace) -> None:
     lines = result.output.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("ok    settings")
-    assert "as they must be" in lines[-1]
+    assert " ok, " in lines[-1]
 
 
 def test_wrong_settings_are_all_that_is_said(place: Workplace) -> None:

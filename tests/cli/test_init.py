@@ -86,6 +86,26 @@ def test_options_go_into_the_settings(tmp_path: Path) -> None:
     assert not Workplace(directory).key_file.exists()
 
 
+@pytest.mark.parametrize(
+    ("origin", "port"),
+    [
+        ("http://127.0.0.1:18431", 18431),
+        ("http://[::1]:18431", 18431),
+        ("http://[::1]", 8377),
+        ("http://127.0.0.1", 8377),
+        ("https://telemetry.example.org:8443", 8377),  # a proxy's
+    ],
+)
+def test_it_listens_where_an_origin_on_this_machine_says(
+    tmp_path: Path, origin: str, port: int
+) -> None:
+    succeed("init", tmp_path / "collector", "--origin", origin)
+    config = Config.load(tmp_path / "collector")
+    assert (config.origin, config.port) == (origin, port)
+    succeed("init", tmp_path / "other", "--origin", origin, "--port", "1234")
+    assert Config.load(tmp_path / "other").port == 1234
+
+
 def test_every_collector_has_an_authority_of_its_own(tmp_path: Path) -> None:
     for name in ("one", "two"):
         succeed("init", tmp_path / name)

@@ -206,8 +206,8 @@ def test_on_a_narrow_terminal_the_list_has_some_lines_for_each(place: Workplace)
     identifier = place.manifest("a-name-as-long-as-names-may-be").survey_id.hex()[:12]
     assert [line.rstrip() for line in shown.splitlines()] == [
         "a-name-as-long-as-names-may-be",
-        f"  seq 0, id begins {identifier}, epsilon 1, repeat fresh, epoch now 0 of 30,",
-        "  state open, question How often do you drink tea?",
+        f"  sequence 0, id begins {identifier}, epsilon 1, repeat fresh, epoch now 0 of",
+        "  30, state open, question How often do you drink tea?",
     ]
 
 

@@ -8,8 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.cli import rehearsal
+from deniable.estimates import estimate_histogram
+from deniable.estimates.rows import chosen_rows
 from deniable.messages import is_simulated
 from deniable.publishing.drafts import draft
+from deniable.simulation import SimulatedReports, read_truth
 from tests.cli.commands import SURVEY, Workplace, fail, run, succeed
 from tests.cli.serving import serving
 
@@ -120,6 +123,28 @@ def test_a_rehearsal_takes_one_seeds_reports_and_no_others(place: Workplace, fil
         seen = succeed("hist", "simulated-tea", "--dir", place.directory)
         assert "!! Simulated: no real device answered." in seen
         assert "no figures yet" in fail("hist", "tea", "--dir", place.directory)
+
+
+@pytest.mark.parametrize(("answers", "view"), [(30, "projected"), (4, "estimate")])
+def test_people_see_the_view_that_a_histogram_shows_first(
+    file: Path, answers: int, view: str
+) -> None:
+    names = [f"answer {number}" for number in range(answers)]
+    lines = [line for line in SURVEY.splitlines() if not line.startswith("categories")]
+    file.write_text("\n".join([*lines, f"categories = {json.dumps(names)}"]), "utf-8")
+    survey, asked = draft(file), ("--truth", "zipf", "--devices", "5000")
+    counts = SimulatedReports(survey.mechanism, read_truth("zipf", names), 0).counts(5000)
+    rows = chosen_rows(estimate_histogram(survey, 0, counts.tolist())).rows
+    shown = succeed("simulate", file, *asked)
+    assert f" {view} " in shown
+    assert ("simultaneous interval" in shown) is (view == "projected")
+    for row in rows:
+        (line,) = (line for line in shown.splitlines() if line.startswith(f"{row['category']} "))
+        value = row["shown" if view == "projected" else "estimate"]
+        assert f" {100 * value:.1f}%" in line
+        assert f"{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in line
+    figures = json.loads(succeed("simulate", file, *asked, "--json"))["figures"]
+    assert [figure["estimate"] for figure in figures] == [row["estimate"] for row in rows]
 
 
 def test_several_epochs_are_rehearsed_at_once_and_their_figures_stay(

@@ -112,6 +112,15 @@ def test_what_is_printed_and_what_is_bundled_declare_the_same(survey: Manifest) 
     )
 
 
+def test_many_answers_are_declared_in_lines_that_can_be_read() -> None:
+    names = [f"airport {number}" for number in range(105)]
+    shown = declared_in_python({"name": "many", "categories": names})
+    read = eval(shown, {"Survey": dict})
+    assert read == {"name": "many", "categories": tuple(names)}
+    assert max(map(len, shown.splitlines())) <= 80
+    assert len(shown.splitlines()) < 40
+
+
 def test_people_can_read_it() -> None:
     text = make_bundle([sign_manifest(MANIFEST, AUTHORITY)], KEY).to_json().decode()
     assert f'  "origin": "{MANIFEST.origin}",\n  "authority": "{KEY.hex()}",\n' in text

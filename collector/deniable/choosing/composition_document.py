@@ -82,11 +82,13 @@ def composition_document(
         Column("holds_for", "holds for"),
     )
     note = (
-        f"The {counts} that holds for your mechanism counts. With probability "
-        "delta, more than a line's epsilon may be revealed. A device adds up as in the first line, "
-        f"and stops at its app's lifetime_epsilon ({lifetime} by default)."
+        "Every line is a theorem; of those that hold for your mechanism, use the one with the "
+        f"{counts} epsilon. Its delta, which the slack allows, is the probability with "
+        "which more may be revealed. Devices "
+        "themselves count by the first line, the plain sum, and stop at their app's "
+        f"lifetime_epsilon, {lifetime} unless it sets another."
     )
-    slacks = f", delta {delta}" * (delta != "0") + f", each randomised afresh, with slack {slack}:"
+    slacks = f", delta {delta}" * (delta != "0") + f", each randomised afresh; slack {slack}:"
     return Document(
         tables=[Table(columns, rows, "compositions")],
         notes=[note],

@@ -2,8 +2,10 @@
 
 import logging
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -19,6 +21,7 @@ from deniable.directory import (
 from deniable.directory.start_warnings import start_warnings
 from deniable.publishing.survey_file import EXAMPLE
 
+_PORT: Final = 8377
 _LOG = logging.getLogger("deniable.collector")
 
 
@@ -32,22 +35,25 @@ _LOG = logging.getLogger("deniable.collector")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
-    default=8377,
-    show_default=True,
-    help="Port to listen on.",
+    help="Port to listen on.  [default: that of an http --origin, which is this machine's; else "
+    "8377]",
 )
 @click.option(
     "--authority-key",
     type=a_file,
     help="Where to put the authority's private key.  [default: beside DIRECTORY]",
 )
-def init(directory: Path, origin: str | None, port: int, authority_key: Path | None) -> None:
+def init(directory: Path, origin: str | None, port: int | None, authority_key: Path | None) -> None:
     """Make a collector in DIRECTORY: settings, store, an example survey, an authority key.
 
     The authority's private key is put outside DIRECTORY. Only `survey publish` and
     `authority rotate` read it: keep it off the server if you can.
     """
     key_file = authority_key or default_key_file(directory)
+    if port is None:
+        # Of https, the port is that of a proxy, unless the collector ends TLS itself.
+        local = re.fullmatch(r"http://.*[^:]:([0-9]{1,5})", origin or "", re.ASCII)
+        port = _PORT if local is None else int(local[1])
     if origin is None and port == 0:
         raise click.BadParameter("with port 0, say how devices reach it", param_hint="--origin")
     reached = f"http://127.0.0.1:{port}" if origin is None else origin

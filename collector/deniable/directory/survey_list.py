@@ -10,7 +10,7 @@ from deniable.reading import Source, iso_time
 
 _COLUMNS: Final = (
     Column("name", "name", "name"),
-    Column("sequence", "seq", "number"),
+    Column("sequence", "sequence", "number"),
     Column("id", "id begins", "name", cell=lambda row: str(row["id"][:12])),
     Column("epsilon", "epsilon", "name"),
     Column("repeat", "repeat", "name", cell=itemgetter("repeated")),

@@ -106,7 +106,11 @@ def plan_document(
     A survey by its epsilon says what other epsilons would do.
     """
     manifest, year = made.manifest, year_of(made.manifest, lifetime)
-    where = "whatever is answered" if share is None else f"where it is about {100 * share:.4g} %"
+    where = (
+        "whatever is answered"
+        if share is None
+        else (f"where it is about {100 * share:.4g} %, of whichever answer needs most")
+    )
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     odds = odds_text(made.odds)
     likelier = f"a report makes no answer more than {odds} times likelier, beside another"

@@ -18,6 +18,7 @@ from deniable.reading import duration_text, instant_text
 from deniable.reading.epochs import ranges_text
 from deniable.stores import Seal
 
+_RESPONSES: Final = 400
 _EXACT: Final = 1e-12
 """A design meets its epsilon exactly but for less than this."""
 
@@ -121,7 +122,8 @@ def _mechanism_facts(manifest: Manifest) -> Iterator[Fact]:
         else:
             yield Fact("", f"tight epsilon below {manifest.epsilon} by {gap:.1g}")
     if type(manifest.responses) is tuple and manifest.responses != manifest.categories:
-        yield Fact("responses", ", ".join(manifest.responses))
+        responses = textwrap.shorten(", ".join(manifest.responses), _RESPONSES, placeholder=" …")
+        yield Fact("responses", responses)
     yield from choice_facts(manifest)
     yield from repeat_facts(manifest)
 

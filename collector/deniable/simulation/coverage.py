@@ -13,6 +13,7 @@ from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import group_labels, group_weights
 from deniable.estimates.quantiles import QUARTILES, TIE, ShareQueries
+from deniable.estimates.views import View, first_view, viewed
 from deniable.mechanisms import Mechanism
 from deniable.messages import Manifest
 
@@ -53,6 +54,20 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunF
         return RunFigures(*np.array(rows).T)
     intervals = frequency_intervals(mechanism, tally, level)
     return RunFigures(decoder.frequencies(tally), intervals.low, intervals.high)
+
+
+def projected_figures(
+    manifest: Manifest, counts: NDArray[np.int64], level: float
+) -> RunFigures | None:
+    """Return the shares as people see them first, if that is not unbiased, as of a histogram."""
+    decoder = decoder_of(manifest.mechanism)
+    tally = decoder.tally(counts.tolist())
+    crossed = bool(manifest.dimensions) and len(decoder.parts) == 1
+    if manifest.values is not None or crossed or first_view(decoder, tally) is View.UNBIASED:
+        return None
+    at_once = 1 - (1 - level) / decoder.categories
+    intervals = frequency_intervals(manifest.mechanism, tally, at_once)
+    return RunFigures(viewed(View.PROJECTED, decoder, tally), intervals.low, intervals.high)
 
 
 @lru_cache(maxsize=1)  # all runs ask the same of their counts

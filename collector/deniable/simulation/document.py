@@ -12,11 +12,21 @@ from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.quantiles import QUARTILES
 from deniable.messages import Manifest, simulated_name
-from deniable.simulation.coverage import Coverage, RunFigures, figures, true_figures
+from deniable.simulation.coverage import (
+    Coverage,
+    RunFigures,
+    figures,
+    projected_figures,
+    true_figures,
+)
 from deniable.simulation.reports import SimulatedReports
 
 _MOST_ROWS: Final = 30
 _SMOOTHED: Final = "Shares are smoothed, in truth, estimates and intervals alike."
+_PROJECTED: Final = (
+    "Projected shares, as `deniable hist` first shows so many answers: biased, with intervals that "
+    "hold for all at once. JSON has the unbiased estimates."
+)
 _MEANS: Final = {
     "truth": "truth",
     "held": "held",
@@ -35,8 +45,9 @@ def simulation_document(
     done: Callable[[int], None],
 ) -> Document:
     """Return the document of at least one run's counts; call ``done`` after each run."""
+    first_counts = next(counts)
     made = (figures(manifest, run_counts, level) for run_counts in counts)
-    first = next(made)
+    first = figures(manifest, first_counts, level)
 
     def counted_runs() -> Iterator[RunFigures]:
         for run in chain([first], made):
@@ -60,22 +71,31 @@ def simulation_document(
         }
         for at, (figure, true) in enumerate(truth.items())
     ]
-    largest, notes = rows, [] if runs == 1 else [_summary(rows, runs, level)]
+    notes = [] if runs == 1 else [_summary(rows, runs, level)]
+    largest, titles = rows, {"truth": "truth", "estimate": "estimate"} if runs == 1 else _MEANS
+    projected = None if runs > 1 else projected_figures(manifest, first_counts, level)
+    if projected is not None:
+        largest = [
+            {**row, "estimate": value, "low": low, "high": high, "half_width": (high - low) / 2}
+            for row, value, low, high in zip(rows, *map(list, projected), strict=True)
+        ]
+        titles = {"truth": "truth", "estimate": "projected"}
+        notes.append(_PROJECTED)
     numeric = manifest.values is not None
     if numeric and blur_of(manifest.mechanism, devices):
         notes.insert(0, _SMOOTHED)
     if len(rows) > _MOST_ROWS:
-        largest = sorted(rows, key=lambda row: -row["truth"])[:_MOST_ROWS]
+        largest = sorted(largest, key=lambda row: -row["truth"])[:_MOST_ROWS]
         notes.insert(0, f"The {_MOST_ROWS} most frequent of {len(rows):,}.")
     in_values = {"mean", *QUARTILES.values()} if numeric else set()
     seen = [_seen(row, runs, share=row["name"] not in in_values) for row in largest]
-    titles = {key: key for key in ("truth", "estimate")} if runs == 1 else _MEANS
     columns = [
         Column("name", "figure" if numeric else "answer"),
         *(Column(key, title, "number", "width") for key, title in titles.items()),
     ]
     if runs == 1:
-        interval = f"{level_text(level)} interval"
+        at_once = "simultaneous " * (projected is not None)
+        interval = f"{level_text(level)} {at_once}interval"
         columns.append(Column("low", interval, "number", "width", "interval"))
         columns.append(Column("missed", ""))
         columns.append(Column("estimate", "", "number", shape="bar"))

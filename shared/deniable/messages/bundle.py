@@ -25,6 +25,8 @@ from deniable.messages.signed_manifest import open_manifest
 from deniable.messages.values import format_value
 
 _FORMAT: Final = "deniable-survey-1"
+_LINE: Final = 68
+"""Characters of a declaration's lists in a line of Python."""
 _EXPORT: Final = "make it anew with `deniable survey export NAME --out FILE`"
 
 # What an app accepts without saying so. The device's own defaults; a test compares them.
@@ -149,8 +151,19 @@ def declared_in_python(declaration: Declaration) -> str:
         called = "Survey.numeric("
     elif "dimensions" in declaration:
         called = "Survey.several("
-    lines = [
-        f"    {key}={tuple(value) if isinstance(value, list) else value!r},"
-        for key, value in declaration.items()
-    ]
+    lines = [f"    {key}={_in_python(value)}," for key, value in declaration.items()]
     return "\n".join([called, *lines, ")"])
+
+
+def _in_python(value: object) -> str:
+    if not isinstance(value, list):
+        return repr(value)
+    line = repr(tuple(value))
+    if len(line) <= _LINE:
+        return line
+    lines = [""]
+    for one in value:
+        if len(lines[-1]) + len(repr(one)) > _LINE:
+            lines.append("")
+        lines[-1] += f" {one!r},"
+    return "".join(("(\n", *(f"       {line}\n" for line in lines), "    )"))

@@ -186,7 +186,7 @@ class ManifestEntry(_Entry):
     contradicted: bytes | None = field(repr=False)  # the other of the same sequence, as a proof
 
     def _title(self) -> str:
-        return f"survey {self.survey!r}, number {self.sequence}: {self.role}"
+        return f"survey {self.survey!r}, sequence {self.sequence}: {self.role}"
 
     def _rows(self) -> list[Row]:
         accepted, proof = self.role == "accepted", self.contradicted is not None
@@ -218,7 +218,7 @@ class RotationEntry(_Entry):
     content: bytes = field(repr=False)  # what both keys signed, as it came
 
     def _title(self) -> str:
-        return f"authority's key rotated, number {self.sequence}: {self.role}"
+        return f"authority's key rotated, sequence {self.sequence}: {self.role}"
 
     def _rows(self) -> list[Row]:
         forking = self.role == "forking"

@@ -15,8 +15,8 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Diagnosis:
     """Judge whether a device can follow all that runs."""
     together = reserved_by_all(offered, now)
     text = (
-        f"what runs sets aside at most epsilon {format_nano(together)} of a device that declares"
-        f" all of it; by default it spends {DEFAULT_LIFETIME_EPSILON} in its life"
+        f"a device that answers every running survey sets aside epsilon {format_nano(together)} at"
+        f" most; an app that sets no lifetime_epsilon lets it spend {DEFAULT_LIFETIME_EPSILON}"
     )
     if together > CEILING:
         return doubtful(
@@ -36,4 +36,4 @@ def judge_declarations(offered: Sequence[Manifest], now: float) -> Diagnosis:
             f"{newest.name}: {left_behind_text(newest, before, follows)}"
             for before, follows in left_behind(newest, older, offered, now)
         ]
-    return good("; ".join(lines) or "of each name, all apps answer the newest")
+    return good("; ".join(lines) or "every app can answer the newest survey of its name")

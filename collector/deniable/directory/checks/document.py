@@ -30,5 +30,5 @@ def findings_document(findings: Sequence[tuple[str, Diagnosis]]) -> Document:
         for check, finding in findings
     ]
     counts = [sum(finding.status is status for _, finding in findings) for status in Status]
-    note = "{} as they must be, {} to look at, {} wrong".format(*counts)
+    note = "{} ok, {} to look at, {} wrong".format(*counts)
     return Document(tables=[Table(_COLUMNS, rows)], notes=[note])

@@ -31,7 +31,7 @@ def check_variables(environment: Mapping[str, str]) -> Diagnosis:
             "is it misspelt? The settings are in docs/reference/settings.md",
         )
     used = sorted(VARIABLES & environment.keys())
-    return good(f"overrides: {', '.join(used)}" if used else "overrides nothing")
+    return good(f"overrides: {', '.join(used)}" if used else "no variable overrides a setting")
 
 
 def check_proxies(config: Config) -> Diagnosis:
@@ -39,7 +39,7 @@ def check_proxies(config: Config) -> Diagnosis:
     secured = config.tls_certificate is not None
     proxied = config.origin.startswith("https://") and not secured
     if not proxied:
-        return good("none needed")
+        return good("none is needed: devices come here directly")
     if not _is_loopback(config.host):
         return doubtful(
             f"plain HTTP on {config.host}, and an origin with https",

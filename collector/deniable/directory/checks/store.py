@@ -175,7 +175,7 @@ def judge_order(faults: list[str] | None) -> Diagnosis:
     if faults is None:
         return good("left out, being long: deniable store check")
     if not faults:
-        return good("counts are those of the receipts and seals")
+        return good("the counts agree with the receipts and seals")
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
     return bad(
         faults[0] + more, f"deniable store check lists all. {_RESTORE[0].upper()}{_RESTORE[1:]}"

@@ -29,7 +29,7 @@ def judge_signatures(others: int, stored: int) -> Diagnosis:
             "is `authority` the key that apps pin? It stands as such in the collector.toml from"
             " which they were published",
         )
-    return good("it signed all that is stored")
+    return good("every stored survey is signed by it")
 
 
 def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
@@ -59,7 +59,7 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) ->
             "publish a successor that lists an issuer whose key is safe, and end this one:"
             " deniable survey end",
         )
-    return good("each current survey that needs one has one that is trusted")
+    return good("every running survey that needs an issuer has a trusted one")
 
 
 def judge_surveys(
@@ -71,7 +71,7 @@ def judge_surveys(
         return doubtful("none is published", "deniable survey publish FILE")
     soon = [survey for survey in current(offered) if _ends_soon(survey, now)]
     if not soon:
-        return good(f"{len(names)} published, {len(offered)} still to take reports")
+        return good(f"{len(names)} published, of which {len(offered)} still take reports")
     first = min(soon, key=lambda survey: survey.schedule.end)
     return doubtful(
         f"{len(names)} published; {first.name} ends on {_day(first.schedule.end)}",
@@ -86,7 +86,7 @@ def judge_seals(
     if not surveys:
         return None
     if not overdue:
-        return good("every epoch that is over, as far as reports tell, is sealed")
+        return good("every epoch that reports prove to be over is sealed")
     survey, which = overdue[0]
     remedy = _IDLE if which.action is Action.ASK else _UNKEPT
     return doubtful(
