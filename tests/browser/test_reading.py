@@ -181,3 +181,29 @@ def test_without_scripts_a_button_shows_what_was_chosen(
         page.locator("[name=epoch]").select_option("1")
         page.get_by_role("button", name="Show").click()
         expect_figures(page, told(page, collector, epoch=1))
+
+
+def test_answers_are_found_as_their_names_are_typed(collector: Served, page: Page) -> None:
+    page.goto(f"/surveys/{FLIGHTS}")
+    length = page.evaluate("history.length")
+    rows = page.locator("#live tr[data-category]")
+    expect(rows).to_have_count(50)
+    page.get_by_label("Find").press_sequentially("DC", delay=20)
+    expect(rows).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"find=DC"))
+    assert page.evaluate("history.length") == length, "no letter is a step of the way back"
+    expect(page.get_by_label("Find")).to_be_focused()
+
+
+def test_terms_and_notes_stand_once_in_full(collector: Served, page: Page) -> None:
+    page.goto(FIGURES)
+    expect(page.locator("dl.terms dt").first).to_be_visible()
+    expect(page.locator("[data-caution=chance-alone]")).to_be_visible()
+    page.get_by_role("link", name="Over time").click()
+    expect(page.locator("dl.terms")).to_have_count(0)
+    expect(page.locator("[data-caution].warning").first).to_be_visible()
+    expect(page.locator("[data-caution=chance-alone]")).to_be_hidden()
+    page.get_by_text("What else to mind").click()
+    expect(page.locator("[data-caution=chance-alone]")).to_be_visible()
+    page.get_by_role("link", name="what devices promise").click()
+    expect(page).to_have_url(re.compile(f"{FIGURES}#privacy$"))

@@ -24,7 +24,7 @@ def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosi
 def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:
     """Yield the state of an epoch."""
     state = epoch.standing.state
-    yield Fact(f"epoch {epoch.epoch}", state.value)
+    yield Fact(f"epoch {epoch.epoch}", state.words)
     if state in {EpochState.OPEN, EpochState.GRACE}:
         yield Fact("late reports until", instant_text(schedule.closes(epoch.epoch)))
 

@@ -31,13 +31,22 @@ def escape(text: str) -> str:
     )
 
 
-def document_html(document: Document, chart: str = "", *, folded: bool = False) -> str:
-    """Return the parts of a document, with its chart as markup; tables unfold, if ``folded``."""
+def document_html(
+    document: Document, chart: str = "", *, folded: bool = False, brief: bool = False
+) -> str:
+    """Return the parts of a document, with its chart as markup.
+
+    Tables unfold, if ``folded``; of ``brief`` ones, so do cautions that are notes.
+    """
     tables = "".join(map(table_html, document.tables))
     if folded and tables:
         tables = f"<details><summary>The same in numbers</summary>\n{tables}</details>\n"
     alerts = [caution for caution in document.cautions if caution.level is Level.ALERT]
     others = [caution for caution in document.cautions if caution.level is not Level.ALERT]
+    notes = [caution for caution in others if not caution.brief] if brief else []
+    stated = [caution for caution in others if caution not in notes]
+    counted = f"{len(notes)} note{'s' * (len(notes) > 1)}"
+    more = f"<details><summary>What else to mind: {counted}</summary>\n"
     return "".join(
         (
             cautions_html(alerts),
@@ -46,8 +55,9 @@ def document_html(document: Document, chart: str = "", *, folded: bool = False) 
             chart,
             tables,
             *(f'<p class="note">{escape(note)}</p>\n' for note in document.notes),
-            "<h3>What to mind</h3>\n" * bool(others),
-            cautions_html(others),
+            "<h3>What to mind</h3>\n" * bool(stated),
+            cautions_html(stated),
+            f"{more}{cautions_html(notes)}</details>\n" * bool(notes),
         )
     )
 

@@ -84,6 +84,8 @@ def _notes(histogram: "Histogram", chosen: ShownRows) -> Iterator[str]:
     """Yield the notes of a chart that stands by itself; a document has its own."""
     if len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows)} of {chosen.total:,} answers."
+    if histogram.values is not None and not chosen.rows:  # no group's interval tells anything
+        yield histogram.mean().sentence
     yield from brief_texts(histogram.cautions_of(chosen))
     where = f"{histogram.survey}, {epochs_text(histogram.epochs)}: "
     yield (

@@ -28,9 +28,22 @@ class EpochState(StrEnum):
     """Its counts never change again."""
 
     @property
+    def words(self) -> str:
+        """Return the state in plain words, for people."""
+        return _WORDS[self]
+
+    @property
     def closed(self) -> bool:
         """Return whether nothing is taken any more."""
         return self in {EpochState.CLOSED, EpochState.SEALED}
+
+
+_WORDS: Final = {
+    EpochState.OPEN: "open",
+    EpochState.GRACE: "over, late reports are taken",
+    EpochState.CLOSED: "over",
+    EpochState.SEALED: "final",
+}
 
 
 @dataclass(frozen=True, slots=True)

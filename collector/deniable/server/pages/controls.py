@@ -71,7 +71,7 @@ def epoch_choices(
     """Yield which epochs there are to choose from, and what they are called."""
     known = [epoch for epoch in reversed(epochs) if epoch.n]
     for epoch in known:
-        yield str(epoch.number), f"{epoch.number} ({epoch.n:,}, {epoch.state})"
+        yield str(epoch.number), f"{epoch.number} ({epoch.n:,}, {epoch.state.words})"
     together = (
         "against" not in page.takes
         and manifest.repeat.epochs is None

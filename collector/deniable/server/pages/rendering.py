@@ -104,7 +104,7 @@ def _file(name: str) -> bytes:
     return files(__package__).joinpath("static", name).read_bytes()
 
 
-def _document(document: Document, *, folded: bool = False) -> str:
+def _document(document: Document, *, folded: bool = False, brief: bool = False) -> str:
     """Return a document as HTML, with its chart for wide pages and for phones."""
     chart = ""
     if document.chart is not None:
@@ -112,7 +112,7 @@ def _document(document: Document, *, folded: bool = False) -> str:
             f'<div class="chart {kind}">{document.chart(width)}</div>\n'
             for kind, width in _WIDTHS.items()
         )
-    return document_html(document, chart, folded=folded)
+    return document_html(document, chart, folded=folded, brief=brief)
 
 
 @cache

@@ -62,7 +62,8 @@ async def figures(visit: Visit) -> web.Response:
 
 async def line(visit: Visit) -> web.Response:
     """Answer with the newest figure of a survey, and how it developed, for the list of all."""
-    subject, site = await visit.subject(), visit.site
+    site = visit.site
+    subject = site.figures.listed(await visit.subject())
 
     async def read(subject: Subject) -> Sequence[EpochCounts]:
         newest = await site.store.newest_epoch(subject.newest.survey_id)
@@ -124,14 +125,10 @@ async def chart(visit: Visit) -> web.Response:
 
     def packed(counts: Sequence[EpochCounts]) -> bytes:
         from deniable.estimates import histogram_of
-        from deniable.estimates.charts import notice, standalone
-        from deniable.estimates.rows import shown_rows
+        from deniable.estimates.charts import standalone
 
         check_view(manifest, view or VIEWS[0])
         histogram = histogram_of(manifest, counts, level)
-        if histogram.values is not None and not shown_rows(histogram):
-            # No group's interval tells anything.
-            return standalone(notice(title, histogram.mean().sentence)).encode()
         picture = histogram.plot(view, simultaneous=at_once, find=wanted)
         return standalone(picture.svg).encode()
 

@@ -14,7 +14,7 @@ from deniable.stores import Overloaded
 
 Result = TypeVar("Result")
 
-_MOST_KEPT: Final = 128
+_MOST_KEPT: Final = 32
 _MOST_KEPT_BYTES: Final = 32 << 20
 _MOST_WAITING: Final = 32
 _AT_ONCE: Final = 4096
@@ -26,12 +26,13 @@ class Estimating:
     A matrix of thousands of categories takes seconds to invert: in a thread, so that uploads get
     their turn; and one at a time, so that many readers take no more than one. Afterwards nothing is
     made for ``rest`` times as long as that took. What is no older than ``fresh`` seconds is not
-    made again for new reports' sake: many watch the same page.
+    made again for new reports' sake: many watch the same page. At most so many are kept.
     """
 
-    def __init__(self, rest: float = 0.0, fresh: float = 0.0) -> None:
+    def __init__(self, rest: float = 0.0, fresh: float = 0.0, most: int = _MOST_KEPT) -> None:
         self._rest = rest
         self._fresh = fresh
+        self._most = most
         self._rested_at = 0.0
         self._waiting = 0
         self._turn = Lock()
@@ -92,7 +93,7 @@ class Estimating:
                 mark, made_at = counted, monotonic()
             self._kept[key] = mark, made_at, body  # the one asked for last is forgotten last
             while (
-                len(self._kept) > _MOST_KEPT
+                len(self._kept) > self._most
                 or sum(len(kept) for *_, kept in self._kept.values()) > _MOST_KEPT_BYTES
             ):
                 del self._kept[next(iter(self._kept))]

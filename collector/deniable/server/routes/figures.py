@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from aiohttp import web
@@ -27,6 +27,7 @@ from deniable.stores import Role, Store
 
 _STRANGERS_REST: Final = 3.0
 _STRANGERS_FRESH: Final = 2.0
+_MOST_LISTED: Final = 128
 _MOST_ROWS: Final = 50_000
 _MOST_COVARIED: Final = 512
 _MOST_LIKELY: Final = 256
@@ -71,8 +72,10 @@ class FigureService:
         self.clock = clock
         # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
         # processor at most, since every epoch and level is work of its own.
-        self._for_strangers = Estimating(_STRANGERS_REST, _STRANGERS_FRESH)
+        self._for_strangers = Estimating(_STRANGERS_REST, _STRANGERS_FRESH, _MOST_LISTED)
         self._for_analysts = Estimating()
+        # Apart, too: a long list keeps no page waiting.
+        self._for_lists = Estimating(most=_MOST_LISTED)
 
     async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with which epochs have figures, with their seals."""
@@ -179,6 +182,12 @@ class FigureService:
         if across and epochs is None and "survey" not in request.query:
             return Subject(estimating, tuple(self.catalogue.named(name)), epochs)
         return Subject(estimating, (manifest,), epochs)
+
+    def listed(self, subject: Subject) -> Subject:
+        """Return a subject as one of a list of surveys, whose figures are kept of them all."""
+        if subject.estimating is self._for_analysts:
+            return replace(subject, estimating=self._for_lists)
+        return subject
 
     async def made(
         self,
