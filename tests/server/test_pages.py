@@ -345,6 +345,8 @@ async def test_strangers_are_asked_for_a_token_whether_or_not_there_is_such_a_su
     collector: Collector,
 ) -> None:
     for path in PATHS:
+        if path == "/about":  # of what devices are asked anyway
+            continue
         asked = [
             await collector.client.get(f"/surveys/{name}{path}")
             for name in (MANIFEST.name, "nobody-asks")

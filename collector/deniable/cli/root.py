@@ -126,6 +126,7 @@ SURVEY_COMMANDS: Final = {
     "end": ("life_commands:end", "End a survey: it takes no further report."),
     "export": ("export_command:export", "Write the file that an app bundles."),
     "list": ("survey_list:list_surveys", "List the published surveys."),
+    "notice": ("notice_command:notice", "Print what a survey collects, in plain words."),
     "prune": ("life_commands:prune", "Erase the receipts of a sealed epoch."),
     "public": ("sharing_commands:public", "Let anyone read the figures of NAME, or not."),
     "publish": ("survey_commands:publish", "Sign the survey in FILE and publish it."),

@@ -9,10 +9,12 @@ from aiohttp import web
 
 from deniable.directory import token_digest
 from deniable.messages import Refusal, RefusalCode, media_type
+from deniable.messages.notice import Notice
 from deniable.server.pages.handlers import Visit
 from deniable.server.pages.rendering import here, is_script, page, root_of
 from deniable.server.pages.sessions import begin_session, check_own_page, end_session
 from deniable.server.pages.table import is_view
+from deniable.server.routes.parameters import asked_survey
 from deniable.server.routes.tokens import held_role, held_tokens
 from deniable.server.transport.connections import Connection
 from deniable.stores import Role
@@ -28,6 +30,14 @@ async def surveys(visit: Visit) -> web.Response:
     listed = [site.head(manifest) for manifest in site.catalogue.newest()]
     root, template = root_of(visit.request), visit.page.template
     return page(template, root=root, known=known, surveys=listed)
+
+
+async def about(visit: Visit) -> web.Response:
+    """Answer with the notice of a survey, for everybody."""
+    request, site = visit.request, visit.site
+    notice = Notice.of(await asked_survey(request, site.catalogue, visit.name))
+    known = await held_role(request, site.store, site.clock()) is not None
+    return page(visit.page.template, root=root_of(request), known=known, notice=notice)
 
 
 async def login(visit: Visit) -> web.Response:

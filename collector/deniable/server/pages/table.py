@@ -84,6 +84,7 @@ PAGES: Final[tuple[Page, ...]] = (
         downloads=("/v1/surveys/{name}/comparison", _DIFFERENCES),
     ),
     Page(f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=_SLIDERS),
+    Page(f"{OF_SURVEY}/about", answer="entrance:about"),
     Page(f"{OF_SURVEY}/share", answer="sharing:share", form=True),
     Page(f"{OF_SURVEY}/line", answer="views:line"),
     Page(f"{OF_SURVEY}/card", answer="views:card", takes=("survey", "epoch", "level")),

@@ -1,0 +1,27 @@
+"""``deniable survey notice``: what a survey collects, in plain words, for whoever is asked."""
+
+import click
+
+from deniable.cli.options import survey_option
+from deniable.cli.reading import Place, reading_options
+from deniable.documents import Document
+from deniable.documents.html import documents_page
+from deniable.messages.notice import Notice
+from deniable.reading import find_version
+
+
+@click.command()
+@click.argument("name")
+@survey_option
+@reading_options
+@click.option("--html", "as_html", is_flag=True, help="As a page by itself; else as Markdown.")
+def notice(name: str, survey_id: str | None, place: Place, *, as_html: bool) -> None:
+    """Print the notice of NAME: what it collects, who sees it, and how to stop, in plain words."""
+    with place.source() as source:
+        made = Notice.of(find_version(name, source.manifests(name), survey_id))
+    if not as_html:
+        click.echo(made.markdown(), nl=False)
+        return
+    sections = [("", made.summary), *made.sections]
+    parts = [Document(heading=heading, notes=said) for heading, said in sections]
+    click.echo(documents_page(parts, made.title), nl=False)
