@@ -17,6 +17,7 @@ from deniable.budget import format_nano
 from deniable.client import Client, Explanation, SlidingCeiling, Survey, SurveyExplanation, Terms
 from deniable.mechanisms import TwoRound
 from deniable.messages import FRESH, Manifest, Repeat, Schedule, Specification, sign_manifest
+from deniable.messages.notice import summary
 from tests.accounting.curves import kept_law
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth
@@ -600,3 +601,35 @@ def test_a_refusal_is_told_with_its_reason_by_the_next_process_too(bench: Bench)
     error = client.report(NAME, "good").error
     assert "too-high-epsilon: epsilon 2 exceeds the app's 1" in str(error)
     assert only(client.explain()).standing == standing
+
+
+def test_an_explanation_begins_with_the_lines_of_the_notice_in_the_language_of_the_app(
+    bench: Bench,
+) -> None:
+    other = manifest(name="other", question="And yours?", epsilon="0.5")
+    bench.transport.publish(other)
+    client = bench.ready(surveys=[DECLARED, declared(other)])
+    first, second = (summary(survey) for survey in (MANIFEST, other))
+    assert first[2] == second[2]
+    shown = str(client.explain())
+    assert plain(shown).startswith(f"{first[2]} Consent")
+    # What is the same for both is said once, what is not with its question.
+    for line in {*first, *second}:
+        assert plain(shown).count(line) == 1
+    assert shown.count("How often") == shown.count("issuer") + 1 == 1
+    alone = bench.client(surveys=[DECLARED]).explain()
+    assert plain(str(alone)).startswith(f"In short {' '.join(first)} Consent")
+    german = {"What is sent is at most {odds} times likelier with your answer than with any other."}
+    put = client.explain(lambda text: "Höchstens {odds}-mal." if text in german else text)
+    assert "Höchstens 2.72-mal." in str(put)
+
+
+def test_kept_responses_put_no_number_beside_another_that_belies_it(bench: Bench) -> None:
+    kind = Specification("two-round", {"kept": "4", "fresh": ("subset", 1)})
+    kept = manifest(repeat=Repeat("memoised", 8), specification=kind, epsilon="2")
+    bench.transport.publish(kept)
+    survey = replace(DECLARED, max_epsilon="2", max_kept_epsilon="4")
+    text = plain(bench.ready(surveys=[survey]).explain())
+    assert "at most 54.6 times likelier" in text
+    assert "If your answer keeps changing, all 8 reports together may reveal your answers" in text
+    assert "million" not in text

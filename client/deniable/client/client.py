@@ -28,6 +28,7 @@ from deniable.mechanisms import Draw, Number
 if TYPE_CHECKING:
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
+    from deniable.messages.notice import Translate
 
 
 class Client:
@@ -257,13 +258,17 @@ class Client:
         """
         acting_for(self._engine).purge()
 
-    def explain(self) -> "Explanation":
+    def explain(self, translate: "Translate" = str) -> "Explanation":
         """Return the explanation: what may be asked, on what terms, what is sent to whom, its cost.
+
+        It begins with three lines, if they are the same for all questions, else each question does;
+        the ``gettext`` of an app's translation puts them into its language
+        (:mod:`deniable.messages.notice`).
 
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.
         """
-        return acting_for(self._engine).explain()
+        return acting_for(self._engine).explain(translate)
 
     def journal(self) -> "Journal":
         """Return the journal of all that was stored and sent, newest last: never an answer.

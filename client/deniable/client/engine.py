@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from deniable.client.debug import Debug
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
+    from deniable.messages.notice import Translate
 
 _LOG = logging.getLogger("deniable")
 _Result = TypeVar("_Result", Outcome, Refresh, Delivery, NotRecorded, Mapping[str, NotRecorded])
@@ -188,11 +189,12 @@ class Engine:
         """Erase from disk what was or would be sent."""
         self.state.purge(self._clock.now())
 
-    def explain(self) -> "Explanation":
+    def explain(self, translate: "Translate" = str) -> "Explanation":
         """Return the explanation: what may be asked, on what terms, and what it has cost."""
         from deniable.client.transparency import explaining  # when somebody asks
 
-        app = explaining.App(self.settings, self.manifests.errors, self.manifests.foreseen)
+        known = self.manifests.errors, self.manifests.foreseen
+        app = explaining.App(self.settings, *known, translate)
         return explaining.explain_declared(self.state, self.ledger, app, self._clock.now())
 
     def journal(self) -> "Journal":

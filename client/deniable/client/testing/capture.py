@@ -39,6 +39,7 @@ from deniable.client.arguments import check_slot_seconds
 from deniable.client.clock import SystemClock
 from deniable.client.engine import Engine, substitutes
 from deniable.client.sending.http_transport import barriers
+from deniable.messages.notice import Translate
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +230,8 @@ class _CapturedEngine(Engine):
             capture._record, covers=tuple(covers) if capture.consent is Consent.ON else ()
         )
 
-    def explain(self) -> Explanation:
-        page, consent = super().explain(), self.consent_record()
+    def explain(self, translate: Translate = str) -> Explanation:
+        page, consent = super().explain(translate), self.consent_record()
         if consent.decided is not Consent.ON:
             return replace(page, consent=consent)
         surveys = (

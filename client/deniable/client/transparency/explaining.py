@@ -24,6 +24,7 @@ from deniable.client.transparency.plain_text import shown_time
 from deniable.client.transparency.promise import Promise
 from deniable.client.transparency.terms import Terms
 from deniable.messages import Manifest, Refusal, open_manifest
+from deniable.messages.notice import Translate
 
 _NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
 _TOO_COSTLY = "This question is not asked: it would cost more privacy than this app allows."
@@ -46,6 +47,7 @@ class App:
     foreseen: Callable[
         [sqlite3.Connection | None, Survey], tuple[Manifest, int] | ManifestRefused | None
     ]
+    translate: Translate = str
 
 
 def explain_declared(state: State, ledger: Ledger, app: App, now: float) -> Explanation:
@@ -163,13 +165,14 @@ def _declared_survey(
             fitting.append(manifest)
     followed, standing = _followed(fitting, now)
     if followed is not None:
-        return _survey(survey, app, _terms(connection, followed), standing, account)
+        terms = _terms(connection, followed, app.translate)
+        return _survey(survey, app, terms, standing, account)
     foreseen = app.foreseen(connection, survey)
     if isinstance(foreseen, ManifestRefused):
         standing = _refusal("The survey that came with the app is not answered", foreseen)
     elif foreseen is not None:
         standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
-        return _survey(survey, app, Terms.of(*foreseen), standing, account)
+        return _survey(survey, app, Terms.of(*foreseen, app.translate), standing, account)
     else:
         refused: object = app.refused.get(survey.name)
         if refused is None and connection is not None:  # by another process, or before a restart
@@ -236,9 +239,11 @@ def _followed(accepted: list[Manifest], now: float) -> tuple[Manifest | None, st
     return None, ""
 
 
-def _terms(connection: sqlite3.Connection | None, manifest: Manifest) -> Terms:
+def _terms(
+    connection: sqlite3.Connection | None, manifest: Manifest, translate: Translate = str
+) -> Terms:
     assert connection is not None
     (reserved,) = connection.execute(
         "SELECT max(reserved) FROM manifests WHERE survey_id = ?", (manifest.survey_id,)
     ).fetchone()
-    return Terms.of(manifest, int(reserved))
+    return Terms.of(manifest, int(reserved), translate)

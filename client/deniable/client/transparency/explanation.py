@@ -112,8 +112,14 @@ class SurveyExplanation(Disclosure):
     # Whether consent was given for it, as it is declared; None unless consent is ON.
     covered: bool | None = None
 
-    def lines(self) -> list[str]:
-        """Return the text, at 80 columns."""
+    @property
+    def summary(self) -> list[Row]:
+        """Return the three lines that stand before all else, as rows, if terms are known."""
+        labels = ("In short", "", "")
+        return [*zip(labels, self.terms.summary, strict=True)] if self.terms else []
+
+    def rows(self) -> list[Row]:
+        """Return the rows of its text, but for those before them."""
         promise, terms = self.promise, self.terms
         perhaps_vouched = promise is not None and promise.enrols and not (terms and terms.issuers)
         rows: list[Row] = [
@@ -137,7 +143,7 @@ class SurveyExplanation(Disclosure):
                     for part in terms.sent
                 ),
             ]
-        return [*wrapped(self.question), *text_of([*rows, ("Spent", self._spent())])]
+        return [*rows, ("Spent", self._spent())]
 
     def brief_lines(self) -> list[str]:
         """Return the text for somebody who is asked for consent, at 80 columns."""
@@ -204,10 +210,17 @@ class Explanation(Disclosure):
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        lines = [] if self.consent is None else consent_lines(self.consent)
+        first = _shared([survey.summary for survey in self.surveys])
+        lines = [*text_of(first, indent=0), ""] * bool(first)
+        lines += [] if self.consent is None else consent_lines(self.consent)
         lines += text_of(self._in_general(), indent=0)
-        for survey in self.surveys:
-            lines += ["", *survey.lines()]
+        every = [survey.rows() for survey in self.surveys]
+        shared = _shared(every) if len(every) > 1 else []
+        if any(said for _, said in shared):
+            lines += ["", "For each of these questions", *text_of(shared)]
+        for survey, rows in zip(self.surveys, every, strict=True):
+            own = [row for row in [*survey.summary, *rows] if row not in [*first, *shared]]
+            lines += ["", *wrapped(survey.question), *text_of(own)]
         kept = any(survey.kept for survey in self.surveys)
         budget = "" if self.budget is None else self.budget.text(kept=kept)
         return "\n".join([*lines, "", *text_of([("Budget", budget)], indent=0)]).rstrip("\n")
@@ -252,6 +265,11 @@ class Explanation(Disclosure):
             f"at a random time within {within} (if the app is closed then, within {later} of "
             "running again), or when the app chooses"
         )
+
+
+def _shared(every: Sequence[list[Row]]) -> list[Row]:
+    """Return the rows that all questions have, to be said once."""
+    return [row for row in every[0] if all(row in rows for rows in every)] if every else []
 
 
 def consent_lines(record: ConsentRecord) -> list[str]:

@@ -11,6 +11,7 @@ from deniable.client.transparency.guessing import guess_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
     counted,
+    is_vast,
     odds_of,
     shown_duration,
     shown_guess,
@@ -20,6 +21,7 @@ from deniable.client.transparency.plain_text import (
 from deniable.mechanisms import SurveyMechanism
 from deniable.messages import Manifest, Report, SignedReport, sign_report
 from deniable.messages.ed25519 import SIGNATURE_BYTES
+from deniable.messages.notice import Translate, summary
 
 _SURVEY_ID: Final = (
     "which survey; the same for everybody, unless its signer shows you one of your own"
@@ -57,6 +59,7 @@ class Terms(Disclosure):
 
     _costs: ClassVar = ("most", "most_any")
 
+    summary: tuple[str, str, str]  # in three lines, in the language of the app
     survey_id: str  # 64 hex digits
     mechanism: str  # its kind, as the protocol calls it
     epsilon: str
@@ -92,7 +95,7 @@ class Terms(Disclosure):
         ]
 
     @classmethod
-    def of(cls, manifest: Manifest, most: int) -> "Terms":
+    def of(cls, manifest: Manifest, most: int, translate: Translate = str) -> "Terms":
         """Return the terms of a manifest of which accepting it reserved ``most``."""
         mechanism, schedule = manifest.mechanism, manifest.schedule
         memoised = manifest.repeat.epochs is not None and mechanism.rounds is None
@@ -106,6 +109,7 @@ class Terms(Disclosure):
             most_any = changing_cost(mechanism, schedule.epochs)
         least, largest = _example(manifest, 0, 0), _example(manifest, -1, -1)
         return cls(
+            summary=summary(manifest, translate),
             survey_id=manifest.survey_id.hex(),
             mechanism=manifest.specification.kind,
             epsilon=manifest.epsilon,
@@ -194,22 +198,28 @@ def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[st
             "device. If your answer changes in this time, a different response shows it with a "
             f"probability of up to {chance}."
         )
+    together = (
+        # Not "a million times" beside what holds while the answer stays.
+        f"If your answer keeps changing, all {count} reports together may reveal your answers."
+        if is_vast(odds_of(most))
+        else f"All {count} reports together are {times_likelier(odds_of(most))} than with any "
+        f"other answers{SAME_TIMES}; {beyond(most_any)}."
+    )
     return (
         protected,
         revealed,
         "For this a secret key is kept on this device, and erased when that time is over. Until "
         "then, whoever copies it can tell far more about your answers from the reports.",
-        f"All {count} reports together are {times_likelier(odds_of(most))} than with any other "
-        f"answers{SAME_TIMES}; {beyond(most_any)}.",
+        together,
     )
 
 
 def beyond(nano: int | None) -> str:
     """Return the bound for any other answers, where responses are kept."""
-    if nano is None:
+    # No number beside another that it would belie.
+    if nano is None or is_vast(odds := odds_of(nano)):
         return "for all other answers there is no such bound"
-    likelier = times_likelier(odds_of(nano))
-    return f"than with all other answers, {likelier} (epsilon {format_nano(nano)})"
+    return f"than with all other answers, {times_likelier(odds)} (epsilon {format_nano(nano)})"
 
 
 def _change_shows(mechanism: SurveyMechanism) -> Fraction:
