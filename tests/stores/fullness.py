@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 from deniable.messages import Manifest, Rotation, SigningKey, sign_rotation
+from deniable.reading import Note
 from deniable.stores import KEPT_SECONDS, Role, Store, Token
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, counts, publish, reports
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
@@ -37,6 +38,8 @@ async def fill_with_everything(store: Store) -> None:
     await store.add_token(LINK)
     await store.set_public(COURTEOUS.name, public=True)
     await store.set_public(GONE.name, public=False)
+    await store.add_note(GONE.name, Note(NOW, "2.0 released"))
+    await store.add_note(GONE.name, Note(NOW - 1, "'é' <b>"))
     rotation = Rotation(AUTHORITY.public_key, NEXT.public_key, 1)
     await store.rotate(rotation, sign_rotation(rotation, AUTHORITY, NEXT), lambda signed: signed)
 
@@ -50,6 +53,7 @@ async def everything(store: Store) -> dict[str, object]:
         "distrusted": await store.distrusted(),
         "tokens": await store.tokens(),
         "public": await store.public(),
+        "notes": await store.notes(GONE.name),
     }
     for survey in SURVEYS:
         seen[survey.name] = (

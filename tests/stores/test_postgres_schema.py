@@ -29,6 +29,7 @@ EVERYTHING = {
     "issuers": {"issuer", "public_key", "distrusted_at"},
     "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
     "openings": {"name", "public"},
+    "notes": {"name", "at", "text"},
     "tokens": {"digest", "role", "label", "created_at", "survey", "ends_at"},
     "moves": {"one", "moved_to"},
     "state": {"one", "touched", "backed_up_at"},

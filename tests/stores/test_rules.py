@@ -12,7 +12,8 @@ import pytest
 
 from deniable.directory import shown_counts, shown_epochs
 from deniable.messages import Enrolment
-from deniable.reading import EpochState
+from deniable.reading import EpochState, Note
+from deniable.reading.notes import MOST_NOTES
 from deniable.stores import KEPT_SECONDS, Role, Seal, Store, StoreError, Token, counts_digest
 from deniable.stores.sqlite import sealed_receipts
 from deniable.stores.sqlite.database import SqliteDatabase
@@ -353,6 +354,22 @@ async def test_all_reports_of_an_epoch_are_counted_also_those_that_no_figure_sho
         await store.add(reports([number], number % 2, survey=COURTEOUS))
         assert await store.counted(COURTEOUS.survey_id, 0) == number
     assert await store.counted(COURTEOUS.survey_id, 1) == 0
+
+
+async def test_notes_stand_once_by_their_time_as_many_as_there_may_be(store: Store) -> None:
+    later, first = Note(NOW + 1, "2.0 released"), Note(NOW, "an 'é' \N{SNOWMAN}")
+    for note in (later, first, first):
+        await store.add_note("mood", note)
+    await store.add_note("other", Note(NOW, "elsewhere"))
+    assert await store.notes("mood") == [first, later]
+    assert not await store.remove_note("mood", Note(NOW, "2.0 released"))
+    assert await store.remove_note("mood", first)
+    assert await store.notes("mood") == [later]
+    for number in range(MOST_NOTES - 1):
+        await store.add_note("mood", Note(number, "again"))
+    with pytest.raises(StoreError, match="remove some"):
+        await store.add_note("mood", first)
+    assert await store.notes("other") == [Note(NOW, "elsewhere")]
 
 
 async def test_the_last_decision_of_who_may_read_stands(store: Store) -> None:

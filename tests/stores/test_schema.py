@@ -27,6 +27,7 @@ EVERYTHING = {
     "ends": {"survey", "ended_at"},
     "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
     "openings": {"name", "public"},
+    "notes": {"name", "at", "text"},
     "tokens": {"digest", "role", "label", "created_at", "survey", "ends_at"},
     "state": {"state", "touched", "moved_to", "backed_up_at"},
 }

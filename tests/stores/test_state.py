@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import pytest
 
 from deniable.messages import Rotation, SigningKey, sign_rotation
+from deniable.reading import Note
 from deniable.stores import KEPT_SECONDS, Role, Store, StoreMoved, Token
 from deniable.stores.rules.copying import ReceiptRow, StoredRow
 from tests.stores.databases import many
-from tests.stores.fullness import COURTEOUS, NEXT, TOKEN, everything, fill_with_everything
+from tests.stores.fullness import COURTEOUS, GONE, NEXT, TOKEN, everything, fill_with_everything
 from tests.stores.places import NOW, OTHER_ISSUER, A, D, Place, publish, reports
 from tests.support.surveys import MANIFEST, manifest
 
@@ -60,6 +61,8 @@ REFUSED: dict[str, Callable[[Store], Awaitable[object]]] = {
     "add a token": lambda store: store.add_token(Token(bytes(32), Role.ANALYST, "", NOW)),
     "revoke a token": lambda store: store.revoke_token(TOKEN.digest),
     "open a survey": lambda store: store.set_public(MANIFEST.name, public=True),
+    "add a note": lambda store: store.add_note(MANIFEST.name, Note(NOW, "2.0 released")),
+    "remove a note": lambda store: store.remove_note(GONE.name, Note(NOW, "2.0 released")),
     "note a backup": lambda store: store.note_backup(NOW),
     "ping": lambda store: store.ping(),
     "fill": lambda store: store.fill(_nothing()),

@@ -44,6 +44,7 @@ _EMPTY: Final = """
     DELETE FROM deniable.seals;
     DELETE FROM deniable.ends;
     DELETE FROM deniable.openings;
+    DELETE FROM deniable.notes;
     DELETE FROM deniable.tokens;
     DELETE FROM deniable.rotations;
     DELETE FROM deniable.surveys;

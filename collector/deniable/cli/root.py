@@ -91,6 +91,7 @@ COMMANDS: Final = {
         "The key that signs manifests, and its rotation.",
     ),
     "budget": ("budget_command:budget", "Add up what several reports reveal."),
+    "note": ("note_command:note", "Note what happened, beside a survey's figures over time."),
     "plan": ("plan_command:plan", "How many reports a survey takes."),
     "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
     "device": ("device:device", "Look at what a device here stored and sent, and decide."),

@@ -19,7 +19,7 @@ from deniable.directory.epoch_figures import shown_counts, shown_epochs
 from deniable.directory.settings import Config
 from deniable.messages import Manifest, Refusal, open_manifest
 from deniable.messages.bundle import Bundle, make_bundle
-from deniable.reading import EpochCounts, ListedEpoch, Source
+from deniable.reading import EpochCounts, ListedEpoch, Note, Source
 from deniable.stores import open_store
 
 
@@ -74,6 +74,10 @@ class StoreSource(Source):
     def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
         """Return the counts that figures may show."""
         return tuple(self._done(shown_counts(self._store, manifest, epochs, time.time())))
+
+    def notes(self, name: str) -> tuple[Note, ...]:
+        """Return the notes about the surveys of a name."""
+        return tuple(self._done(self._store.notes(name)))
 
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
         """Return the bundle of an app."""

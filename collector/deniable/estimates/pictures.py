@@ -23,7 +23,7 @@ from deniable.estimates.charts import (
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.rows import ShownRows, shown_rows
 from deniable.estimates.views import View
-from deniable.reading.epochs import epochs_text
+from deniable.reading.epochs import epochs_text, instant_text
 
 if TYPE_CHECKING:
     from deniable.estimates.histogram import Histogram
@@ -149,13 +149,31 @@ def series_picture(
         title=f"{series.survey}, epoch by epoch",
         heading=heading,
         scale=series_scale(series),
-        notes=[*brief_texts(series.cautions()), f"Intervals, {held}, are {CHANCE}"]
+        notes=[
+            *(
+                f"{at}: {instant_text(note.at)} {note.text}"
+                for at, note in enumerate(series.notes, 1)
+            ),
+            *brief_texts(series.cautions()),
+            f"Intervals, {held}, are {CHANCE}",
+        ]
         if heading
         else [],
         breaks=breaks,
+        starts=[point.start for point in points],
+        marks=[(place, str(number)) for place, number in _placed(series)],
         levels=_levels(levels, simultaneous=simultaneous),
     )
     return Picture(svg)
+
+
+def _placed(series: "Series") -> Iterator[tuple[float, int]]:
+    """Yield the place of each note among epochs, if it is in one, and its number."""
+    for number, note in enumerate(series.notes, start=1):
+        for place, point in enumerate(series.points):
+            if point.start <= note.at < point.end:
+                yield place + (note.at - point.start) / (point.end - point.start), number
+                break
 
 
 def series_scale(series: "Series") -> Scale:

@@ -21,6 +21,7 @@ from deniable.documents.schema import (
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.charts import Picture
+from deniable.estimates.comparison import compare
 from deniable.estimates.document import estimate_columns, estimate_row
 from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
 from deniable.estimates.fields import CAUTIONS_SCHEMA, ESTIMATE, TIME
@@ -29,6 +30,7 @@ from deniable.estimates.histogram import Histogram
 from deniable.estimates.pictures import WIDTH, SeriesFigures, series_panels, series_picture
 from deniable.estimates.rows import ShownRows
 from deniable.reading.epochs import instant_text, iso_time
+from deniable.reading.notes import NOTES_SCHEMA, Note, note_maps, numbered_notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Series(Tabular):
 
     survey: str
     points: tuple[Point, ...]
+    notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         """Return the name and the number of epochs."""
@@ -90,7 +93,7 @@ class Series(Tabular):
             replace(point, histogram=point.histogram and point.histogram.at(level))
             for point in self.points
         )
-        return Series(self.survey, tuple(points))
+        return replace(self, points=tuple(points))
 
     def share(self, answers: Answers) -> tuple[Estimate | None, ...]:
         """Return the share of answers in each epoch.
@@ -181,12 +184,16 @@ class Series(Tabular):
 
         return Document(
             tables=[
-                self._table(label, estimates, min(levels, default=0.95), simultaneous)
-                for label, estimates in figures
+                *(
+                    self._table(label, estimates, min(levels, default=0.95), simultaneous)
+                    for label, estimates in figures
+                ),
+                *([numbered_notes(self.notes)] if self.notes else []),
             ],
-            notes=["Each epoch stands by itself.", *notes],
+            notes=["Each epoch stands by itself. Dates are in UTC.", *notes],
             cautions=self.cautions_of(figures, chosen),
             heading=f"{self.survey}, epoch by epoch",
+            sentence=self.sentence(*groups, among=[label for label, _ in figures]),
             chart=drawing if levels else None,
         )
 
@@ -219,6 +226,29 @@ class Series(Tabular):
         ]
         return Table(columns, rows, title=label)
 
+    def sentence(self, *groups: Answers, among: Sequence[str] | None = None) -> str:
+        """Return the change from the first figures to the last, and what was noted, in words.
+
+        Of answers, or of categories ``among`` all; "" if these figures cannot be compared.
+        """
+        known = [point for point in self.points if point.histogram]
+        if len(known) < 2:
+            return ""
+        first, last = known[0], known[-1]
+        assert first.histogram is not None
+        assert last.histogram is not None
+        answers, names = (groups or (None,))[0], None if groups or self.numeric else among
+        try:
+            change = compare(last.histogram, answers, first.histogram, names)
+        except ValueError:  # such as kept responses, or other answers
+            return ""
+        noted = "; ".join(
+            f"{instant_text(note.at).removesuffix(' 00:00 UTC')} {note.text}"
+            for note in self.notes
+            if first.start <= note.at < last.end
+        )
+        return f"{change.sentence} Noted: {noted}." if noted else change.sentence
+
     def cautions(self, *groups: Answers) -> tuple[Caution, ...]:
         """Return the cautions of the figures of groups of answers, or of all answers."""
         return self.cautions_of(list(self.figures(*groups)))
@@ -244,7 +274,13 @@ class Series(Tabular):
         """Return plain values for JSON."""
         figures = list(self.figures(*groups))
         cautions = caution_maps(self.cautions_of(figures))
-        return {"survey": self.survey, "rows": list(self._rows(figures)), "cautions": cautions}
+        return {
+            "survey": self.survey,
+            "sentence": self.sentence(*groups, among=[label for label, _ in figures]),
+            "rows": list(self._rows(figures)),
+            "notes": note_maps(self.notes),
+            "cautions": cautions,
+        }
 
     def to_csv(self, *groups: Answers) -> str:
         """Return a row for each epoch and group as CSV."""
@@ -305,7 +341,9 @@ _GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in E
 
 SERIES_SCHEMA: Final[Json] = object_of(
     Field("survey", TEXT),
+    Field("sentence", TEXT),
     Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS))),
+    Field("notes", NOTES_SCHEMA),
     Field("cautions", CAUTIONS_SCHEMA),
 )
 """Of a series as JSON; figures are null where there is a gap."""

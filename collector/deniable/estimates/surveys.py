@@ -19,6 +19,7 @@ from deniable.reading import (
     EpochState,
     HttpSource,
     ListedEpoch,
+    Note,
     Source,
     TooFewReports,
     added_up,
@@ -170,7 +171,8 @@ class SurveyFigures:
             for manifest in surveys
             for counts in self._source.counts(manifest, _with_figures(self._source, manifest))
         ]
-        return series_of(self.manifest.name, surveys, counts, level, model)
+        name = self.manifest.name
+        return series_of(name, surveys, counts, level, model, self._source.notes(name))
 
 
 def _range(epoch: SupportsIndex | range | None) -> range | None:
@@ -220,8 +222,9 @@ def series_of(
     counts: Iterable[EpochCounts],
     level: float = 0.95,
     model: Model = Model.SAMPLED,
+    notes: Iterable[Note] = (),
 ) -> Series:
-    """Return the figures of surveys of one name, epoch by epoch as they began.
+    """Return the figures of surveys of one name, epoch by epoch as they began, with notes.
 
     An epoch between others of its survey that has no figures is a gap.
     """
@@ -238,7 +241,7 @@ def series_of(
             if epoch in by_epoch:
                 histogram = histogram_of(manifest, [by_epoch[epoch]], level, model)
             points.append(Point(manifest.survey_id.hex(), epoch, begins, ends, histogram))
-    return Series(name, tuple(sorted(points, key=lambda point: point.start)))
+    return Series(name, tuple(sorted(points, key=lambda point: point.start)), tuple(notes))
 
 
 class Surveys:

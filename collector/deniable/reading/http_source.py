@@ -46,6 +46,7 @@ from deniable.reading.errors import (
     Refused,
     Untrusted,
 )
+from deniable.reading.notes import Note, read_notes
 from deniable.reading.source import EpochCounts, ListedEpoch, Source
 from deniable.reading.wire import most_epochs, read_counts, read_epochs
 
@@ -191,6 +192,14 @@ class HttpSource(Source):
             for epoch_counts in counts
             if epochs is None or epoch_counts.epoch in epochs
         )
+
+    def notes(self, name: str) -> tuple[Note, ...]:
+        """Return the notes about the surveys of a name, as the collector tells them."""
+        body = self._json(f"/v1/surveys/{quote(name)}/notes", True)
+        try:
+            return read_notes(body["notes"] if isinstance(body, dict) else None)
+        except (KeyError, ValueError, OverflowError) as error:
+            raise _unreadable() from error
 
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
         """Return the bundle for an app, verified under the key that signs now."""

@@ -10,6 +10,7 @@ from deniable.messages.bundle import Bundle
 from deniable.messages.seals import Counts, Seal, counts_digest
 from deniable.reading.epochs import EpochStanding, EpochState
 from deniable.reading.errors import Untrusted
+from deniable.reading.notes import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,10 @@ class Source(ABC):
 
         By default those of the newest that has any.
         """
+
+    @abstractmethod
+    def notes(self, name: str) -> tuple[Note, ...]:
+        """Return the notes about the surveys of a name, by time: what an operator says happened."""
 
     @abstractmethod
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:

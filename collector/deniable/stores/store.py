@@ -25,6 +25,7 @@ from functools import partial
 from deniable.messages import Manifest, Rotation
 from deniable.messages.receipt import Receipt
 from deniable.messages.seals import Counts, Seal
+from deniable.reading.notes import Note
 from deniable.stores.group_commit import GroupCommit
 from deniable.stores.rules import life, operating, published_counts, surveys
 from deniable.stores.rules.copying import StoredRow
@@ -219,6 +220,18 @@ class Store(ABC):
     async def public(self) -> dict[str, bool]:
         """Return the names of which it was decided, and whether anyone may read their figures."""
         return await self._read(operating.public)
+
+    async def add_note(self, name: str, note: Note) -> None:
+        """Keep a note about the surveys of a name; StoreError if there are too many."""
+        await self._write(lambda: operating.add_note(name, note))
+
+    async def notes(self, name: str) -> list[Note]:
+        """Return the notes about the surveys of a name, by their times."""
+        return await self._read(lambda: operating.notes(name))
+
+    async def remove_note(self, name: str, note: Note) -> bool:
+        """Remove a note; return whether the store had it."""
+        return await self._write(lambda: operating.remove_note(name, note), repeatable=False)
 
     @abstractmethod
     async def check(self) -> list[str]:

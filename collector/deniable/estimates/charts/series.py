@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from deniable.estimates.charts.bands import LINE, Band, Dot, foot, head, tick_class, upright
+from deniable.estimates.charts.dates import date_ticks
 from deniable.estimates.charts.scales import SHARES, Axis, Scale, axis_over
 from deniable.estimates.charts.svg import Markup, element, label, picture, text_width
 
@@ -12,6 +13,10 @@ _PANEL = 165
 _WIDEST = 3
 _HIGH = 110
 _TICKS = 42
+_DATE = 62
+"""How wide a date below the axis is, with the space beside it."""
+_BROADEST = 56
+"""A step of time, so that few epochs are no walls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +38,16 @@ def series_chart(
     notes: Sequence[str] = (),
     scale: Scale = SHARES,
     breaks: Sequence[int] = (),
+    starts: Sequence[int] = (),
+    marks: Sequence[tuple[float, str]] = (),
     levels: tuple[str, str] = ("50%", "95%"),
     high: float = _HIGH,
 ) -> Markup:
     """Return bands over the epochs, whose names are given; gaps stay gaps. Panels are so high.
 
     Nothing is drawn between epochs: each has its own step. ``breaks`` are the places of epochs with
-    which another survey begins.
+    which another survey begins. With their ``starts``, Unix seconds, dates stand in place of names.
+    ``marks`` are places between epochs' starts, and short names.
     """
     columns = max(1, min(int(width // _PANEL), len(panels), _WIDEST))
     across = width / columns
@@ -49,14 +57,21 @@ def series_chart(
     for i, panel in enumerate(panels):
         left, y = i % columns * across, top + i // columns * (high + 2 * LINE + 8)
         axis = axis_over(known, scale, y + LINE + high, y + LINE + 6, 22)
-        steps = _Steps(left + _TICKS, (across - _TICKS - 10) / max(1, len(epochs)), axis)
+        room = across - _TICKS - 10
+        step = room / max(1, len(epochs))
+        steps = _Steps(left + _TICKS, min(step, _BROADEST) if starts else step, axis)
         bottom = y + 2 * LINE + high
         inside = [
             label(panel.label, across - 12, cls="name", x=left + 4, y=y + 13),
-            *_grid(steps, len(epochs)),
+            *_grid(steps, steps.left + room),
+            *(mark for place, name in marks for mark in _marked(steps, place, name)),
             *(upright(steps.start(at), axis.end, axis.start, "reference") for at in breaks),
             *_ribbons(panel, steps),
-            *_names(epochs, steps, bottom - 5),
+            *(
+                _dates(starts, steps, int(room // _DATE), bottom - 5)
+                if starts
+                else _names(epochs, steps, bottom - 5)
+            ),
         ]
         drawn.append(element("g", *inside, cls="panel"))
     if breaks:
@@ -88,8 +103,8 @@ class _Steps:
         return self.left + place * self.size
 
 
-def _grid(steps: _Steps, epochs: int) -> Iterator[Markup]:
-    axis, right = steps.axis, steps.start(epochs)
+def _grid(steps: _Steps, right: float) -> Iterator[Markup]:
+    axis = steps.axis
     for low, high in ((axis.low, axis.scale.least), (axis.scale.most, axis.high)):
         if high > low:
             y = axis.at(high)
@@ -135,6 +150,18 @@ def _ribbon(first: int, run: Sequence[Band], steps: _Steps) -> str:
         ]
         corners += edge if side else edge[::-1]
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in corners) + "Z"
+
+
+def _dates(starts: Sequence[int], steps: _Steps, most: int, y: float) -> Iterator[Markup]:
+    for place, text in date_ticks(starts, most).items():
+        x = steps.start(place) + steps.size / 2
+        yield element("text", text, cls="small middle", x=x, y=y)
+
+
+def _marked(steps: _Steps, place: float, name: str) -> Iterator[Markup]:
+    x = steps.start(0) + place * steps.size
+    yield upright(x, steps.axis.end, steps.axis.start, "noted")
+    yield element("text", name, cls="small middle", x=x, y=steps.axis.end - 2)
 
 
 def _names(epochs: Sequence[str], steps: _Steps, y: float) -> Iterator[Markup]:

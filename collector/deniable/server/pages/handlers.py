@@ -1,7 +1,7 @@
 """The handlers of pages: the functions that the table names, each given a visit."""
 
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pkgutil import resolve_name
@@ -124,11 +124,12 @@ class Visit:
         subject: Subject,
         values: Callable[[Sequence[EpochCounts]], dict[str, Any]],
         read: Callable[[Subject], Awaitable[Sequence[EpochCounts]]] | None = None,
+        besides: Hashable = None,
     ) -> Content:
         """Return the page's template with the values that are made of counts, or why not.
 
-        They follow from the subject, and from what the page takes of the query: nobody waits twice
-        for the same.
+        They follow from the subject, from what the page takes of the query, and from what is given
+        besides: nobody waits twice for the same.
         """
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
@@ -140,7 +141,7 @@ class Visit:
 
         query = self.request.query
         choices = tuple((name, *query.getall(name, ())) for name in self.page.takes)
-        figures, what = self.site.figures, (self.page.path, choices)
+        figures, what = self.site.figures, (self.page.path, choices, besides)
         try:
             body = (await figures.made(self.request, subject, what, packed, read)).decode()
         except Refusal as refusal:

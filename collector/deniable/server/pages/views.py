@@ -165,6 +165,7 @@ async def series(visit: Visit) -> web.Response:
     subject, request, site = await visit.subject(), visit.request, visit.site
     level, groups = asked_level(request), asked_groups(request)
     wanted = request.query.get("find", "")
+    noted = tuple(await site.store.notes(visit.name))
     older: list[range] = []
 
     async def read(subject: Subject) -> Sequence[EpochCounts]:
@@ -178,7 +179,7 @@ async def series(visit: Visit) -> web.Response:
         from deniable.estimates import series_of
         from deniable.estimates.rows import ShownRows, largest_shares
 
-        figures = series_of(visit.name, subject.surveys, counts, level)
+        figures = series_of(visit.name, subject.surveys, counts, level, notes=noted)
         added_up = [list(groups)] if groups else []
         names: list[str] = []
         if not (figures.numeric or groups):
@@ -203,7 +204,7 @@ async def series(visit: Visit) -> web.Response:
         )
         return {"document": document, "folded": True}
 
-    content = await visit.estimated(subject, values, read)
+    content = await visit.estimated(subject, values, read, noted)
     return await visit.view(subject, content, older)
 
 

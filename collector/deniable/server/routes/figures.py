@@ -9,7 +9,7 @@ from aiohttp import web
 
 from deniable.directory import shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
-from deniable.reading import VIEWS, EpochCounts, appear_text
+from deniable.reading import VIEWS, EpochCounts, appear_text, note_maps
 from deniable.reading.wire import counts_map, epochs_map, most_epochs
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, Result, packed_json
@@ -45,6 +45,7 @@ def figure_handlers(figures: "FigureService") -> dict[str, Handler]:
         "/v1/surveys/{name}/histogram": figures.histogram,
         "/v1/surveys/{name}/series": figures.series,
         "/v1/surveys/{name}/comparison": figures.comparison,
+        "/v1/surveys/{name}/notes": figures.notes,
         "/v1/surveys/{name}/covariance": figures.covariance,
     }
 
@@ -121,15 +122,24 @@ class FigureService:
         """Answer with a series."""
         subject = await self.subject(request, name, across=True)
         level, form = asked_level(request), asked_choice(request, "format", FORMATS)
+        notes = tuple(await self.store.notes(name))
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import series_of
 
-            series = series_of(name, subject.surveys, counts, level)
+            series = series_of(name, subject.surveys, counts, level, notes=notes)
             return series.to_csv().encode() if form == "csv" else packed_json(series.to_dict())
 
-        made = await self.made(request, subject, ("series", level, form), packed, self.across)
+        what = ("series", level, form, notes)
+        made = await self.made(request, subject, what, packed, self.across)
         return _formed(made, form)
+
+    async def notes(self, request: web.BaseRequest, name: str) -> web.Response:
+        """Answer with the notes about the surveys of a name."""
+        await self.queue(request, name)
+        await asked_survey(request, self.catalogue, name)
+        notes = await self.store.notes(name)
+        return json_answer(packed_json({"survey": name, "notes": note_maps(notes)}))
 
     async def comparison(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with a comparison."""

@@ -156,6 +156,14 @@ ROUTES: Final = (
         refusals=(RefusalCode.TOO_FEW_REPORTS,),
     ),
     Route(
+        "/v1/surveys/{name}/notes",
+        "what an operator says happened, which stands beside its figures",
+        schema="Notes",
+        parameters=(),
+        role="analyst",
+        public=True,
+    ),
+    Route(
         "/v1/surveys/{name}/covariance",
         "the covariance of its frequencies",
         schema="Covariance",

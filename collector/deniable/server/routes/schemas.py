@@ -6,6 +6,7 @@ from typing import Final
 from deniable.documents.schema import COUNT, DECIMAL, ID, TEXT, Json, array_of, one_of, or_null
 from deniable.mechanisms import KINDS
 from deniable.messages import RefusalCode
+from deniable.reading import NOTES_SCHEMA
 from deniable.reading.epochs import EpochState
 
 
@@ -94,6 +95,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
         },
         description="the epochs that have figures",
     ),
+    "Notes": _object({"survey": TEXT, "notes": NOTES_SCHEMA}),
     "Counts": _object(
         {
             **_OF_SURVEY,

@@ -8,7 +8,12 @@ from deniable.stores.postgres.connections import Connection
 from deniable.stores.postgres.driver import LONG_SECONDS
 from deniable.stores.statements import LOCK, MIGRATION
 
-_MIGRATIONS: Final = ("0001_initial.sql", "0002_growth.sql", "0003_sharing.sql")
+_MIGRATIONS: Final = (
+    "0001_initial.sql",
+    "0002_growth.sql",
+    "0003_sharing.sql",
+    "0004_notes.sql",
+)
 
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""

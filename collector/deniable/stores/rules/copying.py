@@ -111,6 +111,14 @@ class OpeningRow(NamedTuple):
     public: int
 
 
+class NoteRow(NamedTuple):
+    """A note of an operator about the surveys of a name."""
+
+    name: str
+    at: int
+    text: str
+
+
 class TokenRow(NamedTuple):
     """A token without its secret; ``role`` is the role's name."""
 
@@ -132,6 +140,7 @@ StoredRow = (
     | SealRow
     | EndRow
     | OpeningRow
+    | NoteRow
     | TokenRow
 )
 
@@ -154,6 +163,7 @@ READ: Final[dict[type[StoredRow], str]] = {
     " FROM deniable.seals JOIN deniable.surveys USING (survey)",
     EndRow: "SELECT survey_id, ended_at FROM deniable.ends JOIN deniable.surveys USING (survey)",
     OpeningRow: "SELECT name, public FROM deniable.openings",
+    NoteRow: "SELECT name, at, text FROM deniable.notes",
     TokenRow: "SELECT digest, role, label, created_at, survey, ends_at FROM deniable.tokens",
 }
 ROW_TYPES: Final = tuple(READ)  # in the order in which they come
@@ -170,6 +180,7 @@ _TABLES: Final[dict[type[StoredRow], tuple[str, tuple[str, ...]]]] = {
     SealRow: ("seals", ("survey", *SealRow._fields[1:])),
     EndRow: ("ends", ("survey", "ended_at")),
     OpeningRow: ("openings", OpeningRow._fields),
+    NoteRow: ("notes", NoteRow._fields),
     TokenRow: ("tokens", TokenRow._fields),
 }
 """Where rows are written, in the order of :meth:`Filling._record`."""
@@ -227,5 +238,5 @@ class Filling:
                 return self._surveys[survey_id], epoch, self._issuers[issuer], response, reports
             case SealRow() | EndRow():
                 return self._surveys[row.survey_id], *row[1:]
-            case OpeningRow() | TokenRow():
+            case OpeningRow() | NoteRow() | TokenRow():
                 return tuple(row)

@@ -1,8 +1,9 @@
-"""Records for the operator: tokens, what is public, the last backup, where the store moved."""
+"""Records for the operator: tokens, notes, what is public, the last backup, a move."""
 
 from typing import Any, Final
 
-from deniable.stores.errors import StoreMoved
+from deniable.reading.notes import MOST_NOTES, Note
+from deniable.stores.errors import StoreError, StoreMoved
 from deniable.stores.statements import MOVE, Rule, Statement, first, lock
 from deniable.stores.values import Role, Token
 
@@ -71,6 +72,31 @@ def set_public(name: str, public: bool) -> Rule[None]:
 def public() -> Rule[dict[str, bool]]:
     rows = yield Statement("SELECT name, public FROM deniable.openings ORDER BY name")
     return {name: bool(is_public) for name, is_public in rows}
+
+
+def add_note(name: str, note: Note) -> Rule[None]:
+    ((notes,),) = yield Statement("SELECT count(*) FROM deniable.notes WHERE name = $1", (name,))
+    if notes >= MOST_NOTES:
+        raise StoreError(f"{name} has {MOST_NOTES} notes, which is all it can have: remove some")
+    yield Statement(
+        "INSERT INTO deniable.notes (name, at, text) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        (name, *note),
+    )
+
+
+def notes(name: str) -> Rule[list[Note]]:
+    rows = yield Statement(
+        "SELECT at, text FROM deniable.notes WHERE name = $1 ORDER BY at, text", (name,)
+    )
+    return [Note(*row) for row in rows]
+
+
+def remove_note(name: str, note: Note) -> Rule[bool]:
+    rows = yield Statement(
+        "DELETE FROM deniable.notes WHERE name = $1 AND at = $2 AND text = $3 RETURNING at",
+        (name, *note),
+    )
+    return len(rows) > 0
 
 
 def move_away(to: str) -> Rule[None]:

@@ -58,6 +58,7 @@ _MIGRATIONS: Final = (
     _to_version_2,
     _script("0003_state.sql"),
     _script("0004_sharing.sql"),
+    _script("0005_notes.sql"),
 )
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""

@@ -1,0 +1,93 @@
+"""``deniable note``: what happened when, on every surface of a series."""
+
+import json
+import time
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+
+import pytest
+
+from deniable.estimates import connect
+from tests.cli.commands import Workplace, fail, run, succeed
+from tests.cli.serving import serving
+
+DAY = 86_400
+HOSTILE = "<script>alert(1)</script> & '\"{{ 7 * 7 }}"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workplace:
+    """Return a collector with two epochs of a survey."""
+    made = Workplace(tmp_path / "collector")
+    succeed("init", made.directory)
+    start = datetime.fromtimestamp(time.time() // DAY * DAY - 3 * DAY, UTC)
+    made.publish(start=start.strftime("%Y-%m-%dT%H:%M:%SZ"), epsilon='"4"')
+    made.count([0] * 30 + [1] * 30 + [2] * 30 + [3] * 30)
+    made.count([0] * 10 + [1] * 30 + [2] * 30 + [3] * 50, epoch=2)
+    return made
+
+
+def note(place: Workplace, *options: str) -> str:
+    return succeed("note", "tea", *options, "--dir", place.directory)
+
+
+def test_a_note_is_on_every_surface(place: Workplace) -> None:
+    day = datetime.fromtimestamp(place.manifest().schedule.start + DAY, UTC)
+    date = day.strftime("%Y-%m-%d")
+    note(place, "2.0 released", "--at", date)
+    note(place, HOSTILE, "--at", f"{date}T01:30+01:00")
+    kept = [
+        {"at": f"{date}T00:00:00Z", "text": "2.0 released"},
+        {"at": f"{date}T00:30:00Z", "text": HOSTILE},
+    ]
+    assert json.loads(note(place, "--list", "--json")) == kept
+    told = json.loads(succeed("hist", "tea", "--series", "--json", "--dir", place.directory))
+    assert told["notes"] == kept
+    noted = f"Noted: {date} 2.0 released; {date} 00:30 UTC {HOSTILE}."
+    assert told["sentence"].endswith(noted)
+    assert "answers changed (epoch 2 less epoch 0 of tea): " in told["sentence"]
+    shown = " ".join(succeed("hist", "tea", "--series", "--dir", place.directory).split())
+    assert f"2 {date} 00:30 UTC {HOSTILE}" in shown
+    assert noted in shown
+    token = run("token", "new", "--dir", place.directory).stdout.strip()
+    authority = place.directory / "tea.json"
+    succeed("survey", "export", "tea", "--out", authority, "--dir", place.directory)
+    with serving(place) as server:
+        public = f"http://127.0.0.1:{server.port}"
+        series = connect(public, token, authority=authority)["tea"].series()
+        bearer = {"Authorization": f"Bearer {token}"}
+        _, page = server.request("GET", "/surveys/tea/series", headers=bearer)
+        for path in ("/v1/surveys/tea/notes", "/surveys/tea/series"):
+            assert server.request("GET", path)[0] == 401
+    assert escape(HOSTILE).encode() in page
+    assert b"<script>alert" not in page
+    assert [note._asdict() for note in series.notes] == [
+        {"at": int(day.timestamp()), "text": "2.0 released"},
+        {"at": int(day.timestamp()) + 1800, "text": HOSTILE},
+    ]
+    assert "<script>" not in series.plot().svg
+    assert series.plot().svg.count('class="noted"') == 2 * 4
+    note(place, "2.0 released", "--at", date, "--remove")
+    assert json.loads(note(place, "--list", "--json")) == kept[1:]
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "two\nlines", "\x1b[31mred", "a\u202egpj.exe", "null\0", "x" * 121]
+)
+def test_a_note_is_short_and_seen(place: Workplace, text: str) -> None:
+    refused = run("note", "tea", text, "--dir", place.directory)
+    assert refused.exit_code == 2
+    assert "1 to 120 characters that can be seen" in refused.stderr
+    assert note(place, "--list").strip() == "no notes"
+
+
+def test_what_cannot_be_noted_says_why(place: Workplace) -> None:
+    def refused(*options: str) -> str:
+        return run("note", "tea", *options, "--dir", place.directory).stderr
+
+    assert "such as 2026-11-20" in refused("text", "--at", "yesterday")
+    assert "give a TEXT, or --list alone" in refused()
+    assert "--remove needs the note's time" in refused("text", "--remove")
+    assert "there is no such note" in refused("text", "--remove", "--at", "2026-11-20")
+    assert "no survey 'coffee'" in fail("note", "coffee", "text", "--dir", place.directory)
