@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.choosing import best
+from deniable.documents.terminal import document_text
 from deniable.estimates import Histogram, View, estimate_histogram
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.estimates.rows import ShownRows, chosen_rows
@@ -114,3 +115,17 @@ def test_answers_that_are_looked_for_by_name_are_not_chosen_by_size(
     assert "hold for all 1,000 at once" in note(many[0], several)
     assert note(many[0], chosen_rows(many[0], top=1)).startswith("The largest of 1,000: ")
     assert not note(many[0], chosen_rows(many[0], top=K))
+
+
+@pytest.mark.parametrize("kind", sorted(EXAMPLES))
+def test_the_largest_of_sums_and_categories_are_a_table(kind: str) -> None:
+    for example in EXAMPLES[kind]:
+        survey = example_survey(kind, *example)
+        counts = {response: response + 1 for response in range(survey.mechanism.responses)}
+        histogram = estimate_histogram(survey, [0], counts)
+        if histogram.numeric is None:
+            document = histogram.document(top=5, raw=True)
+            assert sum(len(table.rows) for table in document.tables if table.title == "Shares") == (
+                min(5, len(chosen_rows(histogram, top=5).rows))
+            )
+            document_text(document)

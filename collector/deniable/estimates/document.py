@@ -193,7 +193,8 @@ def _row_tables(histogram: "Histogram", chosen: ShownRows, *, raw: bool) -> Iter
         (chosen.rows[:of_questions], "Answers to single questions"),
         (chosen.rows[of_questions:], title),
     ):
-        rows = [*map(estimate_row, part)]
+        # Of the largest, some may be sums, which have no count of their own.
+        rows = [{"raw": None, **estimate_row(row)} for row in part]
         yield Table([*_row_columns(histogram, chosen, rows, raw=raw)], rows, title=name)
 
 
