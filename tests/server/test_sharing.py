@@ -56,6 +56,8 @@ async def test_a_link_opens_one_surveys_figures_and_nothing_else(collector: Coll
         assert part in answer.headers["Set-Cookie"]
     assert await statuses(collector, MANIFEST.name) == {200}
     assert await statuses(collector, OTHER.name) == {401}
+    against = f"/surveys/{MANIFEST.name}/compare?against={OTHER.name}"
+    assert (await collector.client.get(against)).status == 401
     shown = await (await collector.client.get(f"/surveys/{MANIFEST.name}")).text()
     assert secret not in shown
     assert ">Share<" not in shown
@@ -238,7 +240,8 @@ async def test_nobody_else_may_frame_a_page_and_only_public_pictures_are_shown_e
                 framed = public and path.endswith("/card")
                 assert ancestors == (" ".join(sorted(origins)) if framed else "'none'")
                 policy = answer.headers["Cross-Origin-Resource-Policy"]
-                elsewhere = public and path.endswith(("/card", ".svg"))
+                shown = answer.status == 200
+                elsewhere = public and shown and path.endswith(("/card", ".svg"))
                 assert policy == ("cross-origin" if elsewhere else "same-origin")
 
 
