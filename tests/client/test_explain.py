@@ -186,7 +186,7 @@ def test_the_terms_are_recomputed_from_the_paper(bench: Bench) -> None:
     assert (found.starts, found.ends) == (START, START + 8 * DAY)
     text = plain(client.explain())
     for words in (
-        "Whatever you answer, each response is at most 2.72 times likelier than with any other",
+        "Whatever you answer, a response is at most 2.72 times likelier than with any other",
         "Your true answer is sent at most 40.5% of the time",
         "At most once every day, 8 times in all, from 2023-11-14 22:13 UTC to 2023-11-22 22:13 UTC",
         "all 8 together are at most 2,981 times likelier",  # e^8 = 2980.96

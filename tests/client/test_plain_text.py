@@ -13,9 +13,9 @@ from deniable.client.transparency.plain_text import (
     printable,
     shown_duration,
     shown_time,
-    times_likelier,
     wrapped,
 )
+from deniable.mechanisms import times_likelier
 
 
 def width(line: str) -> int:

@@ -11,6 +11,7 @@ from deniable.choosing.document import TOGETHER, choice_of, users_text
 from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates import Accuracy
 from deniable.estimates.revealed import revealed_at_worst
+from deniable.mechanisms import promise_text
 from deniable.messages import InvalidManifest, Manifest
 from deniable.planning.planned import MOST_EPSILON, Drafts, Plan, epsilon_for, plan
 from deniable.planning.ways import has_shares, tells_distribution
@@ -113,8 +114,7 @@ def plan_document(
     )
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     odds = odds_text(made.odds)
-    likelier = f"a report makes no answer more than {odds} times likelier, beside another"
-    private = f"epsilon {manifest.epsilon}{delta}: {likelier}"
+    private = f"epsilon {manifest.epsilon}{delta}: {promise_text(made.odds)}"
     facts = [
         Fact("asked", manifest.question, "survey", manifest.name),
         Fact("wanted", f"{goal.words_for(made.accuracy.size)}, {where}", "figure", goal.what),

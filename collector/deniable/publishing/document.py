@@ -10,7 +10,7 @@ from deniable.budget import NANO, constant_cost, format_nano, pure_cost, upper_t
 from deniable.choosing.document import choice_facts
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.documents import Fact
-from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor
+from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, promise_text
 from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
@@ -70,8 +70,8 @@ def survey_facts(
     yield Fact("sequence", str(manifest.sequence))
     yield Fact(
         "privacy",
-        f"epsilon {manifest.epsilon}, delta {manifest.delta}: whatever somebody answers, a "
-        f"response is at most {upper_text(odds, 4)} times likelier than with any other answer"
+        f"epsilon {manifest.epsilon}, delta {manifest.delta}: whatever somebody answers, "
+        f"{promise_text(odds)}"
         f"{truth}",
     )
     yield from _mechanism_facts(manifest)

@@ -7,7 +7,15 @@ category raises IndexError before anything is drawn.
 
 from typing import TYPE_CHECKING
 
-from deniable.mechanisms.bounds import epsilon_ceiling, odds_text, percent_text, upper_text
+from deniable.mechanisms.bounds import (
+    epsilon_ceiling,
+    is_vast,
+    odds_text,
+    percent_text,
+    promise_text,
+    times_likelier,
+    upper_text,
+)
 from deniable.mechanisms.exact import (
     MAX_EPSILON,
     GridTooCoarse,
@@ -133,11 +141,14 @@ __all__ = [
     "exact_epsilon",
     "exact_number",
     "exp_enclosure",
+    "is_vast",
     "log_ceiling",
     "odds_ceiling",
     "odds_floor",
     "odds_text",
     "os_random_word",
     "percent_text",
+    "promise_text",
+    "times_likelier",
     "upper_text",
 ]

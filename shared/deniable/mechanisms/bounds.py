@@ -8,6 +8,7 @@ from typing import Final, Literal
 from deniable.mechanisms.exponential import ceil_div
 
 _PLACES: Final = 12
+_MOST_ODDS: Final = 10**6
 
 
 def upper_text(value: Fraction | Decimal, digits: int = 3) -> str:
@@ -48,3 +49,20 @@ def epsilon_ceiling(epsilon: Fraction) -> Decimal:
     # Put together from digits: arithmetic would round by the app's decimal context, even down.
     units = ceil_div(epsilon.numerator * 10**_PLACES, epsilon.denominator)
     return Decimal((0, tuple(map(int, str(units))), -_PLACES))
+
+
+def times_likelier(odds: Fraction) -> str:
+    """Return odds as a bound in words, rounded up: what is stated is never less than what holds."""
+    if is_vast(odds):
+        return "possibly more than a million times likelier"
+    return f"at most {odds_text(odds)} times likelier"
+
+
+def is_vast(odds: Fraction) -> bool:
+    """Tell odds at which nothing is protected any more."""
+    return odds > _MOST_ODDS
+
+
+def promise_text(odds: Fraction) -> str:
+    """Return the promise of a report, as a part of a sentence."""
+    return f"a response is {times_likelier(odds)} than with any other answer"

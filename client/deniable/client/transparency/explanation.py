@@ -15,11 +15,11 @@ from deniable.client.transparency.plain_text import (
     printable,
     shown_duration,
     shown_time,
-    times_likelier,
     wrapped,
 )
 from deniable.client.transparency.promise import Promise
 from deniable.client.transparency.terms import Terms, beyond
+from deniable.mechanisms import times_likelier
 
 _MOST_SHOWN = 12
 _STAYS = (

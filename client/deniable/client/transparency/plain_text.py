@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Final
 
-from deniable.budget import NANO, odds_text, percent_text
+from deniable.budget import NANO, percent_text
 from deniable.mechanisms import odds_ceiling
 
 _WIDTH: Final = 80
 _LABEL: Final = 16
 _OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
-_MOST_ODDS: Final = 10**6
 _MOST_EPSILON: Final = 14 * NANO
 """e^14 exceeds a million: nobody needs a larger number to see that it protects nothing."""
 
@@ -102,18 +101,6 @@ def shown_duration(seconds: int) -> str:
 def counted(count: int, unit: str) -> str:
     """Return a count with its unit: "1 byte", "1,024 bytes"."""
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
-
-
-def times_likelier(odds: Fraction) -> str:
-    """Return odds as a bound in words, rounded up: what is stated is never less than what holds."""
-    if is_vast(odds):
-        return "possibly more than a million times likelier"
-    return f"at most {odds_text(odds)} times likelier"
-
-
-def is_vast(odds: Fraction) -> bool:
-    """Tell odds at which nothing is protected any more."""
-    return odds > _MOST_ODDS
 
 
 def odds_of(nano: int) -> Fraction:

@@ -12,13 +12,11 @@ from deniable.client.transparency.disclosure import Disclosure
 from deniable.client.transparency.guessing import guess_within
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
-    is_vast,
     odds_of,
     shown_duration,
     shown_guess,
-    times_likelier,
 )
-from deniable.mechanisms import KINDS, odds_ceiling
+from deniable.mechanisms import KINDS, is_vast, odds_ceiling, promise_text, times_likelier
 
 _AGAIN = (
     "It is drawn anew, or repeats an earlier one for up to {:,} times: that links them, and can "
@@ -73,8 +71,7 @@ class Promise(Disclosure):
     def brief(self) -> tuple[str, ...]:
         """Return the promise in sentences, for a consent prompt."""
         # With a delta the odds have no bound that a sentence could state; the guess has.
-        likelier = times_likelier(odds_of(self.response))
-        odds = f"; a response is {likelier} than with any other answer" * (not self.delta)
+        odds = f"; {promise_text(odds_of(self.response))}" * (not self.delta)
         every = shown_duration(self.epoch_seconds).removeprefix("1 ")
         again = "It is drawn anew." if self.kept is None else _AGAIN.format(self.kept_epochs)
         return (

@@ -11,14 +11,12 @@ from deniable.client.transparency.guessing import guess_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
     counted,
-    is_vast,
     odds_of,
     shown_duration,
     shown_guess,
     shown_time,
-    times_likelier,
 )
-from deniable.mechanisms import SurveyMechanism
+from deniable.mechanisms import SurveyMechanism, is_vast, promise_text, times_likelier
 from deniable.messages import Manifest, Report, SignedReport, sign_report
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 from deniable.messages.notice import Translate, summary
@@ -127,8 +125,7 @@ class Terms(Disclosure):
             most_any=most_any,
             sent=_fields(least, largest, named=mechanism.truth is not None),
             sent_bytes=(len(least), len(largest)),
-            guarantee=f"Whatever you answer, each response is {times_likelier(odds)} than with "
-            f"any other answer; {shown_guess(guess)}.",
+            guarantee=f"Whatever you answer, {promise_text(odds)}; {shown_guess(guess)}.",
             truthfulness=_truthfulness(manifest),
             schedule=f"At most once every {every}, {times} in all, "
             f"from {shown_time(schedule.start)} to {shown_time(schedule.end)}.",

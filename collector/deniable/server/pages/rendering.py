@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from deniable.budget import odds_text
 from deniable.documents import Document
 from deniable.documents.html import document_html
+from deniable.mechanisms import promise_text
 from deniable.messages import Refusal, RefusalCode
 from deniable.reading import instant_text
 from deniable.server.routes.routing import HTML
@@ -128,6 +128,6 @@ def _environment() -> "Environment":
     )
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["instant"] = instant_text
-    environment.filters["odds"] = odds_text
+    environment.filters["promise"] = promise_text
     environment.filters["html"] = _document
     return environment

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
-from deniable.budget import NANO, RangeCost, odds_text, percent_text, upper_text
-from deniable.mechanisms import SurveyMechanism
+from deniable.budget import NANO, RangeCost, upper_text
+from deniable.mechanisms import promise_text
 from deniable.messages import Manifest
+from deniable.messages.notice import summary
 
 
 def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -16,11 +17,7 @@ def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
     kind = manifest.kind
     terms = kind.terms(manifest.specification.parameters, len(manifest.categories))
     yield "Randomised by", terms or kind.name.replace("-", " ")
-    yield (
-        "Odds",
-        f"One response makes no answer more than {odds_text(odds)} times likelier, beside any "
-        f"other, than it was before.{_chance(mechanism, kind.sent)}",
-    )
+    yield "One report", f"Whatever is answered, {promise_text(odds)}. {summary(manifest)[0]}"
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     epochs = manifest.schedule.epochs
     total = RangeCost.of(mechanism).most(epochs, manifest.repeat.epochs or 1)
@@ -44,17 +41,3 @@ def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
         if issuers
         else "Nobody vouches that each report comes from another device.",
     )
-
-
-def _chance(mechanism: SurveyMechanism, sent: str) -> str:
-    """Return how often a response tells the truth, as a sentence, where one number says it."""
-    if mechanism.truth is not None:
-        chance = percent_text(mechanism.truth, "least")
-        return f" At least {chance} of responses are the answer itself; the others are by chance."
-    if mechanism.hit is not None:
-        chance = percent_text(mechanism.hit, "most")
-        return (
-            f" A response stands for {sent}; the device's own is among them at most {chance} of "
-            "the time."
-        )
-    return ""
