@@ -168,7 +168,8 @@ def test_several_epochs_are_rehearsed_at_once_and_their_figures_stay(
     watched = run(
         "watch", "simulated-tea", "--share", "never", "--above", "99%", "--dir", place.directory
     )
-    assert (watched.exit_code, "in epoch 1 of" in watched.stdout) == (0, True)
+    first = watched.stdout.splitlines()[0]
+    assert (watched.exit_code, "in epoch 1 of" in first, "Simulated" in first) == (0, True, True)
 
 
 @pytest.mark.parametrize(

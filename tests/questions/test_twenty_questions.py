@@ -123,6 +123,13 @@ QUESTIONS = [
         "mood?group=good&group=very+good",
     ),
     Question(
+        "Is the share of crashes above 2 %?",
+        lambda surveys: surveys["crash-ios"].histogram().share("yes").above(0.02).sentence,
+        # The whole interval is above: by the status, what is wanted of --below.
+        ("watch", "crash-ios", "--share", "yes", "--below", "2%"),
+        "crash-ios?group=yes&limit=2",
+    ),
+    Question(
         "What do these figures reveal about one person?",
         lambda surveys: surveys["mood"].histogram().revealed().sentence,
         ("hist", "mood", "--reveals"),

@@ -25,7 +25,12 @@ _DEFAULT: Final = Quantity(0.05, percent=True)
     type=quantity,
     help="Instead: what is to be found of a difference between two groups or epochs.",
 )
-@click.option("--share", type=quantity, help="About how frequent an answer is.  [default: any]")
+@click.option(
+    "--share",
+    type=quantity,
+    help="About how frequent an answer is: of such, the one that needs the most reports.  "
+    "[default: any]",
+)
 @click.option("--reports", type=count, help="What would so many reports do, and at what epsilon?")
 @click.option("--epsilon", help="Instead of the one in FILE.")
 @level_option

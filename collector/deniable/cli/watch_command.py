@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -102,5 +103,9 @@ def watch(
         except ValueError as error:  # such as of a mean where answers are no numbers
             raise click.ClickException(str(error)) from error
     verdict = estimate.below(edge) if above is None else estimate.above(edge)
-    show(verdict.document(), as_json=as_json)
+    document = verdict.document()
+    if not as_json:  # the sentence comes first, and has those cautions that change its use
+        notes = [caution for caution in document.cautions if not caution.brief]
+        document = replace(document, cautions=notes)
+    show(document, as_json=as_json)
     raise click.exceptions.Exit(_STATUSES[verdict.holds])
