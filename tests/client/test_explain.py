@@ -633,3 +633,15 @@ def test_kept_responses_put_no_number_beside_another_that_belies_it(bench: Bench
     assert "at most 54.6 times likelier" in text
     assert "If your answer keeps changing, all 8 reports together may reveal your answers" in text
     assert "million" not in text
+
+
+def test_five_questions_on_the_same_terms_hardly_take_more_lines_than_one(bench: Bench) -> None:
+    surveys = [manifest(name=f"s{i}", question=f"Question {i}?") for i in range(5)]
+    for survey in surveys:
+        bench.transport.publish(survey)
+    apps = [declared(survey) for survey in surveys]
+    page = bench.ready(surveys=apps, lifetime_epsilon=99).explain()
+    one = replace(page, surveys=page.surveys[:1])
+    # A heading for what they share; of each the question and a blank line, in the whole the name.
+    assert len(page.brief().splitlines()) <= len(one.brief().splitlines()) + 2 + 4 * 2
+    assert len(str(page).splitlines()) <= len(str(one).splitlines()) + 2 + 4 * 3

@@ -145,8 +145,8 @@ class SurveyExplanation(Disclosure):
             ]
         return [*rows, ("Spent", self._spent())]
 
-    def brief_lines(self) -> list[str]:
-        """Return the text for somebody who is asked for consent, at 80 columns."""
+    def brief_rows(self) -> list[Row]:
+        """Return the rows for somebody who is asked for consent."""
         promise, terms, said = self.promise, self.terms, []
         if terms is not None:
             said = [terms.truthfulness, terms.schedule]
@@ -154,14 +154,13 @@ class SurveyExplanation(Disclosure):
                 said += terms.repetition[:2]
             if terms.issuers:
                 said.append("Only devices for which an issuer vouches can take part.")
-        rows: list[Row] = [
+        return [
             ("Answers", listed(self.categories)),
             ("Consent", "" if self.covered else _COVERED[self.covered]),
             ("Promise", " ".join(promise.brief()) if promise else ""),
             ("Vouching", _PERHAPS_VOUCHED if promise and promise.enrols else ""),
             self._present(said),
         ]
-        return [*wrapped(self.question), *text_of(rows)]
 
     def _present(self, said: list[str]) -> Row:
         """Return the row on what holds today, and that it may change."""
@@ -205,25 +204,32 @@ class Explanation(Disclosure):
     def brief(self) -> str:
         """Return plain text for a consent prompt, at 80 columns: a few lines a survey."""
         lines = text_of(self._in_general(brief=True), indent=0)
-        for survey in self.surveys:
-            lines += ["", *survey.brief_lines()]
-        return "\n".join(lines)
+        every = [survey.brief_rows() for survey in self.surveys]
+        return "\n".join([*lines, *self._questions(every)])
 
     def __str__(self) -> str:
         first = _shared([survey.summary for survey in self.surveys])
         lines = [*text_of(first, indent=0), ""] * bool(first)
         lines += [] if self.consent is None else consent_lines(self.consent)
         lines += text_of(self._in_general(), indent=0)
-        every = [survey.rows() for survey in self.surveys]
-        shared = _shared(every) if len(every) > 1 else []
-        if any(said for _, said in shared):
-            lines += ["", "For each of these questions", *text_of(shared)]
-        for survey, rows in zip(self.surveys, every, strict=True):
-            own = [row for row in [*survey.summary, *rows] if row not in [*first, *shared]]
-            lines += ["", *wrapped(survey.question), *text_of(own)]
+        every = [
+            [*(row for row in survey.summary if row not in first), *survey.rows()]
+            for survey in self.surveys
+        ]
+        lines += self._questions(every)
         kept = any(survey.kept for survey in self.surveys)
         budget = "" if self.budget is None else self.budget.text(kept=kept)
         return "\n".join([*lines, "", *text_of([("Budget", budget)], indent=0)]).rstrip("\n")
+
+    def _questions(self, every: list[list[Row]]) -> list[str]:
+        """Return the lines of all questions: what they share, and then what is their own."""
+        shared = _shared(every) if len(every) > 1 else []
+        said = text_of(shared)
+        lines = ["", "For each of these questions", *said] if said else []
+        for survey, rows in zip(self.surveys, every, strict=True):
+            own = [row for row in rows if row not in shared]
+            lines += ["", *wrapped(survey.question), *text_of(own)]
+        return lines
 
     def _in_general(self, *, brief: bool = False) -> list[Row]:
         unusable = "Until it can be used again, nothing is drawn, stored or sent."
