@@ -116,6 +116,9 @@ class _Surveys:
     async def ended(self) -> dict[bytes, int]:
         return {}
 
+    async def public(self) -> dict[str, bool]:
+        return {}
+
 
 async def test_one_reading_at_a_time_whatever_is_asked_and_what_comes_of_it_is_known(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
