@@ -44,7 +44,7 @@ def test_a_note_is_on_every_surface(place: Workplace) -> None:
     assert json.loads(note(place, "--list", "--json")) == kept
     told = json.loads(succeed("hist", "tea", "--series", "--json", "--dir", place.directory))
     assert told["notes"] == kept
-    noted = f"Noted: {date} 2.0 released; {date} 00:30 UTC {HOSTILE}."
+    noted = f"Noted: 2.0 released ({date}); {HOSTILE} ({date} 00:30 UTC)."
     assert told["sentence"].endswith(noted)
     assert "answers changed (epoch 2 less epoch 0 of tea): " in told["sentence"]
     shown = " ".join(succeed("hist", "tea", "--series", "--dir", place.directory).split())

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -22,6 +23,7 @@ from deniable.estimates.charts import (
     standalone,
     stylesheet,
 )
+from deniable.estimates.charts.dates import date_ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 DRAWN = ("svg", "title", "desc", "text", "g", "rect", "circle", "line", "polygon", "path")
@@ -177,6 +179,44 @@ def test_gaps_of_a_series_stay_gaps() -> None:
     (begins,) = found(svg, "line", "reference")
     assert steps[0][-1] < steps[1][0] == pytest.approx(number(begins, "x1"), abs=0.1)
     assert len(found(svg, "circle")) == 3 + 1
+
+
+@pytest.mark.parametrize(
+    ("epochs", "seconds", "texts"),
+    [
+        (30, 86_400, "2 Nov, 9 Nov, 16 Nov, 23 Nov"),  # Mondays
+        (48, 3_600, "30 Oct, 12:00, 31 Oct, 12:00"),
+        (12, 7 * 86_400, "30 Oct, 27 Nov, 25 Dec"),
+        (2, 7 * 86_400, "30 Oct, 6 Nov"),
+        (1, 86_400, "30 Oct"),
+        (36, 30 * 86_400, "Jan 2027, Jan 2028, Jan 2029"),
+        (90, 1, "30 Oct, 00:00:30, 00:01:00"),
+    ],
+)
+def test_dates_below_epochs_are_round(epochs: int, seconds: int, texts: str) -> None:
+    first = int(datetime(2026, 10, 30, tzinfo=UTC).timestamp())
+    ticks = date_ticks([first + seconds * epoch for epoch in range(epochs)], 4)
+    assert ", ".join(ticks.values()) == texts
+
+
+@given(st.lists(st.integers(0, 2**40), min_size=1, max_size=60).map(sorted), st.integers(1, 5))
+def test_dates_have_room_whenever_epochs_begin(starts: list[int], most: int) -> None:
+    ticks = date_ticks(starts, most)
+    assert 0 < len(ticks) <= most
+    assert [*ticks] == sorted({*ticks} & {*range(len(starts))})
+
+
+def test_one_epoch_is_no_wall_and_marks_stand_at_their_time() -> None:
+    dot = Dot("", 0.2, (0.15, 0.25), (0.1, 0.3))
+    svg = series_chart(
+        [Panel("a", (dot,))], ["0"], width=720, title="t", starts=[0], marks=[(0.5, "1")]
+    )
+    (ribbon,) = found(svg, "path", "outer")
+    left, right = sorted({float(x) for x in re.findall(r"[ML]([\d.]+)", ribbon.get("d", ""))})
+    assert right - left < 60
+    (mark,) = found(svg, "line", "noted")
+    (circle,) = [each for each in found(svg, "circle") if number(each, "cx") > left]
+    assert number(mark, "x1") == pytest.approx(number(circle, "cx"), abs=0.1)
 
 
 def luminance(colour: str) -> float:

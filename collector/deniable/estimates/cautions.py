@@ -244,8 +244,8 @@ def _few_numbers(histogram: "Histogram") -> str:
     if numeric.too_wide(mean) and not math.isnan(mean.standard_error):
         needed = reports_text(histogram.reports_for(0.02, mean.level))
         texts.append(
-            "Mostly noise so far: the mean within ± 2 % of the range, by an interval of "
-            f"{level_text(mean.level)}, takes {needed} at this epsilon."
+            f"Mostly noise so far: the mean within ± {0.02 * numeric.span:.3g}, 2 % of the range, "
+            f"by an interval of {level_text(mean.level)}, takes {needed} at this epsilon."
         )
     if numeric.hidden:
         texts.append(

@@ -151,14 +151,15 @@ def series_picture(
         scale=series_scale(series),
         notes=[
             *(
-                f"{at}: {instant_text(note.at)} {note.text}"
-                for at, note in enumerate(series.notes, 1)
+                f"{number}: {instant_text(note.at)} {note.text}"
+                for number, note in enumerate(series.notes, start=1)
             ),
-            *brief_texts(series.cautions()),
-            f"Intervals, {held}, are {CHANCE}",
-        ]
-        if heading
-        else [],
+            *(
+                [*brief_texts(series.cautions()), f"Intervals, {held}, are {CHANCE}"]
+                if heading
+                else []
+            ),
+        ],
         breaks=breaks,
         starts=[point.start for point in points],
         marks=[(place, str(number)) for place, number in _placed(series)],

@@ -243,7 +243,7 @@ class Series(Tabular):
         except ValueError:  # such as kept responses, or other answers
             return ""
         noted = "; ".join(
-            f"{instant_text(note.at).removesuffix(' 00:00 UTC')} {note.text}"
+            f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})"
             for note in self.notes
             if first.start <= note.at < last.end
         )

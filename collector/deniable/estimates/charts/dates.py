@@ -11,7 +11,7 @@ _MONDAY: Final = 4 * _DAY
 _STEPS: Final = (
     *(1, 5, 15, 30, 60, 300, 900, 1800),
     *(hours * 3600 for hours in (1, 2, 3, 6, 12)),
-    *(days * _DAY for days in (1, 2, 7, 14)),
+    *(days * _DAY for days in (1, 2, 7, 14, 28)),
 )
 _MONTHS: Final = (1, 2, 3, 6, 12, 24, 60, 120)
 
@@ -23,22 +23,22 @@ def date_ticks(starts: Sequence[int], most: int) -> dict[int, str]:
     """
     for step in _STEPS:
         first = _MONDAY if step % (7 * _DAY) == 0 else 0
-        places = _changes([(start - first) // step for start in starts])
+        places = _changes([(start - first) // step for start in starts], most)
         if len(places) <= most:
             return {place: _text(starts, place, step) for place in places}
     months = [12 * moment.year + moment.month - 1 for moment in map(_moment, starts)]
     for step in _MONTHS:
-        places = _changes([month // step for month in months])
+        places = _changes([month // step for month in months], most)
         if len(places) <= most:
             break
     return {place: f"{_moment(starts[place]):%b %Y}" for place in places[: max(most, 1)]}
 
 
-def _changes(stretches: Sequence[int]) -> list[int]:
-    """Return the places at which another stretch begins; the first one does if others are near."""
+def _changes(stretches: Sequence[int], most: int) -> list[int]:
+    """Return the places at which another stretch begins, and the first where there is room."""
     later = [place for place, (one, other) in enumerate(pairwise(stretches), 1) if one != other]
-    apart = min((b - a for a, b in pairwise(later)), default=len(stretches))
-    return [0, *later] if not later or later[0] >= apart else later
+    room = not later or later[0] * most >= len(stretches)
+    return [0, *later] if room else later
 
 
 def _moment(instant: int) -> datetime:

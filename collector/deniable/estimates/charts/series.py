@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deniable.estimates.charts.bands import LINE, Band, Dot, foot, head, tick_class, upright
+from deniable.estimates.charts.bands import LINE, SMALL, Band, Dot, foot, head, tick_class, upright
 from deniable.estimates.charts.dates import date_ticks
 from deniable.estimates.charts.scales import SHARES, Axis, Scale, axis_over
 from deniable.estimates.charts.svg import Markup, element, label, picture, text_width
@@ -153,9 +153,13 @@ def _ribbon(first: int, run: Sequence[Band], steps: _Steps) -> str:
 
 
 def _dates(starts: Sequence[int], steps: _Steps, most: int, y: float) -> Iterator[Markup]:
+    free = -math.inf
     for place, text in date_ticks(starts, most).items():
         x = steps.start(place) + steps.size / 2
-        yield element("text", text, cls="small middle", x=x, y=y)
+        half = text_width(text, SMALL) / 2
+        if x - half >= free:  # between surveys there may be gaps, and epochs of other lengths
+            yield element("text", text, cls="small middle", x=x, y=y)
+            free = x + half + 4
 
 
 def _marked(steps: _Steps, place: float, name: str) -> Iterator[Markup]:

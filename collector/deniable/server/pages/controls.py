@@ -45,8 +45,7 @@ class Controls:
         query, manifest = request.query, surveys[0]
         if "width" in page.takes:
             width, epsilon = query.get("width", WIDTHS[0]), query.get("epsilon", EPSILONS[0])
-            unit = "percentage points" if manifest.values is None else "% of the range"
-            readings = {"width-now": f"± {100 * float(width):.3g} {unit}"}
+            readings = {"width-now": width_text(manifest, float(width))}
             if free_epsilon(manifest):
                 readings["epsilon-now"] = epsilon
             return cls(width=width, epsilon=epsilon, readings=readings)
@@ -63,6 +62,15 @@ class Controls:
             matches = (name for name in offered if sought in name.casefold())
             offered = tuple(dict.fromkeys([*groups, *islice(matches, MOST_OFFERED)]))
         return cls(len(answers) > page.most, groups, offered, many)
+
+
+def width_text(manifest: Manifest, width: float) -> str:
+    """Return a half width of shares in points; or of numbers, as this part of their range."""
+    values = manifest.values
+    if values is None:
+        return f"± {100 * width:.3g} percentage points"
+    least, most = (f"{float(end):.6g}" for end in (values[0], values[-1]))
+    return f"± {float(values[-1] - values[0]) * width:.3g}, of {least} to {most}"
 
 
 def epoch_choices(
