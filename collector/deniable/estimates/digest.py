@@ -1,6 +1,6 @@
 """A digest: the newest closed epoch of every survey, and what changed since the one before."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Final
@@ -13,7 +13,7 @@ from deniable.estimates.histogram import Histogram
 from deniable.estimates.rows import largest_shares
 from deniable.estimates.surveys import SurveyFigures, Surveys
 from deniable.messages import is_simulated
-from deniable.reading import appear_text, instant_text
+from deniable.reading import TooFewReports, appear_text, epoch_before, instant_text
 from deniable.reading.epochs import epochs_text
 
 _MOST: Final = 10
@@ -60,8 +60,7 @@ def digest_of(surveys: Surveys, since: date, *, level: float = 0.95) -> Digest:
     quiet: list[str] = []
     for name in surveys:
         newest = surveys[name]
-        closed = [*_closed(newest, begin)]
-        documents = [_document(survey, epochs, level) for survey, epochs in closed]
+        documents = [_document(*closed, level) for closed in _closed(newest, begin)]
         (rehearsed if is_simulated(name) else fresh).extend(documents)
         if not documents:
             quiet.append(_nothing_new(newest))
@@ -70,32 +69,30 @@ def digest_of(surveys: Surveys, since: date, *, level: float = 0.95) -> Digest:
     return Digest(since, (*fresh, *rehearsed))
 
 
-def _closed(newest: SurveyFigures, begin: float) -> Iterator[tuple[SurveyFigures, list[int]]]:
-    """Yield the surveys of a name whose newest closed epoch closed since, with these epochs."""
+def _closed(newest: SurveyFigures, begin: float) -> Iterator[tuple[SurveyFigures, int]]:
+    """Yield the surveys of a name whose newest closed epoch closed since, with that epoch."""
     for survey in (newest, *newest.older):
         for epoch in survey.closed()[-1:]:
             closed = survey.manifest.schedule.closes(epoch.number)
             if epoch.seal is not None:  # perhaps before the time
                 closed = min(closed, epoch.seal.sealed_at)
             if closed >= begin:
-                yield survey, [epoch.number for epoch in survey.closed()]
+                yield survey, epoch.number
 
 
-def _document(survey: SurveyFigures, epochs: Sequence[int], level: float) -> Document:
-    now = survey.histogram(epochs[-1], level=level)
+def _document(survey: SurveyFigures, epoch: int, level: float) -> Document:
+    now = survey.histogram(epoch, level=level)
     many = now.values is None and len(now.categories) > _MOST
     document = now.document(top=_MOST if many else None, raw=False)
-    if len(epochs) == 1:
-        return replace(document, notes=[*document.notes, "No closed epoch is before it."])
-    before = survey.histogram(epochs[-2], level=level)
-    facts = [*document.facts, Fact("compared", _place(before))]
     try:
-        changes = _comparison(now, before)
-    except ValueError as error:  # such as of kept responses
+        earlier = epoch_before(survey.epochs(), epoch, survey.manifest)
+    except TooFewReports as error:
         return replace(document, notes=[*document.notes, f"Not compared: {error}."])
+    before = survey.histogram(earlier, level=level)
+    changes = _comparison(now, before)
     return replace(
         document,
-        facts=facts,
+        facts=[*document.facts, Fact("compared", _place(before))],
         sentence=changes.sentence,
         tables=[*document.tables, *changes.tables],
         notes=[*dict.fromkeys((*document.notes, *changes.notes))],
