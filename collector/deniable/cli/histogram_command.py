@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from deniable.cli.asked_answers import asked_answers, asked_epochs
+from deniable.cli.asking import Question, question_options
 from deniable.cli.options import (
     epoch_option,
     json_option,
@@ -31,7 +32,10 @@ _MOST_TABLES: Final = 12
 @survey_option
 @epoch_option("newest with data")
 @level_option
-@click.option("--share", help='Only the share of these answers, such as "good, very good".')
+@click.option(
+    "--share", help='Only the share of these answers, such as "good, very good", or "31..48".'
+)
+@question_options
 @click.option(
     "--against",
     metavar="WHAT",
@@ -75,6 +79,7 @@ def hist(
     epoch: str | None,
     level: float,
     share: str | None,
+    inquiry: Question,
     against: str | None,
     as_series: bool,
     view: str | None,
@@ -108,8 +113,11 @@ def hist(
     given |= {
         "--reveals": reveals,
         "--view": view not in (None, VIEWS[0]),
-        "--share": share is not None and not as_series,
+        "--given": inquiry.given is not None and as_series,
+        **inquiry.options(share),
+        "--share": share is not None and not as_series and inquiry.than is None,
     }
+    questioned = any(inquiry.options(share).values())
     if any(given.values()) and not given["--view"]:
         given |= {"--top": top is not None, "--simultaneous": simultaneous}
     chosen = [option for option, is_given in given.items() if is_given]
@@ -127,8 +135,13 @@ def hist(
             elif reveals:
                 figures = survey.histogram(asked_epochs(survey.manifest, epoch))
                 show(figures.revealed(honest=honest or 1).document(), as_json=as_json)
+            elif questioned:
+                histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
+                inquiry.show(histogram, survey.manifest, share, as_json=as_json, as_csv=as_csv)
             elif compared:
-                _show_comparison(survey, epoch, share, against, level, as_json, as_csv)
+                _show_comparison(
+                    survey, epoch, share, inquiry.given, against, level, as_json, as_csv
+                )
             else:
                 _show_histogram(survey, epoch, level, view, top, simultaneous, as_json, as_csv)
         except ValueError as error:  # such as epochs over which devices keep responses
@@ -171,6 +184,7 @@ def _show_comparison(
     survey: "SurveyFigures",
     epoch: str | None,
     share: str | None,
+    given: str | None,
     against: str | None,
     level: float,
     as_json: bool,
@@ -179,11 +193,12 @@ def _show_comparison(
     from deniable.estimates.comparison import compare
 
     answers = None if share is None else asked_answers(share, survey.manifest)
+    group = None if given is None else asked_answers(given, survey.manifest)
     epochs = asked_epochs(survey.manifest, epoch)
     if against is None:
-        comparison = compare(survey.histogram(epochs, level=level), answers, None)
+        comparison = compare(survey.histogram(epochs, level=level), answers, None, given=group)
     else:
-        comparison = survey.compare(epochs, against, answers, level=level)
+        comparison = survey.compare(epochs, against, answers, level=level, given=group)
     if as_json:
         click.echo(json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False))
     elif as_csv:

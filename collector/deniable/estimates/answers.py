@@ -1,6 +1,7 @@
 """Which categories an analyst means by the answers that are named."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -8,8 +9,18 @@ import numpy as np
 from deniable.estimates.decoders import Floats
 from deniable.mechanisms.dimensions import Dimensions
 
-Answers = str | Iterable[str] | Mapping[str, str | Iterable[str]]
-"""One answer or several, by the texts of their categories; or, by question, answers to several."""
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """All answers from one to another, both included, where they have an order."""
+
+    first: str
+    last: str
+
+
+Answers = str | Iterable[str] | Mapping[str, str | Iterable[str]] | Range
+"""One answer or several, by the texts of their categories; by question, answers to several; or all
+from one to another."""
 
 _NAMED = 10
 
@@ -30,6 +41,9 @@ def weights_of(
     """
     if isinstance(answers, Mapping):
         return _crossed(answers, dimensions, together=together)
+    if isinstance(answers, Range):
+        named = list(categories[slice(*_ends(answers, categories))])
+        return weights_of(named, categories, dimensions, together=together)
     named = [answers] if isinstance(answers, str) else list(answers)
     if not named or len(set(named)) < len(named):
         raise ValueError("name at least one answer, and each once")
@@ -40,6 +54,16 @@ def weights_of(
             raise no_answer(name, categories)
         weights[places[name]] = 1.0
     return weights
+
+
+def _ends(answers: Range, categories: Sequence[str]) -> tuple[int, int]:
+    for end in (answers.first, answers.last):
+        if end not in categories:
+            raise no_answer(end, categories)
+    first, last = (list(categories).index(end) for end in (answers.first, answers.last))
+    if first > last:
+        raise ValueError(f"{answers.first} comes after {answers.last}")
+    return first, last + 1
 
 
 def _crossed(
@@ -64,9 +88,11 @@ def _crossed(
 
 def answers_text(answers: Answers) -> str:
     """Return the answers in words."""
+    if isinstance(answers, Range):
+        return " – ".join(dict.fromkeys((answers.first, answers.last)))
     if isinstance(answers, Mapping):
         return " and ".join(f"{name}: {answers_text(labels)}" for name, labels in answers.items())
-    return answers if isinstance(answers, str) else _listed(list(answers))
+    return answers if isinstance(answers, str) else listed(list(answers))
 
 
 def no_answer(name: str, categories: Sequence[str]) -> ValueError:
@@ -78,7 +104,8 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:_NAMED])) + ", …" * (len(names) > _NAMED)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], word: str = "or") -> str:
+    """Return names as a part of a sentence."""
     if len(names) < 3:
-        return " or ".join(names)
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+        return f" {word} ".join(names)
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"

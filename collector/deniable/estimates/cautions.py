@@ -43,6 +43,7 @@ class DisplayedFigures:
         level: of their intervals; compared: how many differences are shown beside each other.
         wider: by which factor compared ones are wider than noise alone makes them, at most.
         disjoint: whether no device is in several of the samples, as an analyst says.
+        too_small: whether the own share of a group, among whom a share is, may be 0.
     """
 
     samples: tuple["Sample", ...]
@@ -57,6 +58,7 @@ class DisplayedFigures:
     compared: int = 0
     wider: float = math.inf
     disjoint: bool = False
+    too_small: bool = False
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
@@ -132,6 +134,15 @@ def _distrusted(figures: DisplayedFigures) -> str:
         "more."
         if distrusted
         else ""
+    )
+
+
+def _small_group(figures: DisplayedFigures) -> str:
+    if not figures.too_small:
+        return ""
+    return (
+        "A group is too small, or the reports too few: its own share of all may be 0, and then any "
+        "share within it is possible."
     )
 
 
@@ -308,6 +319,7 @@ def _chance_alone(figures: DisplayedFigures) -> str:
 CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("not-to-be-used", Level.ALERT, _not_to_be_used),
     Rule("simulated", Level.ALERT, _simulated),
+    Rule("small-group", Level.WARNING, _small_group),
     Rule("fakes-decide", Level.WARNING, lambda it: _fakes(it) if it.fakes_decide else ""),
     Rule("fakes", Level.WARNING, lambda it: "" if it.fakes_decide else _fakes(it)),
     Rule("outside", Level.WARNING, _outside),

@@ -94,6 +94,7 @@ class Comparison:
             outside=sum(row.estimate.outside for row in self.rows),
             level=self.histogram.level,
             compared=0 if self.against is None else len(self.rows),
+            too_small=any(row.estimate.too_small for row in self.rows),
         ).cautions
 
     def document(self, notes: Sequence[str] = ()) -> Document:
@@ -175,7 +176,7 @@ class Comparison:
     def _differences(self, row: Row) -> str:
         """Return in words which side is subtracted from which."""
         assert row.before is not None
-        return places_text(row.now.linear, "less", row.before.linear)
+        return places_text(row.now.slope, "less", row.before.slope)
 
     def _place(self, side: Histogram) -> str:
         version, other = "", self.against
@@ -234,8 +235,8 @@ class Comparison:
         if before is None:
             return fields
         return fields | {
-            "before": before.value,
-            "now": row.now.value,
+            "before": before.stated,
+            "now": row.now.stated,
             "width_before": (before.high - before.low) or fields["width"],
             "width_now": (row.now.high - row.now.low) or fields["width"],
             "mark": "" if row.estimate.distinguishable else "not distinguishable",
@@ -275,6 +276,8 @@ class Comparison:
 
 
 def _wider(estimate: Estimate) -> float:
+    if estimate.form is None:  # shares within groups
+        return math.inf
     try:
         noise = replace(estimate.linear, model=Model.FIXED).figures()[1]
     except ValueError:  # of sums over several questions nobody knows
@@ -296,8 +299,8 @@ _SHARED: Final = (
 )
 _ROW: Final = (
     Field("answers", TEXT, "label"),
-    Field("now", NUMBER, "now.value"),
-    Field("before", or_null(NUMBER), "before.value"),
+    Field("now", NUMBER, "now.stated"),
+    Field("before", or_null(NUMBER), "before.stated"),
     *(field._replace(source=f"estimate.{field.source or field.name}") for field in ESTIMATE),
     Field("distinguishable", or_null(BOOLEAN)),
     Field("sentence", TEXT, "estimate.sentence"),
@@ -328,6 +331,7 @@ def compare(
     answers: Answers | None,
     against: Histogram | None,
     among: Sequence[str] | None = None,
+    given: Answers | None = None,
 ) -> Comparison:
     """Return a share, or the difference of one or all of them, or of means, from another's.
 
@@ -338,6 +342,7 @@ def compare(
         answers: one share, of these together; None for each category's, or the mean.
         against: what it is compared with: other epochs, another version, or another survey.
         among: of each category's share, for these only.
+        given: of one share: among those who gave these answers.
 
     Raises:
         ValueError: if they cannot be compared, or there are no such answers.
@@ -351,8 +356,11 @@ def compare(
         return Row(label, now if before is None else now - before, now, before)
 
     if answers is not None:
-        before = None if against is None else against.share(answers)
-        share = row(answers_text(answers), histogram.share(answers), before)
+        before = None if against is None else against.share(answers, given=given)
+        label = answers_text(answers)
+        if given is not None:
+            label += f", among those with {answers_text(given)}"
+        share = row(label, histogram.share(answers, given=given), before)
         return Comparison(histogram, against, (share,))
     assert against is not None
     if histogram.values is not None:

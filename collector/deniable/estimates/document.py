@@ -53,7 +53,7 @@ def histogram_document(
     if raw:
         tables += _response_tables(histogram)
     return Document(
-        facts=[*_facts(histogram)],
+        facts=[*histogram_facts(histogram)],
         tables=tables,
         notes=[
             *(_numeric_notes(histogram) if numeric else _notes(histogram, rows)),
@@ -122,7 +122,8 @@ def estimate_row(row: Json) -> Json:
     }
 
 
-def _facts(histogram: "Histogram") -> Iterator[Fact]:
+def histogram_facts(histogram: "Histogram") -> Iterator[Fact]:
+    """Yield the reports that the figures are of, in facts for people."""
     if histogram.survey:
         yield Fact("survey", f"{histogram.survey}, {epochs_text(histogram.epochs)}")
     if histogram.start is not None and histogram.end is not None:

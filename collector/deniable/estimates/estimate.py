@@ -20,6 +20,7 @@ from scipy import optimize
 from deniable.documents import Caution, level_text, number_text
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
 from deniable.estimates.cautions import DisplayedFigures
+from deniable.estimates.contrasts import Ends, difference_ends, multiple_ends
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.influence import furthest_shifts, ratio_shift, report_shifts
 from deniable.estimates.poisoning import fewest_fakes
@@ -41,6 +42,9 @@ _FEW: Final = 5
 """A sum of fewer moves of a kernel is not normal: whether 0 or 1 was drawn decides it."""
 _WORTH: Final = 0.5
 """A share's interval or standard error over more than this of [0, 1] says too little."""
+
+_IN_GROUP: Final = 3.0
+"""A group has a share of its own if its size is as many standard errors above 0 (benchmarks)."""
 
 
 class Unit(Enum):
@@ -113,6 +117,10 @@ class Estimate:
         samples: the reports that it is made of.
         nothing: what it is if there is nothing to tell: 0; 1 of the ratio of two figures, which are
             the same then. A part of a whole is a share of it, and may be none: 0.
+        group: among whom it is a share, by their answers; empty if among all.
+        parts: of a share within a group, the share of all that is in both, and that of the group.
+        too_small: whether a group's own share may be 0: the value may be anything, and the interval
+            is all that is possible.
     """
 
     value: float
@@ -128,11 +136,19 @@ class Estimate:
     samples: "tuple[Sample, ...]" = field(default=(), repr=False, compare=False)
     form: "Form | None" = field(default=None, repr=False, compare=False)
     nothing: float = field(default=0.0, repr=False, compare=False)
+    group: str = field(default="", compare=False)
+    parts: "tuple[Form, Form] | None" = field(default=None, repr=False, compare=False)
+    too_small: bool = field(default=False, compare=False)
 
     @property
     def distinguishable(self) -> bool:
         """Return whether the interval excludes no difference: 0, or 1 of a ratio of two figures."""
         return not self.low <= self.nothing <= self.high
+
+    @property
+    def stated(self) -> float | None:
+        """Return the value; None where a group is too small for it to mean anything."""
+        return None if self.too_small else self.value
 
     @property
     def sentence(self) -> str:
@@ -141,8 +157,18 @@ class Estimate:
 
     def worded(self, conclusion: str = "") -> str:
         """Return the sentence with a conclusion in it, and the cautions behind it."""
+        cautions = (caution.text for caution in self.cautions if caution.brief)
+        return " ".join((self.statement(conclusion), *cautions))
+
+    def statement(self, conclusion: str = "") -> str:
+        """Return the sentence without cautions, for those who have these beside it."""
+        concluded = f": {conclusion}" * bool(conclusion)
+        if self.too_small:
+            return f"The reports do not tell {self._untold}{concluded}."
         show = self.text
         ends = ": none possible" if self.outside else f" {show(self.low)} to {show(self.high)}"
+        if self.high == math.inf:
+            ends = f" from {show(self.low)} up"
         interval = f"{level_text(self.level)} interval{ends}"
         match self.unit:
             case Unit.SHARE if not max(self.standard_error, self.high - self.low) <= _WORTH:
@@ -152,6 +178,8 @@ class Estimate:
                 )
             case Unit.SHARE:
                 text = f"An estimated {show(self.value)} of {self._whom} answered {self.label}"
+                if self.group and not self.distinguishable:
+                    interval += "; not distinguishable from 0"
             case Unit.DIFFERENCE:
                 text = f"{self.label}: {show(self.value)} percentage points"
                 if not self.distinguishable:
@@ -163,9 +191,7 @@ class Estimate:
                     interval += f"; not distinguishable from {self.nothing:g}{same}"
             case _:
                 text = f"{self.label or 'estimate'}: {show(self.value)}"
-        cautions = (caution.text for caution in self.cautions if caution.brief)
-        concluded = f": {conclusion}" * bool(conclusion)
-        return " ".join((f"{text} ({interval}){concluded}.", *cautions))
+        return f"{text} ({interval}){concluded}."
 
     def above(self, limit: float) -> Verdict:
         """Return the verdict of a limit, a share in [0, 1]: whether the interval lies above it."""
@@ -198,15 +224,25 @@ class Estimate:
             outside=int(self.outside),
             level=self.level,
             disjoint=self.form is not None and self.form.disjoint,
+            too_small=self.too_small,
         ).cautions
 
     @property
     def _whom(self) -> str:
         places = [sample.place for sample in self.samples]
-        return reporters(places[0] if len(places) == 1 else "")
+        return reporters(places[0] if len(places) == 1 else "", self.group)
+
+    @property
+    def _untold(self) -> str:
+        """Return the figure that the reports do not tell, as a part of a sentence."""
+        if self.group:
+            return f"how many of {self._whom} answered {self.label}"
+        return f"the {'ratio' if self.unit is Unit.RATIO else 'difference'}, {self.label}"
 
     def at(self, level: float) -> "Estimate":
-        """Return the same with an interval of another level; of linear estimates only."""
+        """Return the same with an interval of another level; of shares and linear estimates."""
+        if self.parts is not None:
+            return share_within(*self.parts, level, self.label, self.group)
         return self.linear.estimate(level, self.label, self.unit)
 
     @property
@@ -233,6 +269,8 @@ class Estimate:
     def __sub__(self, other: "Estimate") -> "Estimate":
         if not isinstance(other, Estimate):
             return NotImplemented
+        if self.parts or other.parts:
+            return _less(self, other, self._and("less", other), self._mixed(other))
         return self._with(other, -1.0, "less", self._mixed(other))
 
     def _mixed(self, other: "Estimate") -> Unit:
@@ -244,13 +282,41 @@ class Estimate:
         return form.estimate(min(self.level, other.level), self._and(word, other), unit)
 
     def _and(self, word: str, other: "Estimate") -> str:
-        if self.label == other.label:
-            return f"{self.label}, {places_text(self.linear, word, other.linear)}"
-        return f"{self._name} {word} {other._name}"
+        if self.label != other.label or bool(self.group) != bool(other.group):
+            return f"{self._name} {word} {other._name}"
+        if self.group != other.group:
+            return f"{self._of_group} {word} those with {other.group}"
+        return f"{self._of_group}, {places_text(self.slope, word, other.slope)}"
+
+    @property
+    def _of_group(self) -> str:
+        return self.label + f", among those with {self.group}" * bool(self.group)
 
     @property
     def _name(self) -> str:
-        return self.label if " " not in self.label else f"({self.label})"
+        name = self._of_group
+        return name if " " not in name else f"({name})"
+
+    @property
+    def _possible(self) -> tuple[float, float]:
+        return self.linear.possible if self.parts is None else (0.0, 1.0)
+
+    @property
+    def slope(self) -> "Form":
+        """Return the linear form that has the error of the estimate, near its value."""
+        if self.parts is None:
+            return self.linear
+        above, below = self.parts
+        return above.plus(below, -self.value).times(1 / below.apart()[0])
+
+    def _uncut(self, level: float) -> Ends[float]:
+        """Return the ends of its interval of a level, before they are cut to what is possible."""
+        if self.parts is None:
+            low, high = self.linear._ends(self.value, level)
+        else:
+            a, b = (form.apart()[0] for form in self.parts)
+            low, high = _fieller(a, b, *self.parts, normal_quantile(level))
+        return Ends(low, self.value, high)
 
     def __mul__(self, factor: "SupportsFloat | Estimate") -> "Estimate":
         if isinstance(factor, Estimate):
@@ -268,6 +334,8 @@ class Estimate:
         if not isinstance(other, Estimate):
             return self * (1 / other)
         label = self._and("as a multiple of", other)
+        if self.parts or other.parts:
+            return _multiple(self, other, label)
         return ratio(self.linear, other.linear, min(self.level, other.level), label)
 
 
@@ -625,6 +693,77 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     return within(uncut, least, most)
 
 
+def share_within(above: Form, below: Form, level: float, label: str, group: str) -> Estimate:
+    """Return the share of a group with an answer: of those in both, and of the group, of all.
+
+    With Fieller's interval, or, of a group whose own share is not clearly above 0, none: it is all
+    that is possible.
+    """
+    made = ratio(above, below, level, label)
+    share = replace(made, unit=Unit.SHARE, group=group, parts=(above, below), nothing=0.0)
+    size, error = below.figures()
+    if size > max(_IN_GROUP, normal_quantile(level)) * error:
+        return share
+    return replace(share, low=0.0, high=1.0, outside=False, too_small=True)
+
+
+def _less(one: Estimate, other: Estimate, label: str, unit: Unit) -> Estimate:
+    """Return the difference of two figures, of which one at least is a share within a group."""
+    level, decided = min(one.level, other.level), one.fakes_decide or other.fakes_decide
+    value, error, low, high = one.value - other.value, math.nan, -math.inf, math.inf
+    too_small = one.too_small or other.too_small
+    if not too_small:
+        error, correlation = _errors_together(one, other)
+        low, high = map(float, difference_ends(one._uncut(level), other._uncut(level), correlation))
+    influence = one.influence + other.influence
+    decided = decided or decided_by_fakes(influence)
+    samples = tuple(dict.fromkeys((*one.samples, *other.samples)))
+    uncut = Estimate(
+        *(value, error, low, high, level, False, influence, decided),
+        *(label, unit, samples),
+        too_small=too_small,
+    )
+    least, most = (one._possible[end] - other._possible[1 - end] for end in (0, 1))
+    return within(uncut, least, most)
+
+
+def _multiple(one: Estimate, other: Estimate, label: str) -> Estimate:
+    """Return how many times as large a figure is, of which one at least is within a group."""
+    level, high = min(one.level, other.level), math.inf
+    value = one.value / other.value if other.value else math.nan
+    error, low, moved = math.nan, 0.0, math.inf
+    too_small = one.too_small or other.too_small
+    if other.value > 0 and not too_small:
+        _, correlation = _errors_together(one, other)
+        low, high = multiple_ends(one._uncut(level), other._uncut(level), correlation)
+        slope = one.slope.plus(other.slope, -value)
+        error = slope.figures()[1] / other.value
+        up, down = (_FAKES * estimate.influence for estimate in (one, other))
+        if down < other.value:
+            moved = (one.value + up) / (other.value - down) - value
+    influence = moved / _FAKES
+    samples = tuple(dict.fromkeys((*one.samples, *other.samples)))
+    uncut = Estimate(
+        *(value, error, low, high, level, False, influence),
+        *(decided_by_fakes(influence, abs(value)), label, Unit.RATIO, samples),
+        nothing=1.0,
+        too_small=too_small,
+    )
+    return within(uncut, 0.0, math.inf)
+
+
+def _errors_together(one: Estimate, other: Estimate) -> tuple[float, float]:
+    """Return the standard error of the difference of two figures, and their correlation."""
+    slopes = one.slope, other.slope
+    first, second = (slope.figures()[1] for slope in slopes)
+    both = slopes[0].plus(slopes[1], -1.0).figures()[1]
+    if not first * second > 0:
+        return both, 0.0
+    # With what devices in both samples add, which the difference's error has.
+    correlation = (first**2 + second**2 - both**2) / (2 * first * second)
+    return both, min(max(correlation, -1.0), 1.0)
+
+
 def _moved_ratio(above: tuple[float, Form], below: tuple[float, Form], share: float) -> float:
     """Return how far off a ratio of values is at most if this share of each sample is fake."""
     forms = _same_samples(above[1], below[1])
@@ -644,19 +783,26 @@ def _same_samples(above: Form, below: Form) -> tuple[Form, Form]:
 def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[float, float]:
     """Return the ends of all r with (a - r b)^2 <= z^2 Var(a - r b)."""
     upper, lower = _same_samples(above, below)
-    variances = [
+    made = [
         contrast_variance(sample.decoder, sample.tally, weights, lower.terms[sample])
         for sample, weights in upper.terms.items()
     ]
+    seen = [z * z * math.fsum(terms) for terms in zip(*(one for one, _ in made), strict=True)]
 
     def error(r: float) -> float:
-        once = sum(variance(r) for variance in variances)
+        once = sum(variance(r) for _, variance in made)
         return z * math.sqrt(once + above.plus(below, -r).recurring)
 
     def beyond(r: float) -> float:
         return (a - r * b) ** 2 - error(r) ** 2
 
     def end(direction: float) -> float:
+        # By the variance of the reports alone it is the root of a quadratic; and by any that is
+        # more in between, as long as it is that one there.
+        square, half = b * b - seen[2], a * b + seen[1] / 2
+        spread = math.sqrt(max(half * half - square * (a * a - seen[0]), 0.0))
+        if abs(beyond(root := (half + direction * spread) / square)) <= _ALIKE * error(root) ** 2:
+            return root
         step = direction * error(value) / abs(b)
         while step and beyond(value + step) <= 0:
             step *= 2

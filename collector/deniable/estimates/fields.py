@@ -38,7 +38,7 @@ _INFLUENCE: Final = (
 )
 _FAKES_DECIDE: Final = "whether 1 % of fake reports move it by all that is possible"
 ESTIMATE: Final = (
-    Field("estimate", NUMBER, "value"),
+    Field("estimate", NUMBER, "stated"),
     Field("standard_error", or_null(NUMBER)),
     Field("low", NUMBER),
     Field("high", NUMBER),
@@ -319,6 +319,13 @@ def histogram_map(histogram: Any, view: View = View.UNBIASED) -> Json:
         "view": str(view),
         "categories": [{**row, _SHOWN.name: value} for row, value in pairs],
     }
+
+
+def sentence_map(histogram: Any, sentence: str) -> Json:
+    """Return the values of a sentence about a histogram, and what it is of."""
+    names = {"survey", "survey_id", "epochs", "n", "level"}
+    fields = plain(histogram, tuple(field for field in _HISTOGRAM if field.name in names))
+    return fields | {"sentence": sentence}
 
 
 def covariance_map(histogram: Any) -> Json:

@@ -50,10 +50,11 @@ def debias(mechanism: Mechanism, counts: Counts) -> Floats:
 def standard_errors(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
     """Return the error of each frequency; unbiased variance: docs/mathematics.md, section 4."""
     decoder = decoder_of(mechanism)
-    return _errors(decoder, decoder.tally(counts), model)
+    return errors_of(decoder, decoder.tally(counts), model)
 
 
-def _errors(decoder: Decoder, tally: Tally, model: Model) -> Floats:
+def errors_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
+    """Return the errors, of checked counts."""
     errors = decoder.standard_errors(tally, model)
     if model is Model.FIXED or tally.epochs == 1:
         return errors
@@ -145,13 +146,21 @@ def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> I
 
 def intervals_of(decoder: Decoder, tally: Tally, level: float) -> Intervals:
     """Return the intervals, of checked counts."""
+    low, high, methods = uncut_intervals(decoder, tally, level)
+    outside = (high < 0) | (low > 1)
+    return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1), methods, outside)
+
+
+def uncut_intervals(
+    decoder: Decoder, tally: Tally, level: float
+) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
+    """Return the ends of the intervals before they are cut to [0, 1], and how they were made."""
     check_level(level)
     low, high, methods = decoder.intervals(tally, level)
     if tally.epochs > 1 and tally.n > 1:
         # As much wider, about the estimate, as its error is.
         value, errors = decoder.frequencies(tally), decoder.standard_errors(tally, Model.SAMPLED)
-        wider = _errors(decoder, tally, Model.SAMPLED) / np.where(errors > 0, errors, np.inf)
+        wider = errors_of(decoder, tally, Model.SAMPLED) / np.where(errors > 0, errors, np.inf)
         wider = np.fmax(wider, 1.0)
         low, high = value + wider * (low - value), value + wider * (high - value)
-    outside = (high < 0) | (low > 1)
-    return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1), methods, outside)
+    return low, high, methods

@@ -16,11 +16,19 @@ from numpy.typing import NDArray
 from deniable.documents import Caution, Document
 from deniable.documents.html import document_html
 from deniable.documents.terminal import document_text
-from deniable.estimates.answers import NOTHING_TOGETHER, Answers, answers_text, weights_of
+from deniable.estimates.answers import (
+    NOTHING_TOGETHER,
+    Answers,
+    Range,
+    answers_text,
+    weights_of,
+)
+from deniable.estimates.beside import Beside
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.cautions import CHANCE, DisplayedFigures
 from deniable.estimates.change import Test, changed, fits
 from deniable.estimates.charts import Markup, Picture, standalone
+from deniable.estimates.cross import CrossTable, Of, cross_table
 from deniable.estimates.curves import CumulativeCurve, cumulative_curve
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.distribution import Distribution, curve_picture
@@ -33,7 +41,7 @@ from deniable.estimates.estimate import (
     bias_text,
     decided_by_fakes,
     mean_of,
-    ratio,
+    share_within,
 )
 from deniable.estimates.fields import (
     category_rows,
@@ -52,6 +60,7 @@ from deniable.estimates.frequencies import (
     standard_errors,
 )
 from deniable.estimates.influence import influences
+from deniable.estimates.leaders import Leaders, leaders_of
 from deniable.estimates.margins import Margin, margins
 from deniable.estimates.numeric import NumericSummary, numeric_summary
 from deniable.estimates.pictures import WIDTH, brief_texts, histogram_picture
@@ -214,8 +223,32 @@ class Histogram(Tabular):
         if not (weights * whole).any():
             raise ValueError(f"no answer is both {label} and one of {among}")
         part = Form({self.sample: weights * whole}, self.model)
-        label = f"{label}, among those with {among}"
-        return ratio(part, Form({self.sample: whole}, self.model), self.level, label)
+        group = Form({self.sample: whole}, self.model)
+        return share_within(part, group, self.level, label, among)
+
+    def beside(self, answers: Answers, *, given: Answers, than: Answers) -> Beside:
+        """Return the share of answers in one group beside that in another; ValueError likewise."""
+        one, other = (self.share(answers, given=group) for group in (given, than))
+        return Beside(self, (one.group, other.group), one, other)
+
+    def ahead(self, one: Answers, other: Answers) -> Beside:
+        """Return whether an answer, or several together, is ahead of another; by how much."""
+        shares = self.share(one), self.share(other)
+        return Beside(self, (shares[0].label, shares[1].label), *shares, race=True)
+
+    def leaders(self, count: int = 3, question: str = "") -> Leaders:
+        """Return the most frequent answers, so many, as far as they are certain, all at once.
+
+        Of several questions, to one. ValueError if there are not so many, or it is not named.
+        """
+        return leaders_of(self, count, question)
+
+    def cross(self, rows: str, columns: str, of: str = "rows") -> CrossTable:
+        """Return how the answers to two questions go together: shares of rows, columns or all.
+
+        ValueError if nothing tells of both together, or there are no such questions.
+        """
+        return cross_table(self, rows, columns, Of(of))
 
     def query(
         self, weights: Sequence[float] | Floats, *, label: str = "", unit: Unit = Unit.NUMBER
@@ -236,13 +269,8 @@ class Histogram(Tabular):
 
         Answers by their names, or as numbers. ValueError if there are none, or in no such order.
         """
-        start, end = self._place(first), self._place(last)
-        if start > end:
-            raise ValueError(f"{first} comes after {last}")
-        weights = np.zeros(len(self.categories))
-        weights[start : end + 1] = 1
-        label = " – ".join(dict.fromkeys((self.categories[start], self.categories[end])))
-        return self.query(weights, label=label, unit=Unit.SHARE)
+        ends = (self.categories[self._place(end)] for end in (first, last))
+        return self.share(Range(*ends))
 
     def quantile(self, probability: float) -> Quantile[float] | Quantile[str]:
         """Return the least answer up to which at least such a share of the answers lies.
@@ -361,7 +389,9 @@ class Histogram(Tabular):
         return len(self.sample.decoder.parts) == 1
 
     def _weights(self, answers: Answers) -> tuple[Floats, str]:
-        if not isinstance(answers, str | Mapping):
+        if isinstance(answers, Range):
+            self._check_ordered()
+        elif not isinstance(answers, str | Mapping):
             answers = tuple(answers)  # an iterator has them once
         together = self._together
         weights = weights_of(answers, self.categories, self.dimensions, together=together)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
-from deniable.estimates.estimate import Estimate, Form, Sample, Unit, ratio, share_of_row
+from deniable.estimates.estimate import Estimate, Form, Sample, Unit, share_of_row, share_within
 from deniable.estimates.frequencies import frequency_intervals, standard_errors
 from deniable.estimates.influence import influences
 from deniable.mechanisms.dimensions import sizes_of
@@ -106,8 +106,7 @@ def conditional(
     sample = Sample(manifest.mechanism, decoder.tally(counts))
     below = holding(manifest, *_answer(manifest, given))
     above = below * holding(manifest, *_answer(manifest, answer))
-    label = f"{answer[1]} among {given[1]}"
-    return ratio(Form({sample: above}), Form({sample: below}), level, label)
+    return share_within(Form({sample: above}), Form({sample: below}), level, answer[1], given[1])
 
 
 def _place(manifest: Manifest, question: str) -> int:

@@ -44,8 +44,11 @@ def cautious_values(decoder: Decoder, tally: Tally, weights: Floats) -> tuple[Fl
 
 def contrast_variance(
     decoder: Decoder, tally: Tally, above: Floats, below: Floats
-) -> Callable[[float], float]:
-    """Return the cautious variance of one query less r times another, by r."""
+) -> tuple[tuple[float, float, float], Callable[[float], float]]:
+    """Return the cautious variance of one query less r times another, by r.
+
+    And that of the reports alone, as the coefficients of 1, r and r^2.
+    """
     three = np.stack([above, below, above + below])
     seen = query_values(decoder, tally, three, Model.SAMPLED)[1] ** 2
     questions = [
@@ -67,7 +70,8 @@ def contrast_variance(
         )
         return max(float(contrast(r, seen)), least)
 
-    return variance
+    first, second, both = seen.tolist()
+    return (first, first + second - both, second), variance
 
 
 def widening(decoder: Decoder, tally: Tally, weights: Floats) -> Floats:

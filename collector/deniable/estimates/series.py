@@ -18,7 +18,7 @@ from deniable.documents.schema import (
     or_null,
     plain,
 )
-from deniable.estimates.answers import Answers, answers_text
+from deniable.estimates.answers import Answers, Range, answers_text
 from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.charts import Picture
 from deniable.estimates.comparison import compare
@@ -101,7 +101,7 @@ class Series(Tabular):
         None is a gap: where there are no figures, or an answer could not be given then. ValueError
         if it never could.
         """
-        if not isinstance(answers, str | Mapping):
+        if not isinstance(answers, str | Mapping | Range):
             answers = tuple(answers)
         shares = tuple(_share(point.histogram, answers) for point in self.points)
         histograms = [point.histogram for point in self.points if point.histogram]

@@ -117,6 +117,7 @@ class SurveyFigures:
         against: "SupportsIndex | range | str | SurveyFigures" = PREVIOUS,
         answers: Answers | None = None,
         *,
+        given: Answers | None = None,
         level: float = 0.95,
         model: Model = Model.SAMPLED,
     ) -> Comparison:
@@ -129,6 +130,7 @@ class SurveyFigures:
                 the beginning of an id of its name, perhaps with epochs, "older:0-3". By default, of
                 another survey the newest closed epoch.
             answers: the share of these alone; by default of each answer, or the mean.
+            given: among those who gave these.
             level: of intervals.
             model: if devices are fixed, intervals are about those that reported, and not about
                 others that they stand for: they are of noise alone.
@@ -143,7 +145,7 @@ class SurveyFigures:
         now = histogram_of(self.manifest, self.counts(epochs), level, model)
         other, others = self._against(against, now.epochs[0])
         before = histogram_of(other.manifest, other.counts(others), level, model)
-        return compare(now, answers, before)
+        return compare(now, answers, before, given=given)
 
     def _against(
         self, against: "SupportsIndex | range | str | SurveyFigures", first: int

@@ -97,9 +97,13 @@ def epochs_text(epochs: Sequence[int]) -> str:
     return f"epoch{'s' * (len(epochs) > 1)} {ranges_text(epochs)}"
 
 
-def reporters(place: str = "") -> str:
-    """Return the devices that a figure is about: those that reported, in a place if it is known."""
-    return f"the devices that reported{f' in {place}' if place else ''}"
+def reporters(place: str = "", group: str = "") -> str:
+    """Return the devices that a figure is about: those that reported, in a place if it is known.
+
+    Or those of a group that reported its answers.
+    """
+    did = f"answered {group}" if group else "reported"
+    return f"the devices that {did}{f' in {place}' if place else ''}"
 
 
 def ranges_text(epochs: Iterable[int]) -> str:

@@ -1,0 +1,102 @@
+"""Differences and multiples of shares within groups, beside the formulas they are made of."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.estimates import Estimate, Histogram, Model, estimate_histogram, estimated_covariance
+from deniable.estimates.contrasts import Ends, difference_ends, multiple_ends
+from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
+from tests.estimates.test_margins import JOINT, SHAPE, expected
+
+DISTANCES = st.floats(1e-3, 2.0)
+
+
+@given(st.floats(-0.5, 1.5), *[DISTANCES] * 5, st.floats(-1, 1))
+def test_a_multiple_ends_where_one_less_so_many_times_the_other_is_as_good_as_0(
+    value: float, b: float, x: float, y: float, u: float, v: float, correlation: float
+) -> None:
+    one, other = Ends(value - x, value, value + u), Ends(b - y, b, b + v)
+    low, high = multiple_ends(one, other, correlation)
+    assert low <= max(value / b, 0.0) + 1e-9
+    assert high >= value / b - 1e-9
+    for q, end in ((low, 0), (high, 1)):
+        if 0 < q < math.inf:
+            times = Ends(q * other.low, q * b, q * other.high)
+            apart = float(difference_ends(one, times, correlation)[end])
+            assert apart == pytest.approx(0, abs=1e-6 * (1 + q))
+    if low == 0:
+        assert one.low <= 0
+    assert (high == math.inf) == (other.low <= 0)
+
+
+@pytest.mark.parametrize("asked", JOINT, ids=lambda one: str(one.specification))
+def test_a_difference_of_two_groups_has_the_error_of_both_with_their_covariance(asked) -> None:  # type: ignore[no-untyped-def]
+    counts = expected(asked, 10**6)
+    found = estimate_histogram(asked, 0, counts)
+    one, other = (found.share({"theme": "B"}, given={"plan": plan}) for plan in ("paid", "free"))
+    matrix = estimated_covariance(asked.mechanism, counts, Model.SAMPLED)
+    slope = np.zeros(SHAPE)
+    for at, share, sign in ((1, one, 1), (0, other, -1)):
+        size = found.share({"plan": ("free", "paid")[at]}).value
+        slope[at] -= sign * share.value / size
+        slope[at, 1] += sign / size
+    error = math.sqrt(slope.reshape(-1) @ matrix @ slope.reshape(-1))
+    less = one - other
+    assert less.value == one.value - other.value
+    assert less.standard_error == pytest.approx(error, rel=1e-6)
+    # Of a million reports intervals are as good as normal.
+    assert less.high - less.low == pytest.approx(2 * 1.959964 * error, rel=0.01)
+    times = one / other
+    assert times.value == one.value / other.value
+    assert (less.low > 0) == (times.low > 1)
+    assert one.at(0.5).low > one.low
+
+
+def test_a_group_that_may_be_nobody_s_has_no_interval_and_neither_has_what_is_made_of_it() -> None:
+    found = estimate_histogram(JOINT[0], 0, {7: 40, 8: 30, 9: 20})
+    one, other = (found.share({"theme": "B"}, given={"plan": plan}) for plan in ("free", "paid"))
+    assert one.too_small
+    assert (one.low, one.high) == (0, 1)
+    for figure, ends in (
+        (one - other, (-1, 1)),
+        (other - one, (-1, 1)),
+        (one / other, (0, math.inf)),
+    ):
+        assert (figure.low, figure.high) == ends
+    for figure in (one, one - other, other / one):
+        assert figure.sentence.startswith("The reports do not tell ")
+        assert "interval" not in figure.sentence
+        assert figure.sentence.count("A group is too small") == 1
+        assert "small-group" in {caution.code for caution in figure.cautions}
+
+
+def test_two_epochs_of_a_group_are_compared_and_a_group_with_all() -> None:
+    before, now = (
+        estimate_histogram(JOINT[0], epoch, expected(JOINT[0], 50_000 + epoch)) for epoch in (0, 5)
+    )
+    shares = [one.share({"theme": "B"}, given={"plan": "paid"}) for one in (before, now)]
+    change = shares[1] - shares[0]
+    errors = [share.standard_error for share in shares]
+    assert change.standard_error >= math.hypot(*errors) * (1 - 1e-9)
+    assert "theme: B, among those with plan: paid, epoch 5 less epoch 0" in change.sentence
+    assert not change.distinguishable
+    everybody = before.share({"theme": "B"})
+    assert (shares[0] - everybody).value == shares[0].value - everybody.value
+    assert (everybody / shares[0]).distinguishable
+
+
+@pytest.mark.parametrize("name", ["difference", "multiple"])
+def test_no_fakes_move_what_two_groups_are_compared_by_further_than_is_said(name: str) -> None:
+    def figure(histogram: Histogram) -> Estimate:
+        one, other = (histogram.share("0", given=["0", to]) for to in "12")
+        return one - other if name == "difference" else one / other
+
+    mechanism = JOINT[0].mechanism
+    truth = np.random.default_rng(7).dirichlet(np.ones(12))
+    moved, stated = shifts_of(histogram_of(mechanism, truth), figure)
+    assert (moved <= stated + 1e-6).all()
+    assert SHARE > 0 < moved.max()
