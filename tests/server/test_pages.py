@@ -321,9 +321,11 @@ def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> 
 @pytest.mark.asyncio
 async def test_the_odds_are_told_in_words(public: Collector) -> None:
     told = {
-        "randomised-response-0": "At least 60.0% of responses",  # e^1.1 / (e^1.1 + 2)
-        "subset-0": "stands for a set of answers; the device's own is among them at most",
-        "one-question-0": "one or more answers to one of the questions; the device's own",
+        # e^1.1 = 3.004; 2 / (e^1.1 + 2) = 0.3997
+        "randomised-response-0": "a response is at most 3.01 times likelier than with any other "
+        "answer. About 4 times in 10, dice choose another answer, and that is sent",
+        "subset-0": "Dice choose what is sent: a set of answers. Yours is among them about 75",
+        "one-question-0": "one or more answers to one of the questions. Yours is among them",
     }
     for name, words in told.items():
         assert words in unescape(await text_of(await public.client.get(f"/surveys/{name}")))
