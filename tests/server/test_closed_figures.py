@@ -1,17 +1,21 @@
 """Estimates in /metrics: of closed epochs of surveys that the settings name, as they are."""
 
+import asyncio
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deniable.estimates import estimate_histogram
 from deniable.estimates.rows import chosen_rows
 from deniable.messages import Manifest
+from deniable.server.operations import closed_figures
 from deniable.server.operations.closed_figures import ClosedFigures
 from deniable.server.operations.metrics import Meters, exposition
 from deniable.server.routes.catalogue import Catalogue
+from deniable.stores import StoreError
 from tests.server.collector import Collector, running
 from tests.server.test_metrics import Samples, parsed
 from tests.support.reports import envelope
@@ -132,3 +136,42 @@ async def test_a_survey_is_not_estimated_again_for_every_look(
         monkeypatch.setattr("deniable.server.operations.closed_figures._figures_of", None)
         assert await lines(collector, figures) == text
         assert exposition(Meters(), {}, {}, figures.read()).count("deniable_estimate{") == 5
+
+
+async def test_a_survey_that_fails_is_logged_and_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = closed_figures._figures_of
+    failures = iter([ZeroDivisionError(), StoreError("away")])
+
+    def figures_of(*given: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return made(*given)
+
+    monkeypatch.setattr(closed_figures, "_figures_of", figures_of)
+    monkeypatch.setattr(closed_figures, "_SECONDS", 0.0)
+    async with running(tmp_path, metrics_surveys=NAMES) as collector:
+        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
+        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        renewed, renew = asyncio.Event(), figures.renew
+
+        async def telling() -> None:
+            await renew()
+            renewed.set()
+
+        monkeypatch.setattr(figures, "renew", telling)
+        await send(collector, MANIFEST, 0, 60)
+        collector.clock.time += 3 * DAY
+        keeping = asyncio.create_task(figures.keep())
+        async with asyncio.timeout(60):
+            await renewed.wait()
+        keeping.cancel()
+        assert len(figures.read()["estimate"]) == len(MANIFEST.categories)
+    logged = [record.getMessage() for record in caplog.records]
+    assert logged.count("estimates for the metrics could not be made") == 1
+
+
+async def test_nothing_is_made_where_no_survey_is_named(collector: Collector) -> None:
+    catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
+    await ClosedFigures(collector.config, collector.store, catalogue, collector.clock).keep()
