@@ -1,6 +1,8 @@
 """Links to one survey's figures, and surveys that are opened and closed while a collector runs."""
 
 import re
+from asyncio import to_thread
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -8,13 +10,14 @@ from aiohttp import ClientResponse
 
 from deniable.directory import new_token, token_digest
 from deniable.directory.sharing import new_link
+from deniable.estimates import connect
 from deniable.messages import Enrolment, Manifest
 from deniable.server.pages.table import PAGES
 from deniable.server.routes.routing import ROUTES
 from deniable.stores import Role, SqliteStore, Token
 from tests.server.collector import Collector, running
 from tests.support.reports import envelope, report
-from tests.support.surveys import MANIFEST, manifest
+from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
 OTHER = manifest(name="other")
 FIGURES = [page.address("{name}") for page in PAGES if page.tab or page.media != "text/html"]
@@ -201,6 +204,10 @@ async def listed(collector: Collector, name: str) -> str:
     return entry
 
 
+def _sentence(url: str, token: str | None, key: str, name: str) -> str:
+    return connect(url, token, authority=key)[name].headline().sentence
+
+
 async def test_the_line_and_the_list_show_each_visitor_what_they_may_see(
     tmp_path: Path,
 ) -> None:
@@ -215,7 +222,14 @@ async def test_the_line_and_the_list_show_each_visitor_what_they_may_see(
                 assert (f'hx-get="surveys/{name}/line"' in text) is (name in seen)
         text = await (await collector.client.get(f"/surveys/{OTHER.name}/line")).text()
         assert text.startswith('<div class="newest">')
-        assert "% interval" in text
+        url, key = str(collector.client.make_url("")), AUTHORITY.public_key.hex()
+        link = await secret_of(collector)
+        for name, token in ((OTHER.name, None), (MANIFEST.name, link)):
+            sentence = await to_thread(_sentence, url, token, key, name)
+            headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+            answer = await collector.client.get(f"/surveys/{name}/line", headers=headers)
+            assert f">{sentence}</p>" in unescape(await answer.text())
+            assert "% interval" in sentence
         assert "<svg" in text
 
 

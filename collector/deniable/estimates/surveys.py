@@ -5,14 +5,17 @@ from operator import index
 from pathlib import Path
 from typing import Final, SupportsIndex
 
+from deniable.documents import Document
 from deniable.estimates.answers import Answers
 from deniable.estimates.comparison import Comparison, compare
 from deniable.estimates.decoders import Model
+from deniable.estimates.headline import headline
 from deniable.estimates.histogram import Histogram, estimate_histogram
 from deniable.estimates.revealed import smallest_group
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
 from deniable.reading import (
+    LINE_EPOCHS,
     PREVIOUS,
     EpochCounts,
     EpochStanding,
@@ -175,6 +178,15 @@ class SurveyFigures:
         ]
         name = self.manifest.name
         return series_of(name, surveys, counts, level, model, self._source.notes(name))
+
+    def headline(self, *, level: float = 0.95) -> Document:
+        """Return its newest mean, or the largest share of the newest epochs, in a sentence.
+
+        Its chart is small. TooFewReports if there are no figures.
+        """
+        newest = _with_figures(self._source, self.manifest)[-LINE_EPOCHS:]
+        counts = self.counts(newest or None)
+        return headline(series_of(self.manifest.name, [self.manifest], counts, level))
 
 
 def _range(epoch: SupportsIndex | range | None) -> range | None:

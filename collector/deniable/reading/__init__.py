@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deniable.mechanisms.on_demand import on_demand
 from deniable.reading.asking import EPOCHS as EPOCHS
 from deniable.reading.asking import ID_PREFIX as ID_PREFIX
+from deniable.reading.asking import LINE_EPOCHS as LINE_EPOCHS
 from deniable.reading.asking import MOST_ROWS as MOST_ROWS
 from deniable.reading.asking import OLDER as OLDER
 from deniable.reading.asking import PREVIOUS as PREVIOUS

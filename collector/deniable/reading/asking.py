@@ -12,6 +12,9 @@ ID_PREFIX: Final = "[0-9a-f]{4,64}"
 """What the beginning of a survey's id matches."""
 VIEWS: Final = ("unbiased", "projected", "likelihood")
 """How a histogram can be looked at: by the names of ``deniable.estimates.View``."""
+LINE_EPOCHS: Final = 12
+"""Newest epochs that one figure of a survey in a list of all is shown of."""
+
 MOST_ROWS: Final = 50
 """Of more answers the largest are shown to people, by default so many."""
 

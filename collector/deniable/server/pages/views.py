@@ -11,7 +11,7 @@ from deniable.directory import older_epochs, shown_counts
 from deniable.directory.health import epoch_health
 from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode
-from deniable.reading import VIEWS, EpochCounts
+from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts
 from deniable.server.pages.controls import (
     EPSILONS,
     WIDTHS,
@@ -29,7 +29,6 @@ from deniable.server.routes.parameters import asked_choice, asked_level, asked_l
 if TYPE_CHECKING:
     from deniable.estimates import Comparison
 
-_LINE_EPOCHS: Final = 12
 _SPARK: Final = 132
 """Pixels of the small chart in the list of surveys."""
 _ON_CARD: Final = 5
@@ -74,7 +73,7 @@ async def line(visit: Visit) -> web.Response:
     async def read(subject: Subject) -> Sequence[EpochCounts]:
         newest = await site.store.newest_epoch(subject.newest.survey_id)
         end = 0 if newest is None else newest + 1
-        epochs = range(max(0, end - _LINE_EPOCHS), end)
+        epochs = range(max(0, end - LINE_EPOCHS), end)
         return await shown_counts(site.store, subject.newest, epochs, site.clock())
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
