@@ -24,7 +24,7 @@ async def shown_epochs(
         n = await store.reports(survey_id, epoch)
         if n or seal is not None:
             if seal is not None:
-                seal = await shown_seal(store, manifest, seal)
+                seal = await shown_seal(store, manifest, seal, n)
             digest = None if seal is None else seal.digest
             state = epoch_standing(schedule, epoch, now, digest).state
             listed.append(ListedEpoch(epoch, n, state, seal))
@@ -78,13 +78,17 @@ async def shown_counts(
     return figures
 
 
-async def shown_seal(store: Store, manifest: Manifest, seal: Seal) -> Seal:
+async def shown_seal(
+    store: Store, manifest: Manifest, seal: Seal, shown_reports: int | None = None
+) -> Seal:
     """Return a seal, with its digest only if all that it is over may be shown.
 
     Few counts that are held back could be searched for by hashing.
     """
     survey_id, epoch = manifest.survey_id, seal.epoch
-    whole = await store.reports(survey_id, epoch) == seal.reports
+    if shown_reports is None:
+        shown_reports = await store.reports(survey_id, epoch)
+    whole = shown_reports == seal.reports
     if whole and len(manifest.enrolment.issuers) > 1:
         whole = _is_whole(manifest, await store.counts(survey_id, epoch), seal)
     return seal if whole else replace(seal, digest=b"")
