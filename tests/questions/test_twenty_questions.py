@@ -66,6 +66,8 @@ class Scene:
 
     def printed(self, *command: str) -> str:
         """Return the words that a command prints."""
+        if command[0] == "plan":
+            return _words(succeed(*command))
         return _words(succeed(*command, "--dir", self.place.directory))
 
     def page(self, path: str) -> str:
@@ -130,10 +132,28 @@ QUESTIONS = [
         "crash-ios?group=yes&limit=2",
     ),
     Question(
+        "What changed since the epoch before?",
+        lambda surveys: surveys["theme"].compare().sentence,
+        ("hist", "theme", "--against", "previous"),
+        "theme/compare",
+    ),
+    Question(
+        "Did it change between two ranges of epochs?",
+        lambda surveys: surveys["theme"].compare(range(2, 4), range(2)).sentence,
+        ("hist", "theme", "--epoch", "2-3", "--against", "0-1"),
+        "theme/compare?epoch=2-3&against=0-1",
+    ),
+    Question(
+        "Do two surveys of the same answers differ?",
+        lambda surveys: surveys["crash-ios"].compare(against="crash-android").sentence,
+        ("hist", "crash-ios", "--against", "crash-android"),
+        "crash-ios/compare?against=crash-android",
+    ),
+    Question(
         "What do these figures reveal about one person?",
-        lambda surveys: surveys["mood"].histogram().revealed().sentence,
-        ("hist", "mood", "--reveals"),
-        "mood",
+        lambda surveys: surveys["theme"].histogram().revealed().sentence,
+        ("hist", "theme", "--reveals"),
+        "theme",
     ),
 ]
 

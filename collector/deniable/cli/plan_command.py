@@ -13,6 +13,8 @@ from deniable.messages import Manifest
 
 _DEFAULT: Final = Quantity(0.05, percent=True)
 
+_ACROSS: Final = {"width": "half width", "error": "standard error", "difference": "difference"}
+
 
 @click.command(short_help="How many reports a survey takes, or which epsilon they allow.")
 @click.argument("file", type=a_file)
@@ -88,10 +90,11 @@ def plan(
     """
     # They calculate with numpy, for which --help does not wait.
     from deniable.budget import epsilon_to_nano
+    from deniable.estimates import Accuracy
     from deniable.mechanisms import InvalidPrivacyParameter
     from deniable.planning import has_shares, users_by_epsilon, users_by_size
     from deniable.planning import plan as planned
-    from deniable.planning.document import Goal, plan_document
+    from deniable.planning.document import plan_document
     from deniable.publishing.drafts import draft
 
     sizes = {"width": width, "error": error, "difference": difference}
@@ -112,16 +115,25 @@ def plan(
     frequency = None if share is None else share.number
     try:
         ceiling = epsilon_to_nano("lifetime", lifetime)
-        goal = Goal.of(manifest, what, *size, level, power.number, significance.number)
-        made = planned(manifest, goal.accuracy, frequency)
+        number, percent = size
+        if percent and not shares and (values := manifest.values):
+            number *= float(values[-1] - values[0])
+        match what:
+            case "width":
+                accuracy = Accuracy.half_width(number, level)
+            case "error":
+                accuracy = Accuracy.standard_error(number)
+            case _:
+                accuracy = Accuracy.difference(number, power.number, significance.number)
+        made = planned(manifest, accuracy, frequency)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong
     if picture is not None:
         drawn = (
             users_by_epsilon(made, drafted, frequency)
             if against == "epsilon"
-            else users_by_size(made, goal.across, goal.unit)
+            else users_by_size(made, f"{_ACROSS[what]}, {made.figure.units}", made.figure.unit)
         )
         drawn.save(picture)
-    document = plan_document(made, drafted, goal, frequency, ceiling, reports)
+    document = plan_document(made, drafted, ceiling, reports)
     show(document, as_json=as_json)

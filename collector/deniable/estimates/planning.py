@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from scipy import special
 
+from deniable.documents import level_text
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of
 from deniable.estimates.curves import MOST_CUTS
@@ -29,10 +30,12 @@ class Accuracy:
     Attributes:
         size: what is to be reached, a share or in the units of the values.
         scale: how many standard errors that is.
+        words: how exact that is, for people, with ``{}`` in place of the size.
     """
 
     size: float
     scale: float
+    words: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.size < math.inf:
@@ -42,12 +45,13 @@ class Accuracy:
     def half_width(cls, size: float, level: float = 0.95) -> "Accuracy":
         """Return the accuracy of intervals which reach so far to either side."""
         check_level(level)
-        return cls(size, normal_quantile(level))
+        words = f"within ± {{}}, by intervals of {level_text(level)}"
+        return cls(size, normal_quantile(level), words)
 
     @classmethod
     def standard_error(cls, size: float) -> "Accuracy":
         """Return the accuracy of estimates with such an error."""
-        return cls(size, 1.0)
+        return cls(size, 1.0, "with a standard error of {}")
 
     @classmethod
     def difference(cls, size: float, power: float = 0.8, significance: float = 0.05) -> "Accuracy":
@@ -63,7 +67,13 @@ class Accuracy:
         # errors, which it does with the wanted power if it is z_power more.
         check_level(1 - significance)
         beyond = float(special.ndtri(power))
-        return cls(size, math.sqrt(2) * (normal_quantile(1 - significance) + beyond))
+        words = (
+            "so exact that between two groups or epochs, of so many reports each, a difference of "
+            f"{{}} is found {100 * power:.4g} % of the time, and one where there is none "
+            f"{100 * significance:.4g} %"
+        )
+        scale = math.sqrt(2) * (normal_quantile(1 - significance) + beyond)
+        return cls(size, scale, words)
 
     def reports(self, variance: float) -> int:
         """Return how many reports of this variance reach it, at least 1."""

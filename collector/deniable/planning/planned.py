@@ -11,7 +11,13 @@ from typing import Final
 from deniable.estimates import Accuracy
 from deniable.mechanisms import exact_epsilon
 from deniable.messages import InvalidManifest, Manifest
-from deniable.planning.ways import Way, variance_of, ways_to_ask
+from deniable.planning.ways import (
+    Way,
+    has_shares,
+    tells_distribution,
+    variance_of,
+    ways_to_ask,
+)
 
 MOST_EPSILON: Final = Decimal(10)
 """Beyond this, odds of 22,000 to 1, a report is hardly deniable."""
@@ -25,6 +31,39 @@ Drafts = Callable[[str], Manifest]
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """The figure that a survey is for.
+
+    Attributes:
+        units: the units of its values.
+        unit: that which sizes are told in; of shares, a percentage point.
+    """
+
+    name: str
+    units: str
+    unit: float
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> "Figure":
+        """Return the figure of a survey: its mean if answers are numbers, else each share."""
+        if not has_shares(manifest):
+            return cls("the mean", "the values' units", 1.0)
+        name = "each share"
+        if tells_distribution(manifest):
+            name = "the share of all answers up to any one"
+        if manifest.dimensions:
+            part = "combination" if manifest.kind.name == "joint" else "answer to each question"
+            name = f"the share of each {part}"
+        return cls(name, "percentage points", 0.01)
+
+    def amount(self, size: float) -> str:
+        """Return a size with its unit, to three digits."""
+        number = f"{size / self.unit:.3g}"
+        points = "percentage point" + "s" * (number != "1")
+        return number if self.unit == 1 else f"{number} {points}"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The reports that a survey's figure takes: its mean if answers are numbers, else each share.
 
@@ -33,11 +72,31 @@ class Plan:
         accuracy: how exact the figure is to be; of two groups of as many reports each, if it is a
             difference.
         ways: the survey's own way to ask, first, and others at the same epsilon.
+        share: about how frequent an answer is; None for the worst case.
     """
 
     manifest: Manifest
     accuracy: Accuracy
     ways: tuple[Way, ...]
+    share: float | None = None
+
+    @property
+    def figure(self) -> Figure:
+        """Return the figure that is to be so exact."""
+        return Figure.of(self.manifest)
+
+    @property
+    def sentence(self) -> str:
+        """Return how many reports the survey's own way takes, as a sentence to be published."""
+        reports, figure = self.reports(self.ways[0]), self.figure
+        takes = "no number of reports suffices"
+        if reports is not None:
+            takes = f"it takes {reports:,} report{'s' * (reports != 1)}"
+        where = "whatever is answered"
+        if self.share is not None:
+            where = f"where it is about {100 * self.share:.4g} %, of whichever answer needs most"
+        exact = self.accuracy.words.format(figure.amount(self.accuracy.size))
+        return f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}, {where}."
 
     @property
     def odds(self) -> Fraction:
@@ -57,7 +116,7 @@ class Plan:
 
 def plan(manifest: Manifest, accuracy: Accuracy, share: float | None = None) -> Plan:
     """Return the plan of a survey's figure, in the worst case or where the share is about this."""
-    return Plan(manifest, accuracy, tuple(ways_to_ask(manifest, share)))
+    return Plan(manifest, accuracy, tuple(ways_to_ask(manifest, share)), share)
 
 
 def epsilon_for(

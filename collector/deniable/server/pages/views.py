@@ -17,7 +17,6 @@ from deniable.server.pages.controls import (
     WIDTHS,
     asked_groups,
     free_epsilon,
-    width_text,
 )
 from deniable.server.pages.handlers import Content, Visit, none_yet
 from deniable.server.pages.rendering import page, rendered, root_of, shown_elsewhere
@@ -289,10 +288,9 @@ async def plan(visit: Visit) -> web.Response:
         values = (survey := subject.newest).values
         span = 1.0 if values is None else float(values[-1] - values[0])
         accuracy = Accuracy.half_width(span * float(width))
-        within = width_text(survey, float(width))
         own, free = plan(survey, accuracy), free_epsilon(survey)
         others = plan(republished(survey, epsilon), accuracy) if free else own
-        return rendered(visit.page.template, own=own, others=others, free=free, width=within)
+        return rendered(visit.page.template, own=own, others=others, free=free)
 
     body = await to_the_end(subject.estimating.in_turn(request, lambda: to_thread(made)))
     return await visit.view(subject, Content(body))
