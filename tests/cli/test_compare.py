@@ -124,7 +124,7 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
 
 def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:
     told = compared(place, "--against", "previous", name="cups")
-    assert told["sentence"].startswith("mean, epoch 2 less epoch 1 of cups: ")
+    assert told["sentence"].startswith("mean, epoch 2 less epoch 1 of cups: +0.51 (95 % interval +")
     survey = Surveys(StoreSource(Config.load(place.directory)))["cups"]
     assert "In percentage points" not in survey.compare().plot().svg
     assert "mean" in survey.compare().plot().svg

@@ -28,6 +28,7 @@ from deniable.estimates import (
 from deniable.estimates import change as tests_of_change
 from deniable.estimates.decoders import DenseDecoder
 from deniable.estimates.pictures import series_panels
+from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.views import likeliest
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat, Specification
@@ -79,7 +80,8 @@ def test_a_share_of_one_category_is_the_histograms(survey: Manifest) -> None:
             for name in ("value", "standard_error", "low", "high", "level", "outside", "label"):
                 assert getattr(told, name) == pytest.approx(getattr(asked, name), abs=1e-9)
     else:
-        assert [label for label, _ in series.figures()] == ["mean"]
+        quartiles = [*QUARTILES.values()] if survey.kind.name == "levels" else []
+        assert [label for label, _ in series.figures()] == ["mean", *quartiles]
     for panel, (label, shares) in zip(series_panels(series), series.figures(), strict=True):
         assert panel.label == label
         for dot, estimate in zip(panel.dots, shares, strict=True):
@@ -491,6 +493,21 @@ def test_a_series_shows_gaps_and_crosses_successors() -> None:
     assert len(rows) == 3 * len(series.categories)
     assert series.to_csv().count("\n") == 1 + len(rows)
     assert series.to_dict()["survey"] == "marriage"
+
+
+def test_a_series_of_a_distribution_has_its_quartiles() -> None:
+    survey = example_survey("levels", *EXAMPLES["levels"][2])
+    told = histogram(survey)
+    series = Series("minutes", (Point(survey.survey_id.hex(), 0, 0, 10, told),))
+    figures = dict(series.figures())
+    assert list(figures) == ["mean", "lower quartile", "median", "upper quartile"]
+    (median,) = figures["median"]
+    assert median is not None
+    assert told.numeric is not None
+    own = told.numeric.quartiles[1]
+    assert (median.value, median.low, median.high) == (own.value, own.low, own.high)
+    assert [row["standard_error"] for row in series.to_dict()["rows"]][1:] == [None] * 3
+    assert "median" in series.plot().svg
 
 
 def test_of_a_series_of_numbers_and_answers_the_newest_sort_is_told() -> None:

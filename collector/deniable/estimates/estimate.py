@@ -54,6 +54,7 @@ class Unit(Enum):
     DIFFERENCE = "difference of shares"
     RATIO = "ratio"
     NUMBER = "number"
+    CHANGE = "difference of numbers"
 
     @property
     def of_shares(self) -> bool:
@@ -180,8 +181,9 @@ class Estimate:
                 text = f"An estimated {show(self.value)} of {self._whom} answered {self.label}"
                 if self.group and not self.distinguishable:
                     interval += "; not distinguishable from 0"
-            case Unit.DIFFERENCE:
-                text = f"{self.label}: {show(self.value)} percentage points"
+            case Unit.DIFFERENCE | Unit.CHANGE:
+                points = " percentage points" * self.unit.of_shares
+                text = f"{self.label}: {show(self.value)}{points}"
                 if not self.distinguishable:
                     interval += "; not distinguishable from no difference"
             case Unit.RATIO:
@@ -210,8 +212,9 @@ class Estimate:
                 return _percent(number, "+.1f").removesuffix(" %")
             case Unit.RATIO:
                 return f"{number:.3g}"
-            case Unit.NUMBER:
-                return number_text(number, self.high - self.low)
+            case Unit.NUMBER | Unit.CHANGE:
+                sign = "+" * (self.unit is Unit.CHANGE)
+                return number_text(number, self.high - self.low, sign)
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
@@ -271,7 +274,10 @@ class Estimate:
             return NotImplemented
         if self.parts or other.parts:
             return _less(self, other, self._and("less", other), self._mixed(other))
-        return self._with(other, -1.0, "less", self._mixed(other))
+        unit = self._mixed(other)
+        if self.unit is other.unit is Unit.NUMBER and self.label == other.label:
+            unit = Unit.CHANGE
+        return self._with(other, -1.0, "less", unit)
 
     def _mixed(self, other: "Estimate") -> Unit:
         shares = {Unit.SHARE, Unit.DIFFERENCE}

@@ -203,19 +203,19 @@ def plot_differences(
 
     ``dots`` are its rows, if they are made already.
     """
-    of_shares = all(estimate.unit.of_shares for estimate in differences.values())
-    ends = [end for estimate in differences.values() for end in estimate.linear.possible]
+    of_numbers = [one for one in differences.values() if not one.unit.of_shares]
+    ends = [end for estimate in of_numbers for end in estimate.linear.possible]
     svg = difference_chart(
         difference_dots(differences) if dots is None else dots,
         width=width,
         title=title,
         heading=heading,
         notes=[
-            f"{'In percentage points. ' * of_shares}Intervals, each by itself, are {CHANCE}",
+            f"{'In percentage points. ' * (not ends)}Intervals, each by itself, are {CHANCE}",
         ]
         if heading
         else [],
-        scale=POINTS if of_shares else Scale(min(ends), max(ends), 1, "", signed=True),
+        scale=Scale(min(ends), max(ends), 1, "", signed=True) if ends else POINTS,
         levels=_levels(estimate.level for estimate in differences.values()),
     )
     return Picture(svg)

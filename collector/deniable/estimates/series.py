@@ -1,5 +1,6 @@
 """Figures of one question over time: epoch by epoch, across the surveys that succeed each other."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -28,7 +29,9 @@ from deniable.estimates.fields import CAUTIONS_SCHEMA, ESTIMATE, TIME
 from deniable.estimates.frames import Tabular, Values
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.pictures import WIDTH, SeriesFigures, series_panels, series_picture
+from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.rows import ShownRows
+from deniable.mechanisms import Levels
 from deniable.reading.epochs import instant_text, iso_time
 from deniable.reading.notes import NOTES_SCHEMA, Note, note_maps, numbered_notes
 
@@ -115,11 +118,15 @@ class Series(Tabular):
         """Yield a label for each group of answers, and their share in each epoch.
 
         Without groups, each category is one, as its histogram has it: nothing can be made of these
-        estimates. Of a numeric survey there is the mean instead. Simultaneous intervals of
-        categories hold for all those of an epoch at once.
+        estimates. Of a numeric survey there is the mean instead, and the quartiles, if it tells the
+        distribution. Simultaneous intervals of categories hold for all those of an epoch at once.
         """
         if not groups and self.numeric:
-            yield "mean", tuple(_mean(point.histogram) for point in self.points)
+            histograms = [_histogram_of(point, numeric=True) for point in self.points]
+            yield "mean", tuple(None if one is None else one.mean() for one in histograms)
+            if any(one and _tells_distribution(one) for one in histograms):
+                for probability, name in QUARTILES.items():
+                    yield name, tuple(_quartile(one, probability, name) for one in histograms)
             return
         for answers in groups:
             yield answers_text(answers), self.share(answers)
@@ -296,8 +303,18 @@ def _histogram_of(point: Point, *, numeric: bool) -> Histogram | None:
     return None if histogram is None or (histogram.values is not None) != numeric else histogram
 
 
-def _mean(histogram: Histogram | None) -> Estimate | None:
-    return None if histogram is None or histogram.values is None else histogram.mean()
+def _tells_distribution(histogram: Histogram) -> bool:
+    """Return whether quartiles are what the survey asks for: of others they are mostly noise."""
+    return isinstance(histogram.sample.mechanism, Levels)
+
+
+def _quartile(histogram: Histogram | None, probability: float, name: str) -> Estimate | None:
+    """Return a quartile of numbers as an estimate, of which nothing can be made."""
+    if histogram is None or histogram.numeric is None or not _tells_distribution(histogram):
+        return None
+    (own,) = (one for one in histogram.numeric.quartiles if one.probability == probability)
+    ends = (own.low, own.high, own.level)
+    return Estimate(own.value, math.nan, *ends, label=name, samples=(histogram.sample,))
 
 
 def _shares(histogram: Histogram | None, *, simultaneous: bool) -> dict[str, Estimate]:
