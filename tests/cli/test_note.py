@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable.estimates import connect
+from deniable.reading.notes import read_notes
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
 
@@ -82,11 +83,31 @@ def test_a_note_is_short_and_seen(place: Workplace, text: str) -> None:
     assert note(place, "--list").strip() == "no notes"
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        None,
+        {},
+        ["text"],
+        [{"at": 5, "text": "text"}],
+        [{"at": "yesterday", "text": "text"}],
+        [{"at": "2026-11-20T00:00:00Z"}],
+        [{"at": "2026-11-20T00:00:00Z", "text": 5}],
+        [{"at": "2026-11-20T00:00:00Z", "text": "\x1b[31mred"}],
+        [{"at": "2026-11-20T00:00:00Z", "text": "x"}] * 201,
+    ],
+)
+def test_what_a_collector_calls_notes_is_looked_at(values: object) -> None:
+    with pytest.raises(ValueError, match="note"):
+        read_notes(values)
+
+
 def test_what_cannot_be_noted_says_why(place: Workplace) -> None:
     def refused(*options: str) -> str:
         return run("note", "tea", *options, "--dir", place.directory).stderr
 
-    assert "such as 2026-11-20" in refused("text", "--at", "yesterday")
+    for when in ("yesterday", "1969-12-31", "9999-12-31T23:59-12:00", "0001-01-01T00:00+14:00"):
+        assert "such as 2026-11-20" in refused("text", "--at", when)
     assert "give a TEXT, or --list alone" in refused()
     assert "--remove needs the note's time" in refused("text", "--remove")
     assert "there is no such note" in refused("text", "--remove", "--at", "2026-11-20")

@@ -10,7 +10,7 @@ from deniable.cli.options import directory_option, json_option
 from deniable.cli.screen import show_rows
 from deniable.cli.surveys import find_survey
 from deniable.directory import Config, store_text, with_store
-from deniable.reading import Note, check_note, instant_text, notes_document
+from deniable.reading import Note, check_note, instant_text, iso_time, notes_document
 from deniable.stores import Store
 
 
@@ -20,11 +20,14 @@ def _instant(_: click.Context, __: click.Parameter, text: str | None) -> int | N
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        seconds = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    except (OverflowError, ValueError):
+        seconds = -1
+    if seconds < 0 or iso_time(seconds) is None:
         raise click.BadParameter(
             "must be a date such as 2026-11-20, or a time such as 2026-11-20T14:00+01:00"
-        ) from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+        )
+    return seconds
 
 
 @click.command()

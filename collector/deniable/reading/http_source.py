@@ -198,7 +198,7 @@ class HttpSource(Source):
         body = self._json(f"/v1/surveys/{quote(name)}/notes", True)
         try:
             return read_notes(body["notes"] if isinstance(body, dict) else None)
-        except (KeyError, ValueError, OverflowError) as error:
+        except (KeyError, ValueError) as error:
             raise _unreadable() from error
 
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:

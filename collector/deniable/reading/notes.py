@@ -61,7 +61,7 @@ def read_notes(values: Any) -> tuple[Note, ...]:
             Note(int(datetime.fromisoformat(value["at"]).timestamp()), check_note(value["text"]))
             for value in values
         )
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise ValueError("these are no notes") from error
 
 

@@ -147,7 +147,7 @@ class Visit:
         except Refusal as refusal:
             if refusal.code is RefusalCode.TOO_FEW_REPORTS:
                 if isinstance(refusal, NothingBefore):
-                    return message(f"{refusal.reason}.", live=True)
+                    return message(f"{refusal.reason[0].upper()}{refusal.reason[1:]}.", live=True)
                 text = none_yet(subject.newest) + await self._progress(subject)
                 return replace(message(text, live=True), figures=False)
             if refusal.code is not RefusalCode.BAD_QUERY:
