@@ -28,6 +28,8 @@ _NOTE: Final = (
 NOTES_SCHEMA: Final[Json] = array_of(
     object_of(*_NOTE), description="what an operator says happened, by time"
 )
+"""The JSON Schema of notes, wherever JSON has them."""
+
 _COLUMNS: Final = (
     Column("at", "at", "name", cell=lambda row: row["when"]),
     Column("text", "what happened"),
