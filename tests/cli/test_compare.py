@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from deniable.directory import Config, StoreSource
-from deniable.estimates import Surveys
+from deniable.estimates import Model, Surveys
 from tests.cli.commands import Workplace, fail, succeed
 
 DAY = 86_400
@@ -66,6 +67,15 @@ def test_the_newest_closed_epoch_is_compared_with_the_one_before(place: Workplac
     survey = Surveys(StoreSource(Config.load(place.directory)))["tea"]
     assert json.loads(json.dumps(survey.compare().to_dict())) == told
     assert survey.compare().sentence in shown(place, "--against", "previous")
+    (wider,) = re.findall(r"wider than need be \(by (\d+) % at most\)", str(survey.compare()))
+    alone = survey.compare(model=Model.FIXED)
+    errors = [
+        drawn.estimate.standard_error / noise.estimate.standard_error
+        for drawn, noise in zip(survey.compare().rows, alone.rows, strict=True)
+    ]
+    assert int(wider) == pytest.approx(100 * (max(errors) - 1), abs=0.5)
+    assert "recurring-devices" not in {caution.code for caution in alone.cautions}
+    assert "Intervals are about the devices that reported" in str(alone)
 
 
 def test_the_earlier_is_subtracted_in_whatever_order_they_are_named(place: Workplace) -> None:

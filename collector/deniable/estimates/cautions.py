@@ -190,11 +190,9 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
     names = [sample.name for sample in figures.samples if sample.name]
     several = len(set(names)) < len(names) and not figures.disjoint
     if several and figures.compared:
-        much = (
-            f" (by {100 * (figures.wider - 1):.2g} % at most)"
-            if 1.005 < figures.wider < math.inf
-            else ""
-        )
+        more = 100 * (figures.wider - 1)
+        digits = f"{more:.2g}" if more < 99.5 else f"{more:,.0f}"  # never 2.5e+02
+        much = f" (by {digits} % at most)" * (0.5 < more < math.inf)
         return (
             f"Devices that are in both make these intervals wider than need be{much}, never too "
             "narrow, as long as they tend to keep their answers."

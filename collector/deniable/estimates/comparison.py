@@ -91,6 +91,7 @@ class Comparison:
             *furthest((row.estimate for row in self.rows), figure),
             reports,
             wider=self._wider,
+            disjoint=self.histogram.model is Model.FIXED,
             outside=sum(row.estimate.outside for row in self.rows),
             level=self.histogram.level,
             compared=0 if self.against is None else len(self.rows),
@@ -247,6 +248,11 @@ class Comparison:
             yield (
                 "Differences are in percentage points, with intervals of their own: whether those "
                 "of the two shares overlap tells less."
+            )
+        if self.histogram.model is Model.FIXED:
+            yield (
+                "Intervals are about the devices that reported, of noise alone: not about others "
+                "that they may stand for."
             )
         if self.test is not None:
             differs = "changed" if self._one_name else "differs"
