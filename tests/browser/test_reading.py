@@ -136,7 +136,7 @@ def test_the_plan_follows_its_sliders(page: Page) -> None:
     some, few = reports(), page.locator("#plan").inner_text()
     page.locator("[name=width]").fill("0.01")
     expect(page.locator("#plan")).not_to_have_text(few)
-    expect(page.locator("#plan h2")).to_contain_text("± 1 ")
+    expect(page.locator("#plan .sentence")).to_contain_text("± 1 ")
     assert reports() > some
 
 
