@@ -119,6 +119,55 @@ QUESTIONS = [
         "theme?group=dark",
     ),
     Question(
+        "Is dark ahead of light?",
+        lambda surveys: surveys["theme"].histogram().ahead("dark", "light").sentence,
+        ("hist", "theme", "--ahead", "dark", "light"),
+        "theme/ask?ask=ahead&answer=dark&other=light",
+    ),
+    Question(
+        "Which are the top three, and how certain is that?",
+        lambda surveys: surveys["mood"].histogram().leaders(3).sentence,
+        ("hist", "mood", "--leaders", "3"),
+        "mood/ask?ask=leaders&leaders=3",
+    ),
+    Question(
+        "Do paid users export more than free ones, and how many times as often?",
+        lambda surveys: (
+            surveys["usage"]
+            .histogram()
+            .beside({"feature": "export"}, given={"plan": "paid"}, than={"plan": "free"})
+            .sentence
+        ),
+        (
+            *("hist", "usage", "--share", "feature: export"),
+            *("--given", "plan: paid", "--than", "plan: free"),
+        ),
+        "usage/ask?ask=group&answer=feature:+export&given=plan:+paid&than=plan:+free",
+    ),
+    Question(
+        "What share of paid users export?",
+        lambda surveys: (
+            surveys["usage"]
+            .histogram()
+            .share({"feature": "export"}, given={"plan": "paid"})
+            .sentence
+        ),
+        ("hist", "usage", "--share", "feature: export", "--given", "plan: paid"),
+        "usage/ask?ask=group&answer=feature:+export&given=plan:+paid",
+    ),
+    Question(
+        "How do plan and feature go together?",
+        lambda surveys: surveys["usage"].histogram().cross("plan", "feature").sentence,
+        ("hist", "usage", "--cross", "plan,feature"),
+        "usage/ask?ask=table&rows=plan&columns=feature",
+    ),
+    Question(
+        "What share of sessions lasts 31 to 48 minutes?",
+        lambda surveys: surveys["session"].histogram().between(31, 48).sentence,
+        ("hist", "session", "--share", "31..48"),
+        "session/ask?ask=range&answer=31&last=48",
+    ),
+    Question(
         "What share chose good or very good?",
         lambda surveys: surveys["mood"].histogram().share(["good", "very good"]).sentence,
         ("hist", "mood", "--share", "good, very good"),

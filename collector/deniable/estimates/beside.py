@@ -54,10 +54,12 @@ class Beside:
     @property
     def sentence(self) -> str:
         """Return the result as it can be published."""
+        place = self.histogram.sample.place
+        where = f"In {place}: " * bool(place)
         if self.race:
-            return self.difference.worded(self.conclusion)
+            return where + self.difference.worded(self.conclusion)
         cautions = (caution.text for caution in self.cautions if caution.brief)
-        return " ".join((self.difference.statement(), self.ratio.statement(), *cautions))
+        return where + " ".join((self.difference.statement(), self.ratio.statement(), *cautions))
 
     @property
     def cautions(self) -> tuple[Caution, ...]:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from deniable.messages import Manifest
 from deniable.reading import ListedEpoch
+from deniable.server.pages.questions import Asking
 from deniable.server.pages.rendering import root_of
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, ROUTES
@@ -38,6 +39,7 @@ class Controls:
     width: str = WIDTHS[0]
     epsilon: str = EPSILONS[0]
     readings: Mapping[str, str] = field(default_factory=dict)  # of sliders, by their places
+    asking: Asking | None = None  # which questions there are, on the page of these
 
     @classmethod
     def of(cls, request: "web.BaseRequest", surveys: Sequence[Manifest], page: Page) -> "Controls":
@@ -49,6 +51,8 @@ class Controls:
             if free_epsilon(manifest):
                 readings["epsilon-now"] = epsilon
             return cls(width=width, epsilon=epsilon, readings=readings)
+        if "ask" in page.takes:
+            return cls(asking=Asking.of(query, manifest))
         if "group" not in page.takes or manifest.values is not None:
             return cls()
         categorical = (survey for survey in surveys if survey.values is None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deniable.reading import MOST_ROWS
-from deniable.server.routes.routing import HTML, SVG, Route
+from deniable.server.routes.routing import CSV, HTML, JSON, SVG, Route
 
 AT_ONCE: Final = "simultaneous"
 """Of a query for intervals that hold for all answers at once."""
@@ -15,6 +15,10 @@ _DIFFERENCES: Final = f"{OF_SURVEY}/differences.svg"
 _COMPARED: Final = 20
 _CHARTED: Final = ("epoch", "survey", "level", "view", "find", AT_ONCE)
 _SLIDERS: Final = ("survey", "width", "epsilon")
+_QUESTIONS: Final = (
+    *("survey", "epoch", "level", "ask", "answer", "given", "than", "other", "last"),
+    *("leaders", "question", "rows", "columns", "of"),
+)
 _ESTIMATES: Final = ("survey", "epoch", "level", "find", "group")
 
 
@@ -83,6 +87,17 @@ PAGES: Final[tuple[Page, ...]] = (
         most=_COMPARED,
         downloads=("/v1/surveys/{name}/comparison", _DIFFERENCES),
     ),
+    Page(
+        f"{OF_SURVEY}/ask",
+        answer="asking:ask",
+        tab="Ask",
+        document=True,
+        takes=_QUESTIONS,
+        of_epochs=True,
+        downloads=(f"{OF_SURVEY}/ask.json", f"{OF_SURVEY}/ask.csv"),
+    ),
+    Page(f"{OF_SURVEY}/ask.json", media=JSON, answer="asking:ask_json", takes=_QUESTIONS),
+    Page(f"{OF_SURVEY}/ask.csv", media=CSV, answer="asking:ask_csv", takes=_QUESTIONS),
     Page(f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=_SLIDERS),
     Page(f"{OF_SURVEY}/about", answer="entrance:about"),
     Page(f"{OF_SURVEY}/share", answer="sharing:share", form=True),

@@ -1,0 +1,157 @@
+"""The page of questions: two of a survey's together, who is ahead, who leads, and ranges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+
+from deniable.directory.health import epoch_health
+from deniable.documents import Document
+from deniable.documents.csv import table_csv
+from deniable.documents.json import document_json
+from deniable.messages import Manifest
+from deniable.reading import EpochCounts
+from deniable.server.pages.handlers import Visit, message
+from deniable.server.pages.questions import Asking
+from deniable.server.routes.parameters import asked_level
+from deniable.server.routes.queries import csv_answer, json_answer
+
+if TYPE_CHECKING:
+    from deniable.estimates import Answers, Histogram
+
+_MOST_CELLS: Final = 200
+_LEADERS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The document that answers a question, and its rows as CSV."""
+
+    document: Document
+    csv: str
+
+
+async def ask(visit: Visit) -> web.Response:
+    """Answer with the answer to a question, or which choices it lacks."""
+    subject, request = await visit.subject(), visit.request
+    level, manifest = asked_level(request), subject.newest
+    asking = Asking.of(request.query, manifest)
+    if lacking := _lacking(asking, request.query):
+        return await visit.view(subject, message(lacking))
+
+    def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
+        from deniable.estimates import histogram_of
+
+        histogram = histogram_of(manifest, counts, level)
+        return {
+            "document": _answered(histogram, asking, request.query, manifest).document,
+            "health": [*epoch_health(manifest.schedule, counts[-1])],
+        }
+
+    return await visit.view(subject, await visit.estimated(subject, values))
+
+
+async def ask_json(visit: Visit) -> web.Response:
+    """Answer with the same for programs."""
+    return json_answer(await _packed(visit, as_csv=False))
+
+
+async def ask_csv(visit: Visit) -> web.Response:
+    """Answer with its rows as CSV."""
+    return csv_answer(await _packed(visit, as_csv=True))
+
+
+async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
+    subject, request = await visit.subject(), visit.request
+    level, manifest = asked_level(request), subject.newest
+    asking = Asking.of(request.query, manifest)
+
+    def packed(counts: Sequence[EpochCounts]) -> bytes:
+        from deniable.estimates import histogram_of
+
+        if lacking := _lacking(asking, request.query):
+            raise ValueError(lacking.rstrip("."))
+        answer = _answered(histogram_of(manifest, counts, level), asking, request.query, manifest)
+        return (answer.csv if as_csv else document_json(answer.document)).encode()
+
+    choices = tuple((name, request.query.get(name)) for name in visit.page.takes)
+    return await visit.site.figures.made(request, subject, (visit.page.path, choices), packed)
+
+
+_NEEDED: Final = {
+    "": ((), "Nothing can be asked of this survey but what the other pages have."),
+    "group": (("answer", "given"), "Choose an answer, and the group among whom it is wanted."),
+    "ahead": (("answer", "other"), "Choose two answers."),
+    "range": (("answer", "last"), "Choose the first answer of the range, and the last."),
+}
+
+
+def _lacking(asking: Asking, query: Mapping[str, str]) -> str:
+    """Return which choices a question lacks, in words; "" if none."""
+    needed, text = _NEEDED.get(asking.kind, ((), ""))
+    return text if not asking.kind or not all(query.get(name) for name in needed) else ""
+
+
+def _answered(
+    histogram: "Histogram", asking: Asking, query: Mapping[str, str], manifest: Manifest
+) -> _Answer:
+    """Return the answer; ValueError if there is none."""
+
+    def answers(name: str) -> "Answers":
+        return _named(query[name], manifest)
+
+    match asking.kind:
+        case "table":
+            first, second = asking.questions[:2]
+            rows = query.get("rows", first)
+            columns = query.get("columns", second if rows != second else first)
+            sizes = {name: len(labels) for name, *labels in manifest.dimensions}
+            if sizes.get(rows, 0) * sizes.get(columns, 0) > _MOST_CELLS:
+                raise ValueError(
+                    f"more than {_MOST_CELLS} cells take too long here: deniable hist "
+                    f"{manifest.name} --cross {rows},{columns}"
+                )
+            table = histogram.cross(rows, columns, query.get("of", "rows"))
+            return _Answer(table.document(), table.to_csv())
+        case "group" if "than" in query:
+            than = answers("than")
+            beside = histogram.beside(answers("answer"), given=answers("given"), than=than)
+            document = beside.document()
+        case "ahead":
+            document = histogram.ahead(answers("answer"), answers("other")).document()
+        case "leaders":
+            question = query.get("question", asking.questions[0] if asking.questions else "")
+            labels = {name: answers for name, *answers in manifest.dimensions}
+            most = len(labels.get(question, manifest.categories)) - 1
+            count = query.get("leaders", str(min(_LEADERS, most)))
+            if not count.isdecimal() or len(count) > 4:
+                raise ValueError("the number of leaders must be one such as 3")
+            document = histogram.leaders(int(count), question).document()
+        case _:
+            return _share(histogram, asking, query, manifest)
+    return _Answer(document, table_csv(document.tables[0], document.values))
+
+
+def _share(
+    histogram: "Histogram", asking: Asking, query: Mapping[str, str], manifest: Manifest
+) -> _Answer:
+    """Return one share: within a group, or of a range."""
+    from deniable.estimates import compare
+    from deniable.estimates.answers import Range
+
+    if asking.kind == "group":
+        answers, given = (_named(query[name], manifest) for name in ("answer", "given"))
+        comparison = compare(histogram, answers, None, given=given)
+    else:
+        comparison = compare(histogram, Range(query["answer"], query["last"]), None)
+    return _Answer(comparison.document(), comparison.to_csv())
+
+
+def _named(text: str, manifest: Manifest) -> "Answers":
+    """Return the answer that a text names, of several questions "plan: free"."""
+    for question, *answers in manifest.dimensions:
+        answer = text.removeprefix(f"{question}: ")
+        if answer != text and answer in answers:
+            return {question: answer}
+    return text

@@ -1,0 +1,91 @@
+"""The page of questions: what it offers, what it lacks, and its answers for programs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deniable.documents.terminal import document_text
+from deniable.estimates import estimate_histogram
+from deniable.mechanisms.dimensions import combination_labels
+from deniable.messages import Specification
+from tests.cli.commands import Workplace, run, succeed
+from tests.cli.serving import serving
+from tests.support.surveys import manifest
+
+START = "2026-01-05T00:00:00Z"
+
+
+def test_a_survey_is_offered_the_questions_that_it_can_answer(tmp_path: Path) -> None:
+    succeed("init", tmp_path / "collector")
+    place = Workplace(tmp_path / "collector")
+    both = '{ plan = ["free", "paid"], feature = ["export", "share", "neither"] }'
+    place.publish(start=START, name='"usage"', categories="", dimensions=both, mechanism='"joint"')
+    place.publish(start=START, name='"one"', categories="", dimensions=both)
+    place.publish(
+        start=START,
+        name='"cups"',
+        categories="",
+        low="0",
+        high="4",
+        step="1",
+        mechanism='"numeric"',
+    )
+    place.publish(start=START)
+    for name in ("usage", "one", "cups", "tea"):
+        place.count([0, 1, 1, 2, 3] * 40, name=name)
+    token = run("token", "new", "--dir", place.directory).stdout.strip()
+    with serving(place) as server:
+
+        def get(path: str) -> tuple[int, str]:
+            headers = {"Authorization": f"Bearer {token}"}
+            status, body = server.request("GET", f"/surveys/{path}", headers=headers)
+            return status, body.decode()
+
+        for name, kinds in (
+            ("usage", {"table", "group", "leaders", "ahead"}),
+            ("one", {"leaders", "ahead"}),
+            ("tea", {"leaders", "ahead"}),
+            ("cups", {"range"}),
+        ):
+            status, body = get(f"{name}/ask")
+            assert status == 200
+            offered = {kind for kind in _ALL if f"?ask={kind}" in body}
+            assert offered == kinds
+        assert "Choose two answers." in get("tea/ask?ask=ahead")[1]
+        assert "Choose an answer, and the group" in get("usage/ask?ask=group")[1]
+        for path, reason in (
+            ("usage/ask?rows=plan&columns=plan", "name two of the questions: plan, feature"),
+            ("tea/ask?leaders=4", "of 4 answers the 1 to 3 most frequent"),
+            ("tea/ask?leaders=x", "must be one such as 3"),
+            ("tea/ask?ask=ahead&answer=never&other=coffee", "there is no answer"),
+        ):
+            status, body = get(path)
+            assert status == 400
+            assert reason in body
+        assert get("tea/ask.json?ask=ahead")[0] == 400
+        table = json.loads(get("usage/ask.json?of=all")[1])
+        assert [cell["row"] for cell in table["cells"]] == ["free"] * 3 + ["paid"] * 3
+        lines = get("usage/ask.csv?of=all")[1].splitlines()
+        assert len(lines) == 7
+        told = get("usage/ask?ask=group&answer=feature:+export&given=plan:+paid")[1]
+        assert "of the devices that answered plan: paid" in told
+
+
+_ALL = ("table", "group", "leaders", "ahead", "range")
+
+
+@pytest.mark.parametrize("columns", [2, 7])
+def test_wide_tables_are_lists(columns: int) -> None:
+    dimensions = (("plan", "free", "paid"), ("feature", *(f"f{at}" for at in range(columns))))
+    asked = manifest(
+        categories=combination_labels(dimensions),
+        specification=Specification(
+            "joint", {"dimensions": dimensions, "mechanism": ("randomised-response",)}
+        ),
+    )
+    found = estimate_histogram(asked, 0, dict.fromkeys(range(2 * columns), 500))
+    text = document_text(found.cross("plan", "feature").document(), 80)
+    assert ("plan: paid" in text) == (columns == 7)
+    assert all(f"f{at}" in text for at in range(columns))
+    assert max(map(len, text.splitlines())) <= 80
