@@ -25,7 +25,8 @@ async def share(visit: Visit) -> web.Response:
                     await site.store.revoke_token(token.digest)
             return see(request, visit.page.address(manifest.name))
         days, label = form.get("days", ""), form.get("label", "")
-        if not (days.isdecimal() and days.isascii() and 1 <= int(days[:6]) <= MOST_DAYS):
+        known = days.isdecimal() and days.isascii() and len(days) <= len(str(MOST_DAYS))
+        if not (known and 1 <= int(days) <= MOST_DAYS):
             raise Refusal(RefusalCode.MALFORMED, f"days must be in 1 to {MOST_DAYS}")
         if not label.isprintable() or len(label) > 100:
             raise Refusal(RefusalCode.MALFORMED, "of whom it is for, write one line")
