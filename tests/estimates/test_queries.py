@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,14 @@ from scipy.stats import norm
 
 from deniable.estimates import (
     Estimate,
+    Histogram,
     Model,
+    compare,
     decoder_of,
     linear_query,
     mean,
 )
+from deniable.estimates.decoders import Decoder, Tally
 from deniable.estimates.fields import estimate_map
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse, SolutionMatrix
@@ -184,3 +188,27 @@ def test_what_allows_no_estimate_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=problem):
         call(mechanism, np.ones(mechanism.categories))
+
+
+def test_a_comparison_of_more_answers_makes_intervals_no_more_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = 0
+    decoder = type(decoder_of(RandomisedResponse(5, "1")))
+    made = decoder.intervals
+
+    def counted(self: Decoder, tally: Tally, level: float) -> Any:
+        nonlocal calls
+        calls += 1
+        return made(self, tally, level)
+
+    monkeypatch.setattr(decoder, "intervals", counted)
+    took = []
+    for answers in (5, 40):
+        before = calls
+        one, other = (
+            Histogram.of_counts(RandomisedResponse(answers, "1"), [n] * answers) for n in (90, 80)
+        )
+        compare(one, None, other).to_dict()
+        took.append(calls - before)
+    assert took[0] == took[1] > 0

@@ -1,5 +1,6 @@
 """The page of questions: what it offers, what it lacks, and its answers for programs."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -63,15 +64,28 @@ def test_a_survey_is_offered_the_questions_that_it_can_answer(tmp_path: Path) ->
             status, body = get(path)
             assert status == 400
             assert reason in body
-        assert get("tea/ask.json?ask=ahead")[0] == 400
+        assert "name two" in get("tea/ask?ask=ahead&answer=never&other=never")[1]
+        for form in ("json", "csv"):
+            status, body = get(f"tea/ask.{form}?ask=ahead")
+            assert (status, json.loads(body)["title"]) == (400, "bad query")
+        for path in ("cups/ask", "usage/ask"):
+            query = "ask=range&answer=1&last=3" if "cups" in path else _GROUP
+            (share,) = csv.DictReader(get(f"{path}.csv?{query}")[1].splitlines())
+            told = json.loads(get(f"{path}.json?{query}")[1])
+            (row,) = told["rows"]
+            assert row["estimate"] == float(share["estimate"])
+            assert told["sentence"] == share["sentence"]
+        header = get("tea/ask.csv?ask=leaders")[1].partition("\n")[0].split(",")
+        assert len(header) == len({*header})
         table = json.loads(get("usage/ask.json?of=all")[1])
         assert [cell["row"] for cell in table["cells"]] == ["free"] * 3 + ["paid"] * 3
         lines = get("usage/ask.csv?of=all")[1].splitlines()
         assert len(lines) == 7
-        told = get("usage/ask?ask=group&answer=feature:+export&given=plan:+paid")[1]
-        assert "of the devices that answered plan: paid" in told
+        shown = get(f"usage/ask?{_GROUP}")[1]
+        assert "of the devices that answered plan: paid" in shown
 
 
+_GROUP = "ask=group&answer=feature:+export&given=plan:+paid"
 _ALL = ("table", "group", "leaders", "ahead", "range")
 
 

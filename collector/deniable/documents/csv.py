@@ -13,7 +13,8 @@ _FORMULA_SIGNS: Final = tuple("=+-@\t\r")
 
 def table_csv(table: Table, shared: Mapping[str, Any]) -> str:
     """Return a table as CSV; see :func:`rows_csv`."""
-    return rows_csv([column.key for column in table.columns if column.key], table.rows, shared)
+    keys = dict.fromkeys(column.key for column in table.columns if column.key)  # each once
+    return rows_csv([*keys], table.rows, shared)
 
 
 def rows_csv(

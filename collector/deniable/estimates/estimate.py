@@ -395,6 +395,9 @@ class Sample:
     simulated: bool = False
     distrusted: int = 0
     step: int = 1
+    _ends: dict[tuple[int, float], tuple[Floats, Floats]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @cached_property
     def fewest_fakes(self) -> int:
@@ -405,6 +408,14 @@ class Sample:
     def decoder(self) -> Decoder:
         """Return the decoder of the counts."""
         return decoder_of(self.mechanism)
+
+    def intervals(self, question: int, level: float) -> tuple[Floats, Floats]:
+        """Return the ends of the intervals of a question's categories, made once for them all."""
+        if (question, level) not in self._ends:
+            part = self.decoder.parts[question]
+            low, high, _ = part.decoder.intervals(part.tally(self.tally), level)
+            self._ends[question, level] = low, high
+        return self._ends[question, level]
 
     def __getstate__(self) -> dict[str, object]:
         """Return the attributes to be pickled; decoders are made again."""
@@ -650,12 +661,13 @@ def _counted(sample: Sample, weights: Floats, level: float) -> tuple[float, floa
     parts = [part for part in sample.decoder.parts if weights[part.categories].any()]
     if len(parts) != 1:
         return None
-    decoder, w = parts[0].decoder, weights[parts[0].categories]
-    tally = parts[0].tally(sample.tally)
+    (part,) = parts
+    decoder, w = part.decoder, weights[part.categories]
+    tally = part.tally(sample.tally)
     chosen = np.flatnonzero(w)
     if len(chosen) == 1:
         (at,) = chosen
-        own = decoder.intervals(tally, level)[:2]
+        own = sample.intervals(sample.decoder.parts.index(part), level)
         low, high = sorted(float(w[at] * end[at]) for end in own)
         return low, high
     # A kernel of two values counts the reports that have the larger one: a binomial number.

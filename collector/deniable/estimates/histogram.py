@@ -234,6 +234,8 @@ class Histogram(Tabular):
     def ahead(self, one: Answers, other: Answers) -> Beside:
         """Return whether an answer, or several together, is ahead of another; by how much."""
         shares = self.share(one), self.share(other)
+        if shares[0].label == shares[1].label:
+            raise ValueError("no answer is ahead of itself: name two")
         return Beside(self, (shares[0].label, shares[1].label), *shares, race=True)
 
     def leaders(self, count: int = 3, question: str = "") -> Leaders:

@@ -14,6 +14,7 @@ from deniable.messages import Manifest
 from deniable.reading import EpochCounts
 from deniable.server.pages.handlers import Visit, message
 from deniable.server.pages.questions import Asking
+from deniable.server.routes.estimating import packed_json
 from deniable.server.routes.parameters import asked_level
 from deniable.server.routes.queries import csv_answer, json_answer
 
@@ -26,10 +27,17 @@ _LEADERS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The document that answers a question, and its rows as CSV."""
+    """The document that answers a question, and the same as JSON and as CSV."""
 
     document: Document
+    json: str
     csv: str
+
+    @classmethod
+    def of(cls, document: Document) -> "_Answer":
+        """Return the answer that a document with a table of figures is."""
+        csv = table_csv(document.tables[0], document.values)
+        return cls(document, document_json(document), csv)
 
 
 async def ask(visit: Visit) -> web.Response:
@@ -73,7 +81,7 @@ async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
         if lacking := _lacking(asking, request.query):
             raise ValueError(lacking.rstrip("."))
         answer = _answered(histogram_of(manifest, counts, level), asking, request.query, manifest)
-        return (answer.csv if as_csv else document_json(answer.document)).encode()
+        return (answer.csv if as_csv else answer.json).encode()
 
     choices = tuple((name, request.query.get(name)) for name in visit.page.takes)
     return await visit.site.figures.made(request, subject, (visit.page.path, choices), packed)
@@ -113,7 +121,8 @@ def _answered(
                     f"{manifest.name} --cross {rows},{columns}"
                 )
             table = histogram.cross(rows, columns, query.get("of", "rows"))
-            return _Answer(table.document(), table.to_csv())
+            document = table.document()
+            return _Answer(document, document_json(document), table.to_csv())
         case "group" if "than" in query:
             than = answers("than")
             beside = histogram.beside(answers("answer"), given=answers("given"), than=than)
@@ -130,7 +139,7 @@ def _answered(
             document = histogram.leaders(int(count), question).document()
         case _:
             return _share(histogram, asking, query, manifest)
-    return _Answer(document, table_csv(document.tables[0], document.values))
+    return _Answer.of(document)
 
 
 def _share(
@@ -145,7 +154,8 @@ def _share(
         comparison = compare(histogram, answers, None, given=given)
     else:
         comparison = compare(histogram, Range(query["answer"], query["last"]), None)
-    return _Answer(comparison.document(), comparison.to_csv())
+    made = packed_json(comparison.to_dict()).decode()
+    return _Answer(comparison.document(), made, comparison.to_csv())
 
 
 def _named(text: str, manifest: Manifest) -> "Answers":

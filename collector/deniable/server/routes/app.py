@@ -27,6 +27,7 @@ from deniable.server.routes.figures import FigureService, figure_handlers
 from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.queries import query_handlers
 from deniable.server.routes.routing import (
+    CSV,
     HTML,
     JSON,
     ROUTES,
@@ -142,7 +143,7 @@ def _server(
 def _is_for_people(request: web.BaseRequest, route: Route | None) -> bool:
     """Return whether a browser shows the answer: of a page, or of a path that there is not."""
     if route is not None:
-        return isinstance(route, Page)
+        return isinstance(route, Page) and route.media not in {JSON, CSV}
     return HTML in request.headers.get("Accept", "") and not request.path.startswith("/v1/")
 
 
