@@ -43,6 +43,7 @@ def test_a_note_is_on_every_surface(place: Workplace) -> None:
         {"at": f"{date}T00:30:00Z", "text": HOSTILE},
     ]
     assert json.loads(note(place, "--list", "--json")) == kept
+    assert "no notes" not in note(place, "--list")
     told = json.loads(succeed("hist", "tea", "--series", "--json", "--dir", place.directory))
     assert told["notes"] == kept
     noted = f"Noted: 2.0 released ({date}); {HOSTILE} ({date} 00:30 UTC)."

@@ -25,6 +25,8 @@ NAMES = frozenset({MANIFEST.name, "many", "odd", "nobody-published"})
 MANY = manifest(name="many", categories=tuple(f"a {number}" for number in range(30)))
 ODD = manifest(name="odd", categories=('a "b"', "back\\slash", "c"), minimum_reports=50)
 
+FIRST = manifest(name="a-first")
+
 
 async def lines(collector: Collector, figures: ClosedFigures) -> str:
     await figures.renew()
@@ -158,7 +160,8 @@ async def test_a_survey_that_fails_is_logged_and_looked_at_again(
 
         async def telling() -> None:
             await renew()
-            renewed.set()
+            if figures.read()["estimate"]:
+                renewed.set()
 
         monkeypatch.setattr(figures, "renew", telling)
         await send(collector, MANIFEST, 0, 60)
@@ -170,6 +173,28 @@ async def test_a_survey_that_fails_is_logged_and_looked_at_again(
         assert len(figures.read()["estimate"]) == len(MANIFEST.categories)
     logged = [record.getMessage() for record in caplog.records]
     assert logged.count("estimates for the metrics could not be made") == 1
+
+
+async def test_a_survey_that_fails_keeps_no_other_from_being_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = closed_figures._figures_of
+
+    def figures_of(survey: Manifest, counts: Any) -> Any:
+        if survey.name == FIRST.name:
+            raise ZeroDivisionError
+        return made(survey, counts)
+
+    monkeypatch.setattr(closed_figures, "_figures_of", figures_of)
+    names = frozenset({FIRST.name, MANIFEST.name})
+    async with running(tmp_path, metrics_surveys=names) as collector:
+        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
+        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        for survey in (FIRST, MANIFEST):
+            await send(collector, survey, 0, 60)
+        collector.clock.time += 3 * DAY
+        await figures.renew()
+        assert {survey for survey, _ in figures.read()["estimate"]} == {MANIFEST.name}
 
 
 async def test_nothing_is_made_where_no_survey_is_named(collector: Collector) -> None:

@@ -79,4 +79,5 @@ def numbered_notes(notes: Sequence[Note]) -> Table:
 
 def notes_document(notes: Sequence[Note]) -> Document:
     """Return the document of notes."""
-    return Document(tables=[Table(_COLUMNS, _rows(notes))], heading="no notes")
+    heading = "" if notes else "no notes"
+    return Document(tables=[Table(_COLUMNS, _rows(notes))], heading=heading)

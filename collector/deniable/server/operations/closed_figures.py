@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from deniable.directory import Config, shown_counts
@@ -55,27 +56,31 @@ class ClosedFigures:
     async def keep(self) -> None:
         """Renew the figures again and again, until cancelled."""
         while self._names:
-            try:
+            with suppress(StoreError):  # other metrics tell of it
                 await self.renew()
-            except StoreError:
-                pass  # other metrics tell of it
-            except Exception:  # noqa: BLE001 - it is logged, and others are made
-                _LOG.exception("estimates for the metrics could not be made")
             await asyncio.sleep(_SECONDS)
 
     async def renew(self) -> None:
         """Make the figures of those surveys of which another epoch has closed."""
         await self._catalogue.reread()
         for name in self._names:
-            for manifest in self._catalogue.named(name):
-                counts = await self._newest_closed(manifest)
-                if counts is None:
-                    continue
-                key = counts.survey_id, counts.epoch, counts.standing
-                if self._made.get(name, (None,))[0] != key:
-                    figures = await asyncio.to_thread(_figures_of, manifest, [counts])
-                    self._made[name] = key, figures
-                break
+            try:
+                await self._renew(name)
+            except StoreError:
+                raise
+            except Exception:  # noqa: BLE001 - it is logged, and others are made
+                _LOG.exception("estimates for the metrics could not be made")
+
+    async def _renew(self, name: str) -> None:
+        for manifest in self._catalogue.named(name):
+            counts = await self._newest_closed(manifest)
+            if counts is None:
+                continue
+            key = counts.survey_id, counts.epoch, counts.standing
+            if self._made.get(name, (None,))[0] != key:
+                figures = await asyncio.to_thread(_figures_of, manifest, [counts])
+                self._made[name] = key, figures
+            return
 
     async def _newest_closed(self, manifest: Manifest) -> EpochCounts | None:
         store, survey_id, now = self._store, manifest.survey_id, self._clock()
