@@ -166,7 +166,7 @@ def test_what_was_followed_is_listed_with_the_time_at_which_it_was_seen(bench: B
     journal = client.journal()
     shown = str(journal)
     assert keys[2] in shown
-    assert "number 2: followed" in shown
+    assert "sequence 2: followed" in shown
     assert "fork" not in shown
     json.dumps(journal.to_dict())
     assert [each for each in journal.to_dict()["entries"] if each["kind"] == "rotation"] == [

@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import ArrayLike
 
 from deniable.directory import Config, StoreSource
-from deniable.estimates import Surveys
+from deniable.estimates import Accuracy, Surveys
+from deniable.planning import plan
 from deniable.simulation.reports import SimulatedReports
 from tests.cli.commands import Workplace, run, succeed
 from tests.cli.serving import Server, serving
@@ -43,10 +44,10 @@ _SURVEYS: dict[str, tuple[str, ArrayLike, int]] = {
 """By their names: the answers, how frequent they are, and how many devices report an epoch."""
 
 
-def _file(name: str, answers: str, start: datetime) -> str:
+def _file(name: str, answers: str, start: datetime, epsilon: str) -> str:
     return f"""name = "{name}"
 question = "{name}?"
-epsilon = "2"
+epsilon = "{epsilon}"
 epoch = "4 hours"
 epochs = 30
 grace = "1 hour"
@@ -66,8 +67,9 @@ class Scene:
 
     def printed(self, *command: str) -> str:
         """Return the words that a command prints."""
-        if command[0] == "plan":
-            return _words(succeed(*command))
+        if command[0] == "plan":  # of a survey's file
+            plan, file, *options = command
+            return _words(succeed(plan, self.place.directory / file, *options))
         return _words(succeed(*command, "--dir", self.place.directory))
 
     def page(self, path: str) -> str:
@@ -87,14 +89,21 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     place = Workplace(tmp_path_factory.mktemp("questions") / "collector")
     succeed("init", place.directory)
     start = datetime.now(UTC) - timedelta(hours=4 * _CLOSED + 2)
-    for seed, (name, (answers, truth, n)) in enumerate(_SURVEYS.items()):
-        place.publish(_file(name, answers, start))
+    # The first is what mood was before.
+    for seed, (name, (answers, truth, n)) in enumerate(
+        [("mood", _SURVEYS["mood"]), *_SURVEYS.items()]
+    ):
+        text = _file(name, answers, start, "2" if seed else "1.5")
+        (place.directory / f"{name}.toml").write_text(text, "utf-8")
+        place.publish(text)
         frequencies = np.asarray(truth, dtype=np.float64)
         frequencies /= frequencies.sum()
         simulated = SimulatedReports(place.manifest(name).mechanism, frequencies, seed)
         for epoch in range(_CLOSED):
             counts = simulated.counts(n, epoch)
             place.count([y for y, c in enumerate(counts) for _ in range(c)], epoch, name)
+    released = (start + timedelta(hours=6)).isoformat(timespec="seconds")
+    succeed("note", "theme", "2.0 released", "--at", released, "--dir", place.directory)
     token = run("token", "new", "--dir", place.directory).stdout.strip()
     surveys = Surveys(StoreSource(Config.load(place.directory)))
     with serving(place) as server:
@@ -199,12 +208,52 @@ QUESTIONS = [
         "crash-ios/compare?against=crash-android",
     ),
     Question(
+        "Does the survey's new version differ from its old one?",
+        lambda surveys: surveys["mood"].compare(against="older").sentence,
+        ("hist", "mood", "--against", "older"),
+        "mood/compare?against=older",
+    ),
+    Question(
+        "How long is a session on average?",
+        lambda surveys: surveys["session"].histogram().mean().sentence,
+        ("hist", "session"),
+        "session",
+    ),
+    Question(
+        "How long is the median session?",
+        lambda surveys: surveys["session"].histogram().quantile(0.5).sentence,
+        ("hist", "session", "--quantile", "50%"),
+        "session/ask?ask=quantile",
+    ),
+    Question(
+        "How did it develop, and what happened then?",
+        lambda surveys: surveys["theme"].series().sentence(),
+        ("hist", "theme", "--series"),
+        "theme/series",
+    ),
+    Question(
+        "How many users does it take to know it within 2 points?",
+        lambda surveys: plan(surveys["theme"].manifest, Accuracy.half_width(0.02)).sentence,
+        ("plan", "theme.toml", "--width", "2%"),
+        "theme/plan?width=0.02",
+    ),
+    Question(
         "What do these figures reveal about one person?",
         lambda surveys: surveys["theme"].histogram().revealed().sentence,
         ("hist", "theme", "--reveals"),
         "theme",
     ),
 ]
+
+
+def test_how_many_chose_each_answer(scene: Scene) -> None:
+    histogram = scene.surveys["theme"].histogram()
+    printed, page = scene.printed("hist", "theme"), scene.page("theme")
+    for row in histogram.document().tables[0].rows:
+        shares = " ".join(f"{100 * row[key]:.1f}%" for key in ("estimate", "standard_error"))
+        ends = " to ".join(f"{100 * row[end]:.1f}%" for end in ("low", "high"))
+        assert f"{shares} {ends}" in printed
+        assert f"{row['category']} {shares} {ends}" in page
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.text)

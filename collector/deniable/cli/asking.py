@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deniable.cli.asked_answers import asked_answers
+from deniable.cli.quantities import proportion
 from deniable.cli.screen import show
 from deniable.documents.csv import table_csv
 
@@ -28,6 +29,7 @@ class Question:
     ahead: tuple[str, str] | None
     leaders: int | None
     question: str | None
+    quantile: float | None
 
     def options(self, share: str | None) -> dict[str, bool]:
         """Return which options exclude others; UsageError for one without what it belongs to."""
@@ -44,6 +46,7 @@ class Question:
             "--cross": self.cross is not None,
             "--ahead": self.ahead is not None,
             "--leaders": self.leaders is not None,
+            "--quantile": self.quantile is not None,
         }
 
     def show(
@@ -80,6 +83,10 @@ class Question:
             return histogram.ahead(one, other).document()
         if self.leaders is not None:
             return histogram.leaders(self.leaders, self.question or "").document()
+        if self.quantile is not None:
+            from deniable.estimates.document import quantile_document
+
+            return quantile_document(histogram, self.quantile)
         assert share is not None
         assert self.given is not None
         assert self.than is not None
@@ -102,12 +109,19 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ahead: tuple[str, str] | None,
         leaders: int | None,
         question: str | None,
+        quantile: float | None,
         **others: Any,
     ) -> Any:
-        inquiry = Question(given, than, cross, of, ahead, leaders, question)
+        inquiry = Question(given, than, cross, of, ahead, leaders, question, quantile)
         return command(inquiry=inquiry, **others)
 
     for option in (
+        click.option(
+            "--quantile",
+            type=proportion,
+            metavar="SHARE",
+            help="The answer up to which so many lie: 50% is the median, of ordered answers.",
+        ),
         click.option("--question", help="Whose answers --leaders is of, of several questions."),
         click.option(
             "--leaders",

@@ -1,17 +1,19 @@
 """The document of a histogram: its figures and notes, as every surface renders them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from deniable.documents import Column, ColumnKind, Document, Fact, Level, Table, level_text
 from deniable.documents.schema import Json
 from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.distribution import WITHHELD, Distribution, curve_picture
-from deniable.estimates.fields import numeric_map, response_rows, statistic_rows
+from deniable.estimates.fields import numeric_map, response_rows, sentence_map, statistic_rows
 from deniable.estimates.numeric import bin_ends
 from deniable.estimates.pictures import histogram_dots, histogram_picture
-from deniable.estimates.quantiles import QUARTILES
+from deniable.estimates.quantiles import Quantile, answer_text
 from deniable.estimates.rows import NOT_FOUND, ShownRows
 from deniable.estimates.views import View
 from deniable.reading.epochs import EpochState, epochs_text, instant_text
@@ -64,8 +66,15 @@ def histogram_document(
         ],
         cautions=histogram.cautions_of(rows),
         heading=histogram.question,
+        sentence=_mean_sentence(histogram),
         chart=_chart(histogram, rows, distribution) if rows.rows else None,
     )
+
+
+def _mean_sentence(histogram: "Histogram") -> str:
+    """Return the sentence of a numeric survey's mean, unless that is too wide to be shown."""
+    numeric = histogram.numeric
+    return "" if numeric is None or numeric.too_wide(numeric.mean) else numeric.mean.sentence
 
 
 def _chart(
@@ -151,23 +160,47 @@ def _statistic_tables(histogram: "Histogram") -> Iterator[Table]:
     yield Table(columns, rows, title="Mean and quartiles")
 
 
+def quantile_table(quantiles: Sequence[Quantile[Any]], title: str = "") -> Table:
+    """Return a row a quantile, for people and programs."""
+    numbers = any(not isinstance(one.value, str) for one in quantiles)
+    columns = [
+        Column("name", "figure"),
+        Column("value", "answer", "exact" if numbers else "text"),
+        Column("reach", "from – to"),
+        *(Column(key) for key in ("probability", "low", "high", "level")),
+    ]
+    rows = [
+        {
+            "name": one.name,
+            "value": one.value,
+            "reach": " – ".join(dict.fromkeys(map(answer_text, (one.low, one.high)))),
+            "probability": one.probability,
+            "low": one.low,
+            "high": one.high,
+            "level": one.level,
+        }
+        for one in quantiles
+    ]
+    return Table(columns, rows, title=title)
+
+
+def quantile_document(histogram: "Histogram", probability: float) -> Document:
+    """Return the document of a quantile; ValueError if the answers have no order."""
+    quantile = histogram.quantile(probability)
+    return Document(
+        facts=[*histogram_facts(histogram)],
+        tables=[replace(quantile_table([quantile]), key="quantiles")],
+        cautions=DisplayedFigures((histogram.sample,), level=histogram.level).cautions,
+        heading=histogram.question,
+        sentence=quantile.sentence,
+        values=sentence_map(histogram, quantile.sentence),
+    )
+
+
 def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iterator[Table]:
     """Yield the table of quartiles, if wanted, and that of some twenty shares of the curve."""
     if quartiles:
-        columns = [
-            Column("name", "figure"),
-            Column("value", "answer"),
-            Column("reach", "from – to"),
-        ]
-        rows = [
-            {
-                "name": QUARTILES[one.probability],
-                "value": one.value,
-                "reach": one.low if one.low == one.high else f"{one.low} – {one.high}",
-            }
-            for one in distribution.quartiles
-        ]
-        yield Table(columns, rows, title="Quartiles")
+        yield quantile_table(distribution.quartiles, "Quartiles")
     if not distribution.withheld:
         curve, rows = distribution.curve, distribution.rows
         names = curve.categories

@@ -37,12 +37,16 @@ class Quantile(Generic[_Value]):
     whom: str = field(default=reporters(), compare=False)
 
     @property
+    def name(self) -> str:
+        """Return which quantile it is, for people."""
+        return QUARTILES.get(self.probability, f"{100 * self.probability:g} % quantile")
+
+    @property
     def sentence(self) -> str:
         """Return the quantile in words, as it can be published."""
-        name = QUARTILES.get(self.probability, f"{100 * self.probability:g} % quantile")
         value, low, high = map(answer_text, (self.value, self.low, self.high))
         interval = f"{level_text(self.level)} interval {low} to {high}"
-        return f"The {name} of what {self.whom} answered: {value} ({interval})."
+        return f"The {self.name} of what {self.whom} answered: {value} ({interval})."
 
 
 def answer_text(answer: str | float) -> str:

@@ -230,7 +230,7 @@ class _CapturedEngine(Engine):
             capture._record, covers=tuple(covers) if capture.consent is Consent.ON else ()
         )
 
-    def explain(self, translate: Translate = str) -> Explanation:
+    def explain(self, translate: "Translate" = str) -> Explanation:
         page, consent = super().explain(translate), self.consent_record()
         if consent.decided is not Consent.ON:
             return replace(page, consent=consent)

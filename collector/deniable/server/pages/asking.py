@@ -1,5 +1,6 @@
 """The page of questions: two of a survey's together, who is ahead, who leads, and ranges."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from deniable.documents.json import document_json
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts
 from deniable.server.pages.handlers import Visit, message
-from deniable.server.pages.questions import Asking
+from deniable.server.pages.questions import MOST_CELLS, Asking
 from deniable.server.routes.estimating import packed_json
 from deniable.server.routes.parameters import asked_level
 from deniable.server.routes.queries import csv_answer, json_answer
@@ -21,7 +22,6 @@ from deniable.server.routes.queries import csv_answer, json_answer
 if TYPE_CHECKING:
     from deniable.estimates import Answers, Histogram
 
-_MOST_CELLS: Final = 200
 _LEADERS: Final = 3
 
 
@@ -115,9 +115,9 @@ def _answered(
             rows = query.get("rows", first)
             columns = query.get("columns", second if rows != second else first)
             sizes = {name: len(labels) for name, *labels in manifest.dimensions}
-            if sizes.get(rows, 0) * sizes.get(columns, 0) > _MOST_CELLS:
+            if sizes.get(rows, 0) * sizes.get(columns, 0) > MOST_CELLS:
                 raise ValueError(
-                    f"more than {_MOST_CELLS} cells take too long here: deniable hist "
+                    f"more than {MOST_CELLS} cells take too long here: deniable hist "
                     f"{manifest.name} --cross {rows},{columns}"
                 )
             table = histogram.cross(rows, columns, query.get("of", "rows"))
@@ -137,6 +137,13 @@ def _answered(
             if not count.isdecimal() or len(count) > 4:
                 raise ValueError("the number of leaders must be one such as 3")
             document = histogram.leaders(int(count), question).document()
+        case "quantile":
+            from deniable.estimates.document import quantile_document
+
+            percent = query.get("quantile", "50")
+            if not re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,9})?", percent, re.ASCII):
+                raise ValueError("a quantile must be a number of percent such as 50")
+            document = quantile_document(histogram, float(f"{percent}e-2"))
         case _:
             return _share(histogram, asking, query, manifest)
     return _Answer.of(document)

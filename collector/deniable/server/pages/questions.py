@@ -10,6 +10,9 @@ from deniable.messages import Manifest
 MOST_LISTED: Final = 1024
 """Answers to choose from; of more, one is written."""
 
+MOST_CELLS: Final = 200
+"""Of a table of two questions; more take too long here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -35,7 +38,7 @@ class Asking:
         if manifest.values is None:
             kinds += [("leaders", "Who leads"), ("ahead", "Who is ahead")]
         if manifest.ordered:
-            kinds += [("range", "From one to another")]
+            kinds += [("range", "From one to another"), ("quantile", "Median")]
         keys = [key for key, _ in kinds]
         wanted = query.get("ask", "")
         kind = wanted if wanted in keys else next(iter(keys), "")

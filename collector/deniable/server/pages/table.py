@@ -17,7 +17,7 @@ _CHARTED: Final = ("epoch", "survey", "level", "view", "find", AT_ONCE)
 _SLIDERS: Final = ("survey", "width", "epsilon")
 _QUESTIONS: Final = (
     *("survey", "epoch", "level", "ask", "answer", "given", "than", "other", "last"),
-    *("leaders", "question", "rows", "columns", "of"),
+    *("leaders", "question", "rows", "columns", "of", "quantile"),
 )
 _ESTIMATES: Final = ("survey", "epoch", "level", "find", "group")
 

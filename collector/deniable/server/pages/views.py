@@ -19,6 +19,7 @@ from deniable.server.pages.controls import (
     free_epsilon,
 )
 from deniable.server.pages.handlers import Content, Visit, none_yet
+from deniable.server.pages.questions import MOST_CELLS
 from deniable.server.pages.rendering import page, rendered, root_of, shown_elsewhere
 from deniable.server.pages.table import AT_ONCE
 from deniable.server.routes.comparing import Sides, asked_sides
@@ -26,7 +27,7 @@ from deniable.server.routes.figures import Subject, check_view, to_the_end
 from deniable.server.routes.parameters import asked_choice, asked_level, asked_limit
 
 if TYPE_CHECKING:
-    from deniable.estimates import Comparison
+    from deniable.estimates import Comparison, Histogram
 
 _SPARK: Final = 132
 """Pixels of the small chart in the list of surveys."""
@@ -48,6 +49,11 @@ async def figures(visit: Visit) -> web.Response:
         check_view(subject.newest, view or VIEWS[0])
         histogram = histogram_of(subject.newest, counts, level)
         document = histogram.document(view, simultaneous=at_once, find=wanted, raw=raw)
+        if histogram.crossed and not (view or at_once or wanted or raw):
+            document = _crossed(histogram) or document
+        # What they reveal stands below, in full.
+        facts = [fact for fact in document.facts if fact.label != "reveals"]
+        document = replace(document, facts=facts)
         if groups or (numeric and limit is not None):
             figure = histogram.share(groups) if groups else histogram.mean()
             document = replace(document, sentence=figure.sentence)
@@ -62,6 +68,22 @@ async def figures(visit: Visit) -> web.Response:
         }
 
     return await visit.view(subject, await visit.estimated(subject, values))
+
+
+def _crossed(histogram: "Histogram") -> Document | None:
+    """Return single questions' shares, and two questions in a table; None of more, or of many."""
+    from deniable.estimates.document import histogram_document
+    from deniable.estimates.fields import crossed_rows
+    from deniable.estimates.rows import ShownRows
+
+    if len(histogram.dimensions) != 2 or len(histogram.categories) > MOST_CELLS:
+        return None
+    (first, *_), (second, *_) = histogram.dimensions
+    table = histogram.cross(first, second, "all").document()
+    single = tuple(crossed_rows(histogram))
+    rows = ShownRows(single, len(single), len(single))
+    document = histogram_document(histogram, rows, raw=False, notes=table.notes[:1])
+    return replace(document, tables=[*document.tables, *table.tables])
 
 
 async def line(visit: Visit) -> web.Response:
