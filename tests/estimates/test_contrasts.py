@@ -1,10 +1,11 @@
 """Differences and multiples of shares within groups, beside the formulas they are made of."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deniable.estimates import Estimate, Histogram, Model, estimate_histogram, estimated_covariance
@@ -15,14 +16,16 @@ from tests.estimates.test_margins import JOINT, SHAPE, expected
 DISTANCES = st.floats(1e-3, 2.0)
 
 
-@given(st.floats(-0.5, 1.5), *[DISTANCES] * 5, st.floats(-1, 1))
+@given(st.floats(-0.5, 1.5), st.floats(-1.0, 2.0), *[DISTANCES] * 4, st.floats(-1, 1))
 def test_a_multiple_ends_where_one_less_so_many_times_the_other_is_as_good_as_0(
     value: float, b: float, x: float, y: float, u: float, v: float, correlation: float
 ) -> None:
+    assume(abs(b) > 1e-3 and b + v > 1e-3)
     one, other = Ends(value - x, value, value + u), Ends(b - y, b, b + v)
     low, high = multiple_ends(one, other, correlation)
-    assert low <= max(value / b, 0.0) + 1e-9
-    assert high >= value / b - 1e-9
+    if b > 0:
+        assert low <= max(value / b, 0.0) + 1e-9
+        assert high >= value / b - 1e-9
     for q, end in ((low, 0), (high, 1)):
         if 0 < q < math.inf:
             times = Ends(q * other.low, q * b, q * other.high)
@@ -74,6 +77,21 @@ def test_a_group_that_may_be_nobody_s_has_no_interval_and_neither_has_what_is_ma
         assert "small-group" in {caution.code for caution in figure.cautions}
 
 
+def test_by_what_is_estimated_at_0_or_below_there_is_no_multiple_but_a_lower_end() -> None:
+    counts = expected(JOINT[0], 10**5)
+    found = estimate_histogram(JOINT[0], 0, counts)
+    one, other = (found.share({"theme": "B"}, given={"plan": plan}) for plan in ("paid", "free"))
+    assert other.parts is not None
+    both, group = other.parts
+    parts = both.plus(group, -1.05 * other.value), group
+    nobody = replace(other, parts=parts, value=-0.05 * other.value)
+    times, less = one / nobody, one - nobody
+    assert less.low > 0
+    assert (times.low > 1) == less.distinguishable
+    assert math.isnan(times.value)
+    assert "not known (95 % interval from " in times.sentence
+
+
 def test_two_epochs_of_a_group_are_compared_and_a_group_with_all() -> None:
     before, now = (
         estimate_histogram(JOINT[0], epoch, expected(JOINT[0], 50_000 + epoch)) for epoch in (0, 5)
@@ -87,6 +105,16 @@ def test_two_epochs_of_a_group_are_compared_and_a_group_with_all() -> None:
     everybody = before.share({"theme": "B"})
     assert (shares[0] - everybody).value == shares[0].value - everybody.value
     assert (everybody / shares[0]).distinguishable
+
+
+def test_of_counts_that_honest_devices_do_not_cause_nothing_is_concluded() -> None:
+    found = estimate_histogram(JOINT[0], 0, {0: 3_000})
+    leaders, table = found.leaders(1), found.cross("plan", "theme")
+    assert leaders.sentence.startswith("Nobody can tell which is the most frequent answer of ")
+    assert leaders.certain == ()
+    assert table.sentence.startswith("Nobody can tell whether plan and theme go together.")
+    assert "Not to be used" in leaders.sentence
+    assert "Not to be used" in table.sentence
 
 
 @pytest.mark.parametrize("name", ["difference", "multiple"])

@@ -31,7 +31,7 @@ def test_the_largest_share_is_that_of_all_epochs_with_an_interval_that_holds_for
     assert newest.estimate[1] > newest.estimate[0], "of the newest epoch it is another"
     assert f"answered {label} (90 % interval" in document.sentence
     ends = [f"{100 * end[0]:.1f} %" for end in (newest.simultaneous.low, newest.simultaneous.high)]
-    assert " to ".join(ends) in document.sentence
+    assert f"{' to '.join(ends)}, which holds for all answers at once)" in document.sentence
     assert document.facts[0].text == "21,500 in epochs 0, 2"
     assert document.chart is not None
     svg = document.chart(132)

@@ -78,6 +78,8 @@ def test_epochs_compose() -> None:
     alone = shuffled_epsilon(survey.mechanism, 150, MILLIONTH / 3)
     assert (together.epochs, together.epsilon) == (3, 3 * alone)
     assert "in 3 epochs together" in together.sentence
+    many = Revealed.of(survey.mechanism, [(n, n) for n in range(150, 170)], step=100)
+    assert many.epsilon == 20 * shuffled_epsilon(survey.mechanism, 150, MILLIONTH / 20)
 
 
 def test_delta_is_small_beside_one_in_all_reports() -> None:

@@ -72,7 +72,7 @@ def shuffled_delta(mechanism: Mechanism, reports: int, epsilon: Number) -> Fract
 
 
 def shuffled_epsilon(mechanism: Mechanism, reports: int, delta: Number) -> Decimal:
-    """Return an epsilon that holds with this delta, at most about 1e-4 of itself above the least.
+    """Return an epsilon that holds with this delta, some .1 % of itself above the least.
 
     Never above the mechanism's own. ValueError as of :func:`shuffled_delta`.
     """

@@ -39,7 +39,7 @@ from deniable.estimates.change import Test
 from deniable.estimates.charts import Markup, Picture, standalone
 from deniable.estimates.decoders import Model
 from deniable.estimates.document import estimate_columns, estimate_row
-from deniable.estimates.estimate import Estimate, Sample, Unit, furthest, places_text
+from deniable.estimates.estimate import AT_ONCE, Estimate, Sample, Unit, furthest, places_text
 from deniable.estimates.fields import CAUTIONS_SCHEMA, ESTIMATE
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.pictures import WIDTH, difference_dots, plot_differences
@@ -157,7 +157,7 @@ class Comparison:
         texts = [
             f"{head} {verb} ({self._differences(row)}): {row.label} the most, by "
             f"{most.text(most.value)} percentage points ({level_text(self.histogram.level)} "
-            f"interval {ends}, which holds for all answers at once)."
+            f"interval {ends}{AT_ONCE})."
         ]
         if not known and self.test is not None:
             texts.append(f"All answers together: p {self.test.p_value:.2g} if {nothing}.")

@@ -42,8 +42,7 @@ def difference_ends(
 def multiple_ends(one: Ends[float], other: Ends[float], correlation: float) -> tuple[float, float]:
     """Return the ends of all q of which no one less q times the other is apart from 0.
 
-    The other's estimate is above 0, and one is not negative. There is no upper end if the other may
-    be 0.
+    There is no upper end if the other may be 0; it may be above 0.
     """
     # With x and y the distances to the ends: (a - q b)^2 = x^2 - 2 q rho x y + q^2 y^2, which is
     # A q^2 - 2 B q + C = 0. It has a root on that side of a/b on which x and y lie.

@@ -62,7 +62,9 @@ class CrossTable:
         """Return whether the answers go together, as it can be published."""
         both = f"{self.rows[0]} and {self.columns[0]}"
         whom = reporters(self.histogram.sample.place)
-        if self.test is None:
+        if self.histogram.sample.fewest_fakes:
+            text = f"Nobody can tell whether {both} go together."
+        elif self.test is None:
             text = f"The reports of {whom} are too few to tell whether {both} go together."
         elif self.test.p_value < 1 - self.histogram.level:
             text = f"Among {whom}, {both} go together ({self.test})."

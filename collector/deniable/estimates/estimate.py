@@ -46,6 +46,9 @@ _WORTH: Final = 0.5
 _IN_GROUP: Final = 3.0
 """A group has a share of its own if its size is as many standard errors above 0 (benchmarks)."""
 
+AT_ONCE: Final = ", which holds for all answers at once"
+"""Behind an interval that does."""
+
 
 class Unit(Enum):
     """The unit of an estimate, for its sentence."""
@@ -120,6 +123,7 @@ class Estimate:
             the same then. A part of a whole is a share of it, and may be none: 0.
         group: among whom it is a share, by their answers; empty if among all.
         parts: of a share within a group, the share of all that is in both, and that of the group.
+        at_once: whether the interval is one of those that hold for all answers at once.
         too_small: whether a group's own share may be 0: the value may be anything, and the interval
             is all that is possible.
     """
@@ -140,6 +144,7 @@ class Estimate:
     group: str = field(default="", compare=False)
     parts: "tuple[Form, Form] | None" = field(default=None, repr=False, compare=False)
     too_small: bool = field(default=False, compare=False)
+    at_once: bool = field(default=False, compare=False)
 
     @property
     def distinguishable(self) -> bool:
@@ -170,7 +175,7 @@ class Estimate:
         ends = ": none possible" if self.outside else f" {show(self.low)} to {show(self.high)}"
         if self.high == math.inf:
             ends = f" from {show(self.low)} up"
-        interval = f"{level_text(self.level)} interval{ends}"
+        interval = f"{level_text(self.level)} interval{ends}{AT_ONCE * self.at_once}"
         match self.unit:
             case Unit.SHARE if not max(self.standard_error, self.high - self.low) <= _WORTH:
                 text = (
@@ -211,7 +216,7 @@ class Estimate:
             case Unit.DIFFERENCE:
                 return _percent(number, "+.1f").removesuffix(" %")
             case Unit.RATIO:
-                return f"{number:.3g}"
+                return "not known" if math.isnan(number) else f"{number:.3g}"
             case Unit.NUMBER | Unit.CHANGE:
                 sign = "+" * (self.unit is Unit.CHANGE)
                 return number_text(number, self.high - self.low, sign)
@@ -722,7 +727,7 @@ def share_within(above: Form, below: Form, level: float, label: str, group: str)
     size, error = below.figures()
     if size > max(_IN_GROUP, normal_quantile(level)) * error:
         return share
-    return replace(share, low=0.0, high=1.0, outside=False, too_small=True)
+    return replace(share, standard_error=math.nan, low=0.0, high=1.0, outside=False, too_small=True)
 
 
 def _less(one: Estimate, other: Estimate, label: str, unit: Unit) -> Estimate:
@@ -748,12 +753,14 @@ def _less(one: Estimate, other: Estimate, label: str, unit: Unit) -> Estimate:
 def _multiple(one: Estimate, other: Estimate, label: str) -> Estimate:
     """Return how many times as large a figure is, of which one at least is within a group."""
     level, high = min(one.level, other.level), math.inf
-    value = one.value / other.value if other.value else math.nan
+    # By what is estimated at 0 or below, it has no estimate, but a lower end.
+    value = one.value / other.value if other.value > 0 else math.nan
     error, low, moved = math.nan, 0.0, math.inf
     too_small = one.too_small or other.too_small
-    if other.value > 0 and not too_small:
+    if not too_small and (below := other._uncut(level)).high > 0:
         _, correlation = _errors_together(one, other)
-        low, high = multiple_ends(one._uncut(level), other._uncut(level), correlation)
+        low, high = multiple_ends(one._uncut(level), below, correlation)
+    if other.value > 0 and not too_small:
         slope = one.slope.plus(other.slope, -value)
         error = slope.figures()[1] / other.value
         up, down = (_FAKES * estimate.influence for estimate in (one, other))
@@ -860,6 +867,8 @@ def share_of_row(
     level: float,
     label: str = "",
     samples: tuple[Sample, ...] = (),
+    *,
+    at_once: bool = False,
 ) -> Estimate:
     """Return a category's share from its row of a histogram, of which nothing can be made.
 
@@ -871,6 +880,7 @@ def share_of_row(
     return Estimate(
         *(value, error, low, high, level, bool(outside), influence, decided),
         *(label, Unit.SHARE, samples),
+        at_once=at_once,
     )
 
 

@@ -229,6 +229,8 @@ class Histogram(Tabular):
     def beside(self, answers: Answers, *, given: Answers, than: Answers) -> Beside:
         """Return the share of answers in one group beside that in another; ValueError likewise."""
         one, other = (self.share(answers, given=group) for group in (given, than))
+        if one.group == other.group:
+            raise ValueError("a group does not differ from itself: name two")
         return Beside(self, (one.group, other.group), one, other)
 
     def ahead(self, one: Answers, other: Answers) -> Beside:

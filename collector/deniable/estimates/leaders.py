@@ -65,6 +65,8 @@ class Leaders:
     @property
     def certain(self) -> tuple[str, ...]:
         """Return the answers that are among them, with the confidence of the level."""
+        if self.histogram.sample.fewest_fakes:
+            return ()
         return tuple(row.label for row in self.rows if row.last <= self.count)
 
     @property
@@ -78,24 +80,29 @@ class Leaders:
         """Return the result as it can be published."""
         certain, others, left = self.certain, self.possible, self.count - len(self.certain)
         name = "most frequent answer" if self.count == 1 else f"{self.count} most frequent answers"
-        text = f"The {name} of {reporters(self.histogram.sample.place)}"
+        name += f" of {reporters(self.histogram.sample.place)}"
+        text = f"The {name}"
         if len(others) > _NAMED:
             named = (*others[:_NAMED], f"{len(others) - _NAMED:,} others")
         else:
             named = others
         rest = f"among {listed(named, 'and')}"
+        verb = "is" if self.count == 1 else "are"
         if not left:
-            verb = "is" if self.count == 1 else "are"
             text += f" {verb} {listed(certain, 'and')}" + ", in this order" * self._ordered
         elif not certain:
-            text += f" {'is' if self.count == 1 else 'are'} {rest}"
+            text += f" {verb} {rest}"
         else:
             other = "other is" if left == 1 else f"other {left} are"
             text += f" include {listed(certain, 'and')}; the {other} {rest}"
         of_all = f"that all of this holds, of {self.answers:,} answers"
         text += f" ({level_text(self.histogram.level)} confidence {of_all})."
-        if len(self.candidates) == self.answers and not certain:
-            text = f"The reports do not tell which are the {name}: any of {self.answers:,} may be."
+        if self.histogram.sample.fewest_fakes:
+            text = f"Nobody can tell which {verb} the {name}."
+        elif len(self.candidates) == self.answers and not certain:
+            text = (
+                f"The reports do not tell which {verb} the {name}: any of {self.answers:,} may be."
+            )
         return " ".join([text, *(caution.text for caution in self.cautions if caution.brief)])
 
     @property
@@ -143,7 +150,7 @@ class Leaders:
         return [f"{more:,} more answers may be among them; the largest are shown."] * bool(more)
 
     def _row(self, row: Ranked) -> dict[str, Any]:
-        certain = row.last <= self.count
+        certain = row.label in self.certain
         ranks = str(row.first) if row.first == row.last else f"{row.first} to {row.last:,}"
         return estimate_row(estimate_map(row.share)) | {
             "answer": row.label,

@@ -38,6 +38,7 @@ REVEALED: Final = (
 """The fields for JSON."""
 
 _LEAST_DELTA: Final = 6
+_MOST_SIZES: Final = 16
 _KEPT: Final = (
     "devices keep their responses, and two histograms that differ by one device show what it keeps"
 )
@@ -61,7 +62,7 @@ class Revealed:
         devices: so many honest devices there are at least in each group of reports that figures
             tell apart from all others.
         epochs: how many epochs' figures are composed.
-        honest: the share of honest devices that is supposed.
+        honest: the share of honest devices, of those that figures count, that is supposed.
         step: figures of an epoch are renewed by at least so many reports; 0 if they never are.
     """
 
@@ -93,7 +94,7 @@ class Revealed:
             step: the survey's ``minimum_reports``.
             kept: whether devices keep responses.
             vouched: whether every report is of another device.
-            honest: the share of honest devices among all that reported in an epoch.
+            honest: the share of honest devices among those whose reports an epoch's figures count.
         """
         share = Fraction(str(honest))
         if not 0 < share <= 1:
@@ -119,7 +120,9 @@ class Revealed:
         delta = Fraction(1, 10 ** max(_LEAST_DELTA, len(str(most)) + 2))
         epsilon = None
         if not why:
-            parts = [shuffled_epsilon(mechanism, n, delta / len(groups)) for n in left]
+            # Of many different numbers, which would take minutes, the least: it bounds them all.
+            sizes = left if len(set(left)) <= _MOST_SIZES else [devices] * len(left)
+            parts = [shuffled_epsilon(mechanism, n, delta / len(groups)) for n in sizes]
             epsilon = sum(parts, Decimal(0))
         return cls(
             odds, epsilon, delta, max(devices, 1), len(groups), share, step if renewed else 0, why
@@ -145,11 +148,10 @@ class Revealed:
         )
         if self.epsilon is None:
             return f"{alone} These figures may tell {self.brief}."
-        honest = "all" if self.honest == 1 else f"at least {_percent(self.honest)}"
-        return (
-            f"{alone} These published figures tell {self.brief}, if {honest} of the devices that "
-            "reported are honest."
-        )
+        honest = "all of the devices that reported"
+        if self.honest < 1:  # fakes may all be in the figures, and honest reports held back
+            honest = f"at least {_percent(self.honest)} of the devices whose reports they count"
+        return f"{alone} These published figures tell {self.brief}, if {honest} are honest."
 
     @property
     def notes(self) -> tuple[str, ...]:

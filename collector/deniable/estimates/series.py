@@ -328,7 +328,7 @@ def _shares(histogram: Histogram | None, *, simultaneous: bool) -> dict[str, Est
         *zip(h.categories, zip(*(column.tolist() for column in columns), strict=True), strict=True)
     ]
     return {
-        category: share_of_row(figures, h.level, category, (h.sample,))
+        category: share_of_row(figures, h.level, category, (h.sample,), at_once=simultaneous)
         for part in h.sample.decoder.parts
         if part.tally(tally).n
         for category, figures in rows[part.categories]
