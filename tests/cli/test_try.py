@@ -13,8 +13,9 @@ from tests.cli.commands import Workplace, run, succeed
 from tests.support.processes import DENIABLE, await_line
 
 
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_one_command_shows_a_question_on_a_page_and_leaves_nothing(
-    tmp_path: Path, place: Workplace
+    tmp_path: Path, place: Workplace, ending: signal.Signals
 ) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -32,7 +33,7 @@ def test_one_command_shows_a_question_on_a_page_and_leaves_nothing(
             assert text in page
         over_time = urllib.request.urlopen(f"{address}/series").read().decode()
         assert {*re.findall(r'data-epoch="(\d+)"', over_time)} == {*"0123"}
-        trying.send_signal(signal.SIGINT)
+        trying.send_signal(ending)
         rest, errors = trying.communicate(timeout=60)
         assert (trying.returncode, errors) == (0, b"")
         assert rest == b"ended; nothing is kept\n"

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import tempfile
 import webbrowser
 from pathlib import Path
@@ -44,6 +45,8 @@ def try_out(
     from deniable.cli.rehearsal import publish_file, seal_past
 
     text, name = _survey_file(question, answers, epsilon)
+    for ending in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: nothing is kept, nobody runs on
+        signal.signal(ending, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="deniable-try-") as scratch:
         directory, file = Path(scratch) / "collector", Path(scratch) / "survey.toml"
         file.write_text(text, "utf-8")
