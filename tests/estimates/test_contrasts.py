@@ -9,9 +9,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deniable.estimates import Estimate, Histogram, Model, estimate_histogram, estimated_covariance
+from deniable.estimates.comparison import compare
 from deniable.estimates.contrasts import Ends, difference_ends, multiple_ends
 from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
 from tests.estimates.test_margins import JOINT, SHAPE, expected
+from tests.support.surveys import manifest
 
 DISTANCES = st.floats(1e-3, 2.0)
 
@@ -105,6 +107,17 @@ def test_two_epochs_of_a_group_are_compared_and_a_group_with_all() -> None:
     everybody = before.share({"theme": "B"})
     assert (shares[0] - everybody).value == shares[0].value - everybody.value
     assert (everybody / shares[0]).distinguishable
+
+
+def test_the_sentence_of_two_answers_says_what_their_rows_say() -> None:
+    survey = manifest(categories=("no", "yes"), epsilon="2")
+    before = estimate_histogram(survey, 0, [3_100, 1_900])
+    for yes in (1_800, 1_850):  # p is .03, and .3
+        change = compare(estimate_histogram(survey, 1, [5_000 - yes, yes]), None, before)
+        row = change.rows[1].estimate
+        assert row.distinguishable == (yes == 1_800)
+        assert ("2 of 2 answers changed" in change.sentence) == row.distinguishable
+        assert f"{row.text(row.low)} to {row.text(row.high)}, which" in change.sentence
 
 
 def test_of_counts_that_honest_devices_do_not_cause_nothing_is_concluded() -> None:

@@ -145,7 +145,10 @@ class Comparison:
         """
         if len(self.rows) == 1:
             return self.rows[0].estimate.sentence
-        rows = [(row, row.estimate.at(self.histogram.level_at_once)) for row in self.rows]
+        # Of two answers one rises as the other falls: their intervals hold at once as they are.
+        two = len(self.histogram.categories) == 2
+        level = self.histogram.level if two else self.histogram.level_at_once
+        rows = [(row, row.estimate.at(level)) for row in self.rows]
         known = [pair for pair in rows if pair[1].distinguishable]
         row, most = max(known or rows, key=lambda pair: abs(pair[1].value))
         if self._one_name:
