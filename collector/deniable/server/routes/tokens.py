@@ -1,6 +1,5 @@
 """The callers' rights: the tokens that a request bears, and their roles."""
 
-from itertools import islice
 from typing import Final
 
 from aiohttp import web
@@ -27,8 +26,9 @@ def held_tokens(request: web.BaseRequest) -> list[str]:
     if authorization is not None:
         scheme, _, token = authorization.partition(" ")
         return [token.strip()] if scheme.lower() == _BEARER else []
-    named = (value for name, value in request.cookies.items() if name.startswith(SESSION))
-    return [*islice(named, _MOST_SESSIONS)]
+    # Those of links have longer names: however many there are, a login comes first.
+    names = sorted((name for name in request.cookies if name.startswith(SESSION)), key=len)
+    return [request.cookies[name] for name in names[:_MOST_SESSIONS]]
 
 
 async def held_role(
