@@ -156,6 +156,9 @@ class Comparison:
         else:
             verb, nothing = f"differ{'s' * (len(known) == 1)}", "nothing differs"
         head = f"{len(known):,} of {len(rows):,} answers" if known else "No answer is known to"
+        if not known and self.test is not None and self.test.p_value < 1 - self.histogram.level:
+            some = "changed" if self._one_name else "differs"
+            head = f"Something {some}, but no answer by itself is known to"
         ends = NOWHERE if most.outside else f"{most.text(most.low)} to {most.text(most.high)}"
         texts = [
             f"{head} {verb} ({self._differences(row)}): {row.label} the most, by "

@@ -347,7 +347,9 @@ class Estimate:
         label = self._and("as a multiple of", other)
         if self.parts or other.parts:
             return _multiple(self, other, label)
-        return ratio(self.linear, other.linear, min(self.level, other.level), label)
+        made = ratio(self.linear, other.linear, min(self.level, other.level), label)
+        # Of a share that is estimated at 0 or below there is no multiple, but a lower end.
+        return replace(made, value=math.nan) if other.value <= 0 <= other._possible[0] else made
 
 
 def places_text(one: "Form", word: str, other: "Form") -> str:

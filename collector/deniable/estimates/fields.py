@@ -38,7 +38,7 @@ _INFLUENCE: Final = (
 )
 _FAKES_DECIDE: Final = "whether 1 % of fake reports move it by all that is possible"
 ESTIMATE: Final = (
-    Field("estimate", NUMBER, "stated"),
+    Field("estimate", or_null(NUMBER), "stated"),
     Field("standard_error", or_null(NUMBER)),
     Field("low", NUMBER),
     Field("high", NUMBER),
