@@ -5,6 +5,7 @@ import re
 import time
 
 from deniable.directory import Config, token_digest, with_store
+from deniable.reading import instant_text
 from deniable.stores import Role
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import SECONDS, serving
@@ -33,6 +34,7 @@ def test_links_are_made_for_a_time_listed_and_revoked(place: Workplace) -> None:
     assert (held.role, held.survey, held.label) == (Role.READER, "mood", "Ana [b]")
     assert held.ends_at == held.created_at + 14 * DAY
     assert held.created_at >= begun
+    assert f"ends      {instant_text(held.ends_at)}\n" in made.stderr
     shown = succeed("share", "mood", "--list", *at)
     identifier = token_digest(match[1]).hex()[:12]
     assert identifier in shown
@@ -50,6 +52,7 @@ def test_a_link_needs_a_survey_and_an_end(place: Workplace) -> None:
     place.publish(SURVEY)
     at = ("--dir", place.directory)
     assert "no" in fail("share", "nobody-asks", *at)
+    assert run("share", "mood", "--list", "--revoke", "ab", *at).exit_code == 2
     for length in ("0d", "367d", "53w", "1", "1.5d", "-1d", "d", "forever"):
         assert run("share", "mood", "--for", length, *at).exit_code == 2
     assert run("token", "new", "--role", "reader", *at).exit_code == 2

@@ -33,6 +33,8 @@ def test_one_command_shows_a_question_on_a_page_and_leaves_nothing(
             assert text in page
         over_time = urllib.request.urlopen(f"{address}/series").read().decode()
         assert {*re.findall(r'data-epoch="(\d+)"', over_time)} == {*"0123"}
+        (seen,) = re.findall(r"^  deniable (hist .*)$", shown, re.MULTILINE)
+        assert "dark" in succeed(*seen.split())
         trying.send_signal(ending)
         rest, errors = trying.communicate(timeout=60)
         assert (trying.returncode, errors) == (0, b"")
@@ -42,7 +44,7 @@ def test_one_command_shows_a_question_on_a_page_and_leaves_nothing(
     lines = [line.removeprefix("  ") for line in shown.splitlines() if line.startswith("  ")]
     file = tmp_path / "which-theme.toml"
     file.write_text("\n".join(line for line in lines if " = " in line), "utf-8")
-    commands = [line.split() for line in lines if line.startswith("deniable ")]
+    commands = [line.split() for line in lines if re.match("deniable (?!hist)", line)]
     assert [" ".join(command[:3]) for command in commands] == [
         *("deniable init my-collector", "deniable survey publish", "deniable serve --dir")
     ]

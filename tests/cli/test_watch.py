@@ -126,6 +126,16 @@ def test_an_unforeseen_error_is_no_finding_either(
     assert "ZeroDivisionError" in ended.stderr
 
 
+def test_an_output_that_nobody_reads_is_no_finding(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(*_: object, **__: object) -> None:
+        raise SystemExit(1)  # as Rich does where the pipe is closed
+
+    monkeypatch.setattr("deniable.cli.watch_command.show", nobody)
+    assert watch(place, "--share", "never", "--above", "2%") == (3, "")
+
+
 def test_nothing_follows_from_counts_that_honest_devices_do_not_cause(place: Workplace) -> None:
     survey = place.manifest()
     share = estimate_histogram(survey, 2, COUNTS[2]).share("sometimes")

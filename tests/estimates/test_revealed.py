@@ -91,7 +91,8 @@ def test_delta_is_small_beside_one_in_all_reports() -> None:
 def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     rating = Histogram.of_counts(RandomisedResponse(5, "1"), [1032, 1009, 1236, 1479, 1610])
     assert rating.revealed().sentence == (
-        "One report alone, to whoever sees it: at most 2.72 : 1 between any two answers. These "
+        "One report alone, to whoever sees it, is at most 2.72 times likelier than with any other "
+        "answer. These "
         "published figures tell about any one of 6,366 honest devices at most epsilon 0.0401 at "
         "delta 10^-6, if all of the devices that reported are honest."
     )

@@ -16,6 +16,7 @@ from deniable.directory import Config, store_text, with_store
 from deniable.directory.sharing import links, new_link
 from deniable.documents import Column, Document, Table
 from deniable.reading import instant_text
+from deniable.reading.epochs import UNITS
 from deniable.stores import Store, Token
 
 _COLUMNS: Final = (
@@ -51,7 +52,9 @@ def share(
     """
     if not label.isprintable():
         raise click.BadParameter("must have no control characters", param_hint="--label")
-    config = Config.load(directory)
+    if listed and revoke is not None:
+        raise click.UsageError("--list or --revoke, not both")
+    config, now = Config.load(directory), time.time()
 
     if listed:
         _list(with_store(config, lambda store: links(store, name)), as_json=as_json)
@@ -62,10 +65,11 @@ def share(
 
         async def make(store: Store) -> str:
             await find_survey(store, config, name)
-            return await new_link(store, name, length, label, time.time())
+            return await new_link(store, name, length, label, now)
 
         click.echo(f"{config.origin}/{with_store(config, make)}")
         # Not where a script reads the link.
+        click.echo(f"ends      {instant_text(int(now) + length * UNITS['day'])}", err=True)
         click.echo(f"store     {store_text(config)}", err=True)
 
 

@@ -5,6 +5,7 @@ import re
 import signal
 import tempfile
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -57,7 +58,8 @@ def try_out(
             _fill(origin, manifest, devices)
             seal_past(directory, manifest, _EPOCHS - 1)
             address = f"{origin}/surveys/{manifest.name}"
-            console().print(_announced(question, address, devices, text, name), soft_wrap=True)
+            ways = (address, f"deniable hist {manifest.name} --dir {directory}")
+            console().print(_announced(question, ways, devices, text, name), soft_wrap=True)
             if not no_browser:
                 webbrowser.open(address)
             try:
@@ -95,11 +97,12 @@ def _fill(collector: str, manifest: "Manifest", devices: int) -> None:
             truth[-1] *= 1.5
 
 
-def _announced(question: str, address: str, devices: int, text: str, name: str) -> str:
+def _announced(question: str, ways: Sequence[str], devices: int, text: str, name: str) -> str:
     file = "".join(f"  {line}\n" for line in text.splitlines())
+    seen = "".join(f"  {way}\n" for way in ways)
     return (
         f"{question}\n{_EPOCHS * devices:,} reports of simulated devices, of {_EPOCHS} weeks; no "
-        f"real device was asked.\n\n  {address}\n\nTo ask real ones, keep this as {name}.toml:\n\n"
+        f"real device was asked.\n\n{seen}\nTo ask real ones, keep this as {name}.toml:\n\n"
         f"{file}\nand then:\n\n"
         "  deniable init my-collector\n"
         f"  deniable survey publish {name}.toml --dir my-collector\n"

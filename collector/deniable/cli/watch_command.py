@@ -27,6 +27,8 @@ def _unknown() -> Iterator[None]:
         yield
     except (click.Abort, click.exceptions.Exit):
         raise
+    except SystemExit as error:  # nobody reads the output any more: that is no finding either
+        raise click.exceptions.Exit(_UNKNOWN) from error
     except Exception as error:
         failure = error
         if not isinstance(failure, click.ClickException):

@@ -13,7 +13,7 @@ from typing import Final
 from deniable.accounting import shuffled_epsilon
 from deniable.documents import Document
 from deniable.documents.schema import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
-from deniable.mechanisms import Mechanism, exp_enclosure, odds_text, upper_text
+from deniable.mechanisms import Mechanism, exp_enclosure, odds_text, times_likelier, upper_text
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts, EpochState
 
@@ -47,8 +47,8 @@ _ISSUERS: Final = (
     "they are shown in steps, and apart by issuer: a step may have a single report of an issuer"
 )
 _OPEN: Final = (
-    "anybody may send reports, and all of a step but one may be of whoever compares the figures "
-    "before and after it"
+    "anybody may send reports, so that all but one of those by which figures were renewed may come "
+    "from somebody who compares the figures before and after"
 )
 
 
@@ -143,8 +143,8 @@ class Revealed:
     def sentence(self) -> str:
         """Return the figure beside the device's promise, as it can be published."""
         alone = (
-            f"One report alone, to whoever sees it: at most {odds_text(self.odds)} : 1 between any "
-            "two answers."
+            f"One report alone, to whoever sees it, is {times_likelier(self.odds)} than with any "
+            "other answer."
         )
         if self.epsilon is None:
             return f"{alone} These figures may tell {self.brief}."
@@ -156,9 +156,9 @@ class Revealed:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return the conditions."""
-        whose = "The first holds against everybody, the collector too; "
+        whose = "That of one report holds against everybody, the collector too; "
         if self.epsilon is None:
-            return (f"{whose}only the first can be promised here.",)
+            return (f"{whose}only that can be promised here.",)
         groups = (
             f"figures are renewed by {self.step:,} reports or more, and readers may compare them "
             "before and after"
@@ -167,8 +167,8 @@ class Revealed:
         )
         odds = odds_text(Fraction(exp_enclosure(Fraction(self.epsilon), 64)[1], 1 << 64))
         return (
-            f"{whose}the second against those who see figures alone, and of whom none knows which "
-            "report is whose.",
+            f"{whose}that of figures against those who see these alone, and of whom none knows "
+            "which report is whose.",
             f"Devices hide among each other: {groups}. Fakes hide nobody.",
             f"Epsilon {upper_text(self.epsilon)} is odds of {odds} : 1, but with a chance of "
             f"delta. Figures of more epochs add up for a device that reported in each. That it "
