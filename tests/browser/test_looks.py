@@ -54,7 +54,7 @@ def test_everybody_can_read_it(analyst: Watched, address: str) -> None:
     page = analyst.page
     page.set_viewport_size(DESKTOP)
     page.emulate_media(color_scheme="light")
-    page.goto(address)
+    page.goto(address, wait_until="networkidle")  # the list's lines are there, too
     assert analyst.barriers() == []
     assert page.evaluate(BRIGHTNESS) > 128
     page.emulate_media(color_scheme="dark")
