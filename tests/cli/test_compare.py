@@ -13,6 +13,7 @@ import pytest
 
 from deniable.directory import Config, StoreSource
 from deniable.estimates import Model, Surveys
+from deniable.reading import EpochState, ListedEpoch, newest_compared_of
 from tests.cli.commands import Workplace, fail, succeed
 
 DAY = 86_400
@@ -138,3 +139,21 @@ def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:
     survey = Surveys(StoreSource(Config.load(place.directory)))["cups"]
     assert "In percentage points" not in survey.compare().plot().svg
     assert "mean" in survey.compare().plot().svg
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        (["sealed"], 0),
+        (["open", "open"], 1),
+        (["sealed", "open"], 1),  # the only closed one has none before it
+        (["sealed", "closed", "open"], 1),
+        (["sealed", "closed", "grace", "open"], 1),
+    ],
+)
+def test_by_default_the_newest_closed_epoch_with_one_before_it_is_compared(
+    states: list[str], expected: int
+) -> None:
+    listed = [ListedEpoch(at, 9, EpochState(state), None) for at, state in enumerate(states)]
+    assert newest_compared_of(listed) == expected
+    assert newest_compared_of([ListedEpoch(9, 0, EpochState.OPEN, None)]) is None

@@ -32,6 +32,7 @@ from deniable.reading import (
     find_version,
     named_epochs,
     newest_closed_of,
+    newest_compared_of,
     pinned,
 )
 
@@ -144,7 +145,8 @@ class SurveyFigures:
         """
         epochs = _range(epoch)
         if epochs is None:
-            epochs = _range(newest_closed_of(self.epochs()))
+            newest = newest_compared_of if against == PREVIOUS else newest_closed_of
+            epochs = _range(newest(self.epochs()))
         now = histogram_of(self.manifest, self.counts(epochs), level, model)
         other, others = self._against(against, now.epochs[0])
         before = histogram_of(other.manifest, other.counts(others), level, model)

@@ -124,6 +124,15 @@ def newest_closed_of(epochs: Sequence[ListedEpoch]) -> int | None:
     return max(closed or numbers, default=None)
 
 
+def newest_compared_of(epochs: Sequence[ListedEpoch]) -> int | None:
+    """Return the newest closed epoch that has one before it, both with figures, in their order.
+
+    Where no such one is closed, the newest with figures; None if there are no figures.
+    """
+    known = [epoch for epoch in epochs if epoch.n]
+    return newest_closed_of(known[1:] or known)
+
+
 def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) -> int:
     """Return the newest epoch with figures before one, and before responses that are kept in it.
 
