@@ -208,3 +208,18 @@ def test_terms_and_notes_stand_once_in_full(collector: Served, page: Page) -> No
     expect(page.locator("[data-caution=chance-alone]")).to_be_visible()
     page.get_by_role("link", name="what devices promise").click()
     expect(page).to_have_url(re.compile(f"{FIGURES}#privacy$"))
+
+
+def test_a_question_is_asked_by_keyboard_alone(page: Page) -> None:
+    page.goto(f"{FIGURES}/ask?ask=ahead")
+    first, second = (page.locator(f"[name={name}]") for name in ("answer", "other"))
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if first.evaluate("field => field === document.activeElement"):
+            break
+    page.keyboard.type("good")
+    page.keyboard.press("Tab")
+    assert second.evaluate("field => field === document.activeElement")
+    page.keyboard.type("fair")
+    page.keyboard.press("Tab")
+    expect(page.locator("#live .sentence")).to_contain_text(re.compile("good .* fair"))
