@@ -13,7 +13,7 @@ import pytest
 
 from deniable.directory import Config, StoreSource
 from deniable.estimates import Model, Surveys
-from deniable.reading import EpochState, ListedEpoch, newest_compared_of
+from deniable.reading import EpochState, ListedEpoch, newest_closed_of
 from tests.cli.commands import Workplace, fail, succeed
 
 DAY = 86_400
@@ -155,5 +155,5 @@ def test_by_default_the_newest_closed_epoch_with_one_before_it_is_compared(
     states: list[str], expected: int
 ) -> None:
     listed = [ListedEpoch(at, 9, EpochState(state), None) for at, state in enumerate(states)]
-    assert newest_compared_of(listed) == expected
-    assert newest_compared_of([ListedEpoch(9, 0, EpochState.OPEN, None)]) is None
+    assert newest_closed_of(listed, with_before=True) == expected
+    assert newest_closed_of([ListedEpoch(9, 0, EpochState.OPEN, None)], with_before=True) is None

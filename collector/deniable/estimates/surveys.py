@@ -32,7 +32,6 @@ from deniable.reading import (
     find_version,
     named_epochs,
     newest_closed_of,
-    newest_compared_of,
     pinned,
 )
 
@@ -143,17 +142,20 @@ class SurveyFigures:
             TooFewReports: if there are no figures to compare.
             ValueError: if they cannot be compared.
         """
-        epochs = _range(epoch)
+        epochs, previous = _range(epoch), against == PREVIOUS
+        listed = self.epochs() if epochs is None or previous else ()
         if epochs is None:
-            newest = newest_compared_of if against == PREVIOUS else newest_closed_of
-            epochs = _range(newest(self.epochs()))
+            epochs = _range(newest_closed_of(listed, with_before=previous))
         now = histogram_of(self.manifest, self.counts(epochs), level, model)
-        other, others = self._against(against, now.epochs[0])
+        if previous:
+            other, others = self, _range(epoch_before(listed, now.epochs[0], self.manifest))
+        else:
+            other, others = self._against(against)
         before = histogram_of(other.manifest, other.counts(others), level, model)
         return compare(now, answers, before, given=given)
 
     def _against(
-        self, against: "SupportsIndex | range | str | SurveyFigures", first: int
+        self, against: "SupportsIndex | range | str | SurveyFigures"
     ) -> "tuple[SurveyFigures, range | None]":
         if isinstance(against, SurveyFigures):
             return against, _range(newest_closed_of(against.epochs()))
@@ -162,8 +164,6 @@ class SurveyFigures:
         manifest, text = find_against(against, self.manifest, self._source.manifests)
         named = self._named if manifest in self._named else self._source.manifests(manifest.name)
         other = SurveyFigures(self._source, manifest, named)
-        if text == PREVIOUS:
-            return other, _range(epoch_before(self.epochs(), first, manifest))
         if text is None:
             return other, _range(newest_closed_of(other.epochs()))
         return other, named_epochs(text, manifest)

@@ -20,7 +20,6 @@ from deniable.reading.asking import find_against as find_against
 from deniable.reading.asking import find_version as find_version
 from deniable.reading.asking import named_epochs as named_epochs
 from deniable.reading.asking import newest_closed_of as newest_closed_of
-from deniable.reading.asking import newest_compared_of as newest_compared_of
 from deniable.reading.epochs import EpochStanding as EpochStanding
 from deniable.reading.epochs import EpochState as EpochState
 from deniable.reading.epochs import duration_text as duration_text

@@ -114,23 +114,17 @@ def find_against(
     return find_version(survey, others), epochs or None
 
 
-def newest_closed_of(epochs: Sequence[ListedEpoch]) -> int | None:
+def newest_closed_of(epochs: Sequence[ListedEpoch], *, with_before: bool = False) -> int | None:
     """Return the newest closed epoch with figures; where none is closed, the newest with figures.
 
-    None if there are no figures.
-    """
-    numbers = [epoch.number for epoch in epochs if epoch.n]
-    closed = [epoch.number for epoch in epochs if epoch.n and epoch.state.closed]
-    return max(closed or numbers, default=None)
-
-
-def newest_compared_of(epochs: Sequence[ListedEpoch]) -> int | None:
-    """Return the newest closed epoch that has one before it, both with figures, in their order.
-
-    Where no such one is closed, the newest with figures; None if there are no figures.
+    None if there are no figures. Of epochs in their order, ``with_before`` leaves out the first, if
+    there are more: nothing is before it.
     """
     known = [epoch for epoch in epochs if epoch.n]
-    return newest_closed_of(known[1:] or known)
+    if with_before:
+        known = known[1:] or known
+    closed = [epoch for epoch in known if epoch.state.closed]
+    return max((epoch.number for epoch in closed or known), default=None)
 
 
 def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) -> int:

@@ -48,9 +48,10 @@ async def figures(visit: Visit) -> web.Response:
 
         check_view(subject.newest, view or VIEWS[0])
         histogram = histogram_of(subject.newest, counts, level)
-        document = histogram.document(view, simultaneous=at_once, find=wanted, raw=raw)
-        if histogram.crossed and not (view or at_once or wanted or raw):
-            document = _crossed(histogram) or document
+        crossed = histogram.crossed and not (view or at_once or wanted or raw)
+        document = _crossed(histogram) if crossed else None
+        if document is None:
+            document = histogram.document(view, simultaneous=at_once, find=wanted, raw=raw)
         # What they reveal stands below, in full.
         facts = [fact for fact in document.facts if fact.label != "reveals"]
         document = replace(document, facts=facts)

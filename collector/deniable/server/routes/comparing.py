@@ -15,7 +15,6 @@ from deniable.reading import (
     epoch_before,
     find_against,
     newest_closed_of,
-    newest_compared_of,
 )
 from deniable.reading.wire import most_epochs
 from deniable.server.routes.figures import FigureService, Subject
@@ -56,8 +55,7 @@ class Sides:
         epochs, others = self.subject.epochs, self.epochs
         if epochs is None or self.previous:
             listed = await self._listed(figures, ours)
-            newest = newest_compared_of if self.previous else newest_closed_of
-            epochs = epochs or _alone(newest(listed))
+            epochs = epochs or _alone(newest_closed_of(listed, with_before=self.previous))
             if self.previous and epochs:
                 try:
                     others = _alone(epoch_before(listed, epochs[0], ours))
