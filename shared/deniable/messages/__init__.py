@@ -12,6 +12,7 @@ from deniable.messages.answers import (
     pack_problem,
     read_problem,
 )
+from deniable.messages.blind import BlindRequest, blind_request, blind_token_input, check_token
 from deniable.messages.ed25519 import SigningKey, check_public_key, derive_report_key, verify
 from deniable.messages.enrolment import (
     MAX_ENROLMENT_BYTES,
@@ -21,12 +22,8 @@ from deniable.messages.enrolment import (
     read_credential,
     read_enrolment_statement,
 )
-from deniable.messages.manifest import (
-    MAX_MANIFEST_BYTES,
-    Enrolment,
-    Manifest,
-    check_name,
-)
+from deniable.messages.enrolment_map import MAX_BLIND_KEYS, Enrolment
+from deniable.messages.manifest import MAX_MANIFEST_BYTES, Manifest, check_name
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
 from deniable.messages.rehearsal import is_simulated, simulated_name
@@ -71,6 +68,7 @@ __all__ = [
     "ERROR_TYPE_PREFIX",
     "FRESH",
     "MAX_ANSWER_BYTES",
+    "MAX_BLIND_KEYS",
     "MAX_ENROLMENT_BYTES",
     "MAX_EPOCHS",
     "MAX_MANIFESTS",
@@ -84,6 +82,7 @@ __all__ = [
     "PROBLEM_JSON",
     "RANDOMISED_RESPONSE",
     "AuthorityFork",
+    "BlindRequest",
     "Enrolment",
     "InvalidManifest",
     "Manifest",
@@ -97,6 +96,8 @@ __all__ = [
     "SigningKey",
     "Specification",
     "UploadAnswer",
+    "blind_request",
+    "blind_token_input",
     "check_categories",
     "check_credential",
     "check_labels",
@@ -104,6 +105,7 @@ __all__ = [
     "check_origin",
     "check_public_key",
     "check_text",
+    "check_token",
     "derive_report_key",
     "enrolment_statement",
     "exact_value",

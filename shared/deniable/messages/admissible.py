@@ -1,5 +1,6 @@
 """Checks whether a survey takes a report: those of the protocol that need no store."""
 
+from deniable.messages.blind import check_token
 from deniable.messages.ed25519 import Verify, verify
 from deniable.messages.manifest import Manifest
 from deniable.messages.refusals import Refusal, RefusalCode
@@ -11,7 +12,7 @@ def check_report(
 ) -> bytes | None:
     """Check a report against the survey that it names, in the protocol's order.
 
-    The report was read and its key checked. What is returned is the public key of the issuer that
+    The report was read and its key checked. What is returned is the id of the issuer that
     vouches for the device, None in an open survey.
 
     Raises:
@@ -28,6 +29,8 @@ def check_report(
     if report.response >= manifest.mechanism.responses:
         raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such response")
     signed.verify_signature(verify)
+    if manifest.enrolment.mode == "blind":
+        return check_token(manifest, report.epoch, signed.public_key, signed.credential)
     if manifest.enrolment.mode == "certificate":
         return signed.verify_credential(manifest.enrolment.issuers, verify)
     if signed.credential is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
@@ -20,7 +20,7 @@ from deniable.mechanisms import (
 )
 from deniable.mechanisms.dimensions import Dimensions, answer_labels
 from deniable.messages import codec
-from deniable.messages.ed25519 import KEY_BYTES, check_public_key
+from deniable.messages.enrolment_map import Enrolment
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.repeat import FRESH, MAX_MEMOISED_CATEGORIES, Repeat
@@ -33,44 +33,6 @@ MAX_MANIFEST_BYTES: Final = 1 << 20
 """Bytes of one manifest, at most."""
 _VERSION: Final = 1
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Enrolment:
-    """The issuers that vouch that a device is one device: none, or one of one or two listed."""
-
-    mode: Literal["open", "certificate"] = "open"
-    issuers: tuple[bytes, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.mode not in {"open", "certificate"}:
-            raise InvalidManifest("enrolment", "mode must be open or certificate")
-        if len(self.issuers) not in ((0,) if self.mode == "open" else (1, 2)):
-            raise InvalidManifest("enrolment", "certificate names one or two issuers, open none")
-        if len(set(self.issuers)) != len(self.issuers):
-            raise InvalidManifest("enrolment", "the two issuers must differ")
-        for issuer in self.issuers:
-            try:
-                check_public_key(issuer)
-            except Refusal as refusal:
-                raise InvalidManifest("enrolment", "an issuer's key is not sound") from refusal
-
-    def to_map(self) -> dict[str, object]:
-        """Return the canonical map of the wire."""
-        if self.mode == "open":
-            return {"mode": self.mode}
-        return {"mode": self.mode, "issuers": list(self.issuers)}
-
-    @classmethod
-    def from_map(cls, value: object) -> "Enrolment":
-        """Read the map of the wire."""
-        if value == {"mode": "open"}:
-            return cls()
-        fields = codec.exact_map(value, ("mode", "issuers"))
-        issuers = fields["issuers"]
-        if codec.text(fields["mode"]) != "certificate" or type(issuers) is not list:
-            raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment")
-        return cls("certificate", tuple(codec.binary(issuer, KEY_BYTES) for issuer in issuers))
 
 
 def _read_categories(value: object) -> tuple[str, ...]:
@@ -144,6 +106,9 @@ class Manifest:
         if type(self.responses) is tuple and self.responses != self.categories:
             check_labels("mechanism", self.responses)
         self._check_repeat()
+        keys = self.enrolment.keys
+        if keys and self.enrolment.first + len(keys) != self.schedule.epochs:
+            raise InvalidManifest("enrolment", "must list a key for each epoch from its first on")
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
 

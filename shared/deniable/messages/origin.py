@@ -5,9 +5,10 @@ import re
 
 from deniable.messages.refusals import InvalidManifest
 
+_HOST_NAME = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://"
-    r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)"
+    rf"(?P<host>\[[0-9a-f:.]+\]|{_HOST_NAME})"
     r"(?::(?P<port>[1-9][0-9]{0,4}))?",
     re.ASCII,
 )
@@ -40,3 +41,15 @@ def check_origin(origin: str) -> None:
         raise InvalidManifest("origin", "must be https; http is for 127.0.0.1 and [::1] only")
     if port is not None and (int(port) > 65_535 or int(port) == _DEFAULT_PORT[match["scheme"]]):
         raise InvalidManifest("origin", "must not name the default port or one above 65535")
+
+
+def host_of(origin: str) -> str:
+    """Return the host of a checked origin: its name or address, without the port."""
+    match = _ORIGIN.fullmatch(origin)
+    assert match is not None
+    return match["host"]
+
+
+def is_host_name(name: str) -> bool:
+    """Return whether a text is the name of a host, in lower case."""
+    return bool(re.fullmatch(_HOST_NAME, name, re.ASCII)) and ".." not in name

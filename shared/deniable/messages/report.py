@@ -16,11 +16,13 @@ from deniable.messages.ed25519 import (
 )
 from deniable.messages.enrolment import check_credential, enrolment_statement
 from deniable.messages.refusals import Refusal, RefusalCode
+from deniable.privacy_pass import MODULUS_BYTES
 
 MAX_UPLOAD_REPORTS: Final = 256
 """Reports of one upload, at most."""
 MAX_UPLOAD_BYTES: Final = 64 * 1024
 """Bytes of one upload, at most."""
+_CREDENTIAL_BYTES: Final = {SIGNATURE_BYTES, MODULUS_BYTES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class SignedReport:
     """A report in its envelope, read but not yet verified.
 
     The key, with survey and epoch, is its identity; identical repeats have identical payloads. The
-    credential is an issuer's signature in certificate mode, else None.
+    credential is an issuer's signature in certificate mode, a token in blind mode, else None.
     """
 
     public_key: bytes
@@ -67,8 +69,10 @@ class SignedReport:
             payload=payload_bytes,
             report=Report.from_payload(payload_bytes),
             signature=codec.binary(signature, SIGNATURE_BYTES),
-            credential=None if credential is None else codec.binary(credential, SIGNATURE_BYTES),
+            credential=None if credential is None else codec.binary(credential),
         )
+        if signed.credential is not None and len(signed.credential) not in _CREDENTIAL_BYTES:
+            raise Refusal(RefusalCode.MALFORMED, "a credential of another length")
         check_public_key(signed.public_key)
         return signed
 
@@ -90,7 +94,7 @@ def sign_report(device_secret: bytes, report: Report, credential: bytes | None =
 
 
 def replace_credential(envelope: bytes, credential: bytes) -> bytes:
-    """Return a report with another certificate; key, payload and signature stay."""
+    """Return a report with another credential; key, payload and signature stay."""
     key, payload, signature, _ = codec.exact_array(codec.decode(envelope), 4)
     return codec.encode([key, payload, signature, credential])
 
