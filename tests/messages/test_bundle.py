@@ -10,11 +10,13 @@ import pytest
 from deniable.client import Survey
 from deniable.messages import (
     Enrolment,
+    GatewayKeys,
     Manifest,
     Repeat,
     Schedule,
     SigningKey,
     Specification,
+    sign_gateway_keys,
     sign_manifest,
 )
 from deniable.messages.bundle import (
@@ -24,6 +26,7 @@ from deniable.messages.bundle import (
     make_bundle,
     read_bundle,
 )
+from deniable.oblivious_http import KeyConfiguration
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, QUESTION, START, manifest
 
 KEY = AUTHORITY.public_key
@@ -112,6 +115,21 @@ def test_what_is_printed_and_what_is_bundled_declare_the_same(survey: Manifest) 
     )
 
 
+def test_gateway_keys_stand_beside_the_survey_they_are_for() -> None:
+    signed = [sign_manifest(MANIFEST, AUTHORITY)]
+    keys = GatewayKeys(MANIFEST.origin, 1, (KeyConfiguration(0, bytes(range(32))),))
+    bundle = make_bundle(signed, KEY, sign_gateway_keys(keys, AUTHORITY))
+    assert read_bundle(bundle.to_json()) == bundle
+    assert bundle.gateway is not None
+    for other in (
+        sign_gateway_keys(keys, SigningKey(bytes(32))),
+        sign_gateway_keys(replace(keys, origin="https://elsewhere.example"), AUTHORITY),
+        bundle.gateway[:-1],
+    ):
+        with pytest.raises(InvalidBundle):
+            make_bundle(signed, KEY, other)
+
+
 def test_many_answers_are_declared_in_lines_that_can_be_read() -> None:
     names = [f"airport {number}" for number in range(105)]
     shown = declared_in_python({"name": "many", "categories": names})
@@ -169,6 +187,8 @@ def spoilt(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
         spoilt(manifests=[]),
         spoilt(manifests="text"),
         spoilt(manifests=None),
+        spoilt(gateway=None),
+        spoilt(gateway="00"),
         spoilt(more=1),
         lambda document: {**document, "manifests": [document["manifests"][0] + "\n"]},
         *(

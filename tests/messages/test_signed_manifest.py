@@ -124,7 +124,7 @@ def test_what_is_packed_is_split() -> None:
         ([10] * MAX_MANIFESTS, MAX_MANIFESTS),
         ([10] * (MAX_MANIFESTS + 1), MAX_MANIFESTS),
         ([MAX_MANIFEST_BYTES] * 2, 1),
-        ([MAX_MANIFEST_BYTES, MAX_MANIFEST_BYTES - 200], 2),
+        ([MAX_MANIFEST_BYTES, MAX_MANIFEST_BYTES - 1_224], 2),
         # The first that does not fit ends the list: what is offered has no gaps.
         ([MAX_MANIFEST_BYTES, MAX_MANIFEST_BYTES, 10], 1),
     ],

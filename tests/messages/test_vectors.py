@@ -13,6 +13,7 @@ from typing import Any
 import msgpack
 import pytest
 from msgpack.fallback import Packer
+from nacl.public import PrivateKey
 from nacl.signing import SigningKey, VerifyKey
 
 from deniable.mechanisms import KINDS, RandomisedResponse, SurveyMechanism
@@ -22,6 +23,7 @@ from deniable.messages import (
     SignedReport,
     Specification,
     follow_rotations,
+    open_gateway_keys,
     open_manifest,
     open_rotation,
     read_enrolment_statement,
@@ -383,6 +385,22 @@ def test_the_golden_rotations_are_one_chain_from_each_of_its_keys() -> None:
     for position, key in enumerate(keys):
         assert follow_rotations(key, rotations) == keys[position:]
         assert follow_rotations(key, rotations[::-1] * 2) == keys[position:]
+
+
+def test_the_golden_gateway_keys_are_the_authoritys_and_of_their_private_halves() -> None:
+    vector = GOLDEN["gateway"]
+    listed = b""
+    for identifier, private in vector["private_keys"].items():
+        key = PrivateKey(bytes.fromhex(private))
+        listed += b"\0\x29" + bytes((int(identifier), 0, 0x20))
+        listed += bytes(key.public_key) + bytes.fromhex("000400010001")
+    payload = pack(["https://collector.example", 1, listed])
+    assert payload.hex() == vector["payload"]
+    signature = signed(bytes.fromhex(GOLDEN["authority_seed"]), b"deniable/gateway/v1\0", payload)
+    assert pack([payload, signature]).hex() == vector["envelope"]
+    opened = open_gateway_keys(bytes.fromhex(vector["envelope"]), (AUTHORITY,))
+    assert opened.payload == payload
+    assert [key.key_id for key in opened.configurations] == [1, 0]
 
 
 def read_report(vector: dict[str, Any]) -> None:

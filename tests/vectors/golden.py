@@ -10,6 +10,7 @@ from deniable.mechanisms import Mechanism, RandomisedResponse, SurveyMechanism, 
 from deniable.mechanisms.design import DesignMechanism
 from deniable.mechanisms.dimensions import combined
 from deniable.messages import (
+    GatewayKeys,
     Manifest,
     Report,
     Rotation,
@@ -17,10 +18,12 @@ from deniable.messages import (
     SigningKey,
     Specification,
     pack_rotations,
+    sign_gateway_keys,
     sign_manifest,
     sign_report,
     sign_rotation,
 )
+from deniable.oblivious_http import KeyConfiguration, PrivateKey
 from tests.vectors.scene import (
     AUTHORITY,
     CERTIFICATE,
@@ -484,6 +487,20 @@ def rotation_vector(old_name: str, new_name: str, sequence: int) -> dict[str, ob
     }
 
 
+def gateway_vector() -> dict[str, object]:
+    """Return signed gateway keys: of two, the first is the one that devices seal for."""
+    keys = {identifier: PrivateKey(seed(f"gateway key {identifier}")) for identifier in (1, 0)}
+    listed = tuple(KeyConfiguration(identifier, key.public_key) for identifier, key in keys.items())
+    signed = GatewayKeys(OPEN_SURVEY.origin, 1, listed)
+    return {
+        "private_keys": {
+            str(identifier): seed(f"gateway key {identifier}").hex() for identifier in keys
+        },
+        "payload": signed.payload.hex(),
+        "envelope": sign_gateway_keys(signed, AUTHORITY).hex(),
+    }
+
+
 def golden() -> dict[str, object]:
     """Return everything that goes into golden.json. Wide integers are strings in it."""
     rotations = [rotation_vector(*given) for given in ROTATIONS]
@@ -520,6 +537,7 @@ def golden() -> dict[str, object]:
             ).hex(),
             "answer": pack(credential()).hex(),
         },
+        "gateway": gateway_vector(),
         "rotations": rotations,
         "published_rotations": {
             "none": pack_rotations([]).hex(),

@@ -23,6 +23,16 @@ from deniable.messages.enrolment import (
     read_enrolment_statement,
 )
 from deniable.messages.enrolment_map import MAX_BLIND_KEYS, Enrolment
+from deniable.messages.gateway import (
+    ENCAPSULATED_REQUEST_BYTES,
+    GATEWAY_KEYS_PATH,
+    GATEWAY_PATH,
+    MAX_ENCAPSULATED_ANSWER_BYTES,
+    GatewayKeys,
+    encapsulated_answer_bytes,
+    open_gateway_keys,
+    sign_gateway_keys,
+)
 from deniable.messages.manifest import MAX_MANIFEST_BYTES, Manifest, check_name
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
@@ -65,10 +75,14 @@ from deniable.messages.values import exact_value, format_value, read_values, val
 
 __all__ = [
     "EARLY_SECONDS",
+    "ENCAPSULATED_REQUEST_BYTES",
     "ERROR_TYPE_PREFIX",
     "FRESH",
+    "GATEWAY_KEYS_PATH",
+    "GATEWAY_PATH",
     "MAX_ANSWER_BYTES",
     "MAX_BLIND_KEYS",
+    "MAX_ENCAPSULATED_ANSWER_BYTES",
     "MAX_ENROLMENT_BYTES",
     "MAX_EPOCHS",
     "MAX_MANIFESTS",
@@ -84,6 +98,7 @@ __all__ = [
     "AuthorityFork",
     "BlindRequest",
     "Enrolment",
+    "GatewayKeys",
     "InvalidManifest",
     "Manifest",
     "Refusal",
@@ -107,12 +122,14 @@ __all__ = [
     "check_text",
     "check_token",
     "derive_report_key",
+    "encapsulated_answer_bytes",
     "enrolment_statement",
     "exact_value",
     "follow_rotations",
     "format_value",
     "is_simulated",
     "media_type",
+    "open_gateway_keys",
     "open_manifest",
     "open_manifest_of_chain",
     "open_rotation",
@@ -126,6 +143,7 @@ __all__ = [
     "read_problem",
     "read_values",
     "replace_credential",
+    "sign_gateway_keys",
     "sign_manifest",
     "sign_report",
     "sign_rotation",

@@ -7,7 +7,8 @@ It is JSON, for people to read before they build it into an app::
       "origin": "https://telemetry.example.org",
       "authority": "…",                         the public key that signed, in hex
       "declaration": {"name": "theme", …},      what Survey(…), or .numeric or .several, takes
-      "manifests": ["…"]                        signed, in base64: the newest first
+      "manifests": ["…"],                       signed, in base64: the newest first
+      "gateway": "…"                            signed keys in hex, for a relay; may be left out
     }
 
 Everything in it follows from the manifests and their signer, and is compared with them when read.
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from deniable.messages.gateway import open_gateway_keys
 from deniable.messages.manifest import Manifest
 from deniable.messages.refusals import Refusal
 from deniable.messages.signed_manifest import open_manifest
@@ -55,6 +57,7 @@ class Bundle:
     authority: bytes
     declaration: Declaration
     manifests: tuple[bytes, ...]
+    gateway: bytes | None = None
     opened: tuple[Manifest, ...] = field(default=(), repr=False, compare=False)
 
     def to_json(self) -> bytes:
@@ -66,21 +69,29 @@ class Bundle:
             "declaration": self.declaration,
             "manifests": [b64encode(envelope).decode() for envelope in self.manifests],
         }
+        if self.gateway is not None:
+            document["gateway"] = self.gateway.hex()
         return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
-def make_bundle(envelopes: Sequence[bytes], authority: bytes) -> Bundle:
+def make_bundle(
+    envelopes: Sequence[bytes], authority: bytes, gateway: bytes | None = None
+) -> Bundle:
     """Return the bundle of signed manifests, the newest first, after verifying them.
+
+    Args:
+        envelopes: The manifests.
+        authority: The public key that signed them.
+        gateway: The collector's signed gateway keys, for an app that sends through a relay.
 
     Raises:
         InvalidBundle: if they are none, do not go together, or another key signed.
     """
     try:
         manifests = [open_manifest(envelope, authority) for envelope in envelopes]
+        keys = None if gateway is None else open_gateway_keys(gateway, (authority,))
     except Refusal as refusal:
-        raise InvalidBundle(
-            f"a manifest in it is not the authority's ({refusal}); {_EXPORT}"
-        ) from refusal
+        raise InvalidBundle(f"not all in it is the authority's ({refusal}); {_EXPORT}") from refusal
     surveys = {
         (
             manifest.name,
@@ -91,11 +102,16 @@ def make_bundle(envelopes: Sequence[bytes], authority: bytes) -> Bundle:
         )
         for manifest in manifests
     }
-    if len(surveys) != 1:
+    if len(surveys) != 1 or (keys is not None and keys.origin != manifests[0].origin):
         raise InvalidBundle(f"its manifests are not of one survey for one collector; {_EXPORT}")
     newest = manifests[0]
     return Bundle(
-        newest.origin, authority, declaration_of(newest), tuple(envelopes), tuple(manifests)
+        newest.origin,
+        authority,
+        declaration_of(newest),
+        tuple(envelopes),
+        gateway,
+        tuple(manifests),
     )
 
 
@@ -105,9 +121,10 @@ def read_bundle(data: bytes) -> Bundle:
         document = json.loads(data)
         authority = bytes.fromhex(document["authority"])
         envelopes = [b64decode(text, validate=True) for text in document["manifests"]]
+        gateway = bytes.fromhex(document["gateway"]) if "gateway" in document else None
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InvalidBundle(f"it is no bundle; {_EXPORT}") from error
-    bundle = make_bundle(envelopes, authority)
+    bundle = make_bundle(envelopes, authority, gateway)
     if json.loads(bundle.to_json()) != document:
         raise InvalidBundle(
             f"it says something else than its signed manifests; {_EXPORT}, and declare what is to "

@@ -5,7 +5,7 @@ signature for every message, and R = identity under honest keys; libsodium refus
 here come before any library, so that whichever stands behind answers alike.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature
@@ -23,6 +23,7 @@ CONTEXT_REPORT: Final = b"deniable/report/v1\0"
 CONTEXT_ENROL: Final = b"deniable/enrol/v1\0"
 CONTEXT_AUTHORITY: Final = b"deniable/authority/v1\0"
 CONTEXT_AUTHORITY_ACCEPT: Final = b"deniable/authority-accept/v1\0"
+CONTEXT_GATEWAY: Final = b"deniable/gateway/v1\0"
 _REPORT_KEY_INFO: Final = b"deniable/report-key/v1\0"
 
 # The field prime and the group order of edwards25519 (RFC 8032, section 5.1).
@@ -111,6 +112,20 @@ def verify(public_key: bytes, context: bytes, payload: bytes, signature: bytes) 
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, context + payload)
     except (InvalidSignature, ValueError) as error:
         raise Refusal(RefusalCode.BAD_SIGNATURE, "the signature does not match") from error
+
+
+def verify_by_chain(
+    chain: Sequence[bytes], context: bytes, payload: bytes, signature: bytes
+) -> bytes:
+    """Return the key of an authority's chain, the newest last, under which a signature verifies."""
+    *former, newest = chain
+    try:
+        verify(newest, context, payload, signature)
+    except Refusal as refusal:
+        if not former or refusal.code is not RefusalCode.BAD_SIGNATURE:
+            raise
+        return verify_by_chain(former, context, payload, signature)
+    return newest
 
 
 def _is_sound_point(encoding: bytes) -> bool:

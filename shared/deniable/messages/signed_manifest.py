@@ -9,15 +9,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from deniable.messages import codec
-from deniable.messages.ed25519 import CONTEXT_MANIFEST, SIGNATURE_BYTES, SigningKey, verify
+from deniable.messages.ed25519 import (
+    CONTEXT_MANIFEST,
+    SIGNATURE_BYTES,
+    SigningKey,
+    verify_by_chain,
+)
 from deniable.messages.manifest import MAX_MANIFEST_BYTES, Manifest
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_MANIFESTS: Final = 16
 """How many manifests of a name a collector offers at once."""
 
-MAX_MANIFESTS_BYTES: Final = 2 << 20
-"""The longest answer that offers them."""
+MAX_MANIFESTS_BYTES: Final = (2 << 20) - 1_024
+"""The longest answer that offers them: sealed for a relay, it has 2 MiB at most."""
 
 _PAIR: Final = b"\x92"
 _SIGNATURE_HEADER: Final = bytes((0xC4, SIGNATURE_BYTES))
@@ -44,7 +49,7 @@ def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Man
         The manifest, and the key that signed it.
     """
     payload, signature = _split(envelope)
-    signer = _signer(payload, signature, chain)
+    signer = verify_by_chain(chain, CONTEXT_MANIFEST, payload, signature)
     return Manifest.from_payload(payload), signer
 
 
@@ -77,14 +82,3 @@ def _split(envelope: bytes) -> tuple[bytes, bytes]:
             if framed and envelope[end:-SIGNATURE_BYTES] == _SIGNATURE_HEADER:
                 return envelope[start:end], envelope[-SIGNATURE_BYTES:]
     raise Refusal(RefusalCode.MALFORMED, "not an envelope of at most 1 MiB and a signature")
-
-
-def _signer(payload: bytes, signature: bytes, chain: Sequence[bytes]) -> bytes:
-    *former, newest = chain
-    try:
-        verify(newest, CONTEXT_MANIFEST, payload, signature)
-    except Refusal as refusal:
-        if not former or refusal.code is not RefusalCode.BAD_SIGNATURE:
-            raise
-        return _signer(payload, signature, former)
-    return newest

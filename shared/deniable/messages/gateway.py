@@ -1,0 +1,112 @@
+"""Gateway keys: under which a collector opens what came through a relay, signed by the authority.
+
+Whoever chose a device's gateway key could read what the device sends and answer in the collector's
+name, so that a device seals for no others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from deniable.messages import codec
+from deniable.messages.ed25519 import (
+    CONTEXT_GATEWAY,
+    SIGNATURE_BYTES,
+    SigningKey,
+    verify_by_chain,
+)
+from deniable.messages.origin import check_origin
+from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
+from deniable.oblivious_http import KeyConfiguration, ObliviousHttpError
+from deniable.oblivious_http.key_configuration import decode_list, encode_list
+
+GATEWAY_PATH: Final = "/.well-known/ohttp-gateway"
+"""The path at which a collector opens requests (RFC 9540)."""
+GATEWAY_KEYS_PATH: Final = "/v1/gateway"
+"""The path of the signed keys, for devices: behind a relay, as all else."""
+
+MAX_GATEWAY_KEYS: Final = 16
+"""How many keys are listed at once; each is named by a byte."""
+MAX_GATEWAY_KEYS_BYTES: Final = 2_048
+
+ENCAPSULATED_REQUEST_BYTES: Final = 1_024
+"""The one size of what a device sends through a relay."""
+MAX_ENCAPSULATED_ANSWER_BYTES: Final = 2 << 20
+_LEAST_ANSWER_BYTES: Final = 512
+
+_MAX_SEQUENCE: Final = 2**32 - 1
+
+
+def encapsulated_answer_bytes(least: int) -> int:
+    """Return the size that an encapsulated answer of at least so many bytes is padded to.
+
+    The sizes are 512 · 4^i up to 2 MiB: a relay learns the class of an answer's size, and no more.
+
+    Raises:
+        ValueError: if it is longer than 2 MiB.
+    """
+    size = _LEAST_ANSWER_BYTES
+    while size < least:
+        size *= 4
+    if size > MAX_ENCAPSULATED_ANSWER_BYTES:
+        raise ValueError("an answer through a relay has at most 2 MiB")
+    return size
+
+
+@dataclass(frozen=True)
+class GatewayKeys:
+    """A collector's gateway keys, the newest first: devices seal for that one.
+
+    The sequence grows with every change of the list.
+    """
+
+    origin: str
+    sequence: int
+    configurations: tuple[KeyConfiguration, ...]
+
+    def __post_init__(self) -> None:
+        try:
+            check_origin(self.origin)
+        except InvalidManifest as error:
+            raise Refusal(RefusalCode.MALFORMED, "gateway keys are for an origin") from error
+        codec.uint(self.sequence, _MAX_SEQUENCE)
+        listed = self.configurations
+        if not 1 <= len(listed) <= MAX_GATEWAY_KEYS:
+            raise Refusal(RefusalCode.MALFORMED, f"1 to {MAX_GATEWAY_KEYS} gateway keys are listed")
+        for distinct in ({key.key_id for key in listed}, {key.public_key for key in listed}):
+            if len(distinct) != len(listed):
+                raise Refusal(RefusalCode.MALFORMED, "a gateway key is listed twice")
+
+    @cached_property
+    def payload(self) -> bytes:
+        """Return the canonical bytes that are signed."""
+        return codec.encode([self.origin, self.sequence, encode_list(self.configurations)])
+
+    @classmethod
+    def from_payload(cls, payload: bytes) -> "GatewayKeys":
+        """Read the payload's canonical bytes."""
+        origin, sequence, listed = codec.exact_array(codec.decode(payload), 3)
+        encoded = codec.binary(listed)
+        try:
+            configurations = decode_list(encoded)
+        except ObliviousHttpError as error:
+            raise Refusal(RefusalCode.MALFORMED, str(error)) from error
+        if encode_list(configurations) != encoded:
+            raise Refusal(RefusalCode.MALFORMED, "a gateway key has other algorithms than ours")
+        return cls(codec.text(origin), codec.uint(sequence), configurations)
+
+
+def sign_gateway_keys(keys: GatewayKeys, authority: SigningKey) -> bytes:
+    """Return the signed envelope ``[payload, signature]``."""
+    return codec.encode([keys.payload, authority.sign(CONTEXT_GATEWAY, keys.payload)])
+
+
+def open_gateway_keys(envelope: bytes, chain: Sequence[bytes]) -> GatewayKeys:
+    """Verify an envelope under any key of an authority's chain, the newest last, and read it."""
+    if len(envelope) > MAX_GATEWAY_KEYS_BYTES:
+        raise Refusal(RefusalCode.MALFORMED, "no list of gateway keys is so long")
+    payload_field, signature_field = codec.exact_array(codec.decode(envelope), 2)
+    payload = codec.binary(payload_field)
+    verify_by_chain(chain, CONTEXT_GATEWAY, payload, codec.binary(signature_field, SIGNATURE_BYTES))
+    return GatewayKeys.from_payload(payload)

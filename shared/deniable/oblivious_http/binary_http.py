@@ -1,0 +1,163 @@
+"""Binary HTTP messages of known length (RFC 9292), read strictly.
+
+Lengths may be written longer than they need to be (section 2), content and trailers may be left
+out, and zeros may follow (section 3.8): other bytes behind a message make it invalid. Trailers and
+informational responses are read and dropped; messages of indeterminate length are refused.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from deniable.oblivious_http.errors import ObliviousHttpError
+
+Headers = tuple[tuple[str, str], ...]
+"""Names in lower case, with their values."""
+
+MAX_FIELDS: Final = 64
+"""How many fields a section has at most."""
+
+_REQUEST: Final = 0
+_RESPONSE: Final = 1
+_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")
+# RFC 9113, section 8.2.1; what is not ASCII is not needed here.
+_VALUE: Final = re.compile(rb"(?:[!-~](?:[\t -~]*[!-~])?)?")
+_CONTROL: Final = re.compile(rb"[!-~]*")
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryRequest:
+    """A request: its control data in ASCII, headers with names in lower case, and its body."""
+
+    method: str
+    scheme: str
+    authority: str
+    path: str
+    headers: Headers = ()
+    body: bytes = b""
+
+    def encode(self, padded_to: int | None = None) -> bytes:
+        """Return the message, with zeros up to so many bytes; ValueError if it has more."""
+        control = (self.method, self.scheme, self.authority, self.path)
+        head = b"".join(_prefixed(part.encode("ascii")) for part in control)
+        return _padded(_integer(_REQUEST) + head + _sections(self.headers, self.body), padded_to)
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> "BinaryRequest":
+        """Read a message; ObliviousHttpError if it is none."""
+        reader = _Reader(encoded)
+        if reader.integer() != _REQUEST:
+            raise ObliviousHttpError("not a request of known length")
+        method, scheme, authority, path = (reader.text(_CONTROL) for _ in range(4))
+        if not (method and scheme and path):
+            raise ObliviousHttpError("a request has a method, a scheme and a path")
+        return cls(method, scheme, authority, path, *reader.sections())
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryResponse:
+    """A final response: its status in 200 to 599, headers with names in lower case, its body."""
+
+    status: int
+    headers: Headers = ()
+    body: bytes = b""
+
+    def encode(self, padded_to: int | None = None) -> bytes:
+        """Return the message, with zeros up to so many bytes; ValueError if it has more."""
+        head = _integer(_RESPONSE) + _integer(self.status)
+        return _padded(head + _sections(self.headers, self.body), padded_to)
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> "BinaryResponse":
+        """Read a message; ObliviousHttpError if it is none."""
+        reader = _Reader(encoded)
+        if reader.integer() != _RESPONSE:
+            raise ObliviousHttpError("not a response of known length")
+        for _ in range(MAX_FIELDS):
+            status = reader.integer()
+            if not 100 <= status <= 199:
+                break
+            reader.fields()
+        if not 200 <= status <= 599:
+            raise ObliviousHttpError("a response's status is 200 to 599")
+        return cls(status, *reader.sections())
+
+
+class _Reader:
+    """The rest of a message."""
+
+    def __init__(self, encoded: bytes) -> None:
+        self._encoded = encoded
+        self._at = 0
+
+    def integer(self) -> int:
+        """Return the next integer, of 1, 2, 4 or 8 bytes (RFC 9000, section 16)."""
+        first = self._take(1)[0]
+        following = self._take((1 << (first >> 6)) - 1)
+        return int.from_bytes(bytes((first & 0x3F,)) + following, "big")
+
+    def prefixed(self) -> bytes:
+        """Return the bytes behind their length."""
+        return self._take(self.integer())
+
+    def text(self, form: re.Pattern[bytes]) -> str:
+        """Return the text behind its length, if it has this form."""
+        text = self.prefixed()
+        if form.fullmatch(text) is None:
+            raise ObliviousHttpError("a message has a byte where HTTP allows none such")
+        return text.decode("ascii")
+
+    def fields(self) -> Headers:
+        """Return the fields of a section, which may be missing at the message's end."""
+        if self._at == len(self._encoded):
+            return ()
+        section = _Reader(self.prefixed())
+        fields: list[tuple[str, str]] = []
+        while section._at < len(section._encoded):
+            if len(fields) == MAX_FIELDS:
+                raise ObliviousHttpError(f"a message has at most {MAX_FIELDS} fields")
+            fields.append((section.text(_NAME), section.text(_VALUE)))
+        return tuple(fields)
+
+    def sections(self) -> tuple[Headers, bytes]:
+        """Return headers and body, with nothing but trailers and zeros behind them."""
+        headers = self.fields()
+        body = self.prefixed() if self._at < len(self._encoded) else b""
+        self.fields()
+        if any(self._encoded[self._at :]):
+            raise ObliviousHttpError("a message is padded with zeros only")
+        return headers, body
+
+    def _take(self, length: int) -> bytes:
+        end = self._at + length
+        if end > len(self._encoded):
+            raise ObliviousHttpError("a message is cut off")
+        taken = self._encoded[self._at : end]
+        self._at = end
+        return taken
+
+
+def _sections(headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
+    fields = b"".join(_prefixed(text.encode("ascii")) for field in headers for text in field)
+    return _prefixed(fields) + _prefixed(body) + _integer(0)
+
+
+def _prefixed(content: bytes) -> bytes:
+    return _integer(len(content)) + content
+
+
+def _integer(value: int) -> bytes:
+    # RFC 9000, section 16: two bits tell the length, 1, 2, 4 or 8 bytes.
+    for width in range(4):
+        if value < 1 << (8 << width) - 2:
+            return (width << (8 << width) - 2 | value).to_bytes(1 << width, "big")
+    raise ValueError("an integer of 62 bits")
+
+
+def _padded(encoded: bytes, padded_to: int | None) -> bytes:
+    if padded_to is None:
+        return encoded
+    if len(encoded) > padded_to:
+        raise ValueError(f"a message of {len(encoded)} bytes does not fit into {padded_to}")
+    return encoded.ljust(padded_to, b"\0")
