@@ -6,12 +6,16 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from hashlib import sha256
+from hashlib import sha256, sha384
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import msgpack
 import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+from cryptography.hazmat.primitives.hashes import SHA384
 from msgpack.fallback import Packer
 from nacl.public import PrivateKey
 from nacl.signing import SigningKey, VerifyKey
@@ -31,6 +35,7 @@ from deniable.messages import (
     split_rotations,
     split_upload,
 )
+from deniable.privacy_pass import public_key_info
 from tests.mechanisms.laws import clamped_rows, on_a_circle, on_a_line, row_by_boundaries
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.refusals import code_of
@@ -293,9 +298,10 @@ def test_golden_levels_are_drawn_by_the_first_words(vector: dict[str, Any]) -> N
 def test_golden_manifests_follow_from_their_fields(vector: dict[str, Any]) -> None:
     fields = dict(vector["fields"])
     fields["nonce"] = bytes.fromhex(fields["nonce"])
-    if fields["enrolment"]["mode"] == "certificate":
-        issuers = [bytes.fromhex(issuer) for issuer in fields["enrolment"]["issuers"]]
-        fields["enrolment"] = {"mode": "certificate", "issuers": issuers}
+    for keys in ("issuers", "keys"):
+        if keys in fields["enrolment"]:
+            listed = [bytes.fromhex(key) for key in fields["enrolment"][keys]]
+            fields["enrolment"] = fields["enrolment"] | {keys: listed}
     payload = pack(fields)
     assert payload.hex() == vector["payload"]
     assert sha256(payload).hexdigest() == vector["survey_id"]
@@ -356,6 +362,52 @@ def test_the_golden_credential_follows_from_the_issuers_key() -> None:
     SignedReport.from_envelope(bytes.fromhex(report["envelope"])).verify_credential(
         [bytes.fromhex(vector["issuer"])]
     )
+
+
+def test_the_golden_token_follows_from_the_devices_secret_and_the_issuers_primes() -> None:
+    vector = GOLDEN["blind_enrolment"]
+    p, q = int(vector["p"], 16), int(vector["q"], 16)
+    n, epoch = p * q, int(vector["epoch"])
+    survey_id, key, credential = (
+        bytes.fromhex(vector[name]) for name in ("survey_id", "public_key", "credential")
+    )
+    # RFC 9577: the challenge, and what is signed.
+    context = sha256(b"deniable/blind/v1\0" + survey_id + epoch.to_bytes(8)).digest()
+    issuer, host = vector["issuer"].encode(), vector["origin"].removeprefix("https://").encode()
+    challenge = b"\0\2\0" + bytes([len(issuer)]) + issuer + b"\x20" + context
+    challenge += b"\0" + bytes([len(host)]) + host
+    key_id = sha256(public_key_info(n.to_bytes(256))).digest()
+    message = b"\0\2" + key + sha256(challenge).digest() + key_id
+    assert message.hex() == vector["token_input"]
+    assert sha256(issuer).hexdigest() == vector["issuer_id"]
+    # RFC 8017: the token verifies, and its encoded message tells the salt.
+    public_key = RSAPublicNumbers(65537, n).public_key()
+    public_key.verify(credential, message, PSS(MGF1(SHA384()), 48), SHA384())
+    encoded = pow(int.from_bytes(credential), 65537, n)
+    block, digest = encoded.to_bytes(256)[:207], encoded.to_bytes(256)[207:255]
+    mask = b"".join(sha384(digest + bytes([0, 0, 0, i])).digest() for i in range(5))[:207]
+    salt = bytes(a ^ b for a, b in zip(block, mask, strict=True))[-48:]
+    # RFC 5869 by hand: extract, and as many blocks of expand as it takes.
+    extracted = hmac.digest(survey_id, bytes.fromhex(vector["device_secret"]), sha256)
+
+    def derive(label: bytes, counter: int, length: int) -> bytes:
+        info = label + epoch.to_bytes(8) + key_id + counter.to_bytes(8)
+        blocks = [b""]
+        for number in range(1, length // 32 + 2):
+            blocks.append(hmac.digest(extracted, blocks[-1] + info + bytes([number]), sha256))
+        return b"".join(blocks)[:length]
+
+    assert salt == derive(b"deniable/blind-salt/v1\0", 0, 48)
+    drawn = (
+        int.from_bytes(derive(b"deniable/blind-factor/v1\0", counter, 256)) for counter in count()
+    )
+    factor = next(number for number in drawn if number < n and math.gcd(number, n) == 1)
+    blinded = encoded * pow(factor, 65537, n) % n
+    assert vector["request"] == (b"\0\2" + key_id[-1:] + blinded.to_bytes(256)).hex()
+    answered = pow(blinded, pow(65537, -1, (p - 1) * (q - 1)), n)
+    assert vector["answer"] == answered.to_bytes(256).hex()
+    (report,) = [v for v in GOLDEN["reports"] if v["credential"] == vector["credential"]]
+    assert report["public_key"] == vector["public_key"]
 
 
 @pytest.mark.parametrize("vector", GOLDEN["rotations"], ids=lambda vector: vector["sequence"])
@@ -456,6 +508,7 @@ def test_the_bad_vectors_cover_every_code_that_a_message_can_get() -> None:
         "too-early",
         "epoch-closed",
         "bad-signature",
+        "not-enrolled",
     }
     assert sum(map(len, LAYERS.values())) == len(BAD["vectors"])
 
@@ -471,4 +524,5 @@ def test_every_kind_of_mechanism_has_golden_and_bad_vectors() -> None:
 
 
 def test_the_surveys_of_the_bad_vectors_are_one_of_each_mode() -> None:
-    assert [survey.enrolment.mode for survey in BAD_SURVEYS.values()] == ["open", "certificate"]
+    assert [survey.enrolment.mode for survey in BAD_SURVEYS.values()] == list(BAD["surveys"])
+    assert list(BAD["surveys"]) == ["open", "certificate", "blind"]

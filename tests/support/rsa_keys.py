@@ -1,7 +1,10 @@
-"""RSA keys of a blind issuer that are the same in each run, and its raw signature."""
+"""RSA keys of a blind issuer that are the same in each run, its raw signature, hostile ones."""
 
 import json
 from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from math import gcd, isqrt, prod
 from pathlib import Path
 from typing import Final
 
@@ -33,3 +36,34 @@ def _read() -> tuple[RsaKey, ...]:
 
 RSA_KEYS: Final = _read()
 """Four keys."""
+
+
+def hostile_moduli(honest: RsaKey, other: RsaKey) -> dict[str, bytes]:
+    """Return moduli that must be refused beside the other's, made of an honest one."""
+    n = int.from_bytes(honest.modulus)
+    small = small_primes(1 << 16)
+    many = prod(small[1:232])
+    last = next(p for p in small if many * p >> 2047)
+    hostile = {
+        "zero": 0,
+        "even": n + 1,
+        "of 2,047 bits": n >> 1 | 1,
+        "of 232 small primes": many * last,
+        "with one factor below 2^16": small[-1] * _rough(n // small[-1]),
+        "of another epoch": int.from_bytes(other.modulus),
+        "with a factor of another epoch's": honest.p * other.q,
+    }
+    long = {what: number.to_bytes(MODULUS_BYTES) for what, number in hostile.items()}
+    return long | {"of 255 bytes": honest.modulus[1:], "of 257 bytes": b"\0" + honest.modulus}
+
+
+@cache
+def small_primes(most: int) -> list[int]:
+    """Return the primes below a number."""
+    return [n for n in range(2, most) if all(n % d for d in range(2, isqrt(n) + 1))]
+
+
+def _rough(least: int) -> int:
+    """Return the next number without a prime factor below 2^16."""
+    product = prod(small_primes(1 << 16))
+    return next(n for n in count(least | 1, 2) if gcd(n, product) == 1)

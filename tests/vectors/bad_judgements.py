@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
-from deniable.messages import Report, SigningKey, enrolment_statement
+from deniable.messages import Report, SigningKey, blind_request, enrolment_statement
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+from tests.support.rsa_keys import RSA_KEYS
 from tests.vectors import edwards25519 as curve
 from tests.vectors.scene import (
+    BLIND_SURVEY,
     CERTIFICATE_SURVEY,
     DAY,
+    DEVICE_SECRET,
     EPOCH,
     EPOCHS,
     GRACE,
@@ -23,6 +27,7 @@ from tests.vectors.scene import (
     report_key,
     report_payload,
     seed,
+    token,
     vector,
 )
 
@@ -155,6 +160,44 @@ def credentials() -> Iterator[Vector]:
         layer="intake",
         envelope=broken,
     )
+
+
+def tokens() -> Iterator[Vector]:
+    """Return reports of the blind survey whose credential is no token of it."""
+    key, good = report_key(BLIND_SURVEY), token()
+    elsewhere = replace(BLIND_SURVEY, sequence=2)
+    other_issuer = replace(BLIND_SURVEY.enrolment, issuer="other.example")
+    modulus = int.from_bytes(RSA_KEYS[EPOCH - 1].modulus)
+    given = {
+        "missing": None,
+        "a certificate": bytes(64),
+        "zeros": bytes(256),
+        "all bits set": b"\xff" * 256,
+        "of another device": token(secret=ATTACKER_SEED),
+        "of another epoch": token(epoch=EPOCH + 1),
+        "of another survey": token(elsewhere),
+        "of another issuer": token(replace(BLIND_SURVEY, enrolment=other_issuer)),
+        "the blind signature": RSA_KEYS[EPOCH - 1].answer(
+            blind_request(DEVICE_SECRET, BLIND_SURVEY, EPOCH).body
+        ),
+        "the negative root": (modulus - int.from_bytes(good)).to_bytes(256),
+        "a flipped bit": good[:-1] + bytes([good[-1] ^ 1]),
+    }
+    payload = report_payload(BLIND_SURVEY)
+    for what, value in given.items():
+        envelope = report_envelope(payload, by=key, credential=value)
+        yield vector("token", what, "not-enrolled", layer="intake", envelope=envelope)
+    early = report_key(BLIND_SURVEY, 0)
+    envelope = report_envelope(report_payload(BLIND_SURVEY, 0), by=early, credential=good)
+    what = "before the issuer's first epoch"
+    yield vector("token", what, "not-enrolled", layer="intake", now=START, envelope=envelope)
+    unsigned = pack([key.public_key, payload, bytes(64), good])
+    what = "bad-signature before a token"
+    yield vector("order of checks", what, "bad-signature", layer="intake", envelope=unsigned)
+    open_report, certified = report_envelope(credential=good), report_payload(CERTIFICATE_SURVEY)
+    yield vector("token", "in open mode", "malformed", layer="intake", envelope=open_report)
+    envelope = report_envelope(certified, by=report_key(CERTIFICATE_SURVEY), credential=good)
+    yield vector("token", "in certificate mode", "not-enrolled", envelope=envelope)
 
 
 def surveys() -> Iterator[Vector]:

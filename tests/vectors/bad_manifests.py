@@ -6,9 +6,12 @@ import msgpack
 
 from deniable.messages import SigningKey
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+from tests.support.rsa_keys import RSA_KEYS, hostile_moduli
 from tests.vectors import edwards25519 as curve
 from tests.vectors.scene import (
     AUTHORITY,
+    BLIND,
+    BLIND_EPOCHS,
     CATEGORIES,
     CERTIFICATE,
     ISSUER,
@@ -142,13 +145,38 @@ def values() -> Iterator[Vector]:
         ("grace_seconds", "2^53", 2**53),
         ("origin", "http", "http://collector.example"),
         ("origin", "a path", "https://collector.example/"),
-        ("enrolment", "another mode", {"mode": "blind"}),
+        ("enrolment", "another mode", {"mode": "veiled"}),
         ("enrolment", "open with issuers", {"mode": "open", "issuers": [ISSUER.public_key]}),
         ("enrolment", "the identity key among the issuers", CERTIFICATE | {"issuers": issuers}),
     ]
     for field, what, value in domains:
         envelope = manifest_envelope(pack(manifest_fields(**{field: value})))
         yield vector(f"manifest {field}", what, "malformed", manifest=envelope)
+
+
+def blind_enrolments() -> Iterator[Vector]:
+    """Return blind enrolments whose map or keys are not sound; the authority signed each."""
+    good, (first, *rest) = BLIND, RSA_KEYS
+    faults: dict[str, dict[str, object]] = {
+        "without keys": good | {"keys": []},
+        "a name in upper case": good | {"issuer": "Issuer.example"},
+        "a name with a port": good | {"issuer": "issuer.example:443"},
+        "a name as bytes": good | {"issuer": b"issuer.example"},
+        "one epoch without a key": good | {"first": 0},
+        "an epoch too few": good | {"first": 2},
+        "a negative first epoch": good | {"first": -1},
+        "keys exchanged": dict(reversed(good.items())),
+        "an unknown key": good | {"exponent": 3},
+        "issuers": good | {"issuers": [ISSUER.public_key]},
+        "a key as text": good | {"keys": ["x" * 256, *(key.modulus for key in rest)]},
+    }
+    for what, modulus in hostile_moduli(first, rest[-1]).items():
+        faults[f"a modulus, {what}"] = good | {"keys": [modulus, *(key.modulus for key in rest)]}
+    for what, enrolment in faults.items():
+        fields = manifest_fields(epochs=BLIND_EPOCHS, enrolment=enrolment)
+        yield vector("manifest blind", what, "malformed", manifest=manifest_envelope(pack(fields)))
+    fields = manifest_fields(epochs=65, enrolment=good | {"first": 0, "keys": [first.modulus] * 65})
+    yield vector("manifest blind", "65 keys", "malformed", manifest=manifest_envelope(pack(fields)))
 
 
 def mechanisms() -> Iterator[Vector]:

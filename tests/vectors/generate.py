@@ -15,6 +15,7 @@ from tests.vectors import bad_enrolments, bad_forms, bad_judgements, bad_manifes
 from tests.vectors.golden import golden
 from tests.vectors.scene import (
     AUTHORITY,
+    BLIND_PAYLOAD,
     CERTIFICATE_PAYLOAD,
     OPEN_PAYLOAD,
     Vector,
@@ -49,10 +50,12 @@ def bad() -> dict[str, object]:
         bad_judgements.keys(),
         bad_judgements.signatures(),
         bad_judgements.credentials(),
+        bad_judgements.tokens(),
         bad_judgements.surveys(),
         bad_manifests.envelopes(),
         bad_manifests.maps(),
         bad_manifests.values(),
+        bad_manifests.blind_enrolments(),
         bad_manifests.mechanisms(),
         bad_enrolments.forms(),
         bad_enrolments.judgements(),
@@ -69,6 +72,7 @@ def bad() -> dict[str, object]:
         "surveys": {
             "open": manifest_envelope(OPEN_PAYLOAD).hex(),
             "certificate": manifest_envelope(CERTIFICATE_PAYLOAD).hex(),
+            "blind": manifest_envelope(BLIND_PAYLOAD).hex(),
         },
         "vectors": vectors,
     }

@@ -17,6 +17,8 @@ from deniable.messages import (
     SignedReport,
     SigningKey,
     Specification,
+    blind_request,
+    blind_token_input,
     pack_rotations,
     sign_gateway_keys,
     sign_manifest,
@@ -24,8 +26,12 @@ from deniable.messages import (
     sign_rotation,
 )
 from deniable.oblivious_http import KeyConfiguration, PrivateKey
+from tests.support.rsa_keys import RSA_KEYS
 from tests.vectors.scene import (
     AUTHORITY,
+    BLIND,
+    BLIND_EPOCHS,
+    BLIND_SURVEY,
     CERTIFICATE,
     CERTIFICATE_SURVEY,
     DEVICE_SECRET,
@@ -39,6 +45,7 @@ from tests.vectors.scene import (
     pack,
     report_key,
     seed,
+    token,
 )
 
 MECHANISMS = [
@@ -74,6 +81,9 @@ MANIFESTS: dict[str, dict[str, object]] = {
     "open": manifest_fields(),
     "certificate": manifest_fields(
         name="tea-certified", nonce=seed("other nonce")[:16], enrolment=CERTIFICATE
+    ),
+    "blind": manifest_fields(
+        name="tea-blind", nonce=seed("third nonce")[:16], epochs=BLIND_EPOCHS, enrolment=BLIND
     ),
     "one issuer, delta, texts beyond ASCII": manifest_fields(
         name="t",
@@ -254,6 +264,7 @@ REPORTS = {
         Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE),
         credential(),
     ),
+    "blind": (DEVICE_SECRET, Report(BLIND_SURVEY.survey_id, EPOCH, RESPONSE), token()),
     "next epoch": (DEVICE_SECRET, Report(OPEN_SURVEY.survey_id, EPOCH + 1, RESPONSE), None),
     "zeros": (bytes(32), Report(bytes(32), 0, 0), None),
     "the last category of the largest survey": (
@@ -465,6 +476,28 @@ def report_vector(name: str, secret: bytes, report: Report, vouched: bytes | Non
     }
 
 
+def blind_vector() -> dict[str, object]:
+    """Return a blind enrolment, from the device's secret to the token, with the issuer's key."""
+    key = RSA_KEYS[EPOCH - BLIND_SURVEY.enrolment.first]
+    public_key = report_key(BLIND_SURVEY).public_key
+    request = blind_request(DEVICE_SECRET, BLIND_SURVEY, EPOCH)
+    return {
+        "p": f"{key.p:x}",
+        "q": f"{key.q:x}",
+        "device_secret": DEVICE_SECRET.hex(),
+        "survey_id": BLIND_SURVEY.survey_id.hex(),
+        "epoch": str(EPOCH),
+        "issuer": BLIND_SURVEY.enrolment.issuer,
+        "issuer_id": BLIND_SURVEY.enrolment.issuer_ids[0].hex(),
+        "origin": BLIND_SURVEY.origin,
+        "public_key": public_key.hex(),
+        "token_input": blind_token_input(BLIND_SURVEY, EPOCH, public_key).hex(),
+        "request": request.body.hex(),
+        "answer": key.answer(request.body).hex(),
+        "credential": token().hex(),
+    }
+
+
 ROTATIONS = [
     ("authority", "next authority", 1),
     ("next authority", "last authority", 2),
@@ -538,6 +571,7 @@ def golden() -> dict[str, object]:
             "answer": pack(credential()).hex(),
         },
         "gateway": gateway_vector(),
+        "blind_enrolment": blind_vector(),
         "rotations": rotations,
         "published_rotations": {
             "none": pack_rotations([]).hex(),

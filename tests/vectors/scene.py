@@ -10,7 +10,13 @@ from typing import Final
 
 import msgpack
 
-from deniable.messages import Manifest, SigningKey, derive_report_key, enrolment_statement
+from deniable.messages import (
+    Manifest,
+    SigningKey,
+    blind_request,
+    derive_report_key,
+    enrolment_statement,
+)
 from deniable.messages.ed25519 import (
     CONTEXT_AUTHORITY,
     CONTEXT_AUTHORITY_ACCEPT,
@@ -18,6 +24,7 @@ from deniable.messages.ed25519 import (
     CONTEXT_MANIFEST,
     CONTEXT_REPORT,
 )
+from tests.support.rsa_keys import RSA_KEYS
 
 
 def seed(name: str) -> bytes:
@@ -77,12 +84,25 @@ def manifest_fields(**changes: object) -> dict[str, object]:
 
 
 CERTIFICATE: Final = {"mode": "certificate", "issuers": [ISSUER.public_key, NEXT_ISSUER.public_key]}
+BLIND: Final = {
+    "mode": "blind",
+    "issuer": "issuer.example",
+    "first": 1,
+    "keys": [key.modulus for key in RSA_KEYS],
+}
+BLIND_EPOCHS: Final = 5
 OPEN_PAYLOAD: Final = pack(manifest_fields())
 CERTIFICATE_PAYLOAD: Final = pack(
     manifest_fields(name="tea-certified", nonce=seed("other nonce")[:16], enrolment=CERTIFICATE)
 )
+BLIND_PAYLOAD: Final = pack(
+    manifest_fields(
+        name="tea-blind", nonce=seed("third nonce")[:16], epochs=BLIND_EPOCHS, enrolment=BLIND
+    )
+)
 OPEN_SURVEY: Final = Manifest.from_payload(OPEN_PAYLOAD)
 CERTIFICATE_SURVEY: Final = Manifest.from_payload(CERTIFICATE_PAYLOAD)
+BLIND_SURVEY: Final = Manifest.from_payload(BLIND_PAYLOAD)
 
 
 def manifest_envelope(
@@ -140,6 +160,14 @@ def credential(
     """Return what an issuer hands to the device."""
     public_key = report_key(survey, epoch).public_key
     return by.sign(context, enrolment_statement(survey.survey_id, epoch, public_key))
+
+
+def token(
+    survey: Manifest = BLIND_SURVEY, epoch: int = EPOCH, secret: bytes = DEVICE_SECRET
+) -> bytes:
+    """Return what a device makes of a blind issuer's answer."""
+    request = blind_request(secret, survey, epoch)
+    return request.finish(RSA_KEYS[epoch - survey.enrolment.first].answer(request.body))
 
 
 def report_envelope(

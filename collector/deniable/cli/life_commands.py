@@ -16,7 +16,7 @@ from deniable.cli.options import confirm, directory_option, json_option, yes_opt
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import find_survey, published
 from deniable.directory import Config, shown_seal, store_text, with_store
-from deniable.messages import Manifest, check_public_key
+from deniable.messages import Manifest, blind_issuer_id, check_public_key, is_host_name
 from deniable.reading import find_version, instant_text
 from deniable.stores import Seal, Store
 
@@ -147,36 +147,42 @@ def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
 
 
 @click.command("distrust-issuer")
-@click.argument("key")
+@click.argument("issuer")
 @directory_option
 @yes_option
-def distrust_issuer(key: str, directory: Path, yes: bool) -> None:
-    """Take no further report that the issuer with this public KEY (64 hex digits) vouches for.
+def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
+    """Take no further report that this ISSUER vouches for.
 
-    For good, and in every survey. What was counted stays, and histograms tell how much it is.
+    It is the public key of one that certifies (64 hex digits), or the host name of one that is
+    blind. For good, and in every survey. What was counted stays, and histograms tell how much
+    it is.
     """
     config = Config.load(directory)
-    if len(key) != 64 or set(key) - set("0123456789abcdef"):
-        raise click.BadParameter("must have 64 lower-case hex digits", param_hint="KEY")
-    issuer = bytes.fromhex(key)
-    check_public_key(issuer)
+    if len(issuer) == 64 and not set(issuer) - set("0123456789abcdef"):
+        issuer_id = bytes.fromhex(issuer)
+        check_public_key(issuer_id)
+    elif is_host_name(issuer):
+        issuer_id = blind_issuer_id(issuer)
+    else:
+        text = "must have 64 lower-case hex digits, or be a host name"
+        raise click.BadParameter(text, param_hint="ISSUER")
 
     async def work(store: Store) -> list[str]:
         listed = [
             _called(manifest)
             for manifest in await published(store, config)
-            if issuer in manifest.enrolment.issuers
+            if issuer_id in manifest.enrolment.issuer_ids
         ]
         if not listed:
-            # Nobody it vouches for is taken anyway; so the key was mistyped, and another is meant.
-            raise click.ClickException("no published survey names this issuer; is the key right?")
-        if issuer not in await store.distrusted():
+            # Nobody it vouches for is taken anyway; so it was mistyped, and another is meant.
+            raise click.ClickException("no published survey names this issuer; is it right?")
+        if issuer_id not in await store.distrusted():
             confirm(yes, f"Distrust this issuer of {', '.join(listed)} for good?")
-            await store.distrust(issuer, _now())
+            await store.distrust(issuer_id, _now())
         return listed
 
     listed = with_store(config, work)
-    click.echo(f"distrusted  {key}")
+    click.echo(f"distrusted  {issuer}")
     click.echo(f"named by    {', '.join(listed)}")
     click.echo(f"store       {store_text(config)}")
 

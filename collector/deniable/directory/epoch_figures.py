@@ -89,7 +89,7 @@ async def shown_seal(
     if shown_reports is None:
         shown_reports = await store.reports(survey_id, epoch)
     whole = shown_reports == seal.reports
-    if whole and len(manifest.enrolment.issuers) > 1:
+    if whole and len(manifest.enrolment.issuer_ids) > 1:
         whole = _is_whole(manifest, await store.counts(survey_id, epoch), seal)
     return seal if whole else replace(seal, digest=b"")
 

@@ -65,7 +65,7 @@ class StoreSource(Source):
 
     def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
         """Return which of the survey's issuers are not trusted any more."""
-        return self._done(self._store.distrusted()).intersection(manifest.enrolment.issuers)
+        return self._done(self._store.distrusted()).intersection(manifest.enrolment.issuer_ids)
 
     def epochs(self, manifest: Manifest) -> tuple[ListedEpoch, ...]:
         """Return the epochs that have figures or a seal."""

@@ -655,5 +655,8 @@ def _figures(
 def _vouched(manifest: Manifest) -> str:
     if manifest.enrolment.mode == "open":
         return "open (nobody vouches that reports come from different devices)"
+    if manifest.enrolment.mode == "blind":
+        issuer = manifest.enrolment.issuer
+        return f"vouched for by {issuer}, who cannot tell which report is whose"
     issuers = ", ".join(issuer.hex()[:16] for issuer in manifest.enrolment.issuers)
     return f"vouched for by {issuers}"

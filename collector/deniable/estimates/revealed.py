@@ -194,7 +194,7 @@ def smallest_group(manifest: Manifest, reports: int, read: EpochCounts | None = 
     if reports < 2 * step:
         return reports, reports
     sealed = read is not None and read.standing.state is EpochState.SEALED
-    parts = manifest.enrolment.issuers if read is None or not sealed else read.by_issuer or ()
+    parts = manifest.enrolment.issuer_ids if read is None or not sealed else read.by_issuer or ()
     return reports, 1 if len(parts) > 1 else step
 
 
@@ -206,7 +206,7 @@ def revealed_at_worst(manifest: Manifest) -> str:
         [smallest_group(manifest, 2 * step)],
         step=step,
         kept=manifest.repeat.epochs is not None,
-        vouched=bool(manifest.enrolment.issuers),
+        vouched=bool(manifest.enrolment.issuer_ids),
     )
     return f"of an epoch, to who sees them alone, tell at worst {figures.brief}"
 

@@ -159,7 +159,7 @@ def _actors(manifest: Manifest) -> Iterator[str]:
     yield "The holder of the authority's key asks what the app declared, within its ceilings."
     yield (
         "Issuers vouch that each device is one, and do not see its responses."
-        if manifest.enrolment.issuers
+        if manifest.enrolment.issuer_ids
         else "Nobody vouches that reports come from different devices."
     )
 

@@ -41,7 +41,7 @@ def published_facts(
 
     yield Fact("epochs", _epochs_text(manifest))
     yield from _mechanism_facts(manifest)
-    if manifest.enrolment.issuers:
+    if manifest.enrolment.issuer_ids:
         yield from _device_facts(manifest)
     yield Fact("costs", _cost_text(manifest, now))
     if together > reserved([manifest], now):
@@ -84,9 +84,10 @@ def survey_facts(
         yield Fact("pruned", f"epochs {ranges_text(pruned)}: their receipts are erased")
     if ended_at is not None:
         yield Fact("ended", f"{instant_text(ended_at)}; it takes no report")
-    for issuer in manifest.enrolment.issuers:
+    for issuer in manifest.enrolment.issuer_ids:
         trust = "DISTRUSTED: no report is taken" if issuer in distrusted else "trusted"
-        yield Fact("issuer", f"{issuer.hex()}\N{NO-BREAK SPACE}({trust})")
+        called = manifest.enrolment.issuer or issuer.hex()
+        yield Fact("issuer", f"{called}\N{NO-BREAK SPACE}({trust})")
     step = max(1, manifest.minimum_reports)
     yield Fact(
         "figures",
@@ -180,6 +181,10 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
 
 def _device_facts(manifest: Manifest) -> Iterator[Fact]:
     """Yield the devices that may report, with their issuers."""
+    if manifest.enrolment.mode == "blind":
+        yield Fact("devices", "blind: only those for which an issuer vouches, without seeing more:")
+        yield Fact("", manifest.enrolment.issuer)
+        return
     if not (issuers := [issuer.hex() for issuer in manifest.enrolment.issuers]):
         yield Fact("devices", "open: nobody vouches that each report comes from another device")
         return
@@ -249,7 +254,7 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
         )
     if manifest.schedule.epoch_seconds < DAY:
         yield "devices refuse epochs below a day unless their app sets min_epoch_seconds"
-    if manifest.enrolment.issuers:
+    if manifest.enrolment.issuer_ids:
         yield "devices refuse it unless their app asks an issuer: Client(enrol=...)"
 
 

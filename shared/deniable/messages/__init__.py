@@ -22,7 +22,7 @@ from deniable.messages.enrolment import (
     read_credential,
     read_enrolment_statement,
 )
-from deniable.messages.enrolment_map import MAX_BLIND_KEYS, Enrolment
+from deniable.messages.enrolment_map import MAX_BLIND_KEYS, Enrolment, blind_issuer_id
 from deniable.messages.gateway import (
     ENCAPSULATED_REQUEST_BYTES,
     GATEWAY_KEYS_PATH,
@@ -34,7 +34,7 @@ from deniable.messages.gateway import (
     sign_gateway_keys,
 )
 from deniable.messages.manifest import MAX_MANIFEST_BYTES, Manifest, check_name
-from deniable.messages.origin import check_origin
+from deniable.messages.origin import check_origin, is_host_name
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
 from deniable.messages.rehearsal import is_simulated, simulated_name
 from deniable.messages.repeat import FRESH, MAX_MEMOISED_CATEGORIES, Repeat
@@ -111,6 +111,7 @@ __all__ = [
     "SigningKey",
     "Specification",
     "UploadAnswer",
+    "blind_issuer_id",
     "blind_request",
     "blind_token_input",
     "check_categories",
@@ -127,6 +128,7 @@ __all__ = [
     "exact_value",
     "follow_rotations",
     "format_value",
+    "is_host_name",
     "is_simulated",
     "media_type",
     "open_gateway_keys",

@@ -59,7 +59,7 @@ class Enrolment:
     def issuer_ids(self) -> tuple[bytes, ...]:
         """Return the 32 bytes by which counts, seals and distrust know each issuer."""
         if self.mode == "blind":
-            return (sha256(self.issuer.encode()).digest(),)
+            return (blind_issuer_id(self.issuer),)
         return self.issuers
 
     def key_of(self, epoch: int) -> bytes | None:
@@ -97,6 +97,11 @@ class Enrolment:
                     keys=_read_keys(fields["keys"], MODULUS_BYTES),
                 )
         raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment")
+
+
+def blind_issuer_id(name: str) -> bytes:
+    """Return the id of a blind issuer, which lasts as its keys come and go."""
+    return sha256(name.encode()).digest()
 
 
 def _read_keys(value: object, length: int) -> tuple[bytes, ...]:

@@ -1,7 +1,7 @@
 """The published surveys: whether devices can take them, how long they last, what is overdue."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.directory.states import current
@@ -46,12 +46,12 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
     return good(f"current surveys are signed for {origin}")
 
 
-def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) -> Diagnosis:
+def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes]) -> Diagnosis:
     """Judge whether anybody is left to vouch for devices."""
     stuck = [
         survey.name
         for survey in surveys
-        if survey.enrolment.issuers and all(key in distrusted for key in survey.enrolment.issuers)
+        if (issuers := survey.enrolment.issuer_ids) and distrusted >= set(issuers)
     ]
     if stuck:
         return bad(

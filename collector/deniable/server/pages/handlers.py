@@ -165,7 +165,7 @@ class Visit:
         site, manifest = self.site, subject.newest
         now = site.clock()
         role = await held_role(self.request, site.store, now, manifest.name)
-        vouched = bool(manifest.enrolment.issuers) and role is Role.ANALYST
+        vouched = bool(manifest.enrolment.issuer_ids) and role is Role.ANALYST
         epoch = manifest.schedule.epoch_at(now) if subject.epochs is None else subject.epochs[-1]
         if epoch is None or not (vouched or role is Role.OPERATOR):
             return ""

@@ -33,7 +33,7 @@ def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
             f"A device keeps {'its response' if mechanism.rounds is None else 'the first round'} "
             f"to an answer for {manifest.repeat.epochs} epochs, so that these share noise.",
         )
-    issuers = len(manifest.enrolment.issuers)
+    issuers = len(manifest.enrolment.issuer_ids)
     yield (
         "Vouching",
         f"Only devices for which {'an issuer' if issuers == 1 else f'one of {issuers} issuers'} "

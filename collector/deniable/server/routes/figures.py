@@ -86,7 +86,8 @@ class FigureService:
         async def work() -> bytes:
             listed = await shown_epochs(self.store, manifest, self.clock())
             distrusted = await self.store.distrusted()
-            body = epochs_map(manifest, listed, distrusted.intersection(manifest.enrolment.issuers))
+            issuers = distrusted.intersection(manifest.enrolment.issuer_ids)
+            body = epochs_map(manifest, listed, issuers)
             return await asyncio.to_thread(packed_json, body)
 
         return json_answer(await to_the_end(estimating.in_turn(request, work)))

@@ -62,7 +62,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
             "categories": array_of(TEXT, minItems=2),
             "mechanism": one_of(*KINDS),
             "repeat": _REPEAT,
-            "enrolment": one_of("open", "certificate"),
+            "enrolment": one_of("open", "certificate", "blind"),
             "minimum_reports": COUNT,
             "ended_at": or_null(COUNT),
         },
