@@ -24,6 +24,7 @@ from benchmarks import (
     repeated,
     sqlite_growth,
     stores,
+    tokens,
     views,
     volume,
 )
@@ -47,6 +48,7 @@ _SUBJECTS = {
     "groups": groups.run,
     "views": views.run,
     "many-responses": many_responses.run,
+    "tokens": tokens.run,
     "audit": audit.run,
     "budget": budget.run,
 }

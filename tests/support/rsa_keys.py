@@ -8,6 +8,15 @@ from math import gcd, isqrt, prod
 from pathlib import Path
 from typing import Final
 
+from cryptography.hazmat.primitives.asymmetric.rsa import (
+    RSAPrivateNumbers,
+    RSAPublicNumbers,
+    rsa_crt_dmp1,
+    rsa_crt_dmq1,
+    rsa_crt_iqmp,
+)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
 from deniable.privacy_pass import EXPONENT, MODULUS_BYTES
 
 
@@ -22,6 +31,23 @@ class RsaKey:
     def modulus(self) -> bytes:
         """Return the public half."""
         return (self.p * self.q).to_bytes(MODULUS_BYTES)
+
+    def pkcs8(self) -> bytes:
+        """Return the private half as other implementations read it."""
+        d = pow(EXPONENT, -1, (self.p - 1) * (self.q - 1))
+        public = RSAPublicNumbers(EXPONENT, self.p * self.q)
+        numbers = RSAPrivateNumbers(
+            self.p,
+            self.q,
+            d,
+            rsa_crt_dmp1(d, self.p),
+            rsa_crt_dmq1(d, self.q),
+            rsa_crt_iqmp(self.p, self.q),
+            public,
+        )
+        return numbers.private_key().private_bytes(
+            Encoding.DER, PrivateFormat.PKCS8, NoEncryption()
+        )
 
     def answer(self, request: bytes) -> bytes:
         """Return the answer to a token request, whatever key it names."""
