@@ -78,7 +78,7 @@ def run() -> None:
             Row("keys, salt, factor and the blinded request", found["blind"].scaled(1e3), "ms"),
             Row("its token, verified", found["finish"].scaled(1e3), "ms"),
             Row(
-                f"the {_KEYS} moduli of a manifest, at the first reading",
+                f"the {_KEYS} moduli of a manifest, checked",
                 found["keys"].scaled(1e3),
                 "ms",
             ),
