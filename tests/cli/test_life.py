@@ -15,6 +15,7 @@ from deniable.messages import Enrolment, SigningKey, sign_manifest
 from deniable.stores import KEPT_SECONDS, Store, Verdict
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.support.reports import report
+from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import AUTHORITY, manifest
 
 Result = TypeVar("Result")
@@ -145,20 +146,26 @@ def test_show_tells_what_is_final(counted: Workplace) -> None:
     assert re.search(ended, succeed(*show), re.MULTILINE)
 
 
+BLIND = Enrolment(
+    "blind", issuer="issuer.example.org", first=4, keys=tuple(key.modulus for key in RSA_KEYS)
+)
+
+
 @pytest.fixture
 def certified(place: Workplace) -> Workplace:
     """Return a collector with a survey whose devices an issuer vouches for, and 3 reports."""
+    return vouched(place, Enrolment("certificate", (ISSUER,)))
+
+
+def vouched(place: Workplace, enrolment: Enrolment) -> Workplace:
+    """Return a collector with such a survey, and 3 reports that its issuer vouched for."""
     config = Config.load(place.directory)
-    survey = manifest(
-        name="tea",
-        origin=config.origin,
-        enrolment=Enrolment("certificate", (ISSUER,)),
-        minimum_reports=1,
-    )
+    survey = manifest(name="tea", origin=config.origin, enrolment=enrolment, minimum_reports=1)
+    (issuer,) = enrolment.issuer_ids
 
     async def fill(store: Store) -> None:
         await store.publish(survey, sign_manifest(survey, AUTHORITY))
-        await store.add([report(device, survey=survey, issuer=ISSUER) for device in range(3)])
+        await store.add([report(device, survey=survey, issuer=issuer) for device in range(3)])
 
     text = place.settings.read_text("utf-8")
     place.settings.write_text(
@@ -168,17 +175,26 @@ def certified(place: Workplace) -> Workplace:
     return place
 
 
-def test_a_distrusted_issuer_vouches_for_nobody_and_figures_say_so(certified: Workplace) -> None:
-    show = ("survey", "show", "tea", "--dir", certified.directory)
-    hist = ("hist", "tea", "--dir", certified.directory)
-    assert f"issuer    {ISSUER.hex()} (trusted)\n" in succeed(*show)
+@pytest.mark.parametrize(
+    ("enrolment", "issuer", "vouching"),
+    [
+        (Enrolment("certificate", (ISSUER,)), ISSUER.hex(), ISSUER.hex()[:16]),
+        (BLIND, BLIND.issuer, f"{BLIND.issuer}, who cannot tell which report is whose"),
+    ],
+)
+def test_a_distrusted_issuer_vouches_for_nobody_and_figures_say_so(
+    place: Workplace, enrolment: Enrolment, issuer: str, vouching: str
+) -> None:
+    vouched(place, enrolment)
+    show = ("survey", "show", "tea", "--dir", place.directory)
+    hist = ("hist", "tea", "--dir", place.directory)
+    assert f"issuer    {issuer} (trusted)\n" in succeed(*show)
     assert "not trusted" not in succeed(*hist)
-    shown = succeed(
-        "survey", "distrust-issuer", ISSUER.hex(), "--yes", "--dir", certified.directory
-    )
+    assert f"vouched for by {vouching}" in " ".join(succeed(*hist).split())
+    shown = succeed("survey", "distrust-issuer", issuer, "--yes", "--dir", place.directory)
     assert "tea (sequence 0)" in shown
-    assert shown.endswith(f"store       {certified.directory / 'store.sqlite'}\n")
-    assert f"issuer    {ISSUER.hex()} (DISTRUSTED" in succeed(*show)
+    assert shown.endswith(f"store       {place.directory / 'store.sqlite'}\n")
+    assert f"issuer    {issuer} (DISTRUSTED" in succeed(*show)
     assert "3 of 3 reports were vouched for by issuers" in succeed(*hist)
     assert json.loads(succeed(*hist, "--json"))["distrusted"] == 3
 
@@ -188,6 +204,7 @@ def test_a_distrusted_issuer_vouches_for_nobody_and_figures_say_so(certified: Wo
     [
         (STRANGER.hex(), "no published survey"),
         ("00" * 32, "bad-key"),
+        ("other.example.org", "no published survey"),
     ],
 )
 def test_a_key_that_is_no_issuers_is_refused(

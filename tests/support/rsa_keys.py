@@ -51,8 +51,12 @@ class RsaKey:
 
     def answer(self, request: bytes) -> bytes:
         """Return the answer to a token request, whatever key it names."""
-        d = pow(EXPONENT, -1, (self.p - 1) * (self.q - 1))
-        return pow(int.from_bytes(request[3:]), d, self.p * self.q).to_bytes(MODULUS_BYTES)
+        blinded = int.from_bytes(request[3:])
+        at_p, at_q = (
+            pow(blinded, pow(EXPONENT, -1, prime - 1), prime) for prime in (self.p, self.q)
+        )
+        answer = at_q + self.q * ((at_p - at_q) * pow(self.q, -1, self.p) % self.p)
+        return answer.to_bytes(MODULUS_BYTES)
 
 
 def _read() -> tuple[RsaKey, ...]:
