@@ -487,7 +487,10 @@ def test_whoever_is_asked_for_consent_is_told_of_the_issuer(vouched: Vouched, he
     for text in (str(page), page.brief()):
         flat = " ".join(text.split())
         assert "Only devices for which an issuer vouches can take part." in flat
-        assert "can tell which response came from which account" in flat
+        assert (
+            "Which account a response came from: the issuer and the collector together, by the key"
+            in flat
+        )
         assert text.count("Vouching") == 1
     terms = page.surveys[0].terms
     assert terms is not None
@@ -536,9 +539,10 @@ def test_before_the_survey_is_known_an_app_that_enrols_says_what_its_backend_may
     vouched = Vouched(bench)
     asks, asks_not = bench.client(enrol=vouched.issuer), bench.client()
     for text in (str(asks.explain()), asks.explain().brief()):
-        assert "may be asked to vouch for this device. It then sees account and key" in " ".join(
-            text.split()
-        )
+        assert (
+            "may be asked to vouch for this device. Unless it does so blindly, it sees account and "
+            "key together, and with the collector can tell which response"
+        ) in " ".join(text.split())
         assert max(map(len, text.splitlines())) <= 80
     for text in (str(asks_not.explain()), asks_not.explain().brief()):
         assert "Vouching" not in text

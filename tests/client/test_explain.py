@@ -16,12 +16,21 @@ import pytest
 from deniable.budget import format_nano
 from deniable.client import Client, Explanation, SlidingCeiling, Survey, SurveyExplanation, Terms
 from deniable.mechanisms import TwoRound
-from deniable.messages import FRESH, Manifest, Repeat, Schedule, Specification, sign_manifest
+from deniable.messages import (
+    FRESH,
+    Enrolment,
+    Manifest,
+    Repeat,
+    Schedule,
+    Specification,
+    sign_manifest,
+)
 from deniable.messages.notice import summary
 from tests.accounting.curves import kept_law
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth
 from tests.support.kinds import KINDS, NUMERIC
+from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import (
     AUTHORITY,
     CATEGORIES,
@@ -645,3 +654,28 @@ def test_five_questions_on_the_same_terms_hardly_take_more_lines_than_one(bench:
     # A heading for what they share; of each the question and a blank line, in the whole the name.
     assert len(page.brief().splitlines()) <= len(one.brief().splitlines()) + 2 + 4 * 2
     assert len(str(page).splitlines()) <= len(str(one).splitlines()) + 2 + 4 * 3
+
+
+@pytest.mark.parametrize("bundled", [False, True])
+def test_blind_enrolment_is_promised_for_what_came_with_the_app_alone(
+    bench: Bench, *, bundled: bool
+) -> None:
+    keys = (RSA_KEYS[0].modulus, RSA_KEYS[1].modulus)
+    enrolment = Enrolment("blind", issuer="issuer.example.org", keys=keys)
+    blind = manifest(enrolment=enrolment, schedule=Schedule(START, DAY, 2, DAY))
+    if bundled:
+        manifests = [sign_manifest(blind, AUTHORITY)]
+        client = bench.client(enrol=lambda _: None, manifests=manifests)
+    else:
+        bench.transport.publish(blind)
+        client = bench.ready(enrol=lambda _: None)
+    text, found = plain(client.explain()), terms(client)
+    assert ("This survey was built into the app" in text) is bundled
+    assert ("Not promised here: that the issuer and the collector" in text) is not bundled
+    assert found.issuers == ("issuer.example.org",)
+    assert "Which account a response came from: the issuer and the collector together" in text
+    (credential,) = [part for part in found.sent if part.name == "credential"]
+    assert (credential.least, credential.most) == (256, 256)
+    assert [sum(part.least for part in found.sent), sum(part.most for part in found.sent)] == [
+        *found.sent_bytes
+    ]

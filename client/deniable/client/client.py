@@ -28,7 +28,7 @@ from deniable.mechanisms import Draw, Number
 if TYPE_CHECKING:
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
-    from deniable.messages.notice import Translate
+    from deniable.messages.coalitions import Translate
 
 
 class Client:

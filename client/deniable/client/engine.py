@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from deniable.client.debug import Debug
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
-    from deniable.messages.notice import Translate
+    from deniable.messages.coalitions import Translate
 
 _LOG = logging.getLogger("deniable")
 _Result = TypeVar("_Result", Outcome, Refresh, Delivery, NotRecorded, Mapping[str, NotRecorded])

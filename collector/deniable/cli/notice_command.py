@@ -4,7 +4,7 @@ import click
 
 from deniable.cli.options import survey_option
 from deniable.cli.reading import Place, reading_options
-from deniable.documents import Document
+from deniable.documents import Column, Document, Table
 from deniable.documents.html import documents_page
 from deniable.messages.notice import Notice
 from deniable.reading import find_version
@@ -14,14 +14,21 @@ from deniable.reading import find_version
 @click.argument("name")
 @survey_option
 @reading_options
+@click.option("--relayed", is_flag=True, help="Of an app whose reports go through a relay.")
 @click.option("--html", "as_html", is_flag=True, help="As a page by itself; else as Markdown.")
-def notice(name: str, survey_id: str | None, place: Place, *, as_html: bool) -> None:
+def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_html: bool) -> None:
     """Print the notice of NAME: what it collects, who sees it, and how to stop, in plain words."""
     with place.source() as source:
-        made = Notice.of(find_version(name, source.manifests(name), survey_id))
+        manifest = find_version(name, source.manifests(name), survey_id)
+    made = Notice.of(manifest, relayed=relayed)
     if not as_html:
         click.echo(made.markdown(), nl=False)
         return
     sections = [("", made.summary), *made.sections]
     parts = [Document(heading=heading, notes=said) for heading, said in sections]
+    learnt = made.coalitions
+    columns = [*map(Column, ("what", "who"), learnt.heads)]
+    rows = [{"what": what, "who": who} for what, who in learnt.rows]
+    notes = [learnt.condition] * bool(learnt.condition)
+    parts.append(Document(heading=learnt.title, tables=[Table(columns, rows)], notes=notes))
     click.echo(documents_page(parts, made.title), nl=False)

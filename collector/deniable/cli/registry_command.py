@@ -15,9 +15,16 @@ from deniable.reading import find_version
 @reading_options
 @click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
 @click.option("--out", type=a_file, help="Where to write it.  [default: standard output]")
+@click.option("--relayed", is_flag=True, help="Of an app whose reports go through a relay.")
 @json_option
 def registry(
-    name: str, place: Place, survey_id: str | None, out: Path | None, *, as_json: bool
+    name: str,
+    place: Place,
+    survey_id: str | None,
+    out: Path | None,
+    *,
+    relayed: bool,
+    as_json: bool,
 ) -> None:
     """Write the newest survey of NAME as an entry of the registry of deployments.
 
@@ -27,7 +34,8 @@ def registry(
     from deniable.publishing.deployment_entry import deployment_entry, entry_yaml, open_fields
 
     with place.source() as source:
-        entry = deployment_entry(find_version(name, source.manifests(name), survey_id))
+        manifest = find_version(name, source.manifests(name), survey_id)
+    entry = deployment_entry(manifest, relayed=relayed)
     text = json.dumps(entry, indent=2, ensure_ascii=False) + "\n" if as_json else entry_yaml(entry)
     if out is None:
         click.echo(text, nl=False)

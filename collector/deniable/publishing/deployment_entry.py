@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from deniable.budget import format_nano, odds_text
 from deniable.messages import FRESH, Manifest
+from deniable.messages.coalitions import Coalitions
 from deniable.publishing.following import reserved
 from deniable.reading import duration_text
 
@@ -25,8 +26,11 @@ _SECTORS: Final = "Technology, Healthcare, Education, Government, Energy or Fina
 _WIDTH: Final = 88
 
 
-def deployment_entry(manifest: Manifest) -> Entry:
-    """Return the entry: what the manifest tells is filled, the rest says what is to be filled."""
+def deployment_entry(manifest: Manifest, *, relayed: bool = False) -> Entry:
+    """Return the entry: what the manifest tells is filled, the rest says what is to be filled.
+
+    Whether the app's reports go through a relay, only its operator knows.
+    """
     schedule, repeated = manifest.schedule, manifest.schedule.epochs > 1
     epoch = duration_text(schedule.epoch_seconds)
     parameters = {"epsilon": float(manifest.epsilon)}
@@ -68,7 +72,7 @@ def deployment_entry(manifest: Manifest) -> Entry:
                 "model_name": "Local",
                 "model_name_details": "Answers are randomised on the devices, before anything is "
                 "stored or sent.",
-                "actors": " ".join(_actors(manifest)),
+                "actors": " ".join(_actors(manifest, relayed=relayed)),
                 "release_type": "Many releases" if repeated else "One release",
                 "release_type_details": (
                     f"{schedule.epochs:,} epochs of {epoch}, each with figures of its own. What a "
@@ -150,7 +154,7 @@ def _in_all(manifest: Manifest) -> str:
     return f"at most epsilon {charged}, if the answer changes between such times only"
 
 
-def _actors(manifest: Manifest) -> Iterator[str]:
+def _actors(manifest: Manifest, *, relayed: bool) -> Iterator[str]:
     yield "The device and the app on it hold the answer, and are trusted with it."
     yield (
         "The collector's operator and whoever reads its store see randomised responses, "
@@ -162,6 +166,8 @@ def _actors(manifest: Manifest) -> Iterator[str]:
         if manifest.enrolment.issuer_ids
         else "Nobody vouches that reports come from different devices."
     )
+    learnt = Coalitions.of(manifest.enrolment.mode, relayed=relayed)
+    yield f"{learnt.title}, as users are told: {' '.join(learnt.sentences)}"
 
 
 def _mechanism(manifest: Manifest) -> str:

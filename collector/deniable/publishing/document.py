@@ -13,6 +13,7 @@ from deniable.documents import Fact
 from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, promise_text
 from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
+from deniable.messages.coalitions import Coalitions
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
 from deniable.reading import duration_text, instant_text
 from deniable.reading.epochs import ranges_text
@@ -43,6 +44,7 @@ def published_facts(
     yield from _mechanism_facts(manifest)
     if manifest.enrolment.issuer_ids:
         yield from _device_facts(manifest)
+        yield from _coalition_facts(manifest)
     yield Fact("costs", _cost_text(manifest, now))
     if together > reserved([manifest], now):
         total = format_nano(together)
@@ -78,6 +80,7 @@ def survey_facts(
     yield Fact("costs", _cost_text(manifest, manifest.schedule.start))
     yield Fact("epochs", _epochs_text(manifest))
     yield from _device_facts(manifest)
+    yield from _coalition_facts(manifest)
     if seals:
         yield Fact("sealed", f"epochs {ranges_text(seal.epoch for seal in seals)}")
     if pruned := [seal.epoch for seal in seals if seal.pruned_at is not None]:
@@ -191,6 +194,15 @@ def _device_facts(manifest: Manifest) -> Iterator[Fact]:
     yield Fact("devices", "certificate: only those for which an issuer vouches:")
     for line in ",\nthen ".join(issuers).splitlines():
         yield Fact("", line)
+
+
+def _coalition_facts(manifest: Manifest) -> Iterator[Fact]:
+    """Yield the sentences on who could learn what, if devices send without a relay and with one."""
+    mode = manifest.enrolment.mode
+    direct, relayed = (Coalitions.of(mode, relayed=way, same=True).rows for way in (False, True))
+    for number, ((what, who), (_, behind)) in enumerate(zip(direct, relayed, strict=True)):
+        other = f"; behind a relay {behind}" * (behind != who)
+        yield Fact("" if number else "learn", f"{what[0].lower()}{what[1:]}: {who}{other}")
 
 
 def _cost_text(manifest: Manifest, now: float) -> str:

@@ -1,21 +1,19 @@
 """The notice of a survey: what is collected and on which terms, in words that need no schooling.
 
 Devices and collectors say the same. Each sentence is a message id of gettext, in English, which a
-translation of the app's own may replace: ``xgettext`` finds them here, beside the ``likeness`` and
-``sent`` of the kinds.
+translation of the app's own may replace: ``xgettext`` finds them here, in ``coalitions``, and as
+the ``likeness`` and ``sent`` of the kinds.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Final
 
 from deniable.mechanisms import odds_text
+from deniable.messages.coalitions import Coalitions, Translate
 from deniable.messages.manifest import Manifest
-
-Translate = Callable[[str], str]
-"""A function such as the ``gettext`` of a translation; it returns other texts as they are."""
 
 _MOST_SHOWN: Final = 12
 _VAST: Final = 10**6
@@ -29,15 +27,21 @@ def summary(manifest: Manifest, translate: Translate = str) -> tuple[str, str, s
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The notice of one survey: its three lines first, and then sentences under headings."""
+    """The notice of one survey: three lines first, sentences under headings, and then a table."""
 
     title: str
     summary: tuple[str, str, str]
     sections: tuple[tuple[str, tuple[str, ...]], ...]
+    coalitions: Coalitions
 
     @classmethod
-    def of(cls, manifest: Manifest, translate: Translate = str) -> "Notice":
-        """Return the notice of a survey, in a language."""
+    def of(
+        cls, manifest: Manifest, translate: Translate = str, *, relayed: bool = False
+    ) -> "Notice":
+        """Return the notice of a survey, in a language.
+
+        Nothing in a survey tells whether its reports go through a relay.
+        """
         title = translate("What {name} collects, in plain words").format(name=manifest.name)
         sections = (
             (translate("What is asked"), _question(manifest, translate)),
@@ -47,13 +51,19 @@ class Notice:
             (translate("How to stop"), _stop(translate)),
         )
         sentences = tuple((heading, tuple(said)) for heading, said in sections)
-        return cls(title, summary(manifest, translate), sentences)
+        mode = manifest.enrolment.mode
+        learnt = Coalitions.of(mode, relayed=relayed, translate=translate)
+        return cls(title, summary(manifest, translate), sentences, learnt)
 
     def markdown(self) -> str:
         """Return the notice as Markdown, in which no text of the survey is markup."""
         lines = [f"# {_plain(self.title)}", "", *(f"- {_plain(line)}" for line in self.summary)]
         for heading, sentences in self.sections:
             lines += ["", f"## {_plain(heading)}", "", *(_plain(" ".join(sentences)),)]
+        learnt = self.coalitions
+        rows = [f"| {' | '.join(map(_plain, row))} |" for row in (learnt.heads, *learnt.rows)]
+        lines += ["", f"## {_plain(learnt.title)}", "", rows[0], "|---|---|", *rows[1:]]
+        lines += ["", _plain(learnt.condition)] * bool(learnt.condition)
         return "\n".join(lines) + "\n"
 
 
@@ -155,22 +165,15 @@ def _leaves(manifest: Manifest, _: Translate) -> Iterator[str]:
 
 
 def _seen(manifest: Manifest, _: Translate) -> Iterator[str]:
-    text = _(
-        "The collector at {origin} receives each response by itself. As with any request, it and "
-        "the network see your address and the time."
-    )
+    text = _("The collector at {origin} receives each response by itself.")
     yield text.format(origin=manifest.origin)
     if manifest.minimum_reports > 1:
         text = _("Others see estimates for all devices together, from {count} reports on.")
         yield text.format(count=f"{manifest.minimum_reports:,}")
     else:
         yield _("Others see estimates for all devices together.")
-    if manifest.enrolment.issuers:
-        yield _(
-            "An issuer, as a rule the maker of your app, vouches that you take part once. It sees "
-            "your account, and never a response; together with the collector it could tell which "
-            "response came from which account."
-        )
+    if manifest.enrolment.mode != "open":
+        yield _("An issuer, as a rule the maker of your app, vouches that you take part once.")
 
 
 def _learnt(manifest: Manifest, _: Translate) -> Iterator[str]:

@@ -39,7 +39,7 @@ from deniable.client.arguments import check_slot_seconds
 from deniable.client.clock import SystemClock
 from deniable.client.engine import Engine, substitutes
 from deniable.client.sending.http_transport import barriers
-from deniable.messages.notice import Translate
+from deniable.messages.coalitions import Translate
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from deniable.budget import changing_cost
 from deniable.client.arguments import ClientSettings
@@ -24,7 +25,7 @@ from deniable.client.transparency.plain_text import shown_time
 from deniable.client.transparency.promise import Promise
 from deniable.client.transparency.terms import Terms
 from deniable.messages import Manifest, Refusal, open_manifest
-from deniable.messages.notice import Translate
+from deniable.messages.coalitions import Translate
 
 _NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
 _TOO_COSTLY = "This question is not asked: it would cost more privacy than this app allows."
@@ -156,6 +157,7 @@ def _declared_survey(
     account = _account(connection, survey.name)
     accepted = [] if connection is None else ledger.following.accepted(connection, survey.name)
     fitting, misfit = [], ""
+    terms_of = partial(_terms_of, app, survey)
     for manifest in accepted:
         try:
             check_declaration(manifest, survey)
@@ -165,14 +167,14 @@ def _declared_survey(
             fitting.append(manifest)
     followed, standing = _followed(fitting, now)
     if followed is not None:
-        terms = _terms(connection, followed, app.translate)
+        terms = terms_of(followed, _reserved(connection, followed))
         return _survey(survey, app, terms, standing, account)
     foreseen = app.foreseen(connection, survey)
     if isinstance(foreseen, ManifestRefused):
         standing = _refusal("The survey that came with the app is not answered", foreseen)
     elif foreseen is not None:
         standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
-        return _survey(survey, app, Terms.of(*foreseen, app.translate), standing, account)
+        return _survey(survey, app, terms_of(*foreseen), standing, account)
     else:
         refused: object = app.refused.get(survey.name)
         if refused is None and connection is not None:  # by another process, or before a restart
@@ -220,7 +222,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
             manifest.all_answers,
             manifest.origin,
             None,
-            _terms(connection, manifest),
+            Terms.of(manifest, _reserved(connection, manifest)),
             standing,
             *_account(connection, name),
         )
@@ -239,11 +241,16 @@ def _followed(accepted: list[Manifest], now: float) -> tuple[Manifest | None, st
     return None, ""
 
 
-def _terms(
-    connection: sqlite3.Connection | None, manifest: Manifest, translate: Translate = str
-) -> Terms:
+def _terms_of(app: App, survey: Survey, manifest: Manifest, most: int) -> Terms:
+    """Return the terms; what came with the app, or was pinned, is the same on all devices."""
+    came = (it if isinstance(it, bytes) else it.envelope for it in app.settings.manifests)
+    same = survey.pinned_ids is not None or any(manifest.payload in it for it in came)
+    return Terms.of(manifest, most, app.translate, same=same)
+
+
+def _reserved(connection: sqlite3.Connection | None, manifest: Manifest) -> int:
     assert connection is not None
     (reserved,) = connection.execute(
         "SELECT max(reserved) FROM manifests WHERE survey_id = ?", (manifest.survey_id,)
     ).fetchone()
-    return Terms.of(manifest, int(reserved), translate)
+    return int(reserved)

@@ -27,9 +27,9 @@ _STAYS = (
     "may not stand for your answer, "
 )
 _PERHAPS_VOUCHED = (
-    "An issuer, as a rule the app's own backend, may be asked to vouch for this device. It then "
-    "sees account and key together, and with the collector can tell which response came from which "
-    "account."
+    "An issuer, as a rule the app's own backend, may be asked to vouch for this device. Unless it "
+    "does so blindly, it sees account and key together, and with the collector can tell which "
+    "response came from which account."
 )
 _MEANING = {
     Consent.UNSET: "nobody has decided yet; nothing is drawn, stored or sent",
@@ -154,6 +154,7 @@ class SurveyExplanation(Disclosure):
                 said += terms.repetition[:2]
             if terms.issuers:
                 said.append("Only devices for which an issuer vouches can take part.")
+                said.append("{}: {}.".format(*terms.coalitions[3]))
         return [
             ("Answers", listed(self.categories)),
             ("Consent", "" if self.covered else _COVERED[self.covered]),

@@ -17,25 +17,44 @@ from deniable.client.transparency.plain_text import (
     shown_time,
 )
 from deniable.mechanisms import SurveyMechanism, is_vast, promise_text, times_likelier
-from deniable.messages import Manifest, Report, SignedReport, sign_report
+from deniable.messages import Enrolment, Manifest, Report, SignedReport, sign_report
+from deniable.messages.coalitions import Coalitions, Mode, Translate
 from deniable.messages.ed25519 import SIGNATURE_BYTES
-from deniable.messages.notice import Translate, summary
+from deniable.messages.notice import summary
+from deniable.privacy_pass import MODULUS_BYTES
 
 _SURVEY_ID: Final = (
     "which survey; the same for everybody, unless its signer shows you one of your own"
 )
+_CREDENTIAL_BYTES: Final = {"open": 0, "certificate": SIGNATURE_BYTES, "blind": MODULUS_BYTES}
 _CREDENTIAL: Final = {
-    False: "empty: nobody vouches for this device",
-    True: "an issuer's signature of that key; no other report bears it",
+    "open": "empty: nobody vouches for this device",
+    "certificate": "an issuer's signature of that key; no other report bears it",
+    "blind": "a token, which an issuer signed without seeing it; no other report bears it",
 }
-_VOUCHING: Final = (
-    "Only devices for which an issuer vouches can take part. At the start of each epoch, before "
-    "there is an answer, this app asks its issuer, its own backend as a rule, to sign the key of "
-    "this device's one report.",
-    "The issuer learns which account takes part, the key, and when. It is not sent the report. "
-    "Together with the collector it can tell which response came from which account; how little a "
-    "response tells of your answer stays the same.",
-)
+_VOUCHED: Final = "Only devices for which an issuer vouches can take part."
+_VOUCHING: Final = {
+    "open": (),
+    "certificate": (
+        f"{_VOUCHED} At the start of each epoch, before there is an answer, this app asks its "
+        "issuer, its own backend as a rule, to sign the key of this device's one report.",
+        "The issuer learns which account takes part, the key, and when. It is not sent the report.",
+    ),
+    "blind": (
+        f"{_VOUCHED} In the first half of each epoch this app asks its issuer, its own backend as "
+        "a rule, for a token, which the issuer signs without seeing it. The report that bears it "
+        "leaves in the second half or later.",
+        "The issuer learns which account takes part, and when. It sees neither the token nor the "
+        "report.",
+    ),
+}
+_SAME: Final = {
+    True: "This survey was built into the app, so that it is the same on all devices and marks "
+    "none of them.",
+    False: "Not promised here: that the issuer and the collector together cannot tell which report "
+    "is whose. They could give each device a survey of its own; what is built into an app is the "
+    "same for all, and this one was fetched.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +98,10 @@ class Terms(Disclosure):
     truthfulness: str
     schedule: str
     repetition: tuple[str, ...]  # what several reports reveal together, and what is not protected
-    issuers: tuple[str, ...]  # public keys of who may vouch for a device; none if open
+    issuers: tuple[str, ...]  # of who may vouch for a device: a public key, or a host name
     vouching: tuple[str, ...]  # who is asked to, and what they learn; none if open
+    coalitions: tuple[tuple[str, str], ...]  # what could be learnt, and by whom, perhaps together
+    apart: str  # on which condition; "" for none
 
     def rows(self) -> list[Row]:
         """Return the table of what they say, for people."""
@@ -90,11 +111,23 @@ class Terms(Disclosure):
             ("How often", self.schedule),
             ("Repetition", self.repetition),
             ("Vouching", self.vouching),
+            ("Who learns", [*(f"{what}: {who}." for what, who in self.coalitions), self.apart]),
         ]
 
     @classmethod
-    def of(cls, manifest: Manifest, most: int, translate: Translate = str) -> "Terms":
-        """Return the terms of a manifest of which accepting it reserved ``most``."""
+    def of(
+        cls,
+        manifest: Manifest,
+        most: int,
+        translate: Translate = str,
+        *,
+        relayed: bool = False,
+        same: bool = False,
+    ) -> "Terms":
+        """Return the terms of a manifest of which accepting it reserved ``most``.
+
+        Reports may go through a relay; and it may be certain that all devices get the ``same``.
+        """
         mechanism, schedule = manifest.mechanism, manifest.schedule
         memoised = manifest.repeat.epochs is not None and mechanism.rounds is None
         every = shown_duration(schedule.epoch_seconds).removeprefix("1 ")
@@ -106,6 +139,8 @@ class Terms(Disclosure):
         if manifest.repeat.epochs is not None:
             most_any = changing_cost(mechanism, schedule.epochs)
         least, largest = _example(manifest, 0, 0), _example(manifest, -1, -1)
+        mode = manifest.enrolment.mode
+        learnt = Coalitions.of(mode, relayed=relayed, same=same, translate=translate)
         return cls(
             summary=summary(manifest, translate),
             survey_id=manifest.survey_id.hex(),
@@ -123,16 +158,26 @@ class Terms(Disclosure):
             change_shows=_change_shows(mechanism) if memoised else None,
             most=most,
             most_any=most_any,
-            sent=_fields(least, largest, named=mechanism.truth is not None),
+            sent=_fields(least, largest, mode, named=mechanism.truth is not None),
             sent_bytes=(len(least), len(largest)),
             guarantee=f"Whatever you answer, {promise_text(odds)}; {shown_guess(guess)}.",
             truthfulness=_truthfulness(manifest),
             schedule=f"At most once every {every}, {times} in all, "
             f"from {shown_time(schedule.start)} to {shown_time(schedule.end)}.",
             repetition=_repetition(manifest, most, most_any),
-            issuers=tuple(issuer.hex() for issuer in manifest.enrolment.issuers),
-            vouching=_VOUCHING if manifest.enrolment.issuers else (),
+            issuers=_issuers(manifest.enrolment),
+            vouching=_vouching(manifest.enrolment.mode, same=same),
+            coalitions=learnt.rows,
+            apart=learnt.condition,
         )
+
+
+def _issuers(enrolment: Enrolment) -> tuple[str, ...]:
+    return (enrolment.issuer,) if enrolment.issuer else tuple(map(bytes.hex, enrolment.issuers))
+
+
+def _vouching(mode: Mode, *, same: bool) -> tuple[str, ...]:
+    return (*_VOUCHING[mode], *([_SAME[same]] if mode == "blind" else ()))
 
 
 def _truthfulness(manifest: Manifest) -> str:
@@ -234,17 +279,16 @@ def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
     """Return a report as it will be sent, under a key of nobody's; -1 stands for the last one."""
     epochs, responses = manifest.schedule.epochs, manifest.mechanism.responses
     report = Report(manifest.survey_id, epoch % epochs, response % responses)
-    certified = manifest.enrolment.mode == "certificate"
-    return sign_report(bytes(32), report, bytes(SIGNATURE_BYTES) if certified else None)
+    size = _CREDENTIAL_BYTES[manifest.enrolment.mode]
+    return sign_report(bytes(32), report, bytes(size) if size else None)
 
 
-def _fields(least: bytes, most: bytes, *, named: bool) -> tuple[SentField, ...]:
+def _fields(least: bytes, most: bytes, mode: Mode, *, named: bool) -> tuple[SentField, ...]:
     """Return the parts of a report; ``named`` where a response is the name of an answer."""
     small, large = SignedReport.from_envelope(least), SignedReport.from_envelope(most)
     epochs = _uint_bytes(small.report.epoch), _uint_bytes(large.report.epoch)
     responses = _uint_bytes(small.report.response), _uint_bytes(large.report.response)
-    credential = small.credential is not None
-    vouched = SIGNATURE_BYTES if credential else 1
+    vouched = _CREDENTIAL_BYTES[mode] or 1
     number = "an answer's" if named else "its"
     rest = [
         len(envelope) - 32 - 32 - 64 - vouched - epochs[end] - responses[end]
@@ -256,7 +300,7 @@ def _fields(least: bytes, most: bytes, *, named: bool) -> tuple[SentField, ...]:
         SentField("response", *responses, f"what was drawn at random, as {number} number"),
         SentField("public key", 32, 32, "made for this one report; no other report bears it"),
         SentField("signature", 64, 64, "under that key, so that nobody can change the report"),
-        SentField("credential", vouched, vouched, _CREDENTIAL[credential]),
+        SentField("credential", vouched, vouched, _CREDENTIAL[mode]),
         SentField("framing", rest[0], rest[1], "lengths and types of these parts"),
     )
 

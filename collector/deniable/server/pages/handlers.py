@@ -235,7 +235,7 @@ class Visit:
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
             versions=site.catalogue.named(manifest.name),
-            privacy=[*privacy_terms(manifest)],
+            privacy=[*privacy_terms(manifest, relayed=False)],
         )
 
     def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:

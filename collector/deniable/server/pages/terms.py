@@ -6,11 +6,15 @@ from fractions import Fraction
 from deniable.budget import NANO, RangeCost, upper_text
 from deniable.mechanisms import promise_text
 from deniable.messages import Manifest
+from deniable.messages.coalitions import Coalitions
 from deniable.messages.notice import summary
 
 
-def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield the promises of a device to its user, as headings and texts."""
+def privacy_terms(manifest: Manifest, *, relayed: bool) -> Iterator[tuple[str, str]]:
+    """Yield the promises of a device to its user, as headings and texts.
+
+    The collector may take reports only by way of a relay.
+    """
     mechanism = manifest.mechanism
     odds = mechanism.privacy.odds
     assert odds is not None, "every mechanism of a survey is pure"
@@ -41,3 +45,5 @@ def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
         if issuers
         else "Nobody vouches that each report comes from another device.",
     )
+    learnt = Coalitions.of(manifest.enrolment.mode, relayed=relayed)
+    yield learnt.title, " ".join(learnt.sentences)
