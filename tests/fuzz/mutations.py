@@ -5,18 +5,31 @@ repeats it.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from random import Random
 from typing import Final
 
 import msgpack
 
-from deniable.messages import pack_upload
-from tests.support.reports import envelope
-from tests.support.surveys import MANIFEST
+from deniable.messages import Enrolment, blind_request, pack_upload
+from tests.support.reports import envelope, secret
+from tests.support.rsa_keys import RSA_KEYS
+from tests.support.surveys import MANIFEST, manifest
 from tests.vectors import edwards25519 as curve
 
 DEVICES: Final = 40
 """How many devices the genuine reports are of: no more can ever be counted."""
+
+BLIND: Final = manifest(
+    name="blind",
+    schedule=replace(MANIFEST.schedule, epochs=len(RSA_KEYS)),
+    enrolment=Enrolment(
+        "blind", issuer="issuer.example", keys=tuple(key.modulus for key in RSA_KEYS)
+    ),
+)
+BLIND_DEVICES: Final = 4
+"""How many devices have a token of its epoch 0."""
 
 MARKER: Final = b"xyzzy"
 """Stands in many a request, and must stand in no answer."""
@@ -118,10 +131,27 @@ def _of_the_same_kind(chance: Random, value: object) -> object:
     return chance.choice((0, 1, 4, 5, 8, 255, 256, 2**63 - 1)) if type(value) is int else value
 
 
+@cache
+def token(device: int) -> bytes:
+    """Return a device's token of the blind survey's epoch 0."""
+    request = blind_request(secret(device), BLIND, 0)
+    return request.finish(RSA_KEYS[0].answer(request.body))
+
+
+def _vouched(chance: Random) -> bytes:
+    """Return a report of the blind survey, perhaps with another device's token."""
+    device, other = (chance.randrange(BLIND_DEVICES) for _ in range(2))
+    by = device if chance.random() < 0.7 else other
+    response, epoch = chance.choice((0, 0, 1, 4, 5)), chance.choice((0, 0, 0, 1))
+    return envelope(device, response, epoch=epoch, survey=BLIND, credential=token(by))
+
+
 def _element(chance: Random) -> bytes:
     response = chance.choice((*[0] * 6, 1, 4, 5, 256))
     epoch = chance.choice((*[0] * 12, 1, 7, 8, 2**63 - 1))
     genuine = envelope(chance.randrange(DEVICES), response, epoch=epoch)
+    if chance.random() < 0.2:
+        genuine = _vouched(chance)
     match chance.randrange(8):
         case 0 | 1 | 2:
             return genuine

@@ -4,18 +4,32 @@ from collections.abc import Callable
 from typing import Final
 
 from deniable.intake import judge_report
-from deniable.messages import Refusal, RefusalCode, SignedReport, codec, pack_upload, split_upload
-from tests.fuzz.mutations import DEVICES
-from tests.support.reports import envelope
+from deniable.messages import (
+    Refusal,
+    RefusalCode,
+    SignedReport,
+    codec,
+    derive_report_key,
+    pack_upload,
+    split_upload,
+)
+from tests.fuzz.mutations import BLIND, BLIND_DEVICES, DEVICES, token
+from tests.support.reports import envelope, secret
 from tests.support.surveys import MANIFEST, START
 
 _GENUINE: Final = {
     (signed.public_key, signed.payload)
     for signed in (
-        SignedReport.from_envelope(envelope(device, response))
-        for device in range(DEVICES)
+        SignedReport.from_envelope(envelope(device, response, survey=survey))
+        for survey, devices in ((MANIFEST, DEVICES), (BLIND, BLIND_DEVICES))
+        for device in range(devices)
         for response in range(len(MANIFEST.categories))
     )
+}
+_SURVEYS: Final = {survey.survey_id: survey for survey in (MANIFEST, BLIND)}
+_TOKENS: Final = {
+    derive_report_key(secret(device), BLIND.survey_id, 0).public_key: token(device)
+    for device in range(BLIND_DEVICES)
 }
 _OF_THE_WHOLE: Final = {RefusalCode.MALFORMED, RefusalCode.TOO_LARGE}
 
@@ -50,11 +64,12 @@ def judge(data: bytes) -> None:
         envelopes = [data]
     for each in envelopes:
         try:
-            receipt = judge_report(each, START, {MANIFEST.survey_id: MANIFEST}.get)
+            receipt = judge_report(each, START, _SURVEYS.get)
         except Refusal:
             continue
         signed = SignedReport.from_envelope(each)
         assert (signed.public_key, signed.payload) in _GENUINE
+        assert signed.credential == _TOKENS.get(signed.public_key)
         assert receipt.response == signed.report.response < len(MANIFEST.categories)
 
 

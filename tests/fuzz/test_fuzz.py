@@ -10,7 +10,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import Refusal, SignedReport, split_upload
-from tests.fuzz.mutations import DEVICES, mutated_bytes, requests, uploads
+from tests.fuzz.mutations import (
+    BLIND,
+    BLIND_DEVICES,
+    DEVICES,
+    mutated_bytes,
+    requests,
+    token,
+    uploads,
+)
 from tests.fuzz.stranger import visited
 from tests.fuzz.targets import TARGETS
 from tests.support.effort import effort
@@ -45,6 +53,11 @@ def test_what_is_made_is_sometimes_good_and_sometimes_not() -> None:
     """A fuzzer whose bytes are all refused at the door tests the door only."""
     bodies = [uploads(Random(seed)) for seed in range(300)]
     genuine = {envelope(device, response) for device in range(DEVICES) for response in range(5)}
+    genuine |= {
+        envelope(device, response, survey=BLIND, credential=token(device))
+        for device in range(BLIND_DEVICES)
+        for response in range(5)
+    }
     whole = good = read = 0
     for body in bodies:
         try:
