@@ -127,6 +127,24 @@ def only_the_rotated_key(it: Broken) -> None:
     it.place.key_file.unlink()
 
 
+def another_gateway(it: Broken) -> None:
+    succeed("gateway", "new", "--dir", it.place.directory)
+    file = it.place.directory / "gateway.json"
+    file.write_text(file.read_text("utf-8").replace('"signed": "92c', '"signed": "93c'), "utf-8")
+
+
+@state("gateway", another_gateway)
+def gateway_keys_that_are_not_the_authoritys(it: Broken) -> None:
+    it.told("remove the file", "deniable gateway new")
+    (it.place.directory / "gateway.json").unlink()
+    succeed("gateway", "new", "--dir", it.place.directory)
+
+
+@state("gateway", lambda it: it.set("relays", '["192.0.2.7"]'))
+def a_relay_without_gateway(it: Broken) -> None:
+    it.do(it.remedy)
+
+
 @state("authority key", only_the_rotated_key)
 def a_key_that_signs_since_a_rotation(it: Broken) -> None:
     it.told("keep it elsewhere", "--authority-key")
@@ -478,7 +496,7 @@ def test_what_doctor_says_is_wrong_is_right_once_done_as_it_says(name: str, brok
     check, breaks, mends = STATES[name]
     broken.monkeypatch.setattr("deniable.directory.checks.machine._synchronised", lambda: None)
     before = examined(broken.place.directory)[1]
-    if check not in {"authority key", "certificate"}:  # of which it has the one, and not the other
+    if check not in {"authority key", "certificate", "gateway"}:  # it has the first alone
         assert before[check].status is Status.OK
 
     def look() -> Diagnosis:

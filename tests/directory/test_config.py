@@ -39,6 +39,7 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
         origin="https://collector.example",
         authority=AUTHORITY.public_key,
         store=tmp_path / "store.sqlite",
+        gateway_keys=tmp_path / "gateway.json",
     )
 
 
@@ -63,6 +64,10 @@ EVERY: dict[str, tuple[str, object]] = {
     "address_rate": ("12.5", 12.5),
     "issuer_rate": ("100", 100.0),
     "trusted_proxies": ('["10.0.0.0/8", "::1"]', (ip_network("10.0.0.0/8"), ip_network("::1/128"))),
+    "relays": ('["192.0.2.7"]', (ip_network("192.0.2.7/32"),)),
+    "relay_rate": ("50", 50.0),
+    "relay_connections": ("0", 0),
+    "gateway_keys": ('"/run/secrets/gateway.json"', Path("/run/secrets/gateway.json")),
     "tls_certificate": ('"tls/chain.pem"', Path("tls/chain.pem")),
     "tls_key": ('"/etc/deniable/key.pem"', Path("/etc/deniable/key.pem")),
     "metrics": ('"[::1]:9377"', ("::1", 9377)),
@@ -117,7 +122,7 @@ def test_one_field_is_all_there_is_to_a_setting(tmp_path: Path) -> None:
         assert setting.variable == f"DENIABLE_{setting.name.upper()}"
         if setting.default is None:
             assert setting.name in MINIMAL
-        elif setting.name != "store":  # whose path starts at the directory
+        elif setting.name not in {"store", "gateway_keys"}:  # whose paths start at the directory
             assert getattr(minimal, setting.name) == setting.read(setting.default)
     assert "places" not in repr(minimal)
 

@@ -114,7 +114,12 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Collector]:
     clock = FakeClock()
     path = directory / "store.sqlite"
     store = settings.pop("store", None) or await SqliteStore.open(path)
-    config = Config(origin=ORIGIN, authority=AUTHORITY.public_key, store=path)
+    config = Config(
+        origin=ORIGIN,
+        authority=AUTHORITY.public_key,
+        store=path,
+        gateway_keys=directory / "gateway.json",
+    )
     config = replace(config, **settings)
     await store.publish(MANIFEST, sign_manifest(MANIFEST, AUTHORITY))
     try:

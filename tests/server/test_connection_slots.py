@@ -15,9 +15,10 @@ from tests.support.effort import effort
 from tests.support.surveys import AUTHORITY, ORIGIN
 
 PROXY = "10.0.0.1"
-PEERS = [PROXY, "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]
-CALLERS = dict(zip(PEERS, [None, "192.0.2.1", "192.0.2.2", "v6", "v6"], strict=True))
-MOST, MOST_OF_ONE = 7, 3
+RELAY = "192.0.2.3"
+PEERS = [PROXY, "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2", RELAY]
+CALLERS = dict(zip(PEERS, [None, "192.0.2.1", "192.0.2.2", "v6", "v6", RELAY], strict=True))
+MOST, MOST_OF_ONE, MOST_OF_RELAY = 7, 3, 4
 SLICE, BUDGET = 4, 16
 BODIES = [bytes([i]) * size for i, size in enumerate((1, SLICE, 2 * SLICE, 9 * SLICE))]
 
@@ -48,6 +49,8 @@ class SlotsMachine(RuleBasedStateMachine):
             most_connections=MOST,
             address_connections=MOST_OF_ONE,
             trusted_proxies=(ip_network(PROXY),),
+            relays=(ip_network(RELAY),),
+            relay_connections=MOST_OF_RELAY,
         )
         self.slots = ConnectionSlots(config, self.meters)
         self.evicted: list[Holder] = []
@@ -70,7 +73,8 @@ class SlotsMachine(RuleBasedStateMachine):
     @rule(peer=st.sampled_from(PEERS))
     def enter(self, peer: str) -> None:
         mine = [g for g in self.inside if CALLERS[g.peer] == CALLERS[peer]]
-        if CALLERS[peer] is not None and len(mine) >= MOST_OF_ONE:
+        most = MOST_OF_RELAY if peer == RELAY else MOST_OF_ONE
+        if CALLERS[peer] is not None and len(mine) >= most:
             full, victims = True, [g for g in self.waiting if g in mine]
         else:
             full, victims = len(self.inside) >= MOST, self.waiting

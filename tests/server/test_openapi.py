@@ -23,6 +23,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from deniable.directory import first_gateway, write_gateway_file
 from deniable.messages import RefusalCode, pack_upload
 from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.routing import ROUTES
@@ -30,7 +31,7 @@ from deniable.stores import Role
 from tests.server.collector import Collector, running
 from tests.support.effort import effort
 from tests.support.reports import envelope, report
-from tests.support.surveys import MANIFEST
+from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
 EXAMPLES = effort(20)
 SECONDS = 20
@@ -74,6 +75,7 @@ async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -
         "analyst": await collector.token(Role.ANALYST),
         "operator": await collector.token(Role.OPERATOR),
     }
+    write_gateway_file(collector.config.gateway_keys, first_gateway(ORIGIN, AUTHORITY, START))
     await collector.send(envelope(1), envelope(2))
     await collector.store.add([report(device, epoch=1) for device in (1, 2)])
     for path, described in document["paths"].items():
@@ -125,6 +127,7 @@ BODIES = st.one_of(
     ).map(pack_upload),
 )
 schemathesis.openapi.media_type("application/msgpack", BODIES)
+schemathesis.openapi.media_type("message/ohttp-req", st.binary(max_size=1_100))
 
 CHECKS: Any = [
     schemathesis.checks.not_a_server_error,
@@ -148,6 +151,7 @@ def cases(document: dict[str, Any], mode: GenerationMode) -> Iterator[st.SearchS
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_what_it_promises_is_kept_whatever_is_asked(tmp_path: Path, mode: GenerationMode) -> None:
     statuses: set[int] = set()
+    write_gateway_file(tmp_path / "gateway.json", first_gateway(ORIGIN, AUTHORITY, START))
     with in_a_thread(tmp_path) as (address, document, token), requests.Session() as session:
         session.trust_env = False
 

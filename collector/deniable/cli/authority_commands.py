@@ -12,9 +12,12 @@ from deniable.directory import (
     find_key_file,
     hand_over,
     read_authority_key,
+    read_gateway_file,
     rotations_of,
+    sign_gateway_anew,
     store_text,
     with_store,
+    write_gateway_file,
 )
 from deniable.enrolment import KeyFileError, create_key_file
 from deniable.messages import follow_rotations
@@ -82,6 +85,10 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None, ye
     rotation, signed = with_store(
         config, lambda store: hand_over(store, config.authority, old, new)
     )
+    if config.gateway_keys.exists():
+        anew = sign_gateway_anew(read_gateway_file(config.gateway_keys), chain, new)
+        write_gateway_file(config.gateway_keys, anew)
+        click.echo(f"gateway keys   signed anew in {config.gateway_keys}; copy it as before")
     click.echo(f"rotated from   {old.public_key.hex()}")
     click.echo(f"rotated to     {new.public_key.hex()}  (sequence {rotation.sequence})")
     click.echo(f"authority key  {new_file}  (private; back it up, keep it off the server)")

@@ -97,6 +97,10 @@ COMMANDS: Final = {
     "device": ("device:device", "Look at what a device here stored and sent, and decide."),
     "digest": ("digest_command:digest", "Write what has closed of all surveys, for mail."),
     "doctor": ("doctor.command:doctor", "Look for what is wrong with a collector."),
+    "gateway": (
+        "gateway_commands:gateway",
+        "Keys under which the collector opens what comes through a relay.",
+    ),
     "health": ("health_command:health", "Ask the running collector if it is up."),
     "hist": ("histogram_command:hist", "Show the debiased histogram of a survey."),
     "init": ("collector_commands:init", "Make a collector in DIRECTORY."),

@@ -21,6 +21,12 @@ from deniable.directory.epoch_figures import older_epochs as older_epochs
 from deniable.directory.epoch_figures import shown_counts as shown_counts
 from deniable.directory.epoch_figures import shown_epochs as shown_epochs
 from deniable.directory.epoch_figures import shown_seal as shown_seal
+from deniable.directory.gateway_file import GatewayFile as GatewayFile
+from deniable.directory.gateway_file import first_gateway as first_gateway
+from deniable.directory.gateway_file import read_gateway_file as read_gateway_file
+from deniable.directory.gateway_file import rotated_gateway as rotated_gateway
+from deniable.directory.gateway_file import sign_gateway_anew as sign_gateway_anew
+from deniable.directory.gateway_file import write_gateway_file as write_gateway_file
 from deniable.directory.settings import CONFIG_FILE as CONFIG_FILE
 from deniable.directory.settings import SETTINGS as SETTINGS
 from deniable.directory.settings import Config as Config

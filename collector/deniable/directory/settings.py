@@ -213,6 +213,24 @@ class Config:
     trusted_proxies: tuple[Network, ...] = _setting(
         [], "addresses or networks of proxies whose X-Forwarded-For is believed", _networks
     )
+    relays: tuple[Network, ...] = _setting(
+        [],
+        "addresses or networks of relays, through which many devices send: the next two are theirs",
+        _networks,
+    )
+    relay_rate: float = _setting(
+        10_000.0,
+        "requests a second that each worker takes from one relay; 0 for any",
+        _between(0, math.inf),
+    )
+    relay_connections: int = _setting(
+        500, "connections of one relay that each worker holds; 0 for any", _between(0, 1_000_000)
+    )
+    gateway_keys: Path = _setting(  # noqa: RUF009
+        "gateway.json",
+        "file of the gateway's keys, which `deniable gateway` writes, relative to this one",
+        Path,
+    )
     tls_certificate: Path | None = _setting(  # noqa: RUF009
         "", "PEM file of the certificate and its chain, to speak HTTPS; empty for HTTP", _file
     )

@@ -16,6 +16,7 @@ from deniable.directory.collector_directory import (
     stored_surveys,
 )
 from deniable.directory.epoch_figures import shown_counts, shown_epochs
+from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
 from deniable.messages import Manifest, Refusal, open_manifest
 from deniable.messages.bundle import Bundle, make_bundle
@@ -87,7 +88,10 @@ class StoreSource(Source):
         for envelope in envelopes:
             with suppress(Refusal):
                 signed[open_manifest(envelope, signer).survey_id] = envelope
-        return make_bundle([signed[survey.survey_id] for survey in manifests], signer)
+        gateway = None
+        with suppress(FileNotFoundError):
+            gateway = read_gateway_file(self._config.gateway_keys).signed
+        return make_bundle([signed[survey.survey_id] for survey in manifests], signer, gateway)
 
     def check_unmoved(self) -> None:
         """Raise StoreMoved if the store was moved away: what it holds may be out of date."""

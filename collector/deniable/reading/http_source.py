@@ -15,6 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -22,6 +23,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from deniable.messages import (
+    GATEWAY_KEYS_PATH,
     MAX_MANIFEST_BYTES,
     MAX_ROTATIONS_BYTES,
     PROBLEM_JSON,
@@ -39,6 +41,7 @@ from deniable.messages import (
     split_rotations,
 )
 from deniable.messages.bundle import Bundle, make_bundle, read_bundle
+from deniable.messages.gateway import MAX_GATEWAY_KEYS_BYTES
 from deniable.reading.errors import (
     NoSuchSurvey,
     NotAllowed,
@@ -208,7 +211,10 @@ class HttpSource(Source):
             self._signed(manifest.name, manifest.survey_id.hex(), signer)[0]
             for manifest in manifests
         ]
-        return make_bundle(signed, signer)
+        gateway = None
+        with suppress(NoSuchSurvey):  # as it answers what it has not, or does not know
+            gateway = self._get(GATEWAY_KEYS_PATH, MAX_GATEWAY_KEYS_BYTES)
+        return make_bundle(signed, signer, gateway)
 
     def _life(self, manifest: Manifest) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
         body = self._json(f"{_path(manifest)}/epochs?{_survey(manifest)}", True)

@@ -125,7 +125,7 @@ class _Reader:
         headers = self.fields()
         body = self.prefixed() if self._at < len(self._encoded) else b""
         self.fields()
-        if any(self._encoded[self._at :]):
+        if self._encoded[self._at :].strip(b"\0"):
             raise ObliviousHttpError("a message is padded with zeros only")
         return headers, body
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from deniable.cli.doctor import devices, network
 from deniable.directory import Config
-from deniable.directory.checks import files, machine, settings, store, surveys
+from deniable.directory.checks import files, gateway, machine, settings, store, surveys
 from deniable.directory.checks.finding import Diagnosis
 from deniable.directory.states import current
 
@@ -46,6 +46,7 @@ STORE_CHECKS: Final[Checks[store.Stored]] = {
     "store's clock": lambda it: store.judge_store_clock(it.ahead),
     "recount": lambda it: store.judge_order(it.faults),
     "authority": lambda it: surveys.judge_signatures(it.others, it.others + len(it.surveys)),
+    "gateway": lambda it: gateway.check_gateway(it.config, it.chain),
     "surveys": lambda it: surveys.judge_surveys(it.surveys, it.offered, it.now),
     "seals": lambda it: surveys.judge_seals(it.surveys, it.overdue),
     "signed origin": lambda it: surveys.judge_origin(current(it.offered), it.config.origin),
@@ -77,7 +78,7 @@ def examine(
     else:
         yield from _findings(STORE_CHECKS, stored)
     if online:
-        authority = config.authority if isinstance(stored, Diagnosis) else stored.authority
+        authority = config.authority if isinstance(stored, Diagnosis) else stored.chain[-1]
         yield "origin", network.check_origin_answers(config, authority)
 
 

@@ -17,7 +17,7 @@ _MOST_READ = 64 << 10
 
 def check_modes(directory: Path, config: Config) -> Diagnosis:
     """Check that nobody else reads what is secret or about people."""
-    secret = [config.tls_key, config.store, directory / CONFIG_FILE, directory]
+    secret = [config.tls_key, config.gateway_keys, config.store, directory / CONFIG_FILE, directory]
     files = [file for file in secret if isinstance(file, Path) and os.access(file, os.F_OK)]
     if directory in files and not _mode(directory) & 0o077:
         # Nobody else gets to what is inside.

@@ -38,7 +38,7 @@ class Stored:
     now: float
     ahead: float  # seconds by which its clock differs from this machine's
     faults: list[str] | None  # None if it is too long to recount
-    authority: bytes  # the public key that signs now
+    chain: tuple[bytes, ...]  # the authority's keys; the last signs now
     surveys: list[Manifest]
     others: int  # surveys that another authority signed
     offered: list[Manifest]  # those that run
@@ -93,7 +93,7 @@ def read_store(config: Config, now: float) -> Stored | Diagnosis:
             now=now,
             ahead=ahead,
             faults=faults,
-            authority=chain[-1],
+            chain=chain,
             surveys=surveys,
             others=others,
             offered=running(surveys, await store.ended(), now),

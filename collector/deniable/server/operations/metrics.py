@@ -66,6 +66,7 @@ METERS: Final = (
         "requests whose head came, by route and status; no row for what never occurred",
         {"route": _PATHS, "status": _STATUSES},
     ),
+    Meter("requests_relayed", "counter", "requests that came through a relay, and were opened"),
     Meter("requests_failed", "counter", "requests that ended in an unforeseen error"),
     Meter("workers", "gauge", "worker processes that serve"),
     Meter(

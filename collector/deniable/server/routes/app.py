@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.http import HttpVersion10, HttpVersion11
 
 from deniable.directory import Config
-from deniable.messages import Refusal, RefusalCode
+from deniable.messages import GATEWAY_PATH, Refusal, RefusalCode
 from deniable.server.operations.gauges import Gauges
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import METRICS_TYPE, Meters, exposition
@@ -24,19 +24,23 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.cross_origin import CrossOrigin
 from deniable.server.routes.failures import answer_to
 from deniable.server.routes.figures import FigureService, figure_handlers
+from deniable.server.routes.gateway import Gateway
+from deniable.server.routes.gateway_keyring import GatewayKeyring
 from deniable.server.routes.openapi import openapi_document
-from deniable.server.routes.queries import query_handlers
+from deniable.server.routes.queries import Queries
 from deniable.server.routes.routing import (
     CSV,
     HTML,
     JSON,
     ROUTES,
+    DeviceHandler,
     Handler,
     MethodNotAllowed,
     Route,
     Router,
     check_query,
 )
+from deniable.server.routes.sender_limits import SenderLimits
 from deniable.server.routes.tokens import require_role
 from deniable.server.routes.uploads import Uploads
 from deniable.server.transport.answers import plain_problem
@@ -65,6 +69,13 @@ async def build_server(
     gauges = gauges or Gauges(config, store, catalogue, clock)
     await catalogue.read()
     figures, throttle = FigureService(store, catalogue, clock), LogThrottle()
+    limits, keyring = SenderLimits(config), GatewayKeyring(config, catalogue)
+    queries = Queries(catalogue, clock, keyring)
+    of_devices: dict[str, DeviceHandler] = {
+        "/v1/reports": Uploads(config, store, catalogue, clock, meters, limits).answer,
+        **queries.device_handlers(),
+    }
+    gateway = Gateway(config, keyring, of_devices, limits, clock, meters, throttle)
     described = cache(lambda: json.dumps(openapi_document(config)).encode())
 
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
@@ -79,8 +90,9 @@ async def build_server(
         return web.Response(body=body, headers={"Content-Type": JSON})
 
     handlers = {
-        "/v1/reports": Uploads(config, store, catalogue, clock, meters).answer,
-        **query_handlers(catalogue, clock),
+        **of_devices,
+        GATEWAY_PATH: gateway.answer,
+        **queries.handlers(),
         **figure_handlers(figures),
         **Site(config, store, catalogue, figures, clock, meters).handlers(),
         "/healthz": _healthy,
@@ -120,7 +132,7 @@ def _server(
         try:
             answer = _unless_unexpected(request)
             if answer is None:
-                route, handler, name = router.find(request)
+                route, handler, name = router.find(request.method, request.rel_url.raw_path)
                 check_query(request, route.parameters)
                 answer = await handler(request, name)
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen

@@ -126,6 +126,11 @@ class Catalogue:
                 _LOG.error("the stored rotations are not offered: %s", refusal)
 
     @property
+    def chain(self) -> tuple[bytes, ...]:
+        """Return the authority's keys, from the one in the settings to the one that signs now."""
+        return self._chain
+
+    @property
     def authority(self) -> bytes:
         """Return the public key that signs now."""
         return self._chain[-1]

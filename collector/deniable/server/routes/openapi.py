@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from deniable.directory import Config
 from deniable.messages import (
+    ENCAPSULATED_REQUEST_BYTES,
     ERROR_TYPE_PREFIX,
     MAX_UPLOAD_BYTES,
     MAX_UPLOAD_REPORTS,
     PROBLEM_JSON,
     RefusalCode,
 )
+from deniable.oblivious_http import REQUEST_TYPE, RESPONSE_TYPE
 from deniable.reading import EPOCHS, ID_PREFIX, OLDER, PREVIOUS, VIEWS
 from deniable.server.routes.routing import CSV, FORMATS, MSGPACK, ROUTES, Route
 from deniable.server.routes.schemas import reference, schemas
@@ -86,7 +88,7 @@ def openapi_document(config: Config) -> dict[str, Any]:
 def _described(route: Route, method: str) -> dict[str, Any]:
     described: dict[str, Any] = {
         "summary": route.summary,
-        "responses": _answers(route, bodiless=method == "HEAD"),
+        "responses": _answers(route, method),
         "security": [
             *([{"token": [route.role]}] if route.role else []),
             *([{}] if route.public or not route.role else []),
@@ -94,7 +96,14 @@ def _described(route: Route, method: str) -> dict[str, Any]:
     }
     if route.parameters:
         described["parameters"] = [_PARAMETERS[name] for name in route.parameters]
-    if method == "POST":
+    if method == "POST" and route.relayed:
+        described["requestBody"] = {
+            "required": True,
+            "description": f"an encapsulated request of {ENCAPSULATED_REQUEST_BYTES} bytes (RFC "
+            "9458), for what devices ask; see docs/protocol.md",
+            "content": {REQUEST_TYPE: {}},
+        }
+    elif method == "POST":
         described["requestBody"] = {
             "required": True,
             "description": f"an array of 1 to {MAX_UPLOAD_REPORTS} envelopes, at most "
@@ -104,11 +113,12 @@ def _described(route: Route, method: str) -> dict[str, Any]:
     return described
 
 
-def _answers(route: Route, *, bodiless: bool) -> dict[str, Any]:
+def _answers(route: Route, method: str) -> dict[str, Any]:
+    bodiless, opened = method == "HEAD", method == "POST" and route.relayed
     answers: dict[str, Any] = {"200": {"description": route.summary}}
     if not bodiless:
         schema = {"schema": reference(route.schema)} if route.schema else {}
-        answers["200"]["content"] = {route.media: schema}
+        answers["200"]["content"] = {RESPONSE_TYPE if opened else route.media: schema}
         if "format" in (route.parameters or ()):
             answers["200"]["content"][CSV] = {}
     if route.tagged:
@@ -121,6 +131,9 @@ def _answers(route: Route, *, bodiless: bool) -> dict[str, Any]:
         by_status.setdefault(code.http_status, []).append(code)
     for status, codes in sorted(by_status.items()):
         answers[str(status)] = _refusal(status, codes, bodiless=bodiless)
+    if opened:
+        answers["400"]["description"] += ", or it does not open: RFC 9458, section 5.3"
+        answers["400"]["content"] = {PROBLEM_JSON: {}}
     return answers
 
 

@@ -6,39 +6,52 @@ from collections.abc import Callable, Iterable
 from aiohttp import web
 
 from deniable.messages import (
+    GATEWAY_KEYS_PATH,
     MAX_MANIFESTS,
     Manifest,
     pack_manifests,
     pack_rotations,
 )
 from deniable.messages.bundle import declaration_of
+from deniable.oblivious_http import BinaryRequest
 from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.gateway_keyring import GatewayKeyring
 from deniable.server.routes.parameters import asked_survey, not_found
-from deniable.server.routes.routing import CSV, JSON, MSGPACK, Handler
+from deniable.server.routes.routing import CSV, JSON, MSGPACK, DeviceHandler, Handler
 
 
-def query_handlers(catalogue: Catalogue, clock: Callable[[], float]) -> dict[str, Handler]:
-    """Return the handlers for surveys and the authority, by path."""
-    queries = _Queries(catalogue, clock)
-    return {
-        "/v1/surveys": queries.surveys,
-        "/v1/surveys/{name}": queries.survey,
-        "/v1/surveys/{name}/versions": queries.versions,
-        "/v1/surveys/{name}/manifest": queries.manifest,
-        "/v1/surveys/{name}/manifests": queries.manifests,
-        "/v1/authority": queries.authority,
-    }
+class Queries:
+    """Answers about surveys, the authority and the gateway's keys."""
 
-
-class _Queries:
-    def __init__(self, catalogue: Catalogue, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, catalogue: Catalogue, clock: Callable[[], float], gateway: GatewayKeyring
+    ) -> None:
         self._catalogue = catalogue
+        self._gateway = gateway
         self._clock = clock
         self._described: dict[bytes, tuple[int | None, bytes]] = {}
         self._listed: tuple[int, bytes] = (-1, b"")
         self._offered: dict[str, tuple[list[bytes], bytes]] = {}
 
+    def handlers(self) -> dict[str, Handler]:
+        """Return the handlers by path, but those of devices."""
+        return {
+            "/v1/surveys": self.surveys,
+            "/v1/surveys/{name}": self.survey,
+            "/v1/surveys/{name}/versions": self.versions,
+            "/v1/surveys/{name}/manifest": self.manifest,
+        }
+
+    def device_handlers(self) -> dict[str, DeviceHandler]:
+        """Return the handlers of what devices ask, by path."""
+        return {
+            "/v1/surveys/{name}/manifests": self.manifests,
+            "/v1/authority": self.authority,
+            GATEWAY_KEYS_PATH: self.gateway,
+        }
+
     async def surveys(self, _: web.BaseRequest, __: str) -> web.Response:
+        """Answer with the newest survey of each name."""
         await self._catalogue.reread()
         changes, listed = self._listed
         if changes != self._catalogue.changes:
@@ -47,6 +60,7 @@ class _Queries:
         return json_answer(listed)
 
     async def versions(self, _: web.BaseRequest, name: str) -> web.Response:
+        """Answer with all surveys of a name."""
         await self._catalogue.reread()
         named = self._catalogue.named(name)
         if not named:
@@ -57,6 +71,7 @@ class _Queries:
         return b'{"surveys": [' + b", ".join(map(self._describe, manifests)) + b"]}"
 
     async def survey(self, request: web.BaseRequest, name: str) -> web.Response:
+        """Answer with one survey."""
         return json_answer(self._describe(await asked_survey(request, self._catalogue, name)))
 
     def _describe(self, manifest: Manifest) -> bytes:
@@ -70,10 +85,12 @@ class _Queries:
         return described
 
     async def manifest(self, request: web.BaseRequest, name: str) -> web.Response:
+        """Answer with a signed manifest."""
         manifest = await asked_survey(request, self._catalogue, name)
         return _tagged(request, manifest.survey_id, self._catalogue.envelope(manifest))
 
-    async def manifests(self, _: web.BaseRequest, name: str) -> web.Response:
+    async def manifests(self, _: web.BaseRequest | BinaryRequest, name: str) -> web.Response:
+        """Answer with the signed manifests of a name that run."""
         # All that run: apps of different age are in the field, and each device follows the newest
         # that its app declares. No ETag: nothing may tell one device's request from another's.
         await self._catalogue.reread()
@@ -89,10 +106,17 @@ class _Queries:
             self._offered[name] = envelopes, body
         return _answer(body, MSGPACK, {"Cache-Control": "no-store"})
 
-    async def authority(self, request: web.BaseRequest, _: str) -> web.Response:
+    async def authority(self, request: web.BaseRequest | BinaryRequest, _: str) -> web.Response:
+        """Answer with the rotations."""
         await self._catalogue.reread()
         rotations = pack_rotations(self._catalogue.rotations)
         return _tagged(request, self._catalogue.authority, rotations)
+
+    async def gateway(self, _: web.BaseRequest | BinaryRequest, __: str) -> web.Response:
+        """Answer with the signed list of the gateway's keys."""
+        await self._catalogue.reread()
+        # No ETag, as with manifests.
+        return _answer(self._gateway.read().signed, MSGPACK, {"Cache-Control": "no-store"})
 
 
 def _needed(running: Iterable[Manifest], now: float) -> list[Manifest]:
@@ -107,10 +131,11 @@ def _needed(running: Iterable[Manifest], now: float) -> list[Manifest]:
     return needed
 
 
-def _tagged(request: web.BaseRequest, tag: bytes, body: bytes) -> web.Response:
+def _tagged(request: web.BaseRequest | BinaryRequest, tag: bytes, body: bytes) -> web.Response:
     """Return signed bytes, or 304 to whoever names the id or key that they end with."""
     headers = {"ETag": f'"{tag.hex()}"', "Cache-Control": "no-cache"}
-    if any(match.value == tag.hex() for match in request.if_none_match or ()):
+    known = request.if_none_match or () if isinstance(request, web.BaseRequest) else ()
+    if any(match.value == tag.hex() for match in known):
         return web.Response(status=304, headers=headers)
     return _answer(body, MSGPACK, headers)
 

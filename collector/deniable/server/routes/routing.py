@@ -6,10 +6,11 @@ Finding a route costs a report next to nothing.
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from urllib.parse import unquote
 
-from deniable.messages import Refusal, RefusalCode
+from deniable.messages import GATEWAY_KEYS_PATH, GATEWAY_PATH, Refusal, RefusalCode
+from deniable.oblivious_http import KEYS_TYPE, BinaryRequest
 
 if TYPE_CHECKING:  # whoever reads the table only need not have aiohttp
     from aiohttp import web
@@ -24,6 +25,9 @@ _NAME: Final = "{name}"
 
 Handler = Callable[["web.BaseRequest", str], Awaitable["web.Response"]]
 """Answers a request, given what stands for {name} in its path (else the empty text)."""
+DeviceHandler = Callable[["web.BaseRequest | BinaryRequest", str], Awaitable["web.Response"]]
+"""A handler of what devices ask, perhaps through a relay."""
+AnyHandler = TypeVar("AnyHandler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Route:
     role: str = ""  # that a token needs at least
     public: bool = False  # for some surveys, no token is needed
     form: bool = False  # it also takes, by POST, the form that it shows
+    relayed: bool = False  # it also opens, by POST, what came through a relay
     tagged: bool = False  # it has an ETag, and answers 304 to whoever sends that back
     refusals: tuple[RefusalCode, ...] = ()  # its own, besides what follows and what any has
 
@@ -46,7 +51,7 @@ class Route:
     def methods(self) -> tuple[str, ...]:
         """Return the methods that it answers."""
         answered = ("GET", "HEAD") if self.method == "GET" else (self.method,)
-        return (*answered, "POST") if self.form else answered
+        return (*answered, "POST") if self.form or self.relayed else answered
 
     @property
     def codes(self) -> tuple[RefusalCode, ...]:
@@ -179,6 +184,26 @@ ROUTES: Final = (
         parameters=(),
         tagged=True,
     ),
+    Route(
+        GATEWAY_KEYS_PATH,
+        "the gateway's keys, signed by the authority",
+        MSGPACK,
+        parameters=(),
+        refusals=(RefusalCode.NOT_FOUND,),
+    ),
+    Route(
+        GATEWAY_PATH,
+        "the gateway's keys, unsigned, for relays and people; by POST, what a relay passes on",
+        KEYS_TYPE,
+        parameters=(),
+        relayed=True,
+        refusals=(
+            RefusalCode.NOT_FOUND,
+            RefusalCode.TOO_LARGE,
+            RefusalCode.UNSUPPORTED_MEDIA_TYPE,
+            RefusalCode.RATE_LIMITED,
+        ),
+    ),
     Route("/healthz", "the process is up", schema="Health"),
     Route("/readyz", "the store takes durable writes", schema="Readiness"),
     Route("/metrics", "counts and times for Prometheus", "text/plain", role="operator"),
@@ -187,35 +212,37 @@ ROUTES: Final = (
 """Every route for programs, one a path. An operator's token does wherever another does."""
 
 
-class Router:
+class Router(Generic[AnyHandler]):
     """Finds who answers a request, among handlers by their routes' paths."""
 
-    def __init__(self, table: Iterable[Route], handlers: Mapping[str, Handler]) -> None:
+    def __init__(self, table: Iterable[Route], handlers: Mapping[str, AnyHandler]) -> None:
         routes = {route.path: route for route in table}
-        routed = {path: (routes[path], handler) for path, handler in handlers.items()}
-        self._fixed = {path: pair for path, pair in routed.items() if _NAME not in path}
+        pairs = {path: (routes[path], handler) for path, handler in handlers.items()}
+        self._fixed = {path: pair for path, pair in pairs.items() if _NAME not in path}
         self._named = [
             (re.compile(re.escape(path).replace(re.escape(_NAME), "([^/]+)"), re.ASCII), *pair)
-            for path, pair in routed.items()
+            for path, pair in pairs.items()
             if _NAME in path
         ]
 
-    def find(self, request: "web.BaseRequest") -> tuple[Route, Handler, str]:
+    def find(self, method: str, path: str) -> tuple[Route, AnyHandler, str]:
         """Return a request's route, who answers it, and what stands for {name} in its path.
+
+        Args:
+            method: Of the request.
+            path: As it came: an encoded slash is no slash.
 
         Raises:
             Refusal: not-found.
             MethodNotAllowed: if the path takes other methods.
         """
-        # The path as it came: an encoded slash is no slash.
-        path = request.rel_url.raw_path
         routed = self._fixed.get(path)
         route, handler, name = (*routed, "") if routed is not None else self._find_named(path)
-        if request.method not in route.methods:
+        if method not in route.methods:
             raise MethodNotAllowed(route, name)
         return route, handler, name
 
-    def _find_named(self, path: str) -> tuple[Route, Handler, str]:
+    def _find_named(self, path: str) -> tuple[Route, AnyHandler, str]:
         for pattern, route, handler in self._named:
             match = pattern.fullmatch(path)
             if match is not None:

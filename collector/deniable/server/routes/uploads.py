@@ -21,15 +21,15 @@ from deniable.messages import (
     split_upload,
 )
 from deniable.messages.receipt import Receipt
+from deniable.oblivious_http import BinaryRequest
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.routing import MSGPACK
-from deniable.server.routes.token_buckets import IssuerShares, TokenBuckets
-from deniable.server.transport.addresses import sender
+from deniable.server.routes.sender_limits import SenderLimits, buckets
+from deniable.server.routes.token_buckets import IssuerShares
 from deniable.server.transport.connections import Connection
 from deniable.stores import Overloaded, Store, Verdict
 
-_BURST_SECONDS: Final = 10.0
 _JUDGED_AT_ONCE: Final = 16
 """Signatures verified before other requests get a turn: less than a millisecond."""
 
@@ -60,6 +60,7 @@ class Uploads:
         catalogue: Catalogue,
         clock: Callable[[], float],
         meters: Meters,
+        limits: SenderLimits,
     ) -> None:
         self._store = store
         self._catalogue = catalogue
@@ -68,17 +69,18 @@ class Uploads:
         self._most_in_hand = config.most_waiting
         self._in_hand = 0
         self._judging = asyncio.Lock()
-        self._trusted = config.trusted_proxies
-        self._senders = _buckets(config.address_rate)
-        self._issuers = IssuerShares(_buckets(config.issuer_rate))
+        self._limits = limits
+        self._issuers = IssuerShares(buckets(config.issuer_rate, MAX_UPLOAD_REPORTS))
 
-    async def answer(self, request: web.BaseRequest, _: str) -> web.Response:
-        """Answer a request."""
-        headers = request.headers
-        if media_type(headers.get("Content-Type", "")) != MSGPACK:
+    async def answer(self, request: web.BaseRequest | BinaryRequest, _: str) -> web.Response:
+        """Answer a request; the gateway has charged for what came through a relay."""
+        headers = request.headers if isinstance(request, web.BaseRequest) else dict(request.headers)
+        if media_type(headers.get("content-type", "")) != MSGPACK:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MSGPACK}")
-        if "Content-Encoding" in headers:
+        if "content-encoding" in headers:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, "send it without Content-Encoding")
+        if isinstance(request, BinaryRequest):
+            return await self._answer(list(split_upload(request.body)))
         if (request.content_length or 0) > MAX_UPLOAD_BYTES:
             raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
         connection = request.protocol
@@ -86,9 +88,17 @@ class Uploads:
         try:
             envelopes = list(split_upload(await connection.read(request)))
         except Exception:
-            self._limit(request, 1)  # nonsense is not for nothing
+            self._charge(request, 1)  # nonsense is not for nothing
             raise
-        self._limit(request, len(envelopes))
+        self._charge(request, len(envelopes))
+        return await self._answer(envelopes)
+
+    def _charge(self, request: web.BaseRequest, reports: int) -> None:
+        # Large elements take longer to judge: what is full by its bytes is full.
+        size = min(request.content.total_bytes, MAX_UPLOAD_BYTES)
+        self._limits.charge(request, max(reports, size * MAX_UPLOAD_REPORTS / MAX_UPLOAD_BYTES))
+
+    async def _answer(self, envelopes: Sequence[bytes]) -> web.Response:
         if self._in_hand + len(envelopes) > self._most_in_hand:
             raise Overloaded("too many reports are in hand")
         self._take_in_hand(len(envelopes))
@@ -97,17 +107,6 @@ class Uploads:
         finally:
             self._take_in_hand(-len(envelopes))
         return web.Response(body=answer.to_json(), headers={"Content-Type": "application/json"})
-
-    def _limit(self, request: web.BaseRequest, reports: int) -> None:
-        if self._senders.limited:
-            # Large elements take longer to judge: what is full by its bytes is full.
-            size = min(request.content.total_bytes, MAX_UPLOAD_BYTES)
-            tokens = max(reports, size * MAX_UPLOAD_REPORTS / MAX_UPLOAD_BYTES)
-            forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))
-            if not self._senders.take(
-                sender(request.remote or "", forwarded, self._trusted), tokens
-            ):
-                raise Refusal(RefusalCode.RATE_LIMITED, "too many reports from this address")
 
     def _take_in_hand(self, reports: int) -> None:
         self._in_hand += reports
@@ -185,8 +184,3 @@ def _observe_clock_skew(meters: Meters, schedule: Schedule, epoch: int, now: flo
         meters.observe("early_seconds", -since)
     elif since >= schedule.epoch_seconds:
         meters.observe("late_seconds", since - schedule.epoch_seconds)
-
-
-def _buckets(rate: float) -> TokenBuckets:
-    # A batch that no bucket could ever hold would be refused for good.
-    return TokenBuckets(rate, max(rate * _BURST_SECONDS, MAX_UPLOAD_REPORTS), monotonic)

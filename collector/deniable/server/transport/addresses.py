@@ -14,31 +14,34 @@ _MOST_PROXIES: Final = 16
 _WITH_PORT: Final = re.compile(r"\[([^\[\]]*)\](?::[0-9]*)?|([^:]*):[0-9]*", re.ASCII)
 
 
-def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """Return the mark of one sender's requests: an IPv4 address, or an IPv6 /64.
+Address = IPv4Address | IPv6Address
+
+
+def is_among(address: Address | None, networks: Sequence[Network]) -> bool:
+    """Return whether an address is in one of these networks."""
+    return address is not None and any(address in network for network in networks)
+
+
+def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
+    """Return the address of a request's sender; None for what is no address.
 
     Where the connection's other end is a trusted proxy, it is whom X-Forwarded-For (all its lines)
-    tells of; else that is not looked at: anybody can send one. It is the empty text for what is no
-    address: all such share one limit.
+    tells of; else that is not looked at: anybody can send one.
     """
-    address = _read(peer)
+    address = read_address(peer)
     # From the right: the last is what the trusted proxy saw. Whatever stands before the first
     # address that is no proxy of ours was written by that sender, and is not looked at.
     hops = forwarded.rsplit(",", _MOST_PROXIES)[-_MOST_PROXIES:] if trusted and forwarded else []
-    while hops and address is not None and any(address in network for network in trusted):
-        address = _read(hops.pop())
-    return _named(address)
+    while hops and is_among(address, trusted):
+        address = read_address(hops.pop())
+    return address
 
 
-def caller(peer: str, trusted: Sequence[Network]) -> str | None:
-    """Return the mark of one caller's connections; None for a proxy, which has many."""
-    address = _read(peer)
-    if address is not None and any(address in network for network in trusted):
-        return None
-    return _named(address)
+def mark(address: Address | None) -> str:
+    """Return the mark of one sender: an IPv4 address, or an IPv6 /64.
 
-
-def _named(address: IPv4Address | IPv6Address | None) -> str:
+    It is the empty text for what is no address: all such share one limit.
+    """
     if address is None:
         return ""
     if isinstance(address, IPv4Address):
@@ -47,7 +50,7 @@ def _named(address: IPv4Address | IPv6Address | None) -> str:
     return f"{socket.inet_ntop(socket.AF_INET6, network)}/{8 * _IPV6_SENDER_BYTES}"
 
 
-def _read(text: str) -> IPv4Address | IPv6Address | None:
+def read_address(text: str) -> Address | None:
     """Read an address, perhaps with a port as some proxies write it; None if it is none."""
     text = text.strip()
     with_port = _WITH_PORT.fullmatch(text)
@@ -62,7 +65,7 @@ def _read(text: str) -> IPv4Address | IPv6Address | None:
     return address
 
 
-def _parsed(text: str) -> IPv4Address | IPv6Address:
+def _parsed(text: str) -> Address:
     # By the C library: ip_address() took a tenth of a connection's time.
     with suppress(OSError):
         return IPv4Address(socket.inet_pton(socket.AF_INET, text))

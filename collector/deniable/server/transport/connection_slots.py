@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from deniable.directory import Config
 from deniable.server.operations.metrics import Meters
-from deniable.server.transport.addresses import caller
+from deniable.server.transport.addresses import is_among, mark, read_address
 
 SLICE_BYTES: Final = 1 << 16
 """How much of an answer is given to a connection at a time."""
@@ -34,7 +34,9 @@ class ConnectionSlots:
     def __init__(self, config: Config, meters: Meters) -> None:
         self._most = config.most_connections
         self._most_of_one = config.address_connections
+        self._most_of_relay = config.relay_connections
         self._trusted = config.trusted_proxies  # each speaks for any number of addresses
+        self._relays = config.relays
         self._meters = meters
         self._callers: dict[SlotHolder, str | None] = {}
         self._held = Counter[str | None]()
@@ -45,8 +47,11 @@ class ConnectionSlots:
 
     def enter(self, holder: SlotHolder, peer: str) -> bool:
         """Give a connection, which waits for its client, a slot; return False if there is none."""
-        name = caller(peer, self._trusted)
-        if name is not None and 0 < self._most_of_one <= self._held[name]:
+        address = read_address(peer)
+        name = None if is_among(address, self._trusted) else mark(address)
+        relayed = is_among(address, self._relays)
+        most = self._most_of_relay if relayed else self._most_of_one
+        if name is not None and 0 < most <= self._held[name]:
             longest = next((other for other in self._waiting if self._callers[other] == name), None)
         elif len(self._callers) >= self._most:
             longest = next(iter(self._waiting), None)

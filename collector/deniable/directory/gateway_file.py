@@ -1,0 +1,179 @@
+"""The collector's gateway keys, in one file: their private halves, and their signed list.
+
+1. The file is replaced as a whole, and readable by its owner only: list and keys go together.
+2. A private key lives until all surveys are over, grace included, that were published while it was
+   the one that devices sealed for: their bundles name it.
+
+It is copied to each machine that serves the same collector.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from deniable.enrolment import KeyFileError
+from deniable.messages import (
+    GatewayKeys,
+    Manifest,
+    Refusal,
+    SigningKey,
+    open_gateway_keys,
+    sign_gateway_keys,
+)
+from deniable.messages.gateway import MAX_GATEWAY_KEYS
+from deniable.oblivious_http import KeyConfiguration, PrivateKey
+
+_FORMAT: Final = "deniable-gateway-1"
+_KEY_IDS: Final = 256
+_KEY_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayFile:
+    """The signed list of a collector's gateway keys, with their private halves by identifier.
+
+    ``needed_until`` has, in Unix seconds, how long those live that a newer one replaced.
+    """
+
+    signed: bytes
+    private_bytes: Mapping[int, bytes] = field(repr=False)
+    needed_until: Mapping[int, int]
+
+    def __reduce__(self) -> str:
+        raise TypeError("private keys are not pickled; pass their file instead")
+
+    def private_keys(self) -> dict[int, PrivateKey]:
+        """Return the private keys by their identifiers."""
+        return {number: PrivateKey(secret) for number, secret in self.private_bytes.items()}
+
+    def opened(self, chain: Sequence[bytes]) -> GatewayKeys:
+        """Return the list, once it is the authority's and these are its private halves.
+
+        Raises:
+            KeyFileError: if they are not.
+        """
+        try:
+            keys = open_gateway_keys(self.signed, chain)
+        except Refusal as refusal:
+            raise KeyFileError(
+                f"the gateway's keys are not the authority's: {refusal}"
+            ) from refusal
+        held = {number: key.public_key for number, key in self.private_keys().items()}
+        if held != {key.key_id: key.public_key for key in keys.configurations}:
+            raise KeyFileError("the gateway's private keys are not those of its signed list")
+        return keys
+
+
+def read_gateway_file(file: Path) -> GatewayFile:
+    """Read the file.
+
+    Raises:
+        FileNotFoundError: if there is none: then the collector has no gateway.
+        KeyFileError: if it cannot be read, or is no such file.
+    """
+    try:
+        document = json.loads(file.read_bytes())
+        if document["format"] != _FORMAT:
+            raise ValueError(_FORMAT)
+        read = GatewayFile(
+            bytes.fromhex(document["signed"]),
+            {int(number): bytes.fromhex(key) for number, key in document["private_keys"].items()},
+            {int(number): int(end) for number, end in document["needed_until"].items()},
+        )
+        read.private_keys()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise KeyFileError(f"{file}: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise KeyFileError(f"{file} is not a file of `deniable gateway new`") from error
+    return read
+
+
+def write_gateway_file(file: Path, gateway: GatewayFile) -> None:
+    """Replace the file, durably and at once."""
+    document = {
+        "format": _FORMAT,
+        "signed": gateway.signed.hex(),
+        "private_keys": {number: key.hex() for number, key in gateway.private_bytes.items()},
+        "needed_until": dict(gateway.needed_until),
+    }
+    made = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+            json.dump(document, stream, indent=2)
+            stream.flush()
+            os.fsync(stream.fileno())
+        made.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            made.unlink()
+        raise KeyFileError(f"{file} cannot be written: {error.strerror}") from error
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def first_gateway(origin: str, authority: SigningKey, now: float) -> GatewayFile:
+    """Return a collector's first gateway key, signed.
+
+    Its sequence is the time in Unix seconds: beyond all that a file had which was lost.
+    """
+    secret = secrets.token_bytes(_KEY_BYTES)
+    keys = GatewayKeys(origin, int(now), (KeyConfiguration(0, PrivateKey(secret).public_key),))
+    return GatewayFile(sign_gateway_keys(keys, authority), {0: secret}, {})
+
+
+def rotated_gateway(
+    gateway: GatewayFile,
+    keys: GatewayKeys,
+    authority: SigningKey,
+    surveys: Iterable[Manifest],
+    now: float,
+) -> GatewayFile:
+    """Return the gateway with a new key in front, and without those that nothing needs any more.
+
+    Args:
+        gateway: The file as it stands.
+        keys: Its opened list.
+        authority: The key that signs now.
+        surveys: All that were published while the first of the list was that; with none, only
+            the new key remains.
+        now: In Unix seconds.
+
+    Raises:
+        KeyFileError: if so many keys are needed that another cannot be listed.
+    """
+    newest, *_ = keys.configurations
+    over = max(
+        (survey.schedule.end + survey.schedule.grace_seconds for survey in surveys), default=0
+    )
+    needed = dict.fromkeys(gateway.private_bytes, over) | dict(gateway.needed_until)
+    needed[newest.key_id] = over
+    kept = tuple(key for key in keys.configurations if needed[key.key_id] > now)
+    if len(kept) == MAX_GATEWAY_KEYS:
+        raise KeyFileError(
+            f"surveys that run need {MAX_GATEWAY_KEYS} gateway keys; rotate when one is over"
+        )
+    number = newest.key_id
+    while number in gateway.private_bytes:  # nobody takes the new key for one that was erased now
+        number = (number + 1) % _KEY_IDS
+    secret = secrets.token_bytes(_KEY_BYTES)
+    listed = (KeyConfiguration(number, PrivateKey(secret).public_key), *kept)
+    signed = sign_gateway_keys(GatewayKeys(keys.origin, keys.sequence + 1, listed), authority)
+    held = {number: secret} | {key.key_id: gateway.private_bytes[key.key_id] for key in kept}
+    return GatewayFile(signed, held, {key.key_id: needed[key.key_id] for key in kept})
+
+
+def sign_gateway_anew(
+    gateway: GatewayFile, chain: Sequence[bytes], authority: SigningKey
+) -> GatewayFile:
+    """Return the same keys, signed by the authority's next key."""
+    return replace(gateway, signed=sign_gateway_keys(gateway.opened(chain), authority))

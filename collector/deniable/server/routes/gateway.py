@@ -1,0 +1,134 @@
+"""The gateway of RFC 9458: requests of devices that a relay passed on, and their sealed answers.
+
+G1. Requests are dispatched in this process, to the handlers that answer the same routes directly,
+    and only to those that devices ask.
+G2. Whatever could be opened gets a sealed answer, a refusal too: the relay sees status 200 and one
+    of few sizes.
+G3. The relay's address, which pays, and the request inside meet in no log and no meter.
+"""
+
+from collections.abc import Callable, Mapping
+from email.utils import formatdate
+from functools import lru_cache
+from typing import Final
+
+from aiohttp import web
+
+from deniable.directory import Config
+from deniable.messages import (
+    ENCAPSULATED_REQUEST_BYTES,
+    PROBLEM_JSON,
+    Refusal,
+    RefusalCode,
+    encapsulated_answer_bytes,
+    media_type,
+)
+from deniable.oblivious_http import (
+    KEYS_TYPE,
+    REQUEST_TYPE,
+    RESPONSE_OVERHEAD_BYTES,
+    RESPONSE_TYPE,
+    BinaryRequest,
+    BinaryResponse,
+    ObliviousHttpError,
+    ResponseSealer,
+    open_request,
+)
+from deniable.oblivious_http.key_configuration import encode_list
+from deniable.server.operations.logs import LogThrottle
+from deniable.server.operations.metrics import Meters
+from deniable.server.routes.failures import answer_to
+from deniable.server.routes.gateway_keyring import GatewayKeyring
+from deniable.server.routes.routing import ROUTES, DeviceHandler, MethodNotAllowed, Router
+from deniable.server.routes.sender_limits import SenderLimits
+from deniable.server.transport.answers import plain_problem
+from deniable.server.transport.connections import Connection
+
+KEY_PROBLEM: Final = "https://iana.org/assignments/http-problem-types#ohttp-key"
+"""The type of the problem that a request does not open (RFC 9458, section 5.3)."""
+_INNER_HEADERS: Final = ("Content-Type", "Retry-After")
+
+
+class Gateway:
+    """A collector's gateway: whoever answers at its well-known path."""
+
+    def __init__(
+        self,
+        config: Config,
+        keyring: GatewayKeyring,
+        handlers: Mapping[str, DeviceHandler],
+        limits: SenderLimits,
+        clock: Callable[[], float],
+        meters: Meters,
+        throttle: LogThrottle,
+    ) -> None:
+        self._origin = config.origin
+        self._keyring = keyring
+        self._router = Router([route for route in ROUTES if route.path in handlers], handlers)
+        self._limits = limits
+        self._clock = clock
+        self._meters = meters
+        self._throttle = throttle
+
+    async def answer(self, request: web.BaseRequest, _: str) -> web.Response:
+        """Answer a request of a relay, or of whoever looks for the keys."""
+        held = self._keyring.read()
+        if request.method != "POST":
+            listed = encode_list(held.listed.configurations)
+            return web.Response(body=listed, headers={"Content-Type": KEYS_TYPE})
+        if media_type(request.headers.get("Content-Type", "")) != REQUEST_TYPE:
+            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {REQUEST_TYPE}")
+        if (request.content_length or 0) > ENCAPSULATED_REQUEST_BYTES:
+            raise Refusal(RefusalCode.TOO_LARGE, f"send {ENCAPSULATED_REQUEST_BYTES} bytes")
+        connection = request.protocol
+        assert isinstance(connection, Connection)
+        body = await connection.read(request)
+        try:
+            if len(body) != ENCAPSULATED_REQUEST_BYTES:
+                raise ObliviousHttpError("every request has the same size")
+            message, sealer = open_request(held.private, body)
+        except ObliviousHttpError:
+            self._limits.charge(request, 1)
+            return _key_problem()
+        self._meters.count("requests_relayed")
+        return self._sealed(await self._answered(request, message), sealer)
+
+    async def _answered(self, outer: web.BaseRequest, message: bytes) -> web.Response:
+        try:
+            self._limits.charge(outer, 1)
+            request = BinaryRequest.decode(message)
+            if f"{request.scheme}://{request.authority}" != self._origin:
+                return plain_problem(421, "Misdirected Request")
+            if any(name == "expect" for name, _ in request.headers):  # RFC 9458, section 5.1
+                return plain_problem(417, "Expectation Failed")
+            route, handler, name = self._router.find(request.method, request.path)
+            if request.method != route.method:
+                raise MethodNotAllowed(route, name)
+            return await handler(request, name)
+        except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
+            if isinstance(error, ObliviousHttpError):
+                error = Refusal(RefusalCode.MALFORMED, "no binary request of known length")
+            return answer_to(error, self._meters, self._throttle)
+
+    def _sealed(self, answer: web.Response, sealer: ResponseSealer) -> web.Response:
+        headers = [
+            (name.lower(), answer.headers[name])
+            for name in _INNER_HEADERS
+            if name in answer.headers
+        ]
+        headers.append(("date", _date(int(self._clock()))))
+        assert isinstance(answer.body, bytes)
+        encoded = BinaryResponse(answer.status, tuple(headers), answer.body).encode()
+        size = encapsulated_answer_bytes(len(encoded) + RESPONSE_OVERHEAD_BYTES)
+        sealed = sealer.seal(encoded.ljust(size - RESPONSE_OVERHEAD_BYTES, b"\0"))
+        return web.Response(body=sealed, headers={"Content-Type": RESPONSE_TYPE})
+
+
+def _key_problem() -> web.Response:
+    body = f'{{"type": "{KEY_PROBLEM}", "title": "it does not open", "status": 400}}'
+    return web.Response(status=400, body=body.encode(), headers={"Content-Type": PROBLEM_JSON})
+
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)
