@@ -23,7 +23,7 @@ from tests.vectors.scene import BLIND_SURVEY, DEVICE_SECRET, EPOCH, report_key
 KEY = RSA_KEYS[EPOCH - BLIND_SURVEY.enrolment.first]
 INFO = public_key_info(KEY.modulus)
 ISSUER = "issuer.example"
-HOST = "collector.example"
+HOST = "collector.example:8443"
 
 
 @pytest.fixture(scope="module")

@@ -29,8 +29,7 @@ from deniable.oblivious_http import KeyConfiguration, PrivateKey
 from tests.support.rsa_keys import RSA_KEYS
 from tests.vectors.scene import (
     AUTHORITY,
-    BLIND,
-    BLIND_EPOCHS,
+    BLIND_FIELDS,
     BLIND_SURVEY,
     CERTIFICATE,
     CERTIFICATE_SURVEY,
@@ -82,9 +81,7 @@ MANIFESTS: dict[str, dict[str, object]] = {
     "certificate": manifest_fields(
         name="tea-certified", nonce=seed("other nonce")[:16], enrolment=CERTIFICATE
     ),
-    "blind": manifest_fields(
-        name="tea-blind", nonce=seed("third nonce")[:16], epochs=BLIND_EPOCHS, enrolment=BLIND
-    ),
+    "blind": BLIND_FIELDS,
     "one issuer, delta, texts beyond ASCII": manifest_fields(
         name="t",
         sequence=2**32 - 1,

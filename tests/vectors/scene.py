@@ -95,11 +95,14 @@ OPEN_PAYLOAD: Final = pack(manifest_fields())
 CERTIFICATE_PAYLOAD: Final = pack(
     manifest_fields(name="tea-certified", nonce=seed("other nonce")[:16], enrolment=CERTIFICATE)
 )
-BLIND_PAYLOAD: Final = pack(
-    manifest_fields(
-        name="tea-blind", nonce=seed("third nonce")[:16], epochs=BLIND_EPOCHS, enrolment=BLIND
-    )
+BLIND_FIELDS: Final = manifest_fields(
+    name="tea-blind",
+    nonce=seed("third nonce")[:16],
+    epochs=BLIND_EPOCHS,
+    origin="https://collector.example:8443",
+    enrolment=BLIND,
 )
+BLIND_PAYLOAD: Final = pack(BLIND_FIELDS)
 OPEN_SURVEY: Final = Manifest.from_payload(OPEN_PAYLOAD)
 CERTIFICATE_SURVEY: Final = Manifest.from_payload(CERTIFICATE_PAYLOAD)
 BLIND_SURVEY: Final = Manifest.from_payload(BLIND_PAYLOAD)

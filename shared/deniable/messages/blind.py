@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from deniable import privacy_pass
 from deniable.messages.ed25519 import derive_report_key
 from deniable.messages.manifest import Manifest
-from deniable.messages.origin import host_of
 from deniable.messages.refusals import Refusal, RefusalCode
 from deniable.privacy_pass import MODULUS_BYTES, InvalidToken
 
@@ -119,7 +118,9 @@ def _key(manifest: Manifest, epoch: int) -> tuple[bytes, bytes]:
 @lru_cache(maxsize=256)
 def _challenge(survey_id: bytes, epoch: int, issuer: str, origin: str) -> bytes:
     context = sha256(CONTEXT_BLIND + survey_id + epoch.to_bytes(8)).digest()
-    return privacy_pass.TokenChallenge(issuer, context, host_of(origin)).digest
+    # RFC 9577 names an origin as host[:port], where 443 is the port that is not said.
+    _, _, server_name = origin.partition("://")
+    return privacy_pass.TokenChallenge(issuer, context, server_name).digest
 
 
 def _check(message: bytes, credential: bytes, modulus: bytes) -> None:
