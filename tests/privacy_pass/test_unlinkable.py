@@ -5,7 +5,10 @@ from math import gcd
 
 import pytest
 
-from deniable.privacy_pass import InvalidToken, blind, blind_rsa, finalise
+from deniable.messages import blind_request
+from deniable.privacy_pass import EXPONENT, InvalidToken, blind, blind_rsa, finalise
+from tests.support.rsa_keys import RSA_KEYS
+from tests.vectors.scene import BLIND_SURVEY, EPOCH
 
 
 @pytest.mark.parametrize(
@@ -36,6 +39,20 @@ def test_each_token_fits_each_request_by_exactly_one_factor_whatever_root_was_ch
                 (z, y, s) for y in roots[z] if finalise(bytes([y]), modulus, factor)[0] == s
             )
     assert fits == {(z, y, s): 1 for z, answers in roots.items() for y in answers for s in units}
+
+
+def test_at_full_size_every_device_could_have_made_every_token() -> None:
+    key = RSA_KEYS[EPOCH - BLIND_SURVEY.enrolment.first]
+    n = int.from_bytes(key.modulus)
+    requests = [blind_request(bytes([device] * 32), BLIND_SURVEY, EPOCH) for device in range(4)]
+    answers = [key.answer(request.body) for request in requests]
+    tokens = [request.finish(answer) for request, answer in zip(requests, answers, strict=True)]
+    for request, answer in zip(requests, answers, strict=True):
+        for token in tokens:
+            signature = int.from_bytes(token)
+            factor = int.from_bytes(answer) * pow(signature, -1, n) % n
+            assert blind(pow(signature, EXPONENT, n), n, factor) == request.body[3:]
+            assert finalise(answer, n, factor) == token
 
 
 def test_what_is_no_unit_is_never_sent() -> None:

@@ -1,6 +1,6 @@
 """The enrolment of a manifest: who vouches that a device is one device, and by which keys."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final, Literal
@@ -26,7 +26,7 @@ class Enrolment:
     issuers: tuple[bytes, ...] = ()
     issuer: str = ""
     first: int = 0
-    keys: tuple[bytes, ...] = ()
+    keys: tuple[bytes, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if self.mode not in {"open", "certificate", "blind"}:
