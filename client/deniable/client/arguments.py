@@ -12,7 +12,7 @@ from math import inf
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.clock import Clock, SystemClock
@@ -25,12 +25,16 @@ from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.http_transport import HttpTransport
+from deniable.client.sending.relay_transport import Relay
 from deniable.client.sending.transport import Transport
 from deniable.client.state.consents import Declared, Scope
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
 from deniable.messages.ed25519 import KEY_BYTES
+
+if TYPE_CHECKING:
+    from deniable.messages.gateway import GatewayKeys
 
 _CO_COROUTINE: Final = 0x80
 """Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
@@ -149,6 +153,31 @@ def bundled_manifests(
     return bundled
 
 
+def bundled_gateway_keys(
+    given: bytes | None, surveys: Iterable[Survey], collector: str, authority: bytes
+) -> "GatewayKeys":
+    """Return the newest of the app's gateway keys, of which a relay needs some."""
+    from deniable.messages.gateway import open_gateway_keys  # who has a relay needs it
+
+    of_argument: object = given
+    if not isinstance(of_argument, bytes | None):
+        raise TypeError("gateway_keys must be the bytes of the signed keys, not their path")
+    bundled = [survey.bundle.gateway for survey in surveys if survey.bundle is not None]
+    envelopes = [envelope for envelope in (given, *bundled) if envelope is not None]
+    if not envelopes:
+        raise ValueError(
+            "relay needs the collector's gateway keys: bundles have them that `deniable survey "
+            "export` makes once `deniable gateway new` was called; or pass gateway_keys"
+        )
+    try:
+        keys = [open_gateway_keys(envelope, (authority,)) for envelope in envelopes]
+    except Refusal as error:
+        raise ValueError(f"gateway_keys are not what the authority signed: {error}") from error
+    if any(one.origin != collector for one in keys):
+        raise ValueError(f"gateway_keys are of another collector than {collector}")
+    return max(keys, key=lambda one: one.sequence)
+
+
 def state_path(state: object) -> Path | None:
     """Return the path of a state file; None for a state in memory."""
     if state is IN_MEMORY:
@@ -177,10 +206,12 @@ class ClientSettings:
     background: bool
     delivery_seconds: float
     linkable_batches: bool
+    relay: Relay | None
+    gateway_keys: "GatewayKeys | None"  # some behind a relay, and none without
     caps: OutboxCaps
     backoff: Backoff
     clock: Clock
-    transport: Transport
+    transport: Transport  # to the relay, if there is one
     environment: Mapping[str, str]
     debug: bool
     draw: Draw
@@ -192,6 +223,8 @@ class ClientSettings:
                 raise TypeError(f"{name} must be None or {kind.__name__}(...)")
         if not 0 <= self.delivery_seconds < inf:
             raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
+        if self.relay is not None and self.linkable_batches:
+            raise ValueError("linkable_batches needs requests of any size; a relay's have one size")
         if self.consent_covers not in {"surveys", "total"}:
             raise ValueError('consent_covers must be "surveys" or "total"')
 
@@ -208,6 +241,7 @@ class ClientSettings:
             self.allowance,
             self.collector,
             enrols=self.enrol is not None,
+            relay=None if self.relay is None else self.relay.origin,
             in_total=self.consent_covers == "total",
         )
 
@@ -239,8 +273,12 @@ def settings_of(arguments: Mapping[str, Any]) -> ClientSettings:
     declared, key = surveys_by_name(given.surveys), authority_key(given.authority)
     # No default of the signature: help() and crash reporters would print every variable.
     environment = os.environ if given.environment is None else given.environment
+    collector, relay, keys = checked_origin(given.collector), None, None
+    if given.relay is not None:
+        relay = Relay.at(given.relay, collector)
+        keys = bundled_gateway_keys(given.gateway_keys, declared.values(), collector, key)
     return ClientSettings(
-        collector=checked_origin(given.collector),
+        collector=collector,
         authority=key,
         surveys=declared,
         state=state_path(given.state),
@@ -248,15 +286,17 @@ def settings_of(arguments: Mapping[str, Any]) -> ClientSettings:
         consent_covers=given.consent_covers,
         lifetime=Ceiling(epsilon_to_nano("lifetime_epsilon", given.lifetime_epsilon)),
         sliding=given.sliding,
-        manifests=bundled_manifests(given.manifests, declared.values(), given.collector, key),
+        manifests=bundled_manifests(given.manifests, declared.values(), collector, key),
         enrol=checked_enrol(given.enrol),
         background=given.background,
         delivery_seconds=given.delivery_seconds,
         linkable_batches=given.linkable_batches,
+        relay=relay,
+        gateway_keys=keys,
         caps=OutboxCaps() if given.caps is None else given.caps,
         backoff=Backoff() if given.backoff is None else given.backoff,
         clock=given.clock or SystemClock(),
-        transport=given.transport or HttpTransport(given.collector),
+        transport=given.transport or HttpTransport(relay.origin if relay else collector),
         environment=environment,
         debug=given.debug or environment.get("DENIABLE_DEBUG", "") not in {"", "0"},
         draw=given.unsafe_draw or os_random_word,

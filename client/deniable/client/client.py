@@ -62,10 +62,16 @@ class Client:
         linkable_batches: send all that is due in one request instead of one report a request. It
             saves connections, and tells the collector and the network that these reports come from
             one device: batches link what the keys of each survey and epoch keep apart (D7).
+        relay: the URL, ``https://host/path``, of a relay that somebody else than the collector
+            runs. All that goes to the collector is sealed for it and goes through there, so that no
+            network address comes with it; whatever fails, nothing is sent another way, nor by a
+            later client without a relay (D13).
+        gateway_keys: the signed keys under which the collector opens what came through a relay, as
+            ``deniable gateway`` shows them; bundles have them.
         caps: how much may wait; beyond, the oldest reports are dropped.
         backoff: how long to wait before a report's second send; later ones are a day apart, and
             after six it is dropped (D8).
-        clock, transport: for tests and unusual networks.
+        clock, transport: for tests and unusual networks; with a relay, the way to the relay.
         environment: what may lower the user's consent, by default the process's; read at each call.
         debug: say on standard error, once each, what does not happen and why; so does
             ``DENIABLE_DEBUG=1`` in the environment.
@@ -91,6 +97,8 @@ class Client:
         background: bool = True,
         delivery_seconds: float = 3600.0,
         linkable_batches: bool = False,
+        relay: str | None = None,
+        gateway_keys: bytes | None = None,
         caps: OutboxCaps | None = None,
         backoff: Backoff | None = None,
         clock: Clock | None = None,

@@ -21,15 +21,17 @@ def declared_by(
     collector: str,
     *,
     enrols: bool,
+    relay: str | None,
     in_total: bool,
 ) -> Declared:
     """Return an app's scopes for a collector; the app's prompt may name the total alone."""
     lifetime, sliding = allowance.lifetime.most, allowance.sliding
     # A floor is negated: none of these numbers may rise.
     period = (_UNBOUNDED, 0) if sliding is None else (sliding.most, -sliding.days)
-    # Whom reports and keys are shown. What an app may not have (a relay, one day) is a part only
-    # where it has it, so that the digests of others stay.
-    whom = [collector, enrols]
+    # Whom reports and keys are shown. What an app may not have is a part only where it has
+    # it, so that the digests of others stay. A relay gets to know address and time, and without it
+    # the collector would: whether one comes, goes or is another's, somebody else gets to know.
+    whom = [collector, enrols, *(["relay", relay] if relay else ())]
     scopes = {
         survey.name: Scope(
             survey.name,

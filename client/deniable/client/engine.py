@@ -35,13 +35,15 @@ from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.delivery import LONGEST_REST
 from deniable.client.sending.launch import LaunchDelay
 from deniable.client.sending.outbox import Outbox
-from deniable.client.sending.transport import REQUEST_SECONDS
+from deniable.client.sending.relay_transport import RelayTransport
+from deniable.client.sending.transport import REQUEST_SECONDS, Transport
 from deniable.client.sending.uploader import Uploader
 from deniable.client.state.state import State
 from deniable.client.survey import Answer, Survey
 
 if TYPE_CHECKING:
     from deniable.client.debug import Debug
+    from deniable.client.ledger.gateway_keyring import GatewayKeyring
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
     from deniable.messages.coalitions import Translate
@@ -74,10 +76,14 @@ class Engine:
         )
         authorities = Authorities(self.state, settings.authority)
         following = Following(authorities, settings.allowance, settings.collector, enrols=enrols)
-        self.ledger = Ledger(following, settings.caps, self._delay, settings.draw)
+        relayed = settings.relay is not None
+        self.ledger = Ledger(following, settings.caps, self._delay, settings.draw, relayed=relayed)
+        keyring, transport = self._relayed(authorities)
         self.launch = LaunchDelay(self.state, settings.collector, clock, self.jitter, longest)
         self.manifests = Manifests(
             self.ledger,
+            keyring,
+            transport,
             Refreshes(self.state, settings.collector, self.jitter, longest),
             settings,
             self.check_consent,
@@ -92,10 +98,11 @@ class Engine:
             settings.caps,
             max(longest, settings.backoff.most, LONGEST_REST),
             enrols=enrols,
+            relayed=relayed,
         )
         self.uploader = Uploader(
             self.outbox,
-            settings.transport,
+            transport,
             clock,
             self.launch,
             backoff=settings.backoff,
@@ -119,6 +126,21 @@ class Engine:
             from deniable.client import debug as of_developers
 
             self._debug = of_developers.Debug(self.outbox, settings)
+
+    def _relayed(self, authorities: Authorities) -> "tuple[GatewayKeyring | None, Transport]":
+        """Return the way to the collector, and the keys to seal for if it is by a relay."""
+        relay, keys = self.settings.relay, self.settings.gateway_keys
+        if relay is None or keys is None:
+            return None, self.settings.transport
+        from deniable.client.ledger.gateway_keyring import GatewayKeyring  # who has one needs it
+
+        keyring, collector = GatewayKeyring(authorities, keys), self.settings.collector
+        return keyring, RelayTransport(
+            self.settings.transport,
+            relay,
+            collector,
+            lambda: keyring.newest(self._clock.now()),
+        )
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
         """Record a response to the answer: the first half of ``report``, and all that sees it."""

@@ -1,7 +1,8 @@
 """The sources of manifests (D6): the app's bundle, or the collector, which is asked little (D10).
 
 The authority's rotations are asked for only when a manifest bears a signature that no known key
-made, and at most once a refresh: most devices never ask.
+made, and at most once a refresh: most devices never ask. Behind a relay the gateway's keys are
+asked for as a manifest is, under no name.
 """
 
 import logging
@@ -11,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from deniable.client.arguments import ClientSettings
 from deniable.client.clock import http_date
@@ -30,6 +31,7 @@ from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.sending.backoff import OFFLINE
 from deniable.client.sending.transport import (
     HttpAnswer,
+    Transport,
     TransportError,
     outage,
 )
@@ -40,13 +42,20 @@ from deniable.messages import (
     MAX_ROTATIONS_BYTES,
     Manifest,
     Refusal,
+    RefusalCode,
     split_manifests,
 )
+
+if TYPE_CHECKING:
+    from deniable.client.ledger.gateway_keyring import GatewayKeyring
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_OFFLINE: Final = 3600.0
 _DEAR_BYTES: Final = 64 * 1024
 """A useless answer that is larger counts for a day: else anybody could cost a device megabytes."""
+
+_GATEWAY: Final = ""
+"""In place of a survey's name, the gateway's keys: what may be asked when is counted apart."""
 
 _Opened = SignedManifest | ManifestRefused
 _Answer = HttpAnswer | Exception
@@ -69,6 +78,8 @@ class Manifests(Forkable):
     def __init__(
         self,
         ledger: Ledger,
+        keyring: "GatewayKeyring | None",
+        transport: Transport,
         refreshes: Refreshes,
         settings: ClientSettings,
         check_consent: Callable[[str | None], None],
@@ -81,7 +92,8 @@ class Manifests(Forkable):
         self._refreshes = refreshes
         self._surveys = settings.surveys
         self._bundled = settings.manifests
-        self._transport = settings.transport
+        self._transport = transport
+        self._keyring = keyring
         self._clock = settings.clock
         self._check_consent = check_consent
         self._rest = rest
@@ -135,6 +147,8 @@ class Manifests(Forkable):
             name: sha256(f"{oldest} {survey.fingerprint}".encode()).hexdigest()[:16]
             for name, survey in surveys.items()
         }
+        if self._keyring is not None and digests:
+            digests[_GATEWAY] = ""
         begin = partial(
             self._refreshes.begin, digests, now, force=force, in_background=in_background
         )
@@ -156,19 +170,26 @@ class Manifests(Forkable):
             rotated: list[bool] = []
             for name, answer in answers.items():
                 try:
-                    fetched[name] = self._judge(self._surveys[name], answer, end, rotated)
+                    if name == _GATEWAY:
+                        fetched[name] = self._judge_keys(answer, end, rotated)
+                    else:
+                        fetched[name] = self._judge(self._surveys[name], answer, end, rotated)
                 except NotRecorded as error:
                     errors[name] = drop_frames(error)
                     fetched[name] = _result_of(answer, error)
         finally:
             if not offline:  # else nothing was counted
                 self._refreshes.settle(fetched, self._clock.now())
-        self._note(errors, later, min([self._wait(fetched, began), *later.values()]))
+        wait = min([self._wait(fetched, began), *later.values()])
+        later.pop(_GATEWAY, None)
+        self._note(errors, later, wait)
         return later
 
     def _note(
-        self, errors: Mapping[str, NotRecorded], later: Mapping[str, float], wait: float
+        self, errors: dict[str, NotRecorded], later: Mapping[str, float], wait: float
     ) -> None:
+        if (unkept := errors.pop(_GATEWAY, None)) is not None:
+            _LOG.info("no gateway keys were taken: %s", str(unkept))
         for name, error in errors.items():
             # An app that goes on with an older manifest is offered a newer one every day.
             judged = _is_judged(error) and self._ledger.why_not(
@@ -268,6 +289,28 @@ class Manifests(Forkable):
             raise refused
         return Fetched.OF_USE
 
+    def _judge_keys(self, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
+        """Take an answer's gateway keys, unless they are refused; raise if there are none."""
+        assert self._keyring is not None
+        if isinstance(answer, NotRecorded):
+            raise answer
+        answer = _reached(answer)
+        if answer.status != 200:
+            raise NotReady(f"the collector has no gateway keys (HTTP {answer.status})")
+        try:
+            try:
+                self._keyring.learn(answer.body, self._clock.now())
+            except Refusal as refusal:
+                if refusal.code is not RefusalCode.BAD_SIGNATURE or rotated:
+                    raise
+                rotated.append(True)
+                self._follow(_GATEWAY, self._authorities.known(self._clock.now()), end)
+                self._keyring.learn(answer.body, self._clock.now())
+        except Refusal as refusal:
+            _LOG.warning("no gateway keys were taken: %s", refusal)
+            return Fetched.OF_NO_USE
+        return Fetched.OF_USE
+
     def _open_all(
         self, survey: Survey, envelopes: Iterable[bytes], end: float, rotated: list[bool]
     ) -> tuple[list[SignedManifest], NotRecorded | None]:
@@ -286,7 +329,7 @@ class Manifests(Forkable):
                     if error.fault is not ManifestFault.BAD_SIGNATURE or rotated:
                         raise
                     rotated.append(True)
-                    chain = self._follow(survey, chain, end)
+                    chain = self._follow(survey.name, chain, end)
                     opened = open_trusted(envelope, chain)
                 check_addressee(opened.manifest, survey, self._following.collector)
                 self._check_signer(opened, chain)
@@ -309,11 +352,11 @@ class Manifests(Forkable):
                 ManifestFault.BAD_SIGNATURE, "the key that signed it has handed over to another"
             )
 
-    def _follow(self, survey: Survey, chain: tuple[bytes, ...], end: float) -> tuple[bytes, ...]:
+    def _follow(self, name: str, chain: tuple[bytes, ...], end: float) -> tuple[bytes, ...]:
         """Ask how the authority's key was rotated; return the chain as it is known then."""
-        if not self._refreshes.count_another(survey.name, self._clock.now()):
+        if not self._refreshes.count_another(name, self._clock.now()):
             raise NotReady("the collector was asked often enough for today")
-        answer = _reached(self._get(survey.name, "/v1/authority", MAX_ROTATIONS_BYTES, end))
+        answer = _reached(self._get(name, "/v1/authority", MAX_ROTATIONS_BYTES, end))
         if answer.status == 404:
             return chain
         if answer.status != 200:
@@ -332,9 +375,7 @@ class Manifests(Forkable):
 
         def ask(name: str) -> None:
             try:
-                answers[name] = self._get(
-                    name, f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES, end
-                )
+                answers[name] = self._get(name, *_wanted(name), end)
             except Exception as error:  # noqa: BLE001 - of a thread, raised where it is waited for
                 answers[name] = error
 
@@ -362,7 +403,7 @@ class Manifests(Forkable):
         return results
 
     def _get(self, name: str, path: str, most: int, end: float) -> HttpAnswer | TransportError:
-        check = partial(self._check_consent, name)
+        check = partial(self._check_consent, name or None)
         check()
         left = end - self._clock.monotonic()
         try:
@@ -376,7 +417,8 @@ class Manifests(Forkable):
         """Return the seconds until a name that was asked for may be asked for again, at least."""
         if Fetched.NEVER_LEFT in fetched.values():
             # Who has what it needs is in no hurry, and the name's server may see each try.
-            if all(self._following.holds(name, self._clock.now()) for name in fetched):
+            names = fetched.keys() - {_GATEWAY}
+            if all(self._following.holds(name, self._clock.now()) for name in names):
                 return _LONGEST_OFFLINE
             wait = OFFLINE.seconds(self._offline, 0.0)
             self._offline += 1
@@ -385,6 +427,15 @@ class Manifests(Forkable):
         if fetched:
             self._offline = 0
         return 60.0 if Fetched.OF_NO_USE in fetched.values() else float(DAY)
+
+
+def _wanted(name: str) -> tuple[str, int]:
+    """Return the path to ask at, and how many bytes are taken."""
+    if name != _GATEWAY:
+        return f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES
+    from deniable.messages import gateway  # who has a relay needs it
+
+    return gateway.GATEWAY_KEYS_PATH, gateway.MAX_GATEWAY_KEYS_BYTES
 
 
 def _reached(answer: _Answer) -> HttpAnswer:

@@ -75,17 +75,25 @@ class Ledger:
     """The decisions of the device on the surveys that it follows.
 
     ``delay`` returns, given when the collector stops taking a report, the seconds until it may
-    first be sent; ``draw`` is the source of 64-bit words.
+    first be sent; ``draw`` is the source of 64-bit words. What is decided here is ``relayed``, or
+    may be sent by any way (D13).
     """
 
     def __init__(
-        self, following: Following, caps: OutboxCaps, delay: Callable[[float], float], draw: Draw
+        self,
+        following: Following,
+        caps: OutboxCaps,
+        delay: Callable[[float], float],
+        draw: Draw,
+        *,
+        relayed: bool = False,
     ) -> None:
         self._state = following.state
         self.following = following
         self._caps = caps
         self._delay = delay
         self._draw = draw
+        self._relayed = relayed
         self._costs: dict[bytes, RangeCost] = {}
 
     def undecided_epoch(
@@ -180,8 +188,8 @@ class Ledger:
         ends, closes = schedule.epoch_start(epoch + 1), schedule.closes(epoch)
         connection.execute(
             "INSERT INTO decisions (name, epoch, origin, survey_id, cost, starts, ends, closes,"
-            " status, verdict, envelope, attempts, unanswered, due, held, decided, lived)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?, 0, ?, ?)",
+            " status, verdict, envelope, attempts, unanswered, due, held, decided, lived,"
+            " relayed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?, 0, ?, ?, ?)",
             (
                 manifest.name,
                 epoch,
@@ -195,6 +203,7 @@ class Ledger:
                 now + self._delay(closes),
                 int(now),
                 whole_days(terms.lived),
+                self._relayed,
             ),
         )
         # If this state is lost, no successor's epoch that overlaps this one is decided either.

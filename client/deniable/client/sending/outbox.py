@@ -18,6 +18,8 @@
    one that jumps forward ends a wait early, and never brings a send more.
 8. Of several processes on one state, the threads send a report one at a time: whoever picks it
    claims it for as long as a request may take.
+9. What was decided under a relay is never sent without one (D13): it waits here until its epoch is
+   closed for a client that has one.
 """
 
 import sqlite3
@@ -61,6 +63,7 @@ class Outbox:
 
     Args:
         collector: whose reports: no other collector ever gets them.
+        relayed: whether a relay is between this device and the collector.
         longest: no wait is longer, in seconds: what is due later shows that the clock was put back.
     """
 
@@ -72,9 +75,11 @@ class Outbox:
         longest: float,
         *,
         enrols: bool = False,
+        relayed: bool = False,
     ) -> None:
         self._state = state
         self._enrols = enrols
+        self._relayed = relayed
         self._collector = collector
         self._caps = caps
         self._longest = longest
@@ -107,12 +112,12 @@ class Outbox:
             " d.due, d.held, c.renewal IS 0 AND :enrols, c.renewal IS 1 AND :enrols"
             " FROM decisions d LEFT JOIN credentials c"
             " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
-            " WHERE d.status = 'pending' AND d.origin = :origin"
+            " WHERE d.status = 'pending' AND d.origin = :origin AND d.relayed <= :relayed"
             # A row that rotted stays decided, and is of no other use.
             " AND typeof(d.envelope) = 'blob' AND typeof(d.due) || typeof(d.held) = 'realreal'"
             " AND typeof(d.starts) || typeof(d.closes) || typeof(d.attempts) ="
             " 'integerintegerinteger'",
-            {"origin": self._collector, "enrols": self._enrols},
+            {"origin": self._collector, "enrols": self._enrols, "relayed": self._relayed},
         ).fetchall()
         reports = [
             self._in_reach(connection, PendingReport(*row[:9], *map(bool, row[9:])), now)

@@ -261,5 +261,23 @@ BEGIN DELETE FROM consents; END;
 INSERT INTO consents SELECT '', '', '' FROM device WHERE consent = 'on';
 """
 
-STEPS: Final = {2: _TABLES, 3: _SPENDING, 4: _REFRESHES, 5: _LAUNCHES, 6: _CONSENTS}
+_RELAYED: Final = """
+-- 1: decided under a relay, and never sent without one (D13).
+ALTER TABLE decisions ADD COLUMN relayed INTEGER NOT NULL DEFAULT 0;
+
+-- The newest gateway keys that were fetched.
+CREATE TABLE gateway_keys (
+    origin       TEXT    PRIMARY KEY,  -- the collector that opens what is sealed for them
+    envelope     BLOB    NOT NULL      -- the signed bytes, as they came
+) WITHOUT ROWID;
+"""
+
+STEPS: Final = {
+    2: _TABLES,
+    3: _SPENDING,
+    4: _REFRESHES,
+    5: _LAUNCHES,
+    6: _CONSENTS,
+    7: _RELAYED,
+}
 """What brings a state to each version of the schema from the one before; none was ever at 1."""

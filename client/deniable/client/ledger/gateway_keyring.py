@@ -1,0 +1,73 @@
+"""The gateway keys that this device seals for behind a relay: the app's own, or newer ones.
+
+1. A key counts if the app came with it, signed by the authority that it pins, or if the newest key
+   of the authority's chain signed it. What is remembered of the chain's former keys is enough for
+   nobody: a thief of one must not choose what a device seals for.
+2. The sequence never goes back. Two lists under one sequence are refused from the second on.
+3. The newest key of the newest list is the one; what it cannot open waits for the next list.
+"""
+
+import sqlite3
+from contextlib import suppress
+
+from deniable.client.ledger.authorities import Authorities
+from deniable.messages import Refusal, RefusalCode
+from deniable.messages.gateway import GatewayKeys, open_gateway_keys
+from deniable.oblivious_http import KeyConfiguration
+
+
+class GatewayKeyring:
+    """One collector's gateway keys; every method raises ``StateUnavailable``.
+
+    ``bundled`` came with the app.
+    """
+
+    def __init__(self, authorities: Authorities, bundled: GatewayKeys) -> None:
+        self._authorities = authorities
+        self._state = authorities.state
+        self._bundled = bundled
+        self._opened: dict[tuple[bytes, tuple[bytes, ...]], GatewayKeys] = {}
+
+    def newest(self, now: float) -> KeyConfiguration:
+        """Return the key to seal for."""
+        with self._state.reading(now) as connection:
+            return self._known(connection).configurations[0]
+
+    def learn(self, envelope: bytes, now: float) -> None:
+        """Take the signed keys that a collector publishes, unless they are known already.
+
+        Raises:
+            Refusal: for what rules 1 and 2 forbid; ``bad-signature`` also where the authority may
+                have handed over to a key that this device does not know.
+        """
+        with self._state.transaction(now) as connection:
+            known, chain = self._known(connection), self._authorities.chain(connection)
+            offered = open_gateway_keys(envelope, chain)
+            if offered == known:
+                return
+            open_gateway_keys(envelope, chain[-1:])
+            if offered.origin != known.origin:
+                raise Refusal(RefusalCode.MALFORMED, "gateway keys of another collector")
+            if offered.sequence <= known.sequence:
+                raise Refusal(RefusalCode.MALFORMED, "older gateway keys than this device has")
+            connection.execute(
+                "INSERT OR REPLACE INTO gateway_keys (origin, envelope) VALUES (?, ?)",
+                (known.origin, envelope),
+            )
+
+    def _known(self, connection: sqlite3.Connection | None) -> GatewayKeys:
+        row = (
+            connection
+            and connection.execute(
+                "SELECT envelope FROM gateway_keys WHERE origin = ?", (self._bundled.origin,)
+            ).fetchone()
+        )
+        if not row:
+            return self._bundled
+        known = [self._bundled]
+        with suppress(Refusal, TypeError):  # bytes that rotted, or another authority's
+            key = row[0], self._authorities.chain(connection)
+            if key not in self._opened:
+                self._opened = {key: open_gateway_keys(*key)}
+            known.append(self._opened[key])
+        return max(known, key=lambda keys: keys.sequence)
