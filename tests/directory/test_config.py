@@ -74,6 +74,7 @@ EVERY: dict[str, tuple[str, object]] = {
     "metrics_surveys": ('["one-survey"]', frozenset({"one-survey"})),
     "log_format": ('"json"', "json"),
     "upkeep_seconds": ("0", 0.0),
+    "relayed_from": ('"2026-12-31"', 1_798_675_200),
 }
 """By setting: what may stand in the file, never its default, and what it is read as.
 
@@ -182,6 +183,7 @@ def test_a_value_of_another_type_is_refused(tmp_path: Path, name: str, value: st
         metrics=['"9377"', '"::1:9377"', '"127.0.0.1:70000"'],
         log_format=['"xml"'],
         upkeep_seconds=["-1"],
+        relayed_from=['"tomorrow"', '"2026-02-30"'],
     ),
 )
 def test_a_value_outside_its_domain_is_refused_by_name(

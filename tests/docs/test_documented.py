@@ -8,6 +8,7 @@ import click
 import pytest
 
 from deniable.directory import SETTINGS, Config, Setting
+from deniable.messages.coalitions import Coalitions
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import FIELDS, SurveyFile
 from deniable.server.operations.metrics import (
@@ -121,6 +122,14 @@ def test_every_survey_file_among_the_examples_can_be_published(file: Path) -> No
         "A live memo key is stolen",
         "The store is stolen",
         "What an analyst can do wrong",
+        "serves one account only",
+        "A manifest for each device",
+        "Few reports in an epoch",
+        "Two clients of one account, or a reinstalled app",
+        "They put their records together",
+        "Times are compared",
+        "Is down, for days",
+        "The gateway's key is stolen",
     ],
 )
 def test_the_threat_model_names_every_threat_that_the_protocol_lists(threat: str) -> None:
@@ -179,3 +188,9 @@ def _headings(text: str) -> set[str]:
 def _links(text: str) -> list[str]:
     targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text))
     return [target for target in targets if not target.startswith("http")]
+
+
+def test_the_table_of_who_learns_what_is_the_one_that_devices_show() -> None:
+    page = (ROOT / "docs" / "tutorials" / "unlinkable.md").read_text("utf-8")
+    rows = Coalitions.of("blind", relayed=True, same=True).rows
+    assert "\n".join(f"| {what} | {who} |" for what, who in rows) in page

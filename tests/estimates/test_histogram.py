@@ -139,7 +139,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
     assert sum(row["estimate"] for row in written["categories"]) == pytest.approx(1)
     assert " ".join(written) == (
         "survey survey_id question epochs start end state seal n level model "
-        "mechanism epsilon delta pure_epsilon enrolment poisoning "
+        "mechanism epsilon delta pure_epsilon enrolment anonymity_set poisoning "
         "reports_for_five_points reports_for_shares distrusted revealed kept_range numeric "
         "distribution categories cautions"
     )

@@ -1,5 +1,6 @@
 """What figures reveal: among how many devices one hides, and where it hides among none."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -9,10 +10,11 @@ from deniable.estimates import EpochStanding, EpochState, Histogram, estimate_hi
 from deniable.estimates.revealed import Revealed, revealed_at_worst
 from deniable.estimates.surveys import histogram_of
 from deniable.mechanisms import RandomisedResponse
-from deniable.messages import Enrolment, Manifest, Repeat
+from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.messages.seals import Counts
 from deniable.reading import EpochCounts
-from tests.support.surveys import manifest
+from tests.support.rsa_keys import RSA_KEYS
+from tests.support.surveys import DAY, START, manifest
 
 ISSUERS = (b"1" * 32, b"2" * 32)
 MILLIONTH = Fraction(1, 10**6)
@@ -107,3 +109,36 @@ def test_before_there_are_reports_the_worst_is_told() -> None:
     assert "any one of 100 honest devices at most epsilon 0.364" in revealed_at_worst(_vouched(1))
     for survey in (_vouched(2), manifest(minimum_reports=100), _vouched(1, 0)):
         assert "at worst as much as a report does: " in revealed_at_worst(survey)
+
+
+def test_the_collector_itself_has_a_number_only_where_nobody_can_tell_whose_a_report_is() -> None:
+    keys = tuple(key.modulus for key in RSA_KEYS[:2])
+    enrolment = Enrolment("blind", issuer="issuer.example.org", keys=keys)
+    schedule = Schedule(START, DAY, 2, DAY)
+    blind = manifest(enrolment=enrolment, schedule=schedule, minimum_reports=100)
+    kept = replace(blind, repeat=Repeat("memoised", 2))
+    for survey, relayed, epochs, told in (
+        (blind, True, (0,), True),
+        (blind, False, (0,), False),
+        (_vouched(1), True, (0,), False),  # the issuer knows account and key
+        (blind, True, (0, 1), False),
+        (kept, True, (0,), False),
+    ):
+        standing = EpochStanding(EpochState.SEALED)
+        read = [
+            EpochCounts(survey.survey_id, epoch, {0: 250}, 0, standing, None, relayed)
+            for epoch in epochs
+        ]
+        figures = histogram_of(survey, read)
+        assert figures.anonymity_set == (250 if survey.enrolment.mode == "blind" else None)
+        revealed = figures.revealed(honest=0.9)
+        notes = [note for note in revealed.notes if note.startswith("The collector itself")]
+        assert bool(notes) == (revealed.to_collector is not None) == told
+        if told:
+            assert revealed.to_collector is not None
+            # Of all reports, not of the 100 that readers may set apart; a tenth is fake.
+            assert revealed.to_collector.epsilon == shuffled_epsilon(
+                survey.mechanism, 225, MILLIONTH
+            )
+            assert "any one of 225 honest devices" in notes[0]
+            assert figures.revealed(honest=0.001).to_collector is None

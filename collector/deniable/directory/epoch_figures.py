@@ -1,9 +1,10 @@
 """The figures of a survey's epochs that may be shown, whoever vouched for their reports."""
 
+import math
 from asyncio import to_thread
 from dataclasses import replace
 
-from deniable.messages import MAX_EPOCHS, Manifest
+from deniable.messages import EARLY_SECONDS, MAX_EPOCHS, Manifest
 from deniable.messages.seals import Counts, Seal
 from deniable.reading import EpochCounts, ListedEpoch, added_up
 from deniable.reading.epochs import epoch_standing
@@ -44,11 +45,16 @@ async def older_epochs(store: Store, manifest: Manifest, first: int | None) -> r
 
 
 async def shown_counts(
-    store: Store, manifest: Manifest, epochs: range | None, now: float
+    store: Store,
+    manifest: Manifest,
+    epochs: range | None,
+    now: float,
+    relayed_from: float = math.inf,
 ) -> list[EpochCounts]:
     """Return the counts of those of the epochs that have figures; of the newest by default.
 
-    Manifests of the same name are never pooled.
+    Manifests of the same name are never pooled. Since ``relayed_from`` reports are taken only by
+    way of relays, which is told of epochs none of whose reports can have come before.
     """
     newest = await store.newest_epoch(manifest.survey_id)
     if newest is None:
@@ -74,7 +80,10 @@ async def shown_counts(
             now,
             None if seal is None else seal.digest if whole else b"",
         )
-        figures.append(EpochCounts(manifest.survey_id, epoch, counts, doubtful, standing, whole))
+        relayed = relayed_from <= manifest.schedule.epoch_start(epoch) - EARLY_SECONDS
+        figures.append(
+            EpochCounts(manifest.survey_id, epoch, counts, doubtful, standing, whole, relayed)
+        )
     return figures
 
 

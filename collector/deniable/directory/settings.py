@@ -13,11 +13,13 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final
 
 from deniable.messages import (
+    EARLY_SECONDS,
     MAX_UPLOAD_REPORTS,
     InvalidManifest,
     Refusal,
@@ -35,6 +37,8 @@ _NUMBERS: Final = {
     "int": (int, re.compile(r"[0-9]{1,18}", re.ASCII)),
     "float": (float, re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)),
 }
+
+_NEVER: Final = 1 << 62
 
 Network = IPv4Network | IPv6Network
 """An address, or a network of them."""
@@ -137,6 +141,15 @@ def _address(value: str) -> tuple[str, int] | None:
     if match is None or int(match[3]) > 65_535:
         raise ValueError("must be host:port, such as 127.0.0.1:9377")
     return match[1] or match[2], int(match[3])
+
+
+def _day(value: str) -> int:
+    if not value:
+        return _NEVER
+    try:
+        return int(datetime.combine(date.fromisoformat(value), time(), UTC).timestamp())
+    except ValueError as error:
+        raise ValueError("must be a day, such as 2026-12-31") from error
 
 
 def _log_format(value: str) -> str:
@@ -251,12 +264,22 @@ class Config:
         "between looks at which epochs to seal and which receipts to erase; 0 for never",
         _between(0, 86_400),
     )
+    relayed_from: int = _setting(
+        "",
+        "day, such as 2026-12-31 (UTC), from which reports are taken only by way of relays; empty "
+        "for never",
+        _day,
+    )
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Where each setting stands, by its name: a file or a variable."""
 
     def place(self, name: str) -> str:
         """Return the name of a setting, behind where it stands."""
         return f"{self.places[name]}: {name}" if name in self.places else name
+
+    def only_relayed(self, start: int) -> bool:
+        """Return whether all reports of an epoch that begins then come by way of relays."""
+        return self.relayed_from <= start - EARLY_SECONDS
 
     @classmethod
     def load(cls, directory: Path, environment: Mapping[str, str] = os.environ) -> "Config":
@@ -282,6 +305,8 @@ class Config:
             raise InvalidConfig(
                 f"{config.place(there)} is set, and {missing} is not; they need each other"
             )
+        if config.relayed_from != _NEVER and not config.relays:
+            raise InvalidConfig(f"{config.place('relayed_from')} is set, and relays is not")
         return config
 
 

@@ -74,7 +74,8 @@ class StoreSource(Source):
 
     def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
         """Return the counts that figures may show."""
-        return tuple(self._done(shown_counts(self._store, manifest, epochs, time.time())))
+        since = self._config.relayed_from
+        return tuple(self._done(shown_counts(self._store, manifest, epochs, time.time(), since)))
 
     def notes(self, name: str) -> tuple[Note, ...]:
         """Return the notes about the surveys of a name."""

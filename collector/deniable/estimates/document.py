@@ -142,6 +142,9 @@ def histogram_facts(histogram: "Histogram") -> Iterator[Fact]:
         yield Fact("state", _STATES[histogram.standing.state])
     yield Fact("epsilon", histogram.guarantee)
     yield Fact("devices", histogram.enrolment)
+    if histogram.anonymity_set is not None:
+        among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest"
+        yield Fact("hides among", f"{histogram.anonymity_set:,} reports of one survey id{among}")
     if histogram.groups:  # or nobody knows what else is shown
         yield Fact("reveals", histogram.revealed().brief)
 

@@ -240,6 +240,10 @@ _HISTOGRAM: Final = (
     Field("delta", DECIMAL),
     Field("pure_epsilon", TEXT),
     Field("enrolment", TEXT),
+    Field(
+        "anonymity_set",
+        or_null(COUNT, description="reports of one survey id and epoch; null unless blind"),
+    ),
     Field("poisoning", object_of(*_POISONING), lambda h: plain(h.poisoning, _POISONING)),
     Field("reports_for_five_points", COUNT),
     Field("reports_for_shares", or_null(COUNT, description=f"{_SHARES}null unless numeric")),

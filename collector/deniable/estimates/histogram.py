@@ -155,6 +155,8 @@ class Histogram(Tabular):
     values: tuple[Fraction, ...] | None = field(default=None, repr=False)
     ordered: bool = False
     groups: tuple[Group, ...] = field(default=(), repr=False)
+    blind: bool = False
+    relayed: bool = False
     sample: Sample = field(repr=False, kw_only=True)
     again: Callable[[float], "Histogram"] = field(repr=False, kw_only=True)
 
@@ -334,7 +336,16 @@ class Histogram(Tabular):
             kept=self.kept_range is not None,
             vouched=not self.enrolment.startswith("open"),
             honest=honest,
+            unlinked=self.blind and self.relayed,
         )
+
+    @property
+    def anonymity_set(self) -> int | None:
+        """Return the reports among which each hides whose it is; None unless its issuer is blind.
+
+        Those of one survey id and epoch; of several epochs the fewest.
+        """
+        return min(reports for reports, _ in self.groups) if self.blind else None
 
     def view(self, view: View | str) -> Floats:
         """Return the frequencies in a view: unbiased, projected or likelihood."""
@@ -527,6 +538,8 @@ def estimate_histogram(
     distrusted: int = 0,
     standing: EpochStanding | None = None,
     groups: Sequence[Group] = (),
+    *,
+    relayed: bool = False,
 ) -> Histogram:
     """Debias the counts of one survey and epoch; or of several epochs, added up.
 
@@ -581,6 +594,8 @@ def estimate_histogram(
         dimensions=manifest.dimensions,
         ordered=manifest.ordered,
         groups=tuple(groups) or (smallest_group(manifest, sample.tally.n),) * len(epochs),
+        blind=manifest.enrolment.mode == "blind",
+        relayed=relayed,
         again=partial(
             estimate_histogram,
             manifest,
@@ -590,6 +605,7 @@ def estimate_histogram(
             distrusted=distrusted,
             standing=standing,
             groups=groups,
+            relayed=relayed,
         ),
         **_figures(
             *(manifest.mechanism, sample, manifest.categories, level, model, labels),

@@ -34,6 +34,14 @@ REVEALED: Final = (
     Field("honest", NUMBER, lambda r: float(r.honest)),
     Field("odds", {**NUMBER, "description": "of one report alone"}, lambda r: float(r.odds)),
     Field("sentence", TEXT),
+    Field(
+        "to_collector",
+        or_null(
+            {**DECIMAL, "description": "epsilon, at the same delta"},
+            description="null unless relays and blind enrolment keep reports from being linked",
+        ),
+        lambda r: None if r.to_collector is None else f"{r.to_collector.epsilon:f}",
+    ),
 )
 """The fields for JSON."""
 
@@ -64,6 +72,7 @@ class Revealed:
         epochs: how many epochs' figures are composed.
         honest: the share of honest devices, of those that figures count, that is supposed.
         step: figures of an epoch are renewed by at least so many reports; 0 if they never are.
+        to_collector: the bound for whoever has each report, and cannot tell whose it is.
     """
 
     odds: Fraction
@@ -74,6 +83,7 @@ class Revealed:
     honest: Fraction
     step: int
     why: str
+    to_collector: "Revealed | None" = None
 
     @classmethod
     def of(
@@ -85,6 +95,7 @@ class Revealed:
         kept: bool = False,
         vouched: bool = True,
         honest: float | Fraction = 1,
+        unlinked: bool = False,
     ) -> "Revealed":
         """Return the bound for figures of such groups; ValueError for no share of devices.
 
@@ -95,6 +106,7 @@ class Revealed:
             kept: whether devices keep responses.
             vouched: whether every report is of another device.
             honest: the share of honest devices among those whose reports an epoch's figures count.
+            unlinked: whether nobody, the collector neither, can tell which report is whose.
         """
         share = Fraction(str(honest))
         if not 0 < share <= 1:
@@ -124,8 +136,15 @@ class Revealed:
             sizes = left if len(set(left)) <= _MOST_SIZES else [devices] * len(left)
             parts = [shuffled_epsilon(mechanism, n, delta / len(groups)) for n in sizes]
             epsilon = sum(parts, Decimal(0))
+        to_collector = None
+        if unlinked and len(groups) == 1:  # epochs of one device add up, and nobody knows whose
+            whole = [(reports, reports) for reports, _ in groups]
+            of_all = cls.of(mechanism, whole, kept=kept, honest=share)
+            to_collector = None if of_all.epsilon is None else of_all
+        renewed_by = step if renewed else 0
         return cls(
-            odds, epsilon, delta, max(devices, 1), len(groups), share, step if renewed else 0, why
+            *(odds, epsilon, delta, max(devices, 1), len(groups), share, renewed_by, why),
+            to_collector,
         )
 
     @property
@@ -158,7 +177,7 @@ class Revealed:
         """Return the conditions."""
         whose = "That of one report holds against everybody, the collector too; "
         if self.epsilon is None:
-            return (f"{whose}only that can be promised here.",)
+            return (f"{whose}of these figures only that can be promised.", *self._unlinked)
         groups = (
             f"figures are renewed by {self.step:,} reports or more, and readers may compare them "
             "before and after"
@@ -173,6 +192,20 @@ class Revealed:
             f"Epsilon {upper_text(self.epsilon)} is odds of {odds} : 1, but with a chance of "
             f"delta. Figures of more epochs add up for a device that reported in each. That it "
             "took part is not hidden.",
+            *self._unlinked,
+        )
+
+    @property
+    def _unlinked(self) -> tuple[str, ...]:
+        """Return the note on the collector, where it cannot tell which report is whose."""
+        if self.to_collector is None:
+            return ()
+        return (
+            f"The collector itself, which has each report, can tell {self.to_collector.brief}. It "
+            "takes reports by relays alone, with tokens that their issuer signed unseen. That "
+            "holds while collector, issuer and relay put no records together, all devices have "
+            "the same survey, and no time of sending tells whose a report is; for fresh responses "
+            "of one epoch. Fakes, and whoever works with the collector, hide nobody.",
         )
 
     def document(self) -> Document:

@@ -220,6 +220,7 @@ def histogram_of(
         distrusted=sum(counted.distrusted for counted in read),
         standing=_standing([counted.standing for counted in read]),
         groups=[smallest_group(manifest, counted.reports, counted) for counted in read],
+        relayed=all(counted.relayed for counted in read),
     )
 
 

@@ -40,6 +40,8 @@ class EpochCounts:
     standing: EpochStanding
     by_issuer: Counts | None = None
     """The same apart by issuer, if they are all that the seal is over."""
+    relayed: bool = False
+    """Whether the collector took them by way of its relays alone."""
 
     @property
     def reports(self) -> int:

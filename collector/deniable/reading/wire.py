@@ -93,6 +93,7 @@ def counts_map(manifest: Manifest, epochs: Sequence[EpochCounts]) -> dict[str, A
                 "seal": epoch.standing.seal,
                 "whole": epoch.by_issuer is not None,
                 "distrusted": epoch.distrusted,
+                "relayed": epoch.relayed,
                 "counts": [
                     {
                         "issuer": None if issuer is None else issuer.hex(),
@@ -148,6 +149,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             _count(row["distrusted"]),
             standing,
             parts if whole else None,
+            row.get("relayed") is True,
         )
         if _count(row["n"], 1) != counts.reports or counts.distrusted > counts.reports:
             raise ValueError("not as many as are told of")

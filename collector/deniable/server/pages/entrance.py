@@ -35,7 +35,9 @@ async def surveys(visit: Visit) -> web.Response:
 async def about(visit: Visit) -> web.Response:
     """Answer with the notice of a survey, for everybody."""
     request, site = visit.request, visit.site
-    notice = Notice.of(await asked_survey(request, site.catalogue, visit.name))
+    manifest = await asked_survey(request, site.catalogue, visit.name)
+    relayed = site.config.only_relayed(manifest.schedule.start)
+    notice = Notice.of(manifest, relayed=relayed)
     known = await held_role(request, site.store, site.clock()) is not None
     return page(visit.page.template, root=root_of(request), known=known, notice=notice)
 

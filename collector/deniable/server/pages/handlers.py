@@ -235,7 +235,9 @@ class Visit:
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
             versions=site.catalogue.named(manifest.name),
-            privacy=[*privacy_terms(manifest, relayed=False)],
+            privacy=[
+                *privacy_terms(manifest, relayed=site.config.only_relayed(manifest.schedule.start))
+            ],
         )
 
     def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:

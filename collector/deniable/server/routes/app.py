@@ -68,7 +68,7 @@ async def build_server(
     catalogue = catalogue or Catalogue(store, config.authority, clock, config.public)
     gauges = gauges or Gauges(config, store, catalogue, clock)
     await catalogue.read()
-    figures, throttle = FigureService(store, catalogue, clock), LogThrottle()
+    figures, throttle = FigureService(store, catalogue, clock, config.relayed_from), LogThrottle()
     limits, keyring = SenderLimits(config), GatewayKeyring(config, catalogue)
     queries = Queries(catalogue, clock, keyring)
     of_devices: dict[str, DeviceHandler] = {

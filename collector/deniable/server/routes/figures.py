@@ -67,8 +67,11 @@ class Subject:
 class FigureService:
     """Makes figures of surveys' counts, for those who may see them."""
 
-    def __init__(self, store: Store, catalogue: Catalogue, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, store: Store, catalogue: Catalogue, clock: Callable[[], float], relayed_from: int
+    ) -> None:
         self.store = store
+        self._relayed_from = relayed_from
         self.catalogue = catalogue
         self.clock = clock
         # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
@@ -231,7 +234,8 @@ class FigureService:
 
     async def epoch_counts(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of the epochs asked for; of the newest by default."""
-        return await shown_counts(self.store, subject.newest, subject.epochs, self.clock())
+        now, since = self.clock(), self._relayed_from
+        return await shown_counts(self.store, subject.newest, subject.epochs, now, since)
 
     async def across(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of all surveys asked for: of as many newest epochs as one answer has.

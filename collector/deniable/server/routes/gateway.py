@@ -96,6 +96,7 @@ class Gateway:
     async def _answered(self, outer: web.BaseRequest, message: bytes) -> web.Response:
         try:
             self._limits.charge(outer, 1)
+            self._limits.check_relayed(outer, self._clock())
             request = BinaryRequest.decode(message)
             if f"{request.scheme}://{request.authority}" != self._origin:
                 return plain_problem(421, "Misdirected Request")

@@ -38,6 +38,7 @@ _REPEAT: Final = _object(
 )
 _OF_SURVEY: Final = {"survey": TEXT, "survey_id": ID}
 _STATE: Final = one_of(*EpochState)
+_RELAYED: Final = "if reports of this epoch were taken only by way of relays"
 _WHOLE: Final = "if these are all the counts that the seal is over"
 _SCHEMAS: Final[dict[str, Json]] = {
     "Health": _object({"status": one_of("ok")}),
@@ -107,6 +108,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
                         "state": _STATE,
                         "seal": or_null(ID),
                         "whole": {"type": "boolean", "description": _WHOLE},
+                        "relayed": {"type": "boolean", "description": _RELAYED},
                         "counts": array_of(
                             _object(
                                 _alike(array_of(COUNT), "responses", "reports"),

@@ -19,6 +19,7 @@ class SenderLimits:
     def __init__(self, config: Config) -> None:
         self._trusted = config.trusted_proxies
         self._relays = config.relays
+        self._relayed_from = config.relayed_from
         # A batch that no bucket could ever hold would be refused for good.
         self._of_addresses = buckets(config.address_rate, MAX_UPLOAD_REPORTS)
         self._of_relays = buckets(config.relay_rate, 1)
@@ -31,12 +32,29 @@ class SenderLimits:
         """
         if not (self._of_addresses.limited or self._relays):
             return
-        forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))
-        address = sender(request.remote or "", forwarded, self._trusted)
+        address = self._sender(request)
         of_relay = is_among(address, self._relays)
         limits = self._of_relays if of_relay else self._of_addresses
         if not limits.take(mark(address), tokens):
             raise Refusal(RefusalCode.RATE_LIMITED, "too much from this address")
+
+    def check_relayed(self, request: web.BaseRequest, now: float) -> None:
+        """Check that a relay sent a request of the gateway, where nobody else may.
+
+        Raises:
+            Refusal: forbidden.
+        """
+        if self._relayed_from <= now and not is_among(self._sender(request), self._relays):
+            raise Refusal(RefusalCode.FORBIDDEN, "this collector takes reports of relays alone")
+
+    def check_direct(self, now: float) -> None:
+        """Check that reports may come without a relay; Refusal (forbidden) if not."""
+        if self._relayed_from <= now:
+            raise Refusal(RefusalCode.FORBIDDEN, "this collector takes reports of relays alone")
+
+    def _sender(self, request: web.BaseRequest) -> str:
+        forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))
+        return sender(request.remote or "", forwarded, self._trusted)
 
 
 def buckets(rate: float, least: float) -> TokenBuckets:
