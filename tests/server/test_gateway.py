@@ -13,10 +13,12 @@ from deniable.directory import (
     first_gateway,
     read_gateway_file,
     rotated_gateway,
+    shown_counts,
     sign_gateway_anew,
     write_gateway_file,
 )
 from deniable.messages import (
+    EARLY_SECONDS,
     ENCAPSULATED_REQUEST_BYTES,
     GATEWAY_KEYS_PATH,
     GATEWAY_PATH,
@@ -289,3 +291,21 @@ async def test_answers_show_a_relay_one_of_few_sizes(tmp_path: Path) -> None:
             sizes.add(size)
         assert sizes <= {512 * 4**number for number in range(7)}
         assert len(sizes) >= 3
+
+
+@pytest.mark.parametrize(("later", "relayed"), [(0, True), (1, False)])
+async def test_from_a_day_on_reports_come_by_relays_alone_and_figures_say_so(
+    tmp_path: Path, later: int, relayed: bool
+) -> None:
+    key, since = gateway_at(tmp_path), START - EARLY_SECONDS + later
+    places = {"relays": (ip_network("10.9.0.0/16"),), "trusted_proxies": (ip_network("127.0.0.1"),)}
+    async with running(tmp_path, relayed_from=since, **places) as collector:
+        direct = await collector.upload(pack_upload([envelope(1, 0)]))
+        assert await problem(direct) == (403, "forbidden")
+        for address, status in (("10.8.0.1", 403), ("10.9.0.1", 200)):
+            answer, _ = await relay(collector, key, REPORT, X_Forwarded_For=address)
+            assert answer.status == status
+        now = collector.clock()
+        (counts,) = await shown_counts(collector.store, MANIFEST, None, now, since)
+        # Of an epoch that could begin before, some may have come directly.
+        assert (counts.reports, counts.relayed) == (1, relayed)

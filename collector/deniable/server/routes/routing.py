@@ -83,6 +83,7 @@ ROUTES: Final = (
             RefusalCode.TOO_LARGE,
             RefusalCode.UNSUPPORTED_MEDIA_TYPE,
             RefusalCode.RATE_LIMITED,
+            RefusalCode.FORBIDDEN,  # where only relays may bring them
         ),
     ),
     Route(

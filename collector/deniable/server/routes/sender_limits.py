@@ -8,7 +8,7 @@ from aiohttp import web
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_REPORTS, Refusal, RefusalCode
 from deniable.server.routes.token_buckets import TokenBuckets
-from deniable.server.transport.addresses import is_among, mark, sender
+from deniable.server.transport.addresses import Address, is_among, mark, sender
 
 _BURST_SECONDS: Final = 10.0
 
@@ -52,7 +52,7 @@ class SenderLimits:
         if self._relayed_from <= now:
             raise Refusal(RefusalCode.FORBIDDEN, "this collector takes reports of relays alone")
 
-    def _sender(self, request: web.BaseRequest) -> str:
+    def _sender(self, request: web.BaseRequest) -> Address | None:
         forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))
         return sender(request.remote or "", forwarded, self._trusted)
 
