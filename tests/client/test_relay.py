@@ -15,6 +15,7 @@ from deniable.messages import (
     Rotation,
     Schedule,
     SigningKey,
+    sign_manifest,
     sign_rotation,
 )
 from deniable.messages.bundle import make_bundle
@@ -378,3 +379,17 @@ def test_whatever_a_relay_does_nothing_is_lost_doubled_or_sent_seven_times(
     assert len(collector._receipts) <= drawn
     assert len(set(relay.seen)) == len(relay.seen)
     assert len(relay.fates) > len(FATES) / 2
+
+
+def test_d11_whoever_is_asked_is_told_what_the_relay_sees_and_with_whom_it_could_learn_more(
+    bench: Bench, relayed: dict[str, Any]
+) -> None:
+    for given, behind in ((relayed, True), ({}, False)):
+        page = bench.client(**given, manifests=[sign_manifest(MANIFEST, AUTHORITY)]).explain()
+        full, brief = (" ".join(text.split()) for text in (str(page), page.brief()))
+        assert page.relay == ("http://127.0.0.1:9" if behind else None)
+        for text in (full, brief):
+            assert ("sealed, by way of http://127.0.0.1:9" in text) is behind
+            assert ("hides your network address from the collector" in text) is behind
+        who = "the relay and the collector together" if behind else "the collector"
+        assert f"Which network address a response came from: {who}." in full

@@ -55,7 +55,10 @@ def explain_declared(state: State, ledger: Ledger, app: App, now: float) -> Expl
     """Explain the surveys that an app declares; never raises for a state that cannot be used."""
     settings = app.settings
     declared = settings.surveys.values()
-    sending = settings.background, int(settings.delivery_seconds), settings.linkable_batches
+    sending = (
+        *(settings.background, int(settings.delivery_seconds), settings.linkable_batches),
+        None if settings.relay is None else settings.relay.origin,
+    )
     try:
         with state.reading(now) as connection:
             consent = state.consent_in(connection)
@@ -245,7 +248,8 @@ def _terms_of(app: App, survey: Survey, manifest: Manifest, most: int) -> Terms:
     """Return the terms; what came with the app, or was pinned, is the same on all devices."""
     came = (it if isinstance(it, bytes) else it.envelope for it in app.settings.manifests)
     same = survey.pinned_ids is not None or any(manifest.payload in it for it in came)
-    return Terms.of(manifest, most, app.translate, same=same)
+    relayed = app.settings.relay is not None
+    return Terms.of(manifest, most, app.translate, relayed=relayed, same=same)
 
 
 def _reserved(connection: sqlite3.Connection | None, manifest: Manifest) -> int:

@@ -48,6 +48,10 @@ _BATCHES = {
     True: " Several reports may go together, which shows that they come from one device.",
     False: " Each report goes by itself, on a connection of its own.",
 }
+_RELAY = (
+    "The relay hides your network address from the collector and cannot read what is sent, as long "
+    "as the two do not put their records together."
+)
 _BULLET = " " * 14 + "- "
 
 
@@ -201,6 +205,7 @@ class Explanation(Disclosure):
     background: bool | None = None  # whether reports are sent in the background, or by the app
     delivery_seconds: int | None = None  # within which a background send is, at random
     linkable_batches: bool | None = None  # whether reports may share a request, which links them
+    relay: str | None = None  # by whom all goes, sealed; None also if there is none
 
     def brief(self) -> str:
         """Return plain text for a consent prompt, at 80 columns: a few lines a survey."""
@@ -237,15 +242,17 @@ class Explanation(Disclosure):
         rows: list[Row] = [("Problem", self.problem and f"{self.problem}. {unusable}")]
         if not self.surveys:
             return [*rows, ("Questions", "none so far")]
-        whom = (
-            f"{', '.join(sorted({survey.collector for survey in self.surveys}))}, {self._when()}."
-        )
+        by = f", sealed, by way of {self.relay}" if self.relay else ""
+        collectors = ", ".join(sorted({survey.collector for survey in self.surveys}))
+        whom = f"{collectors}{by}, {self._when()}."
+        hidden = "That you take part, when, and your network address."
+        seen = "the network and the collector see them."
+        if self.relay:
+            hidden = f"That you take part, and when. {_RELAY}"
+            seen = f"the network and the relay see them. {_RELAY}"
         if brief:
-            return [
-                *rows,
-                ("How it works", f"{_STAYS}is sent to {whom}"),
-                ("Not hidden", "That you take part, when, and your network address."),
-            ]
+            how = ("How it works", f"{_STAYS}is sent to {whom}")
+            return [*rows, how, ("Not hidden", hidden)]
         return [
             *rows,
             ("How it works", f"{_STAYS}is all that is sent."),
@@ -256,8 +263,8 @@ class Explanation(Disclosure):
             ),
             (
                 "Not hidden",
-                "That you take part, your network address and the time of sending: the network and "
-                f"the collector see them.{_BATCHES[self.linkable_batches]}",
+                "That you take part, your network address and the time of sending: "
+                f"{seen}{_BATCHES[self.linkable_batches]}",
             ),
         ]
 
