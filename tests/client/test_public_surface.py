@@ -32,7 +32,7 @@ SURFACE = [
 ]
 
 TESTING_SURFACE = [
-    *("AnyMisbehaviour", "Capture", "CapturedReport", "FakeCollector", "FakeIssuer"),
+    *("AnyMisbehaviour", "Capture", "CapturedReport", "FakeCollector", "FakeIssuer", "FakeRelay"),
     *("MANIFEST_MISBEHAVIOURS", "Misbehaviour", "Problem", "ReceivedReport"),
     *("ReceivedRequest", "Refused", "Route", "UPLOAD_MISBEHAVIOURS"),
 ]

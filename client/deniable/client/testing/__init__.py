@@ -2,12 +2,14 @@
 
 ``Capture`` keeps what the app reports in memory; with pytest it is the fixture
 ``deniable_capture``. ``FakeCollector`` is a collector in the test's own process, on a real socket,
-that misbehaves when told to; ``FakeIssuer`` vouches for its devices. docs/testing.md shows them.
+that misbehaves when told to; ``FakeIssuer`` vouches for its devices, ``FakeRelay`` stands between
+them and the collector. docs/testing.md shows them.
 """
 
 from deniable.client.testing.capture import Capture, CapturedReport
 from deniable.client.testing.fake_collector import FakeCollector
 from deniable.client.testing.fake_issuer import FakeIssuer
+from deniable.client.testing.fake_relay import FakeRelay
 from deniable.client.testing.honest import ReceivedReport
 from deniable.client.testing.loopback import ReceivedRequest
 from deniable.client.testing.misbehaviour import (
@@ -28,6 +30,7 @@ __all__ = [
     "CapturedReport",
     "FakeCollector",
     "FakeIssuer",
+    "FakeRelay",
     "Misbehaviour",
     "Problem",
     "ReceivedReport",

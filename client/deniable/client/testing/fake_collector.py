@@ -11,6 +11,7 @@ from itertools import chain
 from deniable.budget import NANO, epsilon_to_nano
 from deniable.client import DAY, Survey
 from deniable.client.clock import Clock, SystemClock
+from deniable.client.testing.fake_relay import FakeGateway
 from deniable.client.testing.honest import (
     AUTHORITY_PATH,
     FakeAuthority,
@@ -43,6 +44,7 @@ from deniable.messages import (
     Specification,
     split_upload,
 )
+from deniable.messages.gateway import GATEWAY_KEYS_PATH, GatewayKeys
 from deniable.messages.numbering import continued
 
 
@@ -64,12 +66,15 @@ class FakeCollector:
         self._authority = FakeAuthority()
         self._changed = threading.Condition(threading.RLock())
         self._receipts = Receipts(self._authority.signed.get)
-        self._routes = Routes(self._authority, self._receipts, self._clock)
+        self._gateway = FakeGateway()
         self._requests: list[ReceivedRequest] = []
         self._plan: list[tuple[AnyMisbehaviour, frozenset[Route]]] = []
         self._server = LoopbackServer(self._respond)
         self.origin = self._server.origin
         self.authority = self._authority.public_key
+        self._keys = GatewayKeys(self.origin, 1, (self._gateway.configuration,))
+        self._routes = Routes(self._authority, self._receipts, self._clock, self._keys)
+        self.gateway_keys = self._authority.sign_keys(self._keys)
 
     def publish(
         self,
@@ -217,6 +222,7 @@ class FakeCollector:
         return f"FakeCollector({self.origin!r}, reports={len(self._receipts.taken)})"
 
     def _respond(self, request: ReceivedRequest, connection: socket.socket) -> None:
+        request, seal = self._gateway.open(request)
         with self._changed:
             self._requests.append(request)
             misbehaviour = self._next_misbehaviour(request)
@@ -233,9 +239,9 @@ class FakeCollector:
                 answer = misleading_answer(misbehaviour, honest, _count(request.body))
             self._changed.notify_all()
         if answer is not None:
-            connection.sendall(pack_answer(answer))
+            connection.sendall(pack_answer(seal(answer)))
         elif misbehaviour is Misbehaviour.CUT_SHORT and honest is not None:
-            connection.sendall(pack_answer(honest)[:-1])
+            connection.sendall(pack_answer(seal(honest))[:-1])
         elif misbehaviour is Misbehaviour.STALL:
             while connection.recv(4096):  # until somebody hangs up
                 pass
@@ -245,7 +251,8 @@ class FakeCollector:
             connection.sendall(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
 
     def _next_misbehaviour(self, request: ReceivedRequest) -> AnyMisbehaviour | None:
-        if request.path == AUTHORITY_PATH:  # asked because of a manifest's misbehaviour
+        # Asked because of a manifest's misbehaviour, or beside it.
+        if request.path in {AUTHORITY_PATH, GATEWAY_KEYS_PATH}:
             return None
         route: Route = "uploads" if request.method == "POST" else "manifests"
         for index, (_, routes) in enumerate(self._plan):

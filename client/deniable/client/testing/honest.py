@@ -26,6 +26,7 @@ from deniable.messages import (
     split_upload,
 )
 from deniable.messages.admissible import check_report
+from deniable.messages.gateway import GATEWAY_KEYS_PATH, GatewayKeys, sign_gateway_keys
 
 AUTHORITY_PATH: Final = "/v1/authority"
 _MEDIA_TYPE: Final = "application/msgpack"
@@ -67,6 +68,10 @@ class FakeAuthority:
         sequence = len(self.rotations) + 1
         rotation = Rotation(old.public_key, self._key.public_key, sequence)
         self.rotations.append(sign_rotation(rotation, old, self._key))
+
+    def sign_keys(self, keys: GatewayKeys) -> bytes:
+        """Return the envelope of a gateway's keys."""
+        return sign_gateway_keys(keys, self._key)
 
     def forge(self, misbehaviour: Misbehaviour, published: Manifest) -> bytes:
         """Return the envelope of another manifest than the published one: one of ``FORGERIES``."""
@@ -133,12 +138,15 @@ class Receipts:
 
 
 class Routes:
-    """``GET`` of manifests and of the authority, and ``POST /v1/reports``."""
+    """``GET`` of manifests, rotations and gateway keys, and ``POST /v1/reports``."""
 
-    def __init__(self, authority: FakeAuthority, receipts: Receipts, clock: Clock) -> None:
+    def __init__(
+        self, authority: FakeAuthority, receipts: Receipts, clock: Clock, keys: GatewayKeys
+    ) -> None:
         self._authority = authority
         self._receipts = receipts
         self._clock = clock
+        self._keys = keys
 
     def answer(self, request: ReceivedRequest) -> HttpAnswer:
         """Answer any request honestly; one of no route is not-found."""
@@ -147,6 +155,8 @@ class Routes:
                 return self._take(request)
             if (request.method, request.path) == ("GET", AUTHORITY_PATH):
                 return _signed(pack_rotations(self._authority.rotations))
+            if (request.method, request.path) == ("GET", GATEWAY_KEYS_PATH):
+                return _signed(self._authority.sign_keys(self._keys))
             matched = _MANIFESTS.fullmatch(request.path)
             if request.method == "GET" and matched:
                 return self._serve(matched[1], bool(matched[2]), request)

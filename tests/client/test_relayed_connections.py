@@ -1,0 +1,93 @@
+"""D13, as the kernel sees it: whatever fails, who has a relay connects to the relay alone."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.client import HttpAnswer
+from deniable.client.testing import FakeCollector, FakeRelay
+from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule, pack_problem, sign_manifest
+from deniable.messages.gateway import GatewayKeys, sign_gateway_keys
+from deniable.oblivious_http import KeyConfiguration, PrivateKey
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, manifest
+
+STRACE = shutil.which("strace")
+NAMED = "https://collector.invalid"
+_CALL = re.compile(r"\b(connect|sendto|sendmsg|sendmmsg)\((.*)")
+_PORT = re.compile(r"htons\((\d+)\)")
+
+pytestmark = pytest.mark.skipif(STRACE is None, reason="strace is not installed")
+
+
+def traced(folder: Path, clients: list[dict[str, Any]]) -> tuple[str, set[int], str]:
+    """Return what the app said, the ports that its machine was asked for, and the whole trace."""
+    assert STRACE is not None
+    file = folder / "trace"
+    environment = {k: v for k, v in os.environ.items() if k not in {"DO_NOT_TRACK", "HTTPS_PROXY"}}
+    app = [sys.executable, "-m", "tests.support.relayed_app", str(folder), json.dumps(clients)]
+    run = subprocess.run(
+        [STRACE, "-f", "-qq", "-s", "4096", "-e", "trace=network", "-o", str(file), *app],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    trace = file.read_text("utf-8", "replace")
+    calls = [called for line in trace.splitlines() if (called := _CALL.search(line))]
+    ports = {int(port) for called in calls for port in _PORT.findall(called[2])}
+    assert any(called[1] == "connect" for called in calls)
+    return run.stdout, ports, trace
+
+
+@pytest.mark.parametrize("fate", ["honest", "forged", "down", "none"])
+def test_d13_no_connection_and_no_question_for_a_name_goes_round_the_relay(
+    tmp_path: Path, fate: str
+) -> None:
+    now = int(time.time())
+    with FakeCollector() as collector, FakeRelay(collector.origin) as relay:
+        bundled = collector.publish(DECLARED)
+        key = KeyConfiguration(1, PrivateKey.generate().public_key)
+        elsewhere = manifest(origin=NAMED, schedule=Schedule(now - 9, DAY, 2, DAY))
+        clients = [
+            {
+                "collector": collector.origin,
+                "authority": collector.authority,
+                "manifest": bundled.hex(),
+                "gateway_keys": collector.gateway_keys.hex(),
+            },
+            {
+                "collector": NAMED,
+                "authority": AUTHORITY.public_key.hex(),
+                "manifest": sign_manifest(elsewhere, AUTHORITY).hex(),
+                "gateway_keys": sign_gateway_keys(GatewayKeys(NAMED, 1, (key,)), AUTHORITY).hex(),
+            },
+        ]
+        if fate != "none":
+            clients = [{**client, "relay": relay.url} for client in clients]
+        if fate == "forged":
+            body = pack_problem(RefusalCode.OVERLOADED, "go there directly")
+            relay.answer = HttpAnswer(503, {"content-type": PROBLEM_JSON}, body)
+        if fate == "down":
+            relay.close()
+        said, ports, trace = traced(tmp_path, clients)
+        through, past = (
+            int(url.split(":")[2].split("/")[0]) for url in (relay.url, collector.origin)
+        )
+        if fate == "none":  # the trace would show it
+            assert past in ports
+            assert through not in ports
+            return
+        assert ports == {through}
+        assert "invalid" not in trace
+        assert "AF_UNIX" not in trace
+        assert said.split() == ["1" if fate == "honest" else "0", "0"]
+        assert len(collector.reports) == (fate == "honest")
