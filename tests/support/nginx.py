@@ -6,8 +6,8 @@ import re
 import shutil
 import ssl
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from tests.support.certificates import certificate
 from tests.support.processes import ROOT, child
 
 EXAMPLE = ROOT / "examples" / "operations" / "nginx.conf"
+RELAY = EXAMPLE.with_name("relay-nginx.conf")
 SECONDS = 30.0
 HOST = "127.0.0.1"
 
@@ -27,34 +28,56 @@ def nginx() -> str:
     return found
 
 
-def installed_at(folder: Path, port: int, upstream: int) -> str:
-    """Return the example with this place's files and ports, in a configuration of its own."""
-    example = EXAMPLE.read_text("utf-8")
-    for pattern, here in (
-        (r"listen 443 ssl;", f"listen {HOST}:{port} ssl;"),
-        (r"listen \[::\]:443 ssl;", ""),
-        (r"server 127\.0\.0\.1:8377;", f"server {HOST}:{upstream};"),
-        (r"/etc/letsencrypt/live/\S+/fullchain\.pem", str(folder / "certificate.pem")),
-        (r"/etc/letsencrypt/live/\S+/privkey\.pem", str(folder / "key.pem")),
-        (r"/var/log/nginx/error\.log", str(folder / "error.log")),
-    ):
-        example, found = re.subn(pattern, here, example)
+def installed_at(folder: Path, file: Path, places: Mapping[str, str]) -> str:
+    """Return an example in a configuration of its own, with this place's files and ports."""
+    example = file.read_text("utf-8")
+    here = {
+        r"listen \[::\]:443 ssl;": "",
+        r"/etc/letsencrypt/live/\S+/fullchain\.pem": str(folder / "certificate.pem"),
+        r"/etc/letsencrypt/live/\S+/privkey\.pem": str(folder / "key.pem"),
+        r"/var/log/nginx/\S*error\.log": str(folder / "error.log"),
+    }
+    for pattern, there in (here | dict(places)).items():
+        example, found = re.subn(pattern, there, example)
         assert found == 1, pattern
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    places = "".join(f"{kind}_temp_path {folder / kind};\n" for kind in kinds)
+    temporary = "".join(f"{kind}_temp_path {folder / kind};\n" for kind in kinds)
     return (
         # One process, as whoever runs the tests: no other may read this folder.
         f"daemon off;\nmaster_process off;\npid {folder / 'pid'};\n"
-        f"events {{}}\nhttp {{\n{places}{example}}}\n"
+        f"events {{}}\nhttp {{\n{temporary}{example}}}\n"
     )
 
 
+def serving(folder: Path, upstream: int, port: int) -> AbstractContextManager[None]:
+    """Run the proxy in front of a collector."""
+    places = {
+        r"listen 443 ssl;": f"listen {HOST}:{port} ssl;",
+        r"server 127\.0\.0\.1:8377;": f"server {HOST}:{upstream};",
+    }
+    return _running(folder, EXAMPLE, places, port)
+
+
+def relaying(
+    folder: Path, upstream: int, port: int, trusted: Path, name: str
+) -> AbstractContextManager[None]:
+    """Run the relay in front of a gateway of this name, whose certificate is trusted."""
+    places = {
+        r"listen 443 ssl;": f"listen {HOST}:{port} ssl;",
+        r"server telemetry\.example\.org:443;": f"server {HOST}:{upstream};",
+        r"Host telemetry\.example\.org": f"Host {name}:{upstream}",
+        r"proxy_ssl_name telemetry\.example\.org": f"proxy_ssl_name {name}",
+        r"/etc/ssl/certs/ca-certificates\.crt": str(trusted),
+    }
+    return _running(folder, RELAY, places, port)
+
+
 @contextmanager
-def serving(folder: Path, upstream: int, port: int) -> Iterator[None]:
+def _running(folder: Path, example: Path, places: Mapping[str, str], port: int) -> Iterator[None]:
     folder.mkdir()
     file = folder / "nginx.conf"
     certificate(folder, HOST)
-    file.write_text(installed_at(folder, port, upstream), "utf-8")
+    file.write_text(installed_at(folder, example, places), "utf-8")
     with child([nginx(), "-p", folder, "-e", folder / "start.log", "-c", file]) as process:
         deadline = time.monotonic() + SECONDS
         while not (folder / "pid").exists() or not answers(port, folder):
@@ -66,7 +89,7 @@ def serving(folder: Path, upstream: int, port: int) -> Iterator[None]:
 
 def answers(port: int, folder: Path) -> bool:
     try:
-        return ask(port, folder, "GET", "/")[0] == 404
+        return ask(port, folder, "GET", "/nothing")[0] == 404
     except ConnectionError:
         return False
 

@@ -109,6 +109,7 @@ COMMANDS: Final = {
         "registry_command:registry",
         "Write a survey's entry for the public registry of deployments.",
     ),
+    "relay": ("relay_command:relay", "Pass on what devices seal for a collector: for trials."),
     "report": ("device:report", "Answer a survey from this shell, as a device."),
     "serve": ("collector_commands:serve", "Run the collector."),
     "share": ("sharing_commands:share", "Links to one survey's figures, each with an end."),
