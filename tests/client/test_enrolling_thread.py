@@ -144,7 +144,7 @@ def test_a_call_that_fails_is_made_again_later_and_later(
         assert enroller_of(client).step() == wait
         vouched.bench.clock.time += wait
     lines = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
-    assert lines == ["certificates wait: enrol= raised ConnectionError"]
+    assert lines == ["enrolment waits: enrol= raised ConnectionError"]
     assert "the account's name" not in caplog.text
     vouched.issuer.error = None
     enroller_of(client).step()

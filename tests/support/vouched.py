@@ -1,4 +1,4 @@
-"""A device whose survey demands certificates, and the issuer that it asks."""
+"""A device whose survey demands certificates or tokens, and the issuer that it asks."""
 
 from typing import Any
 
@@ -6,10 +6,12 @@ from deniable.client import Client, ManifestRefused
 from deniable.client.client import engine_of
 from deniable.client.enrolling.enroller import Enroller
 from deniable.client.testing import FakeIssuer
-from deniable.messages import Manifest, SignedReport, split_upload
+from deniable.messages import Enrolment, Schedule, SignedReport, split_upload
 from deniable.messages.admissible import check_report
+from deniable.privacy_pass import token_key_id
 from tests.support.devices import Bench
-from tests.support.surveys import manifest
+from tests.support.rsa_keys import RSA_KEYS
+from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 
 def enroller_of(client: Client) -> Enroller:
@@ -18,13 +20,27 @@ def enroller_of(client: Client) -> Enroller:
     return enroller
 
 
-class Vouched:
-    """A bench at which MANIFEST is of certificate mode."""
+class BlindIssuer(FakeIssuer):
+    """An issuer of tokens whose keys are the same in each run, one for each of four epochs."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        keys = tuple(key.modulus for key in RSA_KEYS)
+        self.enrolment = Enrolment("blind", issuer="issuer.example", keys=keys)
+
+    def _token(self, body: bytes) -> bytes:
+        ids = [token_key_id(key.modulus)[-1] for key in RSA_KEYS]
+        return RSA_KEYS[ids.index(body[2])].answer(body)
+
+
+class Vouched:
+    """A bench at which MANIFEST is of certificate mode, or of blind mode with four epochs."""
+
+    def __init__(self, bench: Bench, *, blind: bool = False) -> None:
         self.bench = bench  # whose clients ask ``issuer``
-        self.issuer = FakeIssuer()  # lists two keys in the survey
-        self.survey: Manifest = manifest(enrolment=self.issuer.enrolment)  # what is published
+        self.issuer = BlindIssuer() if blind else FakeIssuer()  # in the survey, with all its keys
+        schedule = Schedule(START, DAY, 4, DAY) if blind else MANIFEST.schedule
+        self.survey = manifest(enrolment=self.issuer.enrolment, schedule=schedule)  # published
         bench.transport.publish(self.survey)
 
     def client(self, **changes: Any) -> Client:

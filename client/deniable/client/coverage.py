@@ -25,23 +25,48 @@ def declared_by(
     in_total: bool,
 ) -> Declared:
     """Return an app's scopes for a collector; the app's prompt may name the total alone."""
-    lifetime, sliding = allowance.lifetime.most, allowance.sliding
+    declared, lifetime, sliding = tuple(surveys), allowance.lifetime.most, allowance.sliding
     # A floor is negated: none of these numbers may rise.
     period = (_UNBOUNDED, 0) if sliding is None else (sliding.most, -sliding.days)
+
     # Whom reports and keys are shown. What an app may not have is a part only where it has
     # it, so that the digests of others stay. A relay gets to know address and time, and without it
     # the collector would: whether one comes, goes or is another's, somebody else gets to know.
-    whom = [collector, enrols, *(["relay", relay] if relay else ())]
-    scopes = {
-        survey.name: Scope(
-            survey.name,
-            _digest([*_question(survey), *whom]),
-            (*_bounds(survey, lifetime), lifetime, *period),
+    def whom(*, blind: bool) -> list[object]:
+        return [
+            collector,
+            enrols,
+            *(["relay", relay] if relay else ()),
+            *(["blind"] if enrols and blind else ()),
+        ]
+
+    def of_one(survey: Survey, *, blind: bool) -> Scope:
+        parts = [*_question(survey), *whom(blind=blind)]
+        bounds = *_bounds(survey, lifetime), lifetime, *period
+        return Scope(survey.name, _digest(parts), bounds)
+
+    def of_all(*, blind: bool) -> Scope:
+        return Scope("", _digest(whom(blind=blind)), (lifetime, *period))
+
+    def enough(survey: Survey) -> tuple[Scope, ...]:
+        # Whoever agreed that an issuer may see the key of a report, agreed that it may not.
+        ways = (True, False) if _is_blind(survey) else (False,)
+        return tuple(
+            scope for blind in ways for scope in (of_one(survey, blind=blind), of_all(blind=blind))
         )
-        for survey in surveys
-    }
-    total = Scope("", _digest(whom), (lifetime, *period))
-    return Declared(scopes, total, (total,) if in_total else tuple(scopes.values()))
+
+    scopes = {survey.name: of_one(survey, blind=_is_blind(survey)) for survey in declared}
+    total = of_all(blind=bool(declared) and all(map(_is_blind, declared)))
+    return Declared(
+        scopes,
+        {survey.name: enough(survey) for survey in declared},
+        (total,) if in_total else tuple(scopes.values()),
+    )
+
+
+def _is_blind(survey: Survey) -> bool:
+    """Tell whether no issuer is ever shown the key of a report to this survey."""
+    return survey.enrolment == "blind"
 
 
 def _question(survey: Survey) -> list[object]:

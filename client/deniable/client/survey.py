@@ -11,7 +11,16 @@ from functools import cached_property
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    dataclass_transform,
+)
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.errors import UndeclaredAnswer
@@ -65,6 +74,7 @@ class OtherCeilings(TypedDict, total=False):
     max_epoch_seconds: int
     max_grace_seconds: int
     max_kept_epochs: int
+    enrolment: Literal["blind"] | None
 
 
 class Ceilings(OtherCeilings, total=False):
@@ -118,6 +128,9 @@ class Survey:
             decided holds up every other manifest of the name until it is over.
         max_grace_seconds: the longest that a collector may take reports after their epoch, and the
             device keep them; by default 90 days.
+        enrolment: "blind", if the app takes no other surveys than those of blind enrolment, where
+            the issuer that vouches for a device never sees the key of its report: no manifest can
+            go back to certificates, which it would see. By default any mode.
         dimensions: of several questions, a tuple of each one's name and answers; see
             ``Survey.several``, which makes the categories of them.
         bundle: what ``Survey.bundled`` read, whose manifests the client takes; None for a survey
@@ -144,6 +157,7 @@ class Survey:
     max_grace_seconds: int = field(default=90 * DAY, kw_only=True)
     max_kept_epochs: int = field(default=53, kw_only=True)
     dimensions: Dimensions = field(default=(), kw_only=True)
+    enrolment: Literal["blind"] | None = field(default=None, kw_only=True)
     bundle: "Bundle | None" = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -159,6 +173,8 @@ class Survey:
         if self.pinned_ids is not None:
             object.__setattr__(self, "pinned_ids", _checked_ids(self.pinned_ids))
         object.__setattr__(self, "mechanisms", _checked_kinds(self.mechanisms))
+        if self.enrolment not in {None, "blind"}:
+            raise InvalidManifest("enrolment", 'must be "blind", or None for any')
         seconds = self.min_epoch_seconds, self.max_epoch_seconds, self.max_grace_seconds
         if not all(type(bound) is int for bound in (*seconds, self.max_kept_epochs)):
             raise TypeError("bounds in seconds and epochs must be ints")
@@ -281,6 +297,7 @@ class Survey:
             *(part for row in self.dimensions for part in ("dimension", *row)),
             *sorted(self.mechanisms),
             *sorted(self.pinned_ids or ()),
+            *(("enrolment", self.enrolment) if self.enrolment else ()),
         ]
         return sha256(repr(parts).encode()).hexdigest()
 

@@ -152,6 +152,8 @@ def declaration_of(manifest: Manifest) -> Declaration:
         declared["max_kept_epsilon"] = manifest.kept_epsilon
     if (manifest.repeat.epochs or 0) > _MAX_KEPT_EPOCHS:
         declared["max_kept_epochs"] = manifest.repeat.epochs
+    if manifest.enrolment.mode == "blind":
+        declared["enrolment"] = "blind"
     if manifest.schedule.epoch_seconds < _MIN_EPOCH_SECONDS:
         declared["min_epoch_seconds"] = manifest.schedule.epoch_seconds
     if manifest.schedule.epoch_seconds > _MAX_EPOCH_SECONDS:

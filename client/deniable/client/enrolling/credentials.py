@@ -1,14 +1,16 @@
-"""The certificates to ask issuers for, and what became of them, in transactions of the state.
+"""The credentials to ask issuers for, and what became of them, in transactions of the state.
 
 1. Nobody is asked without consent, as it holds in the transaction that picks what to ask; and for
    surveys that it does not cover, only again for reports that wait.
 2. A call is counted before it is made, and claimed: of several processes one asks at a time.
 3. What comes back after consent ended, or for a key that this device has no more, is not kept.
+4. A token of blind enrolment is asked for in its epoch's first half, and kept if it comes then.
 """
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 
 from deniable.client.consent import Consent
@@ -16,6 +18,7 @@ from deniable.client.enrolment import EnrolmentRequest
 from deniable.client.errors import NotRecorded
 from deniable.client.ledger.credential_rows import (
     CredentialKey,
+    asked_elsewhere,
     begin_asking,
     held_credential,
     keep_credential,
@@ -24,19 +27,30 @@ from deniable.client.ledger.credential_rows import (
     want_credential,
     withdraw_report,
 )
+from deniable.client.ledger.halves import middle
 from deniable.client.ledger.ledger import Ledger, OpenEpoch
 from deniable.client.survey import Survey
-from deniable.messages import Manifest, derive_report_key
+from deniable.messages import (
+    BlindRequest,
+    Manifest,
+    Refusal,
+    blind_request,
+    check_credential,
+    derive_report_key,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A certificate that this device should have; instants are Unix seconds."""
+    """A credential that this device should have; instants are Unix seconds."""
 
     key: CredentialKey
     request: EnrolmentRequest
-    issuers: tuple[bytes, ...]  # public keys of who may give it
+    # Returns what an issuer gave as a credential, verified, and the issuer's id; raises Refusal.
+    verified: Callable[[bytes], tuple[bytes, bytes]] = field(repr=False)
+    public_key: bytes = field(repr=False)  # of the report that it is for
     closes: int  # until when the collector takes the epoch's reports
+    until: float  # when it is too late to ask, or for what was asked to come
     due: float  # when to ask
     asks: int  # calls so far
     renewal: bool  # a report waits for it, whose certificate the collector refused
@@ -44,16 +58,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class WantedCertificates:
-    """The certificates wanted now, and the start of such a survey's next epoch: Unix seconds."""
+    """The credentials wanted now, and the start of such a survey's next epoch: Unix seconds."""
 
     wanted: tuple[Wanted, ...] = ()
     begins: float = inf
 
 
 class Credentials:
-    """The certificates of one collector's surveys; raises ``StateUnavailable``.
+    """The credentials of one collector's surveys; raises ``StateUnavailable``.
 
-    ``spread`` returns, given when an epoch ends, the seconds to wait before asking, at random.
+    ``spread`` returns, given when it is too late, the seconds to wait before asking, at random.
     """
 
     def __init__(
@@ -65,7 +79,7 @@ class Credentials:
         self._spread = spread
 
     def plan(self, now: float) -> WantedCertificates:
-        """Return the certificates to ask for; none without consent. Creates no state."""
+        """Return the credentials to ask for; none without consent. Creates no state."""
         with self._state.existing(now) as connection:
             if connection is None or self._state.effective_consent(connection) is not Consent.ON:
                 return WantedCertificates()
@@ -79,22 +93,26 @@ class Credentials:
 
     def begin(self, wanted: Wanted, until: float, now: float) -> bool:
         """Count a call that is about to be made; tell whether it is still to be made, and by us."""
+        if now >= wanted.until:
+            return False
         with self._state.transaction(now) as connection:
             return self._state.effective_consent(connection) is Consent.ON and begin_asking(
                 connection, wanted.key, wanted.due, until
             )
 
-    def keep(self, wanted: Wanted, credential: bytes, issuer: bytes, now: float) -> bool:
-        """Keep a verified certificate; tell whether it is of use still."""
+    def keep(self, wanted: Wanted, credential: bytes, issuer: bytes, now: float) -> str:
+        """Keep a verified credential; return why it is of no use any more, or an empty text."""
+        if now >= wanted.until:
+            return "it came too late, after the first half of the epoch"
         with self._state.transaction(now) as connection:
             if self._state.effective_consent(connection) is not Consent.ON:
-                return False
-            if _public_key(connection, wanted.key) != wanted.request.public_key:
-                return False
+                return "consent has ended"
+            if _public_key(connection, wanted.key) != wanted.public_key:
+                return "the state was replaced"
             send = now + self._spread(wanted.closes)  # of a report that was sent before
             keep_credential(connection, wanted.key, credential, issuer, send)
         self._state.erase_remains()
-        return True
+        return ""
 
     def put_off(self, wanted: Wanted, due: float, now: float) -> None:
         """Ask again at ``due``, Unix seconds."""
@@ -115,18 +133,24 @@ class Credentials:
         if not isinstance(current, OpenEpoch) or current.manifest.enrolment.mode == "open":
             return None
         manifest, epoch = current.manifest, current.epoch
+        until = _until(manifest, epoch)
         key = CredentialKey(manifest.name, manifest.survey_id, epoch)
-        if held_credential(connection, key) is not None:
+        if (
+            now >= until
+            or held_credential(connection, key) is not None
+            or asked_elsewhere(connection, manifest, epoch)
+        ):
             return None
-        due = now + self._spread(manifest.schedule.epoch_start(epoch + 1))
+        due = now + self._spread(min(until, manifest.schedule.epoch_start(epoch + 1)))
         due, asks = want_credential(connection, manifest, epoch, due, now)
         return _of(connection, manifest, key, due, asks, renewal=False)
 
     def _renewals(self, connection: sqlite3.Connection) -> list[Wanted]:
         return [
-            _of(connection, manifest, key, due, asks, renewal=True)
+            wanted
             for key, due, asks in renewals(connection, self._ledger.following.collector)
             if (manifest := self._ledger.following.any_of(connection, key.survey_id)) is not None
+            and (wanted := _of(connection, manifest, key, due, asks, renewal=True)) is not None
         ]
 
     def _begins(self, connection: sqlite3.Connection, survey: Survey, now: float) -> float:
@@ -135,9 +159,16 @@ class Credentials:
         for manifest in self._ledger.following.accepted(connection, survey.name):
             schedule = manifest.schedule
             following = max(0, int((now - schedule.start) // schedule.epoch_seconds) + 1)
-            if manifest.enrolment.mode == "certificate" and following < schedule.epochs:
+            if manifest.enrolment.mode != "open" and following < schedule.epochs:
                 begins = min(begins, schedule.epoch_start(following))
         return begins
+
+
+def _until(manifest: Manifest, epoch: int) -> float:
+    """Return the time from which a credential is of no use; in blind mode, perhaps from ever."""
+    if manifest.enrolment.mode != "blind":
+        return inf
+    return -inf if manifest.enrolment.key_of(epoch) is None else middle(manifest, epoch)
 
 
 def _of(
@@ -148,10 +179,30 @@ def _of(
     asks: int,
     *,
     renewal: bool,
-) -> Wanted:
-    request = EnrolmentRequest(*key, _public_key(connection, key))
-    closes = manifest.schedule.closes(key.epoch)
-    return Wanted(key, request, manifest.enrolment.issuers, closes, due, asks, renewal)
+) -> Wanted | None:
+    """Return the credential that is wanted; None if its issuer's key is not sound."""
+    (secret,) = connection.execute("SELECT secret FROM device").fetchone()
+    public_key = _public_key(connection, key)
+    if manifest.enrolment.mode == "blind":
+        try:
+            blind = blind_request(secret, manifest, key.epoch)
+        except Refusal:
+            return None
+        request = EnrolmentRequest(*key, None, blind.body)
+        verified = partial(_token, blind, manifest.enrolment.issuer_ids[0])
+    else:
+        request = EnrolmentRequest(*key, public_key)
+        verified = partial(_certificate, manifest.enrolment.issuers, request.body)
+    closes, until = manifest.schedule.closes(key.epoch), _until(manifest, key.epoch)
+    return Wanted(key, request, verified, public_key, closes, until, due, asks, renewal)
+
+
+def _token(blind: BlindRequest, issuer: bytes, given: bytes) -> tuple[bytes, bytes]:
+    return blind.finish(given), issuer
+
+
+def _certificate(issuers: tuple[bytes, ...], statement: bytes, given: bytes) -> tuple[bytes, bytes]:
+    return given, check_credential(issuers, statement, given)
 
 
 def _public_key(connection: sqlite3.Connection, key: CredentialKey) -> bytes:

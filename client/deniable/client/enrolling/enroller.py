@@ -1,4 +1,4 @@
-"""Asking the app's callback for certificates, so that nothing it does can harm the app.
+"""Asking the app's callback for credentials, so that nothing it does can harm the app.
 
 1. The callback is called on a daemon thread of its own, which exists for as long as it is asked:
    while it hangs, reports of other surveys are sent, and no second call is made. Or it is called by
@@ -22,7 +22,7 @@ from deniable.client.enrolling.credentials import Credentials, Wanted
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import NotEnrolled, NotRecorded
 from deniable.client.state.forks import Forkable, keep_through_forks
-from deniable.messages import Refusal, check_credential
+from deniable.messages import Refusal
 
 _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
@@ -30,7 +30,7 @@ _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 
 
 class Enroller(Forkable):
-    """Gets certificates for the epochs that can be reported, before there is an answer.
+    """Gets credentials for the epochs that can be reported, before there is an answer.
 
     No first call is put off for longer than ``delivery_seconds``; ``wake`` tells the sending thread
     to look again, ``hold`` how long what is due has still to wait.
@@ -94,7 +94,7 @@ class Enroller(Forkable):
                 try:
                     thread.start()
                 except RuntimeError as error:  # no more threads
-                    _LOG.warning("certificates wait: %s", error)
+                    _LOG.warning("enrolment waits: %s", error)
                     return _CLAIM_SECONDS
                 begun = True
         finally:
@@ -104,7 +104,7 @@ class Enroller(Forkable):
         return max(0.0, min([*later, plan.begins]) - now)
 
     def ask_now(self) -> dict[str, NotRecorded]:
-        """Ask for the certificates wanted, on this thread; return why there is none, by survey."""
+        """Ask for the credentials wanted, on this thread; return why there is none, by survey."""
         asking = self._asking
         alone = asking.acquire(blocking=False)
         try:
@@ -142,7 +142,7 @@ class Enroller(Forkable):
         except BaseException as error:  # noqa: BLE001 - even an exit ends no more than this call
             self._rests = self._clock.monotonic() + _CLAIM_SECONDS  # not again at once
             if isinstance(error, NotRecorded):
-                _LOG.info("certificates wait: %s", error)  # the state has warned of its outage
+                _LOG.info("enrolment waits: %s", error)  # the state has warned of its outage
             else:
                 self._warn_once(f"unforeseen {type(error).__name__}")
                 _LOG.debug("what was not foreseen", exc_info=True)
@@ -154,7 +154,7 @@ class Enroller(Forkable):
         """Ask once, and keep what comes; return why nothing did, or an empty text."""
         why_not = self._ask_once(wanted)
         if why_not != _UNDER_WAY:
-            came = why_not or "enrol= gave a certificate"
+            came = why_not or "enrol= gave a credential"
             self._outcomes[wanted.key.name] = f"asked for epoch {wanted.request.epoch}: {came}"
         return why_not
 
@@ -175,12 +175,11 @@ class Enroller(Forkable):
                 given.close()  # or Python would warn that nobody awaited it
             return self._fail(wanted, f"enrol= returned {type(given).__name__}, not bytes")
         try:
-            issuer = check_credential(wanted.issuers, wanted.request.body, given)
+            credential, issuer = wanted.verified(given)
         except Refusal:
             return self._fail(wanted, "enrol= returned what no issuer of this survey has signed")
         self._warned = False
-        kept = self._credentials.keep(wanted, given, issuer, self._clock.now())
-        return "" if kept else "consent has ended, or the state was replaced"
+        return self._credentials.keep(wanted, credential, issuer, self._clock.now())
 
     def _fail(self, wanted: Wanted, why: str) -> str:
         self._warn_once(why)
@@ -203,4 +202,4 @@ class Enroller(Forkable):
         """Log one line an outage, not one a call."""
         if not self._warned:
             self._warned = True
-            _LOG.warning("certificates wait: %s", why)
+            _LOG.warning("enrolment waits: %s", why)

@@ -92,7 +92,7 @@ def check_terms(
     if manifest.enrolment.mode != "open" and not enrols:
         raise ManifestRefused(
             ManifestFault.ENROLMENT,
-            "it demands an issuer's certificates, and the app has no Client(enrol=...)",
+            "it demands an issuer's word for each device, and the app has no Client(enrol=...)",
         )
 
 
@@ -161,6 +161,9 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
         yield ManifestFault.NOT_AS_DECLARED, other.format("question differs")
     if (manifest.all_answers, manifest.dimensions) != (survey.categories, survey.dimensions):
         yield ManifestFault.NOT_AS_DECLARED, other.format("categories differ")
+    if survey.enrolment is not None and manifest.enrolment.mode != survey.enrolment:
+        reason = f"its enrolment is {manifest.enrolment.mode}, and the app takes blind alone"
+        yield ManifestFault.ENROLMENT, reason
     if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
         reason = f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}"
         yield ManifestFault.TOO_HIGH_EPSILON, reason

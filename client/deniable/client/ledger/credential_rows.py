@@ -1,11 +1,15 @@
-"""Certificates of issuers, as the state holds them: one row for each key that was wanted.
+"""Credentials of issuers, as the state holds them: one row for each key that was wanted.
 
-1. One is wanted for an epoch that can be decided, and only before it is decided; or once more for
-   the same key, if the collector refused the one that a report bears.
+They are certificates, or the tokens of blind enrolment.
+
+1. One is wanted for an epoch that can be decided, and only before it is decided. A certificate is
+   wanted once more for the same key if the collector refused the one that a report bears.
 2. It is erased when the collector takes the epoch's reports no more, by purge, and when consent
    ends. What remains of the row is that an issuer was asked.
 3. A report that waits for another certificate is not sent; a day after the epoch closed it is
    dropped, as it is when the issuer declines.
+4. Whom a device has asked for a token stays so: under another manifest of the name none is wanted
+   for an epoch that begins before that one ends.
 
 Every function here is to be called within a transaction of the state.
 """
@@ -16,10 +20,11 @@ from typing import NamedTuple
 from deniable.client.survey import DAY
 from deniable.messages import Manifest, replace_credential
 from deniable.messages.ed25519 import SIGNATURE_BYTES
+from deniable.privacy_pass import MODULUS_BYTES
 
 
 class CredentialKey(NamedTuple):
-    """The key of a certificate's row: this device has one certificate for a survey and epoch."""
+    """The key of a credential's row: this device has one credential for a survey and epoch."""
 
     name: str
     survey_id: bytes
@@ -27,13 +32,32 @@ class CredentialKey(NamedTuple):
 
 
 def held_credential(connection: sqlite3.Connection, key: CredentialKey) -> bytes | None:
-    """Return the certificate, None if there is none."""
+    """Return the credential, None if there is none."""
     row = connection.execute(
-        "SELECT credential FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)", key
+        "SELECT credential, blind FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)", key
     ).fetchone()
-    held = None if row is None else row[0]
-    # Whatever bits have become is no certificate.
-    return held if isinstance(held, bytes) and len(held) == SIGNATURE_BYTES else None
+    held, blind = (None, 0) if row is None else row
+    # Whatever bits have become is no credential.
+    length = MODULUS_BYTES if blind else SIGNATURE_BYTES
+    return held if isinstance(held, bytes) and len(held) == length else None
+
+
+def asked_elsewhere(connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> bool:
+    """Tell whether an issuer was asked under another manifest, for an epoch that overlaps (rule 4).
+
+    It is of concern where that manifest or this one is of blind enrolment.
+    """
+    row = connection.execute(
+        "SELECT 1 FROM credentials WHERE name = ? AND survey_id != ? AND asks > 0 AND ends > ?"
+        " AND (blind OR ?)",
+        (
+            manifest.name,
+            manifest.survey_id,
+            manifest.schedule.epoch_start(epoch),
+            manifest.enrolment.mode == "blind",
+        ),
+    ).fetchone()
+    return row is not None
 
 
 def want_credential(
@@ -49,9 +73,16 @@ def want_credential(
     if row is not None:
         return row[0], row[1]
     connection.execute(
-        "INSERT OR REPLACE INTO credentials (name, survey_id, epoch, closes, asks, due, renewal,"
-        " wanted) VALUES (?, ?, ?, ?, 0, ?, 0, ?)",
-        (*key, manifest.schedule.closes(epoch), float(due), int(now)),
+        "INSERT OR REPLACE INTO credentials (name, survey_id, epoch, ends, closes, asks, due,"
+        " renewal, wanted, blind) VALUES (?, ?, ?, ?, ?, 0, ?, 0, ?, ?)",
+        (
+            *key,
+            manifest.schedule.epoch_start(epoch + 1),
+            manifest.schedule.closes(epoch),
+            float(due),
+            int(now),
+            manifest.enrolment.mode == "blind",
+        ),
     )
     return float(due), 0
 
@@ -95,7 +126,7 @@ def keep_credential(
     issuer: bytes,
     send: float,
 ) -> None:
-    """Store a verified certificate; a report that waited for it gets it, to be sent then."""
+    """Store a verified credential; a report that waited for it gets it, to be sent then."""
     report = connection.execute(
         "SELECT d.envelope FROM decisions d JOIN credentials c"
         " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
@@ -121,7 +152,7 @@ def renew_credential(connection: sqlite3.Connection, name: str, epoch: int, due:
     """Want another certificate for a pending report's key; only once."""
     connection.execute(
         "UPDATE credentials SET credential = NULL, renewal = 1, due = :due"
-        " WHERE name = :name AND epoch = :epoch AND renewal = 0 AND survey_id = ("
+        " WHERE name = :name AND epoch = :epoch AND renewal = 0 AND NOT blind AND survey_id = ("
         "SELECT survey_id FROM decisions"
         " WHERE name = :name AND epoch = :epoch AND status = 'pending')",
         {"name": name, "epoch": epoch, "due": float(due)},
@@ -141,7 +172,7 @@ def withdraw_report(connection: sqlite3.Connection, key: CredentialKey, now: flo
 
 
 def erase_ended_credentials(connection: sqlite3.Connection, now: float) -> None:
-    """Erase the certificates of epochs that are closed (rules 2 and 3)."""
+    """Erase the credentials of epochs that are closed (rules 2 and 3)."""
     connection.execute(
         "UPDATE decisions AS d SET status = 'dropped', verdict = 'not-enrolled', settled = :now,"
         " envelope = NULL WHERE d.status = 'pending' AND EXISTS (SELECT 1 FROM credentials c"

@@ -32,6 +32,7 @@ from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.credential_rows import CredentialKey, held_credential
 from deniable.client.ledger.event_slot import check_slot
 from deniable.client.ledger.following import Following
+from deniable.client.ledger.halves import leaves_at, middle
 from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
 from deniable.client.state.spending import NEVER, whole_days
 from deniable.client.survey import Survey
@@ -163,7 +164,7 @@ class Ledger:
             return current
         manifest, epoch, fresh_from = current
         check_slot(connection, manifest, epoch, slot_seconds, now)
-        credential = self._credential(connection, manifest, epoch)
+        credential = self._credential(connection, manifest, epoch, now)
         erase_ended_memos(connection, now)
         kept = manifest.repeat.memo_range(epoch)
         memo = None if kept is None else open_memo(connection, manifest, kept, fresh_from)
@@ -186,10 +187,13 @@ class Ledger:
             terms.memo.count_report(connection)
         schedule = manifest.schedule
         ends, closes = schedule.epoch_start(epoch + 1), schedule.closes(epoch)
+        due, held = now + self._delay(closes), 0.0
+        if manifest.enrolment.mode == "blind":  # no flush sends it before
+            due = held = leaves_at(secret, manifest, epoch, now)
         connection.execute(
             "INSERT INTO decisions (name, epoch, origin, survey_id, cost, starts, ends, closes,"
             " status, verdict, envelope, attempts, unanswered, due, held, decided, lived,"
-            " relayed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?, 0, ?, ?, ?)",
+            " relayed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?, ?, ?, ?, ?)",
             (
                 manifest.name,
                 epoch,
@@ -200,7 +204,8 @@ class Ledger:
                 ends,
                 closes,
                 sign_report(secret, report, terms.credential),
-                now + self._delay(closes),
+                due,
+                held,
                 int(now),
                 whole_days(terms.lived),
                 self._relayed,
@@ -210,9 +215,9 @@ class Ledger:
         self._state.advance(connection, now, decided_for=ends - 1)
 
     def _credential(
-        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int
+        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float
     ) -> bytes | None:
-        """Return the certificate that a report must bear, None in an open survey."""
+        """Return the credential that a report must bear, None in an open survey."""
         if manifest.enrolment.mode == "open":
             return None
         held = held_credential(connection, CredentialKey(manifest.name, manifest.survey_id, epoch))
@@ -220,6 +225,8 @@ class Ledger:
             remedy = "this app asks none; it needs Client(enrol=...)"
             if self.following.enrols:
                 remedy = "wait for the background thread, or refresh()"
+                if manifest.enrolment.mode == "blind" and now >= middle(manifest, epoch):
+                    remedy = "tokens are asked for in its first half, so wait for the next epoch"
             raise NotEnrolled(
                 f"no issuer has vouched for this device in epoch {epoch} yet: {remedy}"
             )

@@ -49,7 +49,7 @@ class PendingReport:
     attempts: int
     unanswered: int  # sends whose fate is unknown
     due: float
-    held: float  # not before: the collector asked so, or a day must pass
+    held: float  # not before: the collector asked so, a day must pass, or the time was drawn
     renewable: bool = False  # another certificate may be asked for, if this one is refused
     renewing: bool = False  # it waits for that, and is not to be sent
 
@@ -107,6 +107,8 @@ def why_waits(report: PendingReport, now: float, *, due_only: bool) -> str:
     """Return why a flush did not try to send it, as ``Delivery.waiting`` has it."""
     if report.renewing:
         return "certificate"
+    if report.held > now and not report.attempts:
+        return "drawn-time"
     if report.held > now:
         return "next-day" if earliest_after(report.attempts, now) else "held"
     return "not-due" if due_only and report.due > now else "no-time"

@@ -109,7 +109,7 @@ class Outbox:
         ).rowcount
         rows = connection.execute(
             "SELECT d.name, d.epoch, d.envelope, d.starts, d.closes, d.attempts, d.unanswered,"
-            " d.due, d.held, c.renewal IS 0 AND :enrols, c.renewal IS 1 AND :enrols"
+            " d.due, d.held, c.renewal IS 0 AND NOT c.blind AND :enrols, c.renewal IS 1 AND :enrols"
             " FROM decisions d LEFT JOIN credentials c"
             " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
             " WHERE d.status = 'pending' AND d.origin = :origin AND d.relayed <= :relayed"
@@ -129,9 +129,10 @@ class Outbox:
         self, connection: sqlite3.Connection, report: PendingReport, now: float
     ) -> PendingReport:
         """Return the report; if the clock was put back since, its wait begins anew (rule 7)."""
-        if report.due <= max(now + self._longest, report.starts):
+        drawn = 0.0 if report.attempts else report.held  # of a blind survey's report
+        if report.due <= max(now + self._longest, report.starts, drawn):
             return report
-        rested = earliest_after(report.attempts, now)
+        rested = max(earliest_after(report.attempts, now), drawn)
         moved = replace(report, due=rested or now, held=rested)
         connection.execute(
             "UPDATE decisions SET due = ?, held = ? WHERE name = ? AND epoch = ?",

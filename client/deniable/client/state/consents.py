@@ -53,7 +53,9 @@ class Declared(NamedTuple):
     """The scopes that an app declares."""
 
     surveys: Mapping[str, Scope] = MappingProxyType({})  # by name
-    total: Scope = FROM_BEFORE  # of the device; where nothing is declared, of no effect
+    # By name, all that a consent may be given for to cover a survey: itself, the device's total, or
+    # either of them as it would be if issuers saw more.
+    enough: Mapping[str, tuple[Scope, ...]] = MappingProxyType({})
     prompted: tuple[Scope, ...] = ()  # what its prompt tells of: each survey, or the total
 
 

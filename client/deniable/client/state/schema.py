@@ -272,6 +272,13 @@ CREATE TABLE gateway_keys (
 ) WITHOUT ROWID;
 """
 
+_TOKENS: Final = """
+-- Blind enrolment: 256 bytes of a token stand where a certificate's 64 would.
+ALTER TABLE credentials ADD COLUMN blind INTEGER NOT NULL DEFAULT 0;
+-- The epoch's end, Unix seconds: before it, none is asked under another manifest of the name.
+ALTER TABLE credentials ADD COLUMN ends INTEGER NOT NULL DEFAULT 0;
+"""
+
 STEPS: Final = {
     2: _TABLES,
     3: _SPENDING,
@@ -279,5 +286,6 @@ STEPS: Final = {
     5: _LAUNCHES,
     6: _CONSENTS,
     7: _RELAYED,
+    8: _TOKENS,
 }
 """What brings a state to each version of the schema from the one before; none was ever at 1."""

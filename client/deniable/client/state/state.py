@@ -86,9 +86,8 @@ class State(Transactions):
 
     def covers(self, connection: sqlite3.Connection | None, name: str) -> bool:
         """Tell whether consent covers a survey as it is declared (D12)."""
-        declared = self._declared()
-        wanted = declared.surveys[name], declared.total
-        return any(scope.covers(need) for scope in self._given(connection) for need in wanted)
+        enough = self._declared().enough[name]
+        return any(scope.covers(need) for scope in self._given(connection) for need in enough)
 
     def check_covered(self, connection: sqlite3.Connection | None, name: str) -> None:
         """Raise ``NotCovered`` unless consent covers a survey as it is declared."""

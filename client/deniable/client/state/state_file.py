@@ -33,7 +33,7 @@ from deniable.sqlite_files import (
 )
 
 _FIRST_VERSION: Final = 2
-_SCHEMA_VERSION: Final = 7
+_SCHEMA_VERSION: Final = 8
 _SOUND_DEVICE: Final = """
     SELECT count(*) FROM device WHERE typeof(secret) = 'blob' AND length(secret) = 32
     AND typeof(mark) = 'text' AND typeof(generation) = 'integer'

@@ -140,7 +140,7 @@ class FakeCollector:
                 delta=delta,
                 schedule=Schedule(begin, length, first + epochs, grace_seconds),
                 origin=self.origin,
-                enrolment=enrolment or Enrolment(),
+                enrolment=_from(first, enrolment or Enrolment()),
                 minimum_reports=1,
                 specification=Specification.calibrated(
                     kind or RANDOMISED_RESPONSE.kind, len(categories), stated, delta, keys
@@ -259,6 +259,11 @@ class FakeCollector:
             if route in routes:
                 return self._plan.pop(index)[0]
         return None
+
+
+def _from(first: int, enrolment: Enrolment) -> Enrolment:
+    """Return the enrolment of a manifest whose epochs begin with this number."""
+    return replace(enrolment, first=first) if enrolment.mode == "blind" else enrolment
 
 
 def _decimal(survey: Survey) -> str:

@@ -2,11 +2,15 @@
 
 import os
 import threading
-from functools import partial
+from functools import cache, partial
+from typing import Literal
+
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from deniable.client import Enrol, EnrolmentRequest
-from deniable.messages import Enrolment, SigningKey, enrolment_statement
+from deniable.messages import Enrolment, SigningKey
 from deniable.messages.ed25519 import CONTEXT_ENROL
+from deniable.privacy_pass import EXPONENT, MODULUS_BYTES, read_token_request, token_key_id
 
 
 class FakeIssuer:
@@ -18,15 +22,23 @@ class FakeIssuer:
         collector.publish(THEME, enrolment=issuer.enrolment)
         with Client(collector.origin, enrol=issuer, ...) as client:
 
-    ``enrolment`` lists this issuer and its next key.
+    ``enrolment`` lists this issuer and its next key. ``FakeIssuer("blind", epochs=2)`` never sees
+    whose key it vouches for, and has a key for each epoch of a survey that is published with so
+    many ``epochs``.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, mode: Literal["certificate", "blind"] = "certificate", *, epochs: int = 1
+    ) -> None:
         self._keys = [SigningKey(os.urandom(32)) for _ in range(2)]
         self._given: dict[tuple[str, str, int], bytes] = {}
         self._requests: list[EnrolmentRequest] = []
         self._changed = threading.Condition()
-        self.enrolment = Enrolment("certificate", tuple(key.public_key for key in self._keys))
+        self.enrolment = (
+            Enrolment("blind", issuer="issuer.example", keys=tuple(map(_modulus, range(epochs))))
+            if mode == "blind"
+            else Enrolment("certificate", tuple(key.public_key for key in self._keys))
+        )
         self.error: Exception | None = None  # what it raises from now on
         self.vouches = True  # else it answers None
 
@@ -39,7 +51,7 @@ class FakeIssuer:
         return partial(self._answer, name)
 
     def rotate(self) -> None:
-        """Sign with the next key from now on; surveys that list both stay as they are."""
+        """Sign certificates with the next key from now on; surveys that list both stay."""
         with self._changed:
             self._keys = self._keys[-1:]
 
@@ -69,8 +81,33 @@ class FakeIssuer:
             if self.error is not None:
                 raise self.error
             slot = account, request.survey, request.epoch
-            key = request.public_key
-            if not self.vouches or self._given.setdefault(slot, key) != key:
+            if not self.vouches or self._given.setdefault(slot, request.body) != request.body:
                 return None
-            statement = enrolment_statement(request.survey_id, request.epoch, key)
-            return self._keys[0].sign(CONTEXT_ENROL, statement)
+            if request.token_request is None:
+                return self._keys[0].sign(CONTEXT_ENROL, request.body)
+            return self._token(request.token_request)
+
+    def _token(self, body: bytes) -> bytes:
+        key, blinded = read_token_request(body)
+        epoch = next(
+            place
+            for place, modulus in enumerate(self.enrolment.keys)
+            if token_key_id(modulus)[-1] == key
+        )
+        n, exponent = _key(epoch)
+        return pow(int.from_bytes(blinded), exponent, n).to_bytes(MODULUS_BYTES)
+
+
+@cache  # it takes a tenth of a second, or several
+def _key(number: int) -> tuple[int, int]:
+    """Return an RSA modulus and its private exponent, the same in all of a process's tests."""
+    others = {token_key_id(_modulus(other))[-1] for other in range(number)}
+    while True:
+        numbers = generate_private_key(EXPONENT, 8 * MODULUS_BYTES).private_numbers()
+        n = numbers.public_numbers.n
+        if token_key_id(n.to_bytes(MODULUS_BYTES))[-1] not in others:
+            return n, numbers.d
+
+
+def _modulus(number: int) -> bytes:
+    return _key(number)[0].to_bytes(MODULUS_BYTES)

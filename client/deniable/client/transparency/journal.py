@@ -42,6 +42,10 @@ _VERDICTS: Final = {
 }
 _PROOF: Final = "its signer signed two of the same number, so that devices may see different ones"
 _SEEN: Final = "the account, the survey, the epoch and this device's key for it; no response"
+_SEEN_BLINDLY: Final = (
+    "the account, the survey, the epoch and a value in which it can never recognise this device's "
+    "key; no response"
+)
 _FORK: Final = "its signer has handed over to two keys"
 
 
@@ -232,30 +236,36 @@ class RotationEntry(_Entry):
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentEntry(_Entry):
-    """A certificate that was wanted for this device's key of an epoch."""
+    """A certificate, or a token, that was wanted for this device's key of an epoch."""
 
     _kind: ClassVar = "enrolment"
     _query: ClassVar = (
         "SELECT wanted AS at, name AS survey, epoch, survey_id, issuer, asks,"
-        " credential AS content, closes FROM credentials ORDER BY name, epoch, wanted"
+        " credential AS content, closes, blind FROM credentials ORDER BY name, epoch, wanted"
     )
 
     survey: str
     epoch: int
     survey_id: str
-    issuer: str | None  # the public key of who gave the latest
+    issuer: str | None  # who gave the latest: a public key; of a token, its name's digest
     asks: int  # how often the app was called to ask its issuer
     content: bytes | None = field(repr=False)  # None before it came, and once it is erased
     closes: int  # when it is erased
+    blind: bool  # whether it is a token, whose issuer never saw the key
 
     def _title(self) -> str:
         missing = "none so far" if self.issuer is None else _ERASED
         held = missing if self.content is None else "held"
-        return f"certificate for {self.survey!r}, epoch {self.epoch}: {held}"
+        kind = "token" if self.blind else "certificate"
+        return f"{kind} for {self.survey!r}, epoch {self.epoch}: {held}"
 
     def _rows(self) -> list[Row]:
         return [
-            ("Asked", f"the app's issuer, {_times(self.asks)}: it saw {_SEEN}"),
+            (
+                "Asked",
+                f"the app's issuer, {_times(self.asks)}: it saw "
+                f"{_SEEN_BLINDLY if self.blind else _SEEN}",
+            ),
             ("Given by", self.issuer),
             ("Bytes", self.content),
         ]

@@ -47,6 +47,7 @@ class Promise(Disclosure):
     grace_seconds: int  # how long after an epoch its reports may be taken, at most
     pinned: bool  # whether only surveys whose ids the app was shipped with are accepted
     enrols: bool  # whether an issuer may be asked to vouch for this device
+    blind: bool  # whether it is then asked blindly alone, and shown the key of no report
 
     @classmethod
     def of(cls, survey: Survey, allowance: Allowance, *, enrols: bool) -> "Promise":
@@ -66,6 +67,7 @@ class Promise(Disclosure):
             grace_seconds=survey.max_grace_seconds,
             pinned=survey.pinned_ids is not None,
             enrols=enrols,
+            blind=enrols and survey.enrolment == "blind",
         )
 
     def brief(self) -> tuple[str, ...]:
@@ -105,4 +107,9 @@ class Promise(Disclosure):
         sentences.append(f"The collector takes a response for at most {grace} after its epoch.")
         if self.pinned:
             sentences.append("The app takes only the surveys that it was built for.")
+        if self.blind:
+            sentences.append(
+                "Whoever vouches for this device does so blindly: it is shown neither the key of "
+                "its response nor the response."
+            )
         return tuple(sentences)

@@ -1,0 +1,387 @@
+"""Blind enrolment: asked for in an epoch's first half, reported in its second, and never linked."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from deniable.client import (
+    IN_MEMORY,
+    Client,
+    EnrolmentEntry,
+    EnrolmentRequest,
+    ManifestFault,
+    NotEnrolled,
+    OutcomeStatus,
+    Survey,
+)
+from deniable.client.client import engine_of
+from deniable.client.ledger.halves import leaves_at, middle
+from deniable.client.testing import FakeCollector, FakeIssuer
+from deniable.messages import (
+    Enrolment,
+    InvalidManifest,
+    Refusal,
+    RefusalCode,
+    Schedule,
+    blind_request,
+)
+from deniable.messages.bundle import declaration_of
+from tests.support.clock import FakeClock
+from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, fault_of, refused
+from tests.support.rsa_keys import RSA_KEYS
+from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
+from tests.support.vouched import Vouched, enroller_of
+from tests.support.watched import until
+
+HALF = DAY / 2
+BLIND: Final = "blind"
+
+
+@pytest.fixture
+def vouched(bench: Bench) -> Vouched:
+    return Vouched(bench, blind=True)
+
+
+def why_not(client: Client) -> str:
+    outcome = client.report(NAME, "good")
+    assert outcome.status is OutcomeStatus.NOT_RECORDED
+    assert isinstance(outcome.error, NotEnrolled)
+    return str(outcome.error)
+
+
+def due(vouched: Vouched) -> float:
+    ((found,),) = vouched.bench.rows("SELECT due FROM decisions WHERE status = 'pending'")
+    assert isinstance(found, float)
+    return found
+
+
+# The request, and the token.
+
+
+def test_a_request_shows_the_issuer_nothing_of_the_key_and_is_the_same_at_each_call(
+    vouched: Vouched,
+) -> None:
+    vouched.issuer.error = ConnectionError()
+    for _ in range(2):  # a restart between them
+        vouched.client().close()
+    first, second = vouched.issuer.requests
+    assert first == second
+    ((secret,),) = vouched.bench.rows("SELECT secret FROM device")
+    assert first.public_key is None
+    assert first.body == blind_request(secret, vouched.survey, 0).body
+    assert first.path == f"/v1/enrolments/{NAME}/0"
+    assert first.headers == {
+        "Content-Type": "application/private-token-request",
+        "Accept": "application/private-token-response",
+        "User-Agent": "deniable/1",
+    }
+    assert first.body.hex() not in repr(first)
+    assert first.read_answer(bytes(256)) == bytes(256)
+    for body in (b"", bytes(255), bytes(257)):
+        with pytest.raises(Refusal, match="malformed"):
+            first.read_answer(body)
+    vouched.issuer.error = None
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    assert [request.body for request in vouched.issuer.requests] == [first.body] * 3
+    ((credential, issuer),) = vouched.bench.rows("SELECT credential, issuer FROM credentials")
+    assert (len(credential), issuer) == (256, vouched.survey.enrolment.issuer_ids[0])
+
+
+def _raw(request: EnrolmentRequest, change: Callable[[bytes], bytes]) -> bytes:
+    return RSA_KEYS[0].answer(change(request.body))
+
+
+USELESS: dict[str, Callable[[EnrolmentRequest], object]] = {
+    "nothing": lambda _: b"",
+    "zeros": lambda _: bytes(256),
+    "a certificate's length": lambda _: bytes(64),
+    "too long": lambda request: _raw(request, bytes) + b"\0",
+    "not below the modulus": lambda _: b"\xff" * 256,
+    "another epoch's key": lambda request: RSA_KEYS[1].answer(request.body),
+    "of another request": lambda request: _raw(request, lambda body: body[:-1] + b"\0"),
+    "itself": lambda request: request.body[3:],
+}
+
+
+@pytest.mark.parametrize("what", USELESS)
+def test_what_is_no_token_of_this_key_is_not_kept_and_asked_for_again(
+    vouched: Vouched, what: str
+) -> None:
+    client = vouched.client(enrol=lambda request: USELESS[what](request))
+    assert "what no issuer of this survey has signed" in str(client.refresh().errors[NAME])
+    why_not(client)
+    assert vouched.row("credential, issuer, asks") == (None, None, 2)
+    client.close()
+    assert vouched.client().report(NAME, "good").ok
+
+
+def test_an_epoch_without_a_key_is_not_asked_for(bench: Bench) -> None:
+    vouched = Vouched(bench, blind=True)
+    later = Enrolment(BLIND, issuer="issuer.example", first=2, keys=(RSA_KEYS[2].modulus,))
+    bench.transport.publish(
+        manifest(sequence=1, enrolment=later, schedule=Schedule(START, DAY, 3, DAY))
+    )
+    client = vouched.client()
+    for epoch in range(3):
+        bench.clock.time = START + epoch * DAY
+        client.refresh(force=True)
+        assert client.report(NAME, "good").ok == (epoch == 2)
+    assert [request.epoch for request in vouched.issuer.requests] == [2]
+
+
+# The times.
+
+
+def test_the_time_of_sending_is_uniform_in_the_second_half_or_half_of_what_is_left() -> None:
+    secrets = [number.to_bytes(32) for number in range(2_000)]
+    for grace, longest in ((30 * DAY, HALF), (HALF, HALF), (HALF / 2, 0.75 * HALF), (0, HALF / 2)):
+        survey = manifest(schedule=Schedule(START, DAY, 4, int(grace)))
+        begins = middle(survey, 1)
+        assert begins == START + 1.5 * DAY
+        drawn = [leaves_at(secret, survey, 1, START) for secret in secrets]
+        assert drawn == [leaves_at(secret, survey, 1, begins) for secret in secrets]
+        assert begins <= min(drawn) < max(drawn) < begins + longest <= survey.schedule.closes(1)
+        tenths = [int(10 * (time - begins) / longest) for time in drawn]
+        # Each is binomial, 200 ± 13.4: these secrets are within five of that.
+        assert all(133 < tenths.count(tenth) < 267 for tenth in range(10))
+        # Who answers late waits for another time, which the first does not tell.
+        late = begins + 0.999 * longest
+        again = [leaves_at(secret, survey, 1, late) for secret in secrets]
+        assert all(late < time < survey.schedule.closes(1) for time in again)
+        left = min(HALF, (survey.schedule.closes(1) - late) / 2)
+        below = sum(time < late + left / 2 for time in again)
+        assert 900 < below < 1_100  # 1,000 ± 22.4
+
+
+def test_a_report_waits_for_its_time_whoever_flushes_or_refreshes(vouched: Vouched) -> None:
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    leaves = due(vouched)
+    assert START + HALF <= leaves < START + DAY
+    for now in (START, START + HALF, leaves - 60):
+        vouched.bench.clock.time = now
+        client.refresh(force=True)
+        flushed = client.flush()
+        assert (flushed.delivered, dict(flushed.waiting)) == (0, {"drawn-time": 1})
+        assert client.flush(due_only=True).pending == 1
+        assert engine_of(client).uploader.send_due() == pytest.approx(leaves - now)
+    assert vouched.bench.transport.uploads == []
+    vouched.bench.clock.time = leaves
+    assert client.flush().delivered == 1
+    assert len(vouched.sent()) == 1
+
+
+def test_a_clock_that_is_put_back_brings_nothing_forward(vouched: Vouched) -> None:
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    leaves = due(vouched)
+    vouched.bench.clock.time = START - 100 * DAY
+    assert client.flush().pending == 1
+    assert due(vouched) == leaves
+
+
+def test_who_answers_after_that_time_waits_anew(vouched: Vouched) -> None:
+    client = vouched.client()
+    vouched.bench.clock.time = now = START + DAY - 1.0
+    assert client.report(NAME, "good").ok
+    assert client.flush().pending == 1
+    assert now < due(vouched) < now + HALF
+    assert len(vouched.issuer.requests) == 1
+
+
+@pytest.mark.parametrize("jitter", [0.25, 0.999])
+def test_it_is_asked_for_at_a_time_of_its_own_in_the_first_half(
+    vouched: Vouched, jitter: float
+) -> None:
+    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=30.0 * DAY)
+    engine_of(client).jitter = lambda: jitter
+    engine_of(client).manifests.refresh(5.0)
+    enroller_of(client).step()
+    assert vouched.row("due") == (START + jitter * HALF / 2,)
+    vouched.bench.clock.time += jitter * HALF / 2
+    enroller_of(client).step()
+    until(lambda: vouched.row("asks") == (1,) and vouched.row("credential") != (None,))
+
+
+def test_after_the_first_half_nobody_is_asked_before_the_next_epoch(vouched: Vouched) -> None:
+    vouched.issuer.error = ConnectionError()
+    client = vouched.client()
+    vouched.issuer.error = None
+    vouched.bench.clock.time = START + HALF
+    client.refresh(force=True)
+    assert enroller_of(client).step() == HALF
+    assert "wait for the next epoch" in why_not(client)
+    assert len(vouched.issuer.requests) == 1
+    vouched.bench.clock.time = START + DAY
+    client.refresh(force=True)
+    assert client.report(NAME, "good").ok
+    assert [request.epoch for request in vouched.issuer.requests] == [0, 1]
+
+
+def test_a_token_that_comes_after_the_first_half_is_not_kept(vouched: Vouched) -> None:
+    def slow(request: EnrolmentRequest) -> bytes | None:
+        vouched.bench.clock.time = START + HALF
+        return vouched.issuer(request)
+
+    client = vouched.bench.client(enrol=slow)
+    assert "too late" in str(client.refresh().errors[NAME])
+    why_not(client)
+    assert vouched.row("credential") == (None,)
+
+
+def test_whom_a_device_asked_for_an_epoch_stays_so(vouched: Vouched) -> None:
+    client = vouched.client()
+    # A successor that begins within that epoch, with other keys for the same time.
+    begins = START + DAY // 8
+    other = Enrolment(BLIND, issuer="another.example", keys=(RSA_KEYS[2].modulus,) * 1)
+    vouched.bench.transport.publish_all(
+        vouched.survey,
+        manifest(sequence=1, enrolment=other, schedule=Schedule(begins, DAY, 1, DAY)),
+    )
+    vouched.bench.clock.time = begins + 60
+    client.refresh(force=True)
+    why_not(client)
+    assert [request.survey_id for request in vouched.issuer.requests] == [vouched.survey.survey_id]
+
+
+# What the collector and the issuer answer.
+
+
+def test_d8_not_enrolled_drops_the_report_and_makes_no_device_ask(vouched: Vouched) -> None:
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    vouched.bench.clock.time = due(vouched)
+    vouched.bench.transport.answer = refused(RefusalCode.NOT_ENROLLED)
+    assert client.flush().dropped == 1
+    client.refresh(force=True)
+    enroller_of(client).step()
+    assert len(vouched.issuer.requests) == 1
+    dropped = vouched.bench.rows("SELECT status, verdict FROM decisions")
+    assert dropped == [("dropped", "not-enrolled")]
+    assert client.report(NAME, "good").error is not None
+
+
+def test_what_goes_unanswered_is_sent_again_by_the_rules_of_all_reports(vouched: Vouched) -> None:
+    client = vouched.client()
+    client.report(NAME, "good")
+    vouched.bench.clock.time = due(vouched)
+    vouched.bench.transport.answer = UNREACHABLE
+    client.flush(timeout=0.0)
+    assert client.flush().pending == 1
+    vouched.bench.transport.answer = ACCEPTED
+    vouched.bench.clock.time += 3_600
+    assert client.flush().delivered == 1
+    assert len(set(vouched.bench.transport.uploads)) == 1
+
+
+def test_the_second_client_of_an_account_gets_nothing_and_asks_no_more_than_others(
+    vouched: Vouched,
+) -> None:
+    assert vouched.client().report(NAME, "good").ok
+    other = vouched.client(state=vouched.bench.path.with_name("other.sqlite"), delivery_seconds=0.0)
+    why_not(other)
+    asked = len(vouched.issuer.requests)
+    waits = enroller_of(other).step()
+    assert 1_800 <= waits <= 3_600  # as with certificates
+    vouched.bench.clock.time = START + HALF
+    assert enroller_of(other).step() == HALF
+    assert len(vouched.issuer.requests) == asked
+
+
+@pytest.mark.parametrize("erase", ["off", "purge"])
+def test_a_token_is_erased_with_all_else(vouched: Vouched, erase: str) -> None:
+    client = vouched.client()
+    ((credential,),) = vouched.bench.rows("SELECT credential FROM credentials")
+    (entry,) = [entry for entry in client.journal().entries if isinstance(entry, EnrolmentEntry)]
+    assert (entry.blind, entry.content) == (True, credential)
+    text = " ".join(str(client.journal()).split())
+    assert f"token for '{NAME}', epoch 0: held" in text
+    assert "never recognise this device's key" in text
+    if erase == "off":
+        client.set_consent("off")
+        client.close()
+        assert vouched.bench.on_disk(credential) == []
+        return
+    client.purge()
+    assert vouched.bench.rows("SELECT * FROM credentials") == []
+    client.refresh(force=True)  # the same request, and the same token
+    assert vouched.row("credential") == (credential,)
+
+
+# An app that takes blind enrolment alone, and its users' consent.
+
+
+def required(bench: Bench, **changes: Any) -> Client:
+    surveys = [Survey(NAME, DECLARED.question, DECLARED.categories, "1", enrolment=BLIND)]
+    return bench.client(**{"surveys": surveys, "consent": "unset", **changes})
+
+
+def test_an_app_can_refuse_to_go_back_to_certificates(vouched: Vouched) -> None:
+    client = required(vouched.bench, enrol=vouched.issuer, consent="on")
+    assert client.refresh().errors == {}
+    for sequence, other in enumerate((FakeIssuer().enrolment, Enrolment()), start=7):
+        vouched.bench.transport.publish(manifest(sequence=sequence, enrolment=other))
+        error = client.refresh(force=True).declined[NAME]
+        assert fault_of(error) is ManifestFault.ENROLMENT
+        assert "the app takes blind alone" in str(error)
+    assert client.report(NAME, "good").ok
+    assert "does so blindly" in " ".join(str(client.explain()).split())
+    other_mode: Any = "certificate"
+    with pytest.raises(InvalidManifest):
+        Survey(NAME, DECLARED.question, DECLARED.categories, "1", enrolment=other_mode)
+    assert declaration_of(vouched.survey)["enrolment"] == BLIND
+    assert "enrolment" not in declaration_of(MANIFEST)
+
+
+@pytest.mark.parametrize("covers", ["surveys", "total"])
+def test_d12_certificates_to_blind_asks_nobody_and_back_asks_everybody(
+    vouched: Vouched, covers: str
+) -> None:
+    bench = vouched.bench
+    settings = {"enrol": vouched.issuer, "consent_covers": covers}
+
+    def any_mode(**changes: Any) -> Client:
+        return bench.client(**{"consent": "unset", **settings, **changes})
+
+    with any_mode() as client:
+        client.set_consent("on")
+    with required(bench, **settings) as client:
+        assert client.uncovered == ()  # agreed to more
+        client.set_consent("off")
+        client.set_consent("on")
+        assert client.uncovered == ()
+    with any_mode() as client:
+        assert client.uncovered == (DECLARED,)
+    with required(bench, **settings) as client:
+        assert client.uncovered == ()
+    with required(bench, consent_covers=covers) as client:  # nobody is asked: whom it tells differs
+        assert len(client.uncovered) == 1
+
+
+# What app developers test with.
+
+
+def test_the_fakes_take_a_blind_report_through_its_epoch() -> None:
+    clock, issuer = FakeClock(), FakeIssuer(BLIND, epochs=2)
+    with FakeCollector(clock=clock) as collector:
+        collector.publish(DECLARED, enrolment=issuer.enrolment, epochs=2)
+        with Client(
+            collector.origin,
+            authority=collector.authority,
+            surveys=[DECLARED],
+            state=IN_MEMORY,
+            consent="on",
+            enrol=issuer,
+            clock=clock,
+            background=False,
+        ) as client:
+            for epoch in range(2):
+                client.refresh(force=True)
+                assert client.report(NAME, "good").ok
+                clock.time += DAY
+                assert client.flush().delivered == 1
+                assert len(collector.reports) == epoch + 1
+    assert FakeIssuer(BLIND, epochs=2).enrolment == issuer.enrolment  # made once in a process
+    assert len(issuer.requests) == 2
