@@ -310,7 +310,9 @@ def of_the_first_schema(bench: Bench) -> dict[str, list[tuple[object, ...]]]:
         for (name,) in old.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table'"
         ).fetchall():
-            old.execute(f"INSERT INTO main.{name} SELECT * FROM new.{name}")
+            known = old.execute(f"SELECT group_concat(name) FROM pragma_table_info('{name}')")
+            columns = known.fetchone()[0]
+            old.execute(f"INSERT INTO main.{name} SELECT {columns} FROM new.{name}")
         (application,) = old.execute("PRAGMA new.application_id").fetchone()
         old.execute(f"PRAGMA main.application_id = {application}")
         old.execute("PRAGMA main.user_version = 2")
