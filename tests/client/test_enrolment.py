@@ -180,8 +180,7 @@ async def _late(_: EnrolmentRequest) -> bytes:
 
 def _signed(request: EnrolmentRequest, by: SigningKey, **changes: Any) -> bytes:
     other = replace(request, **changes)
-    statement = enrolment_statement(other.survey_id, other.epoch, other.public_key)
-    return by.sign(CONTEXT_ENROL, statement)
+    return by.sign(CONTEXT_ENROL, other.body)
 
 
 USELESS: dict[str, Callable[[EnrolmentRequest, SigningKey], object]] = {

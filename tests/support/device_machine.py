@@ -196,6 +196,7 @@ class DeviceMachine(RuleBasedStateMachine):
         if not self.issuer_is_up:
             raise ConnectionError
         slot, key = (request.survey, request.epoch), request.public_key
+        assert key is not None
         given = self.enrolled.setdefault(slot, key)
         return ISSUER.sign(CONTEXT_ENROL, request.body) if given == key else None
 
