@@ -45,7 +45,7 @@ _waits = st.one_of(st.integers(0, 2 * DAY), st.sampled_from([6 * DAY, 60 * DAY])
 _which = st.integers(0, 9)
 DECISION = (
     "INSERT INTO decisions VALUES (?, ?, '', x'', ?, 0, 0, 0, 'dropped', '', NULL, 0, 0, 0.0, 0.0,"
-    " 0, NULL, ?)"
+    " 0, NULL, ?, 0)"
 )
 _spent = st.dictionaries(_days, st.integers(1, 10**12), max_size=60)
 

@@ -52,7 +52,7 @@ class EnrolmentRequest:
         return {"Content-Type": self.media_type, "Accept": answer, "User-Agent": "deniable/1"}
 
     def read_answer(self, body: bytes) -> bytes:
-        """Return the issuer's bytes in the body of the route's 200 answer; the client verifies them.
+        """Return the issuer's bytes of the body of the route's 200 answer, unverified.
 
         Raises:
             Refusal: malformed, for anything else.
