@@ -174,7 +174,10 @@ async def test_of_a_body_without_end_no_more_is_read_than_is_judged() -> None:
 
     endless: Any = Endless()
     request = make_mocked_request("POST", "/", MSGPACK, payload=endless)
-    assert len(await routes._read(request)) == MAX_ENROLMENT_BYTES + 1
+    assert (
+        len(await routes._read(request, "application/msgpack", MAX_ENROLMENT_BYTES))
+        == MAX_ENROLMENT_BYTES + 1
+    )
 
 
 async def test_a_record_that_fails_is_told_without_its_reasons() -> None:

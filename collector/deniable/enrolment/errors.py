@@ -27,7 +27,7 @@ class WrongRecordKey(RecordError):
 
 
 class AnotherKey(Refusal):
-    """The account has a certificate for another key of this survey's name and epoch."""
+    """The account has asked for another key of this survey's name and epoch, and got it."""
 
     def __init__(self) -> None:
         super().__init__(

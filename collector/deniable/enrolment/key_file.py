@@ -29,7 +29,7 @@ def create_key_file(file: Path) -> SigningKey:
     """
     key = Ed25519PrivateKey.generate()
     try:
-        _create(file, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        create_private(file, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     except FileExistsError as error:
         raise KeyFileError(f"{file} exists; a key is never overwritten") from error
     except OSError as error:
@@ -44,7 +44,7 @@ def read_key_file(file: Path) -> SigningKey:
         KeyFileError: if it is missing, readable by others, or no Ed25519 key.
     """
     try:
-        key = load_pem_private_key(_read_private(file), password=None)
+        key = load_pem_private_key(read_private(file), password=None)
     except (ValueError, TypeError) as error:
         raise KeyFileError(f"{file} is not an unencrypted PEM private key") from error
     if not isinstance(key, Ed25519PrivateKey):
@@ -61,7 +61,7 @@ def read_record_key(file: Path) -> bytes:
     if not file.exists():
         made = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
         try:
-            _create(made, f"{secrets.token_hex(_RECORD_KEY_BYTES)}\n".encode())
+            create_private(made, f"{secrets.token_hex(_RECORD_KEY_BYTES)}\n".encode())
             try:
                 with suppress(FileExistsError):
                     os.link(made, file)  # whole, or not at all; of several processes one wins
@@ -70,7 +70,7 @@ def read_record_key(file: Path) -> bytes:
         except OSError as error:
             raise KeyFileError(f"{file} cannot be written: {error.strerror}") from error
     try:
-        key = bytes.fromhex(_read_private(file).decode("ascii"))
+        key = bytes.fromhex(read_private(file).decode("ascii"))
     except ValueError:
         key = b""
     if len(key) != _RECORD_KEY_BYTES:
@@ -78,7 +78,8 @@ def read_record_key(file: Path) -> bytes:
     return key
 
 
-def _create(file: Path, content: bytes) -> None:
+def create_private(file: Path, content: bytes) -> None:
+    """Write a new file, durably and for its owner only; FileExistsError if it is there."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)
@@ -86,7 +87,8 @@ def _create(file: Path, content: bytes) -> None:
         os.fsync(descriptor)
 
 
-def _read_private(file: Path) -> bytes:
+def read_private(file: Path) -> bytes:
+    """Return the content of a file; KeyFileError if others can read it, or we cannot."""
     try:
         mode = stat.S_IMODE(file.stat().st_mode)
         if mode & 0o077:

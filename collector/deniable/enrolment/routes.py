@@ -1,4 +1,4 @@
-"""The route to mount in an app's own aiohttp backend: ``POST /v1/enrolments`` by default."""
+"""The routes to mount in an app's own aiohttp backend, below ``/v1/enrolments`` by default."""
 
 import asyncio
 import time
@@ -7,14 +7,17 @@ from typing import Final
 
 from aiohttp import web
 
+from deniable.enrolment.blind_issuer import BlindIssuer
 from deniable.enrolment.exchange import (
     MEDIA_TYPE,
     EnrolmentAnswer,
     answer_enrolment,
+    answer_token_request,
     refuse_enrolment,
 )
 from deniable.enrolment.issuer import Issuer
 from deniable.messages import MAX_ENROLMENT_BYTES, Refusal, RefusalCode, media_type
+from deniable.privacy_pass import REQUEST_BYTES, REQUEST_TYPE
 
 _BODY_SECONDS: Final = 10.0
 
@@ -28,40 +31,69 @@ def enrolment_route(
     path: str = "/v1/enrolments",
     clock: Callable[[], float] = time.time,
 ) -> web.RouteDef:
-    """Return the route, for ``app.add_routes([...])``.
+    """Return the route of an issuer of certificates, for ``app.add_routes([...])``.
 
     ``authenticate`` returns the account that makes a request, by its lasting name; None if it is
     nobody's. What it raises is the app's own, and passes through.
     """
 
+    def answer(account: str, _: web.Request, body: bytes) -> EnrolmentAnswer:
+        return answer_enrolment(issuer, account, body, clock())
+
+    return web.post(path, _handler(authenticate, MEDIA_TYPE, MAX_ENROLMENT_BYTES, answer))
+
+
+def token_route(
+    issuer: BlindIssuer,
+    authenticate: Authenticate,
+    *,
+    path: str = "/v1/enrolments",
+    clock: Callable[[], float] = time.time,
+) -> web.RouteDef:
+    """Return the route of a blind issuer, ``path`` and the survey's name and epoch; likewise."""
+
+    def answer(account: str, request: web.Request, body: bytes) -> EnrolmentAnswer:
+        survey, epoch = request.match_info["survey"], request.match_info["epoch"]
+        return answer_token_request(issuer, account, survey, epoch, body, clock())
+
+    handler = _handler(authenticate, REQUEST_TYPE, REQUEST_BYTES, answer)
+    return web.post(f"{path}/{{survey}}/{{epoch}}", handler)
+
+
+def _handler(
+    authenticate: Authenticate,
+    content_type: str,
+    most: int,
+    answer: Callable[[str, web.Request, bytes], EnrolmentAnswer],
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def enrol(request: web.Request) -> web.Response:
         account = await authenticate(request)
         if account is None:
             return _response(refuse_enrolment(RefusalCode.UNAUTHORISED, "sign in to the app first"))
         try:
-            body = await _read(request)
+            body = await _read(request, content_type, most)
         except Refusal as refusal:
             return _response(refuse_enrolment(refusal.code, refusal.reason))
-        # In a thread: a certificate is given once it is on the disk.
-        answer = await asyncio.to_thread(answer_enrolment, issuer, account, body, clock())
-        return _response(answer)
+        # In a thread: what is issued is given once it is on the disk.
+        return _response(await asyncio.to_thread(answer, account, request, body))
 
-    return web.post(path, enrol)
+    return enrol
 
 
-async def _read(request: web.Request) -> bytes:
+async def _read(request: web.Request, content_type: str, most: int) -> bytes:
+    """Return the body, or of one that has more bytes than it may, one more than that."""
     # No form of a browser has this type: other sites cannot enrol their keys for who is signed in.
     if (
-        media_type(request.headers.get("Content-Type", "")) != MEDIA_TYPE
+        media_type(request.headers.get("Content-Type", "")) != content_type
         or "Content-Encoding" in request.headers
     ):
         raise Refusal(
-            RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MEDIA_TYPE} without Content-Encoding"
+            RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {content_type} without Content-Encoding"
         )
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             body = b""
-            while part := await request.content.read(MAX_ENROLMENT_BYTES + 1 - len(body)):
+            while part := await request.content.read(most + 1 - len(body)):
                 body += part
             return body
     except TimeoutError as error:

@@ -16,6 +16,7 @@ from deniable.privacy_pass.blind_rsa import (
     verify,
 )
 from deniable.privacy_pass.token import (
+    REQUEST_BYTES,
     REQUEST_TYPE,
     RESPONSE_TYPE,
     TOKEN_TYPE,
@@ -30,6 +31,7 @@ from deniable.privacy_pass.token import (
 __all__ = [
     "EXPONENT",
     "MODULUS_BYTES",
+    "REQUEST_BYTES",
     "REQUEST_TYPE",
     "RESPONSE_TYPE",
     "TOKEN_TYPE",

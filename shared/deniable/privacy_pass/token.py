@@ -16,6 +16,8 @@ REQUEST_TYPE: Final = "application/private-token-request"
 """The media type of a request."""
 RESPONSE_TYPE: Final = "application/private-token-response"
 """The media type of an answer, which is the blind signature alone."""
+REQUEST_BYTES: Final = 3 + MODULUS_BYTES
+"""Bytes of a request."""
 _TYPE: Final = TOKEN_TYPE.to_bytes(2)
 _HASH_BYTES: Final = 32
 
@@ -90,6 +92,6 @@ def read_token_request(body: bytes) -> tuple[int, bytes]:
     Raises:
         InvalidToken: if the bytes are no request for a token of this type.
     """
-    if len(body) != 3 + MODULUS_BYTES or body[:2] != _TYPE:
+    if len(body) != REQUEST_BYTES or body[:2] != _TYPE:
         raise InvalidToken("no request for a token of type 2")
     return body[2], body[3:]

@@ -1,0 +1,171 @@
+"""The half that issuers of both kinds share: one holder for an account, survey name and epoch.
+
+I1. An account gets one thing vouched for per survey name and epoch, whichever kind of issuer it
+    asks and whichever manifest of the name. The same request is answered as often as it is made.
+I2. What is issued is durable in the record before it is signed.
+I3. Nothing is signed but for surveys that the authority signed and that name the issuer, while the
+    collector would take a report of the epoch.
+I4. Accounts and what they hold reach the record as digests under the record's key only. That key
+    outlives the issuer's: with another one, every account could get a second key.
+"""
+
+import hashlib
+import hmac
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final, Required, TypedDict, Unpack
+
+from deniable.enrolment.errors import AnotherKey, WrongRecordKey
+from deniable.enrolment.record import IssuanceRecord
+from deniable.messages import (
+    Manifest,
+    Refusal,
+    RefusalCode,
+    check_public_key,
+    codec,
+    follow_rotations,
+    open_manifest_of_chain,
+    open_rotation,
+)
+from deniable.messages.ed25519 import KEY_BYTES
+
+_SLOT: Final = b"deniable/issuance-slot/v1\0"
+_PROBE: Final = b"deniable/issuance-probe/v1\0"
+_KEPT_SECONDS: Final = 86_400
+"""How long after its end an epoch's slots are kept, for clocks that are put right."""
+
+
+class SurveysOfIssuer(TypedDict, total=False):
+    """The arguments of every issuer that say whom it vouches for, by keyword.
+
+    Attributes:
+        record_key: 32 secret bytes that belong to the record, kept apart from it.
+        authority: the public key that the apps pin: 32 bytes, or 64 hex digits.
+        rotations: signed hand-overs of the authority, if there were any.
+        manifests: signed manifests to vouch for; ``add_manifest`` takes more.
+    """
+
+    record_key: Required[bytes]
+    authority: Required[bytes | str]
+    rotations: Iterable[bytes]
+    manifests: Iterable[bytes]
+
+
+class AccountIssuer(ABC):
+    """An issuer's surveys and its record; safe to share between threads.
+
+    Args:
+        record: of what was issued, which outlives this object and its keys.
+        surveys: see :class:`SurveysOfIssuer`.
+
+    Raises:
+        NotListed, Refusal: as ``add_manifest`` does.
+        RecordError: if the record cannot be used, or was kept under another key.
+        ValueError: for a key that is none.
+    """
+
+    def __init__(self, record: IssuanceRecord, **surveys: Unpack[SurveysOfIssuer]) -> None:
+        record_key, authority = surveys["record_key"], surveys["authority"]
+        if len(record_key) != KEY_BYTES:
+            raise ValueError(f"record_key must be {KEY_BYTES} random bytes; see read_record_key")
+        try:
+            pinned = bytes.fromhex(authority) if isinstance(authority, str) else authority
+            check_public_key(pinned)
+        except (ValueError, Refusal) as error:
+            wanted = "authority must be a public key: 32 bytes, or 64 hex digits"
+            raise ValueError(wanted) from error
+        self._record = record
+        self._record_key = record_key
+        self._chain = follow_rotations(pinned, map(open_rotation, surveys.get("rotations", ())))
+        self._surveys: dict[bytes, Manifest] = {}
+        self._check_record_key()
+        for envelope in surveys.get("manifests", ()):
+            self.add_manifest(envelope)
+
+    @property
+    def surveys(self) -> tuple[str, ...]:
+        """Return the names of the surveys that it vouches for, one for each manifest."""
+        return tuple(manifest.name for manifest in self._manifests)
+
+    def add_manifest(self, envelope: bytes) -> Manifest:
+        """Vouch for devices of this survey too, from now on; a repeated one changes nothing.
+
+        Raises:
+            NotListed: if the survey does not name this issuer.
+            Refusal: malformed, bad-key or bad-signature, if the authority did not sign it.
+        """
+        manifest, _ = open_manifest_of_chain(envelope, self._chain)
+        self._check_listed(manifest)
+        self._surveys[manifest.survey_id] = manifest
+        return manifest
+
+    def forget(self, now: float) -> None:
+        """Erase the record of epochs that were over a day ago; RecordError if it cannot be done.
+
+        An epoch that two manifests of a name have at different times is over when both say so: it
+        is one slot, and it has the end of whichever was asked for first.
+        """
+        before = int(now) - _KEPT_SECONDS
+        ends: dict[tuple[str, int], list[int]] = defaultdict(list)
+        for manifest in self._manifests:
+            for epoch in range(manifest.schedule.epochs):
+                ends[manifest.name, epoch].append(manifest.schedule.closes(epoch))
+        going_on = (min(several) for several in ends.values() if max(several) > before)
+        self._record.forget(min(before, min(going_on, default=before + 1) - 1))
+
+    @abstractmethod
+    def _check_listed(self, manifest: Manifest) -> None:
+        """Raise NotListed if a survey does not name this issuer."""
+
+    @property
+    def _manifests(self) -> tuple[Manifest, ...]:
+        return tuple(self._surveys.values())  # another thread may add one
+
+    def _claim(self, account: bytes, name: str, epoch: int, holder: bytes, over: int) -> None:
+        """Make sure, durably, that what this account holds in the epoch is this."""
+        slot = self._digest(_SLOT, [account, name, epoch])
+        holds = self._record.claim(slot, holder, over)
+        if holds is None:
+            raise Refusal(RefusalCode.EPOCH_CLOSED, "what was issued for the epoch is erased")
+        if not hmac.compare_digest(holds, holder):
+            raise AnotherKey
+
+    def _check_record_key(self) -> None:
+        # A slot that no account can have, held by what only this key gives.
+        probe = self._digest(_PROBE, [])
+        if self._record.claim(bytes(KEY_BYTES), probe, codec.MAX_UINT) != probe:
+            raise WrongRecordKey(
+                "the record was kept under another record key; give that one, or every account "
+                "could get a second key"
+            )
+
+    def _digest(self, context: bytes, parts: list[object]) -> bytes:
+        return hmac.digest(self._record_key, context + codec.encode(parts), hashlib.sha256)
+
+
+def checked_account(account: object) -> bytes:
+    """Return the bytes of an account's name; TypeError or ValueError if it is none."""
+    if not isinstance(account, str):
+        raise TypeError("an account is a text: the app's lasting name of it")
+    # Any text has a digest of its own, one that UTF-8 does not know included.
+    name = account.encode("utf-8", "surrogatepass")
+    if not name:
+        raise ValueError("an account must have a name")
+    return name
+
+
+def check_open(manifests: Sequence[Manifest], epoch: int, now: float) -> int:
+    """Return when the collector stops taking reports of an epoch that it takes now.
+
+    Of several manifests of a name one has to take them.
+    """
+    schedules = [survey.schedule for survey in manifests if 0 <= epoch < survey.schedule.epochs]
+    if not schedules:
+        raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such epoch")
+    over = max(schedule.closes(epoch) for schedule in schedules)
+    if now >= over:
+        raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace are over")
+    if not any(schedule.opens(epoch) <= now < schedule.closes(epoch) for schedule in schedules):
+        raise Refusal(RefusalCode.TOO_EARLY, "the epoch has not begun")
+    return over

@@ -1,0 +1,140 @@
+"""The blind issuer: signs for an account what it cannot read, once for each survey name and epoch.
+
+The rules I1 to I4 stand in ``account_issuer.py``: what an account holds is its request. A blind
+signature follows from request and key, so that the same request gets the same answer for as long as
+the key is there; after a crash, too, since the request was recorded before.
+Source: RFC 9578, section 6.2.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Final, Unpack
+
+from deniable.enrolment.account_issuer import (
+    AccountIssuer,
+    SurveysOfIssuer,
+    check_open,
+    checked_account,
+)
+from deniable.enrolment.epoch_keys import EpochKeys
+from deniable.enrolment.errors import KeyFileError, NotListed
+from deniable.enrolment.record import IssuanceRecord
+from deniable.messages import Manifest, Refusal, RefusalCode
+from deniable.privacy_pass import InvalidToken, read_token_request, token_key_id
+
+_HOLDER: Final = b"deniable/issuance-blind-holder/v1\0"
+
+
+class BlindIssuer(AccountIssuer):
+    """Vouches for devices by tokens that it cannot recognise; safe to share between threads.
+
+    Args:
+        name: the host name by which surveys, histograms and ``distrust-issuer`` know it.
+        keys: the directories of its keys, one for each survey name.
+        record: of what was issued, which outlives this object and its keys.
+        surveys: by keyword, as :class:`SurveysOfIssuer` has them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        keys: Iterable[EpochKeys],
+        record: IssuanceRecord,
+        **surveys: Unpack[SurveysOfIssuer],
+    ) -> None:
+        self.name: Final = name
+        self._keys = tuple(keys)
+        super().__init__(record, **surveys)
+
+    def __repr__(self) -> str:
+        return f"BlindIssuer({self.name!r}, surveys={sorted(self.surveys)})"
+
+    def issue(self, account: str, survey: str, epoch: int, request: bytes, now: float) -> bytes:
+        """Return the answer to a token request: the same one if this account asks the same again.
+
+        Args:
+            account: what the app calls it, the same for ever and another for everybody else.
+            survey: the name of the survey.
+            epoch: which time slice.
+            request: the bytes of a TokenRequest.
+            now: Unix seconds.
+
+        Raises:
+            AnotherKey: if the account asked for another token of the name and epoch, or holds a
+                certificate.
+            Refusal: malformed, unknown-survey, out-of-domain, not-enrolled where the issuer has no
+                key in the epoch, too-early or epoch-closed.
+            RecordError, KeyFileError, FaultyResult: if it cannot be recorded or signed.
+            TypeError, ValueError: for an account that is no name; the app's own bug.
+        """
+        name = checked_account(account)
+        manifests = [manifest for manifest in self._manifests if manifest.name == survey]
+        if not manifests:
+            raise Refusal(RefusalCode.UNKNOWN_SURVEY, "this issuer vouches for no such survey")
+        over = check_open(manifests, epoch, now)
+        modulus, blinded = self._read(manifests, epoch, request)
+        key = self._holding(modulus).key(modulus)
+        holder = self._digest(_HOLDER, [modulus, request])
+        self._claim(name, survey, epoch, holder, over)
+        return key.answer(blinded)
+
+    def forget(self, now: float) -> None:
+        """Erase the private keys of epochs that are over, and the record a day later.
+
+        Raises:
+            KeyFileError, RecordError: if that cannot be done.
+        """
+        ended = ended_moduli(self._manifests, now)
+        for keys in self._keys:
+            keys.erase(ended)
+        super().forget(now)
+
+    def _read(
+        self, manifests: Iterable[Manifest], epoch: int, request: bytes
+    ) -> tuple[bytes, bytes]:
+        """Return the modulus that a request means, and the blinded message, which is below it."""
+        newest_first = sorted(manifests, key=lambda manifest: -manifest.sequence)
+        moduli = [key for survey in newest_first if (key := survey.enrolment.key_of(epoch))]
+        if not moduli:
+            raise Refusal(RefusalCode.NOT_ENROLLED, "the issuer has no key in this epoch")
+        try:
+            id_byte, blinded = read_token_request(request)
+        except InvalidToken as error:
+            raise Refusal(RefusalCode.MALFORMED, str(error)) from error
+        for modulus in moduli:
+            if token_key_id(modulus)[-1] == id_byte:
+                if blinded >= modulus:  # of the same length: as numbers, too
+                    raise Refusal(RefusalCode.MALFORMED, "a blinded message is below the modulus")
+                return modulus, blinded
+        raise Refusal(RefusalCode.MALFORMED, "the issuer has no such key in this epoch")
+
+    def _holding(self, modulus: bytes) -> EpochKeys:
+        for keys in self._keys:
+            if keys.holds(modulus):
+                return keys
+        raise KeyFileError("the private key of an epoch that goes on is missing")
+
+    def _check_listed(self, manifest: Manifest) -> None:
+        enrolment = manifest.enrolment
+        if enrolment.mode != "blind" or enrolment.issuer != self.name:
+            raise NotListed(
+                f"{manifest.name} does not name this issuer; publish it with "
+                f'enrolment = "blind" and issuer = "{self.name}"'
+            )
+        last = enrolment.keys[-1]  # the last to be erased
+        for keys in self._keys:
+            if not keys.holds(last):
+                keys.renew()
+        if not any(keys.holds(last) for keys in self._keys):
+            raise NotListed(
+                f"{manifest.name} lists keys whose private halves are not here; add the directory "
+                "that `deniable issuer keys` made for it"
+            )
+
+
+def ended_moduli(manifests: Iterable[Manifest], now: float) -> Collection[bytes]:
+    """Return the moduli of epochs whose grace is over by all manifests that list them."""
+    ends: dict[bytes, int] = {}
+    for manifest in manifests:
+        for epoch, modulus in enumerate(manifest.enrolment.keys, manifest.enrolment.first):
+            ends[modulus] = max(ends.get(modulus, 0), manifest.schedule.closes(epoch))
+    return {modulus for modulus, end in ends.items() if end <= now}

@@ -1,0 +1,197 @@
+"""A blind issuer's private keys of one survey name: a file for each epoch, erased when it is over.
+
+K1. A key is made once. Whoever makes keys again after a crash takes those that are there already.
+K2. Files and directory are readable by their owner only, and are durable before a public half is
+    written down.
+K3. What is erased was overwritten in place, and is gone from the directory, before that is said.
+    Copies that a backup, a snapshot, a journal or the flash below the file system keeps are not
+    reached.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from deniable.enrolment.errors import KeyFileError
+from deniable.enrolment.key_file import create_private, read_private
+from deniable.enrolment.private_operation import PrivateKey
+from deniable.enrolment.public_keys import PublicKeys
+from deniable.privacy_pass import EXPONENT, MODULUS_BYTES
+
+PUBLIC_FILE: Final = "issuer-keys.json"
+"""The file of the public halves, in the directory of the private ones."""
+
+
+class EpochKeys:
+    """The directory of one survey name's keys; safe to share between threads and processes.
+
+    Raises:
+        KeyFileError: if it is missing, readable by others, or not what it should be.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory: Final = directory
+        self._read: dict[bytes, PrivateKey] = {}
+        self.public = PublicKeys()
+        self.renew()
+
+    def __repr__(self) -> str:
+        return f"EpochKeys({self.directory})"
+
+    def renew(self) -> None:
+        """Take notice of keys that were made since."""
+        _check_directory(self.directory)
+        self.public = PublicKeys.read(self.directory / PUBLIC_FILE)
+
+    def holds(self, modulus: bytes) -> bool:
+        """Tell whether the private half of a modulus is here, and not erased."""
+        return modulus in self.public.moduli and self._file(modulus).exists()
+
+    def key(self, modulus: bytes) -> PrivateKey:
+        """Return the private half of a modulus that is listed here.
+
+        Raises:
+            KeyFileError: if it is erased, readable by others, or another modulus's.
+        """
+        if (key := self._read.get(modulus)) is None:
+            file = self._file(modulus)
+            key = PrivateKey(_read_key(file))
+            if key.modulus != modulus:
+                raise KeyFileError(f"{file} is not the key that {PUBLIC_FILE} lists")
+            self._read[modulus] = key
+        return key
+
+    def erase(self, moduli: Collection[bytes]) -> int:
+        """Erase the private halves of moduli as far as they are here; return how many there were.
+
+        Raises:
+            KeyFileError: if a file cannot be overwritten or removed.
+        """
+        erased = 0
+        for modulus in self.public.moduli:
+            if modulus in moduli:
+                self._read.pop(modulus, None)
+                try:
+                    erased += _erase(self._file(modulus))
+                except OSError as error:
+                    file = self._file(modulus)
+                    raise KeyFileError(f"{file} cannot be erased: {error.strerror}") from error
+        return erased
+
+    def _file(self, modulus: bytes) -> Path:
+        return _key_file(self.directory, self.public.first + self.public.moduli.index(modulus))
+
+
+def create_epoch_keys(directory: Path, epochs: int, first: int | None = None) -> PublicKeys:
+    """Make keys of so many epochs, behind those that the directory has; return all public halves.
+
+    Args:
+        directory: made, if it is not there.
+        epochs: how many, from 1 on.
+        first: the number of the first of all; where there are keys, that behind the last.
+
+    Raises:
+        KeyFileError: if they cannot be written, or would leave a gap.
+    """
+    public_file = directory / PUBLIC_FILE
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+        _check_directory(directory)
+        listed = PublicKeys(first or 0)
+        if public_file.exists():
+            listed = PublicKeys.read(public_file)
+            if first not in {None, listed.end}:
+                raise KeyFileError(
+                    f"{directory} has keys of epochs {listed.first} to {listed.end - 1}; the next "
+                    f"are of epoch {listed.end}"
+                )
+        files = [_key_file(directory, epoch) for epoch in range(listed.end, listed.end + epochs)]
+        made = tuple(_modulus(_created(file)) for file in files)
+        _sync(directory)
+        public = PublicKeys(listed.first, listed.moduli + made)
+        written = public_file.with_name(f"{PUBLIC_FILE}.{secrets.token_hex(8)}")
+        create_private(written, public.text().encode())
+        written.chmod(0o644)
+        written.replace(public_file)
+        _sync(directory)
+    except OSError as error:
+        raise KeyFileError(f"{directory} cannot be written: {error.strerror}") from error
+    return public
+
+
+def _created(file: Path) -> RSAPrivateKey:
+    # The longest part, and nothing is listed before all of them are there.
+    key = generate_private_key(EXPONENT, 8 * MODULUS_BYTES)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    made = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+    create_private(made, pem)
+    try:
+        os.link(made, file)  # whole, or not at all
+    except FileExistsError:
+        return _read_key(file)
+    finally:
+        made.unlink()
+    return key
+
+
+def _read_key(file: Path) -> RSAPrivateKey:
+    try:
+        # Each of its results is verified: a check of its primes would find nothing more.
+        key = load_pem_private_key(
+            read_private(file), password=None, unsafe_skip_rsa_key_validation=True
+        )
+    except (ValueError, TypeError) as error:
+        raise KeyFileError(f"{file} is not an unencrypted PEM private key") from error
+    if not isinstance(key, RSAPrivateKey):
+        raise KeyFileError(f"{file} is not an RSA key")
+    return key
+
+
+def _erase(file: Path) -> bool:
+    """Overwrite a file where it lies, and remove it; tell whether it was there."""
+    with suppress(FileNotFoundError):
+        with file.open("r+b") as stream:
+            stream.write(bytes(os.fstat(stream.fileno()).st_size))
+            stream.flush()
+            os.fsync(stream.fileno())
+        file.unlink()
+        _sync(file.parent)
+        return True
+    return False
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _check_directory(directory: Path) -> None:
+    try:
+        mode = stat.S_IMODE(directory.stat().st_mode)
+    except OSError as error:
+        raise KeyFileError(f"{directory}: {error.strerror}") from error
+    if mode & 0o077:
+        raise KeyFileError(f"{directory} is open to other users; run: chmod 700 {directory}")
+
+
+def _key_file(directory: Path, epoch: int) -> Path:
+    return directory / f"epoch-{epoch:05}.pem"
+
+
+def _modulus(key: RSAPrivateKey) -> bytes:
+    return key.public_key().public_numbers().n.to_bytes(MODULUS_BYTES)

@@ -1,0 +1,270 @@
+"""What a blind issuer signs, what it never does, and what it erases: rules I1 to I4."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_der_private_key
+
+from deniable.enrolment import (
+    AnotherKey,
+    BlindIssuer,
+    KeyFileError,
+    NotListed,
+    SqliteIssuanceRecord,
+)
+from deniable.enrolment.private_operation import FaultyResult, PrivateKey
+from deniable.messages import (
+    EARLY_SECONDS,
+    Enrolment,
+    Manifest,
+    Refusal,
+    RefusalCode,
+    Schedule,
+    sign_manifest,
+)
+from deniable.privacy_pass import MODULUS_BYTES, pack_token_request, token_key_id
+from tests.enrolment.blind_issuers import (
+    BLIND,
+    MODULI,
+    blind_issuer,
+    is_token,
+    key_directory,
+    request,
+)
+from tests.enrolment.issuers import CERTIFIED, ISSUER_KEY, NOW, RECORD_KEY, device_key, issuer
+from tests.support.effort import THOROUGH
+from tests.support.processes import ROOT
+from tests.support.rsa_keys import RSA_KEYS
+from tests.support.surveys import AUTHORITY, DAY, START
+
+ASKED = request(1)
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    return key_directory(tmp_path)
+
+
+@pytest.fixture
+def ours(record: SqliteIssuanceRecord, keys: Path) -> BlindIssuer:
+    return blind_issuer(record, keys)
+
+
+def refusal(issuer: BlindIssuer, **changes: Any) -> Refusal:
+    asked: dict[str, Any] = {
+        "account": "ann",
+        "survey": "blind",
+        "epoch": 0,
+        "request": ASKED.body,
+        "now": NOW,
+    }
+    with pytest.raises(Refusal) as caught:
+        issuer.issue(**asked | changes)
+    return caught.value
+
+
+def rows(folder: Path) -> list[tuple[bytes, bytes, int]]:
+    with closing(sqlite3.connect(folder / "issued.sqlite")) as connection:
+        query = "SELECT slot, holder, over FROM issuances WHERE slot != ?"
+        return connection.execute(query, (bytes(32),)).fetchall()
+
+
+def test_i1_an_account_gets_one_token_an_epoch_and_the_same_answer_as_often_as_it_asks(
+    ours: BlindIssuer,
+) -> None:
+    first = ours.issue("ann", "blind", 0, ASKED.body, NOW)
+    assert is_token(ASKED.finish(first), 1)
+    assert ours.issue("ann", "blind", 0, ASKED.body, NOW + 7) == first
+    second = refusal(ours, request=request(2).body)  # a second client, or an app installed again
+    assert isinstance(second, AnotherKey)
+    assert second.code is RefusalCode.NOT_ENROLLED
+    assert ours.issue("ann", "blind", 0, ASKED.body, NOW) == first
+    # Other accounts and other epochs have slots of their own, and each epoch a key of its own.
+    assert is_token(request(2).finish(ours.issue("bob", "blind", 0, request(2).body, NOW)), 2)
+    later = request(1, 1)
+    assert is_token(later.finish(ours.issue("ann", "blind", 1, later.body, NOW + DAY)), 1, 1)
+
+
+def successor(length: int = DAY) -> Manifest:
+    """Return a manifest of the same name whose epochs go on with number 1, when 0 is over."""
+    schedule = Schedule(START + DAY - length, length, len(MODULI), DAY)
+    enrolment = replace(BLIND.enrolment, first=1, keys=MODULI[1:])
+    return replace(BLIND, sequence=1, schedule=schedule, enrolment=enrolment)
+
+
+def test_i1_a_successor_with_the_same_keys_gives_no_second_token_in_an_epoch(
+    ours: BlindIssuer,
+) -> None:
+    later = ours.add_manifest(sign_manifest(successor(), AUTHORITY))
+    first, second = request(1, 1), request(1, 1, later)  # of one device, for either manifest
+    taken = ours.issue("ann", "blind", 1, second.body, NOW + DAY)
+    assert is_token(second.finish(taken), 1, 1, later)
+    assert isinstance(refusal(ours, epoch=1, request=first.body, now=NOW + DAY), AnotherKey)
+
+
+def test_i1_what_two_manifests_end_at_different_times_is_forgotten_when_both_have(
+    record: SqliteIssuanceRecord, keys: Path, tmp_path: Path
+) -> None:
+    ours = blind_issuer(record, keys)
+    ours.issue("ann", "blind", 1, request(1, 1).body, NOW + DAY)
+    long = successor(30 * DAY)
+    ours.add_manifest(sign_manifest(long, AUTHORITY))  # late: its epoch 1 has begun as well
+    ours.forget(START + 10 * DAY)  # by the first manifest, epoch 1 has been over for six days
+    assert len(rows(tmp_path)) == 1
+    late = request(2, 1, long).body
+    assert isinstance(refusal(ours, epoch=1, request=late, now=START + 10.0 * DAY), AnotherKey)
+    ours.forget(long.schedule.closes(1) + DAY)
+    assert rows(tmp_path) == []
+
+
+def test_i1_an_account_with_a_certificate_gets_no_token_in_that_epoch(
+    record: SqliteIssuanceRecord, ours: BlindIssuer
+) -> None:
+    certified = replace(CERTIFIED, name="blind")
+    before = issuer(record, manifests=[sign_manifest(certified, AUTHORITY)])
+    key = device_key(1, survey_id=certified.survey_id)
+    before.issue("ann", certified.survey_id, 0, key, NOW)
+    assert isinstance(refusal(ours), AnotherKey)
+
+
+def test_i2_killed_at_any_instant_it_gives_one_token_for_an_account_and_epoch(
+    tmp_path: Path,
+) -> None:
+    # tests/support/doomed_issuer.py tells what each line says; the seconds are its own limit.
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.doomed_issuer",
+        tmp_path,
+        str(1 + 2 * (not THOROUGH)),
+    ]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert told.returncode == 0, told.stderr
+    fates = [json.loads(line) for line in told.stdout.splitlines()]
+    assert not fates[-1]["killed"]
+    assert all(fate["killed"] for fate in fates[:-1])
+    assert len(fates) > 4
+    for fate in fates:
+        # Either the first request holds the slot, and the second got nothing; or it left no trace.
+        assert fate["second"] == (fate["again"] == "another"), fate
+        assert not fate["given"] or fate["again"] == "same", fate
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"survey": "other"}, RefusalCode.UNKNOWN_SURVEY),
+        ({"epoch": 4}, RefusalCode.OUT_OF_DOMAIN),
+        ({"epoch": -1}, RefusalCode.OUT_OF_DOMAIN),
+        ({"now": START - EARLY_SECONDS - 1.0}, RefusalCode.TOO_EARLY),
+        ({"epoch": 1}, RefusalCode.TOO_EARLY),
+        ({"now": START + 2 * DAY}, RefusalCode.EPOCH_CLOSED),
+        ({"request": b""}, RefusalCode.MALFORMED),
+        ({"request": ASKED.body + b"\0"}, RefusalCode.MALFORMED),
+        ({"request": b"\0\1" + ASKED.body[2:]}, RefusalCode.MALFORMED),
+        # The key of the next epoch, and a message that is none below the modulus.
+        ({"request": request(1, 1).body}, RefusalCode.MALFORMED),
+        (
+            {"request": pack_token_request(token_key_id(MODULI[0]), MODULI[0])},
+            RefusalCode.MALFORMED,
+        ),
+    ],
+)
+def test_i3_what_no_report_could_use_is_not_signed_and_leaves_no_trace(
+    ours: BlindIssuer, tmp_path: Path, changes: dict[str, Any], code: RefusalCode
+) -> None:
+    assert refusal(ours, **changes).code is code
+    assert rows(tmp_path) == []
+
+
+def test_i3_before_its_first_key_nobody_is_enrolled(
+    record: SqliteIssuanceRecord, keys: Path
+) -> None:
+    late = replace(BLIND, enrolment=replace(BLIND.enrolment, first=1, keys=MODULI[1:]))
+    ours = blind_issuer(record, keys, manifests=[sign_manifest(late, AUTHORITY)])
+    assert refusal(ours).code is RefusalCode.NOT_ENROLLED
+
+
+@pytest.mark.parametrize(
+    "enrolment",
+    [
+        Enrolment(),
+        Enrolment("certificate", (ISSUER_KEY.public_key,)),
+        replace(BLIND.enrolment, issuer="other.example.org"),
+        replace(BLIND.enrolment, keys=(*MODULI[1:], MODULI[0])),  # whose last half is erased
+    ],
+)
+def test_i3_a_survey_that_does_not_list_it_is_refused(
+    ours: BlindIssuer, keys: Path, enrolment: Enrolment
+) -> None:
+    (keys / "epoch-00000.pem").unlink()
+    survey = replace(BLIND, name="other", enrolment=enrolment)
+    with pytest.raises(NotListed):
+        ours.add_manifest(sign_manifest(survey, AUTHORITY))
+    assert ours.surveys == ("blind",)
+
+
+def test_i4_the_record_holds_no_account_and_no_request(ours: BlindIssuer, tmp_path: Path) -> None:
+    account = "an account that would be seen"
+    ours.issue(account, "blind", 0, ASKED.body, NOW)
+    files = [file for file in tmp_path.iterdir() if file.is_file()]
+    content = b"".join(file.read_bytes() for file in files)
+    for secret in (account.encode(), ASKED.body[3:], MODULI[0], RECORD_KEY):
+        assert secret not in content
+
+
+def test_private_keys_are_erased_when_their_grace_is_over(ours: BlindIssuer, keys: Path) -> None:
+    answer = ours.issue("ann", "blind", 0, ASKED.body, NOW)
+    ours.forget(START + 2 * DAY - 1)
+    assert ours.issue("ann", "blind", 0, ASKED.body, START + 2 * DAY - 1) == answer
+    ours.forget(START + 2 * DAY)
+    assert sorted(file.name for file in keys.glob("*.pem")) == [
+        f"epoch-0000{epoch}.pem" for epoch in (1, 2, 3)
+    ]
+    # The clock is put back: the key is gone, from memory too.
+    with pytest.raises(KeyFileError, match="missing"):
+        ours.issue("ann", "blind", 0, ASKED.body, NOW)
+
+
+def test_no_text_of_it_shows_an_account_or_a_secret(ours: BlindIssuer) -> None:
+    ours.issue("ann", "blind", 0, ASKED.body, NOW)
+    (key,) = ours._keys[0]._read.values()
+    shown = f"{ours!r} {key!r} {ours._keys!r} {refusal(ours, request=request(2).body)!r}"
+    for secret in ("ann", RECORD_KEY.hex(), str(RSA_KEYS[0].p), hex(RSA_KEYS[0].p)):
+        assert secret not in shown
+    with pytest.raises(TypeError):
+        key.__reduce__()
+
+
+def private_key(number: int, *drawn: int) -> PrivateKey:
+    loaded = load_der_private_key(
+        RSA_KEYS[number].pkcs8(), None, unsafe_skip_rsa_key_validation=True
+    )
+    assert isinstance(loaded, RSAPrivateKey)
+    factors = iter(drawn)
+    return PrivateKey(loaded, lambda _: next(factors)) if drawn else PrivateKey(loaded)
+
+
+def test_the_private_operation_is_the_root_whatever_factor_hides_what_was_asked() -> None:
+    n = int.from_bytes(MODULI[0])
+    for number in (0, 1, 2, n - 1, int.from_bytes(ASKED.body[3:])):
+        asked = number.to_bytes(MODULUS_BYTES)
+        answers = {private_key(0).answer(asked) for _ in range(3)}
+        answers |= {private_key(0, 0).answer(asked), private_key(0, n - 2).answer(asked)}
+        assert answers == {RSA_KEYS[0].answer(bytes(3) + asked)}
+
+
+@pytest.mark.parametrize("part", ["_d_p", "_d_q", "_q_inverse"])
+def test_a_faulty_result_is_never_given(part: str) -> None:
+    key = private_key(0)
+    setattr(key, part, getattr(key, part) ^ 4)
+    with pytest.raises(FaultyResult):
+        key.answer(ASKED.body[3:])

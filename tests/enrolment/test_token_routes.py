@@ -1,0 +1,155 @@
+"""A blind issuer over HTTP: the route in aiohttp, the same answers in any other framework."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientResponse, web
+from aiohttp.test_utils import TestClient, TestServer
+
+from deniable.enrolment import BlindIssuer, SqliteIssuanceRecord, answer_token_request
+from deniable.enrolment.routes import token_route
+from deniable.messages import ERROR_TYPE_PREFIX
+from tests.enrolment.blind_issuers import MODULI, blind_issuer, is_token, key_directory, request
+from tests.enrolment.issuers import NOW
+from tests.support.clock import FakeClock
+
+ASKED = request(1)
+TYPE = "application/private-token-request"
+Client = TestClient[web.Request, web.Application]
+
+
+@pytest.fixture
+def ours(record: SqliteIssuanceRecord, tmp_path: Path) -> BlindIssuer:
+    return blind_issuer(record, key_directory(tmp_path))
+
+
+@pytest.fixture
+async def backend(ours: BlindIssuer) -> AsyncIterator[Client]:
+    async def account(request: web.Request) -> str | None:
+        return request.headers.get("Authorization")
+
+    app = web.Application()
+    app.add_routes([token_route(ours, account, clock=FakeClock(NOW))])
+    async with TestClient(TestServer(app)) as client:
+        yield client
+
+
+async def ask(
+    client: Client, body: bytes = ASKED.body, path: str = "blind/0", **headers: str
+) -> ClientResponse:
+    given = {"Content-Type": TYPE, "Authorization": "ann-o-nym"} | headers
+    return await client.post(f"/v1/enrolments/{path}", data=body, headers=given)
+
+
+async def test_an_account_gets_its_token_and_the_same_answer_again(backend: Client) -> None:
+    first, again = await ask(backend), await ask(backend)
+    assert (first.status, first.content_type) == (200, "application/private-token-response")
+    assert first.headers["Cache-Control"] == "no-store"
+    assert is_token(ASKED.finish(answer := await first.read()), 1)
+    assert await again.read() == answer
+
+
+async def test_of_an_account_that_asks_for_many_tokens_at_once_one_is_given(
+    backend: Client,
+) -> None:
+    answers = await asyncio.gather(*(ask(backend, request(n).body) for n in range(1, 9)))
+    assert sorted(answer.status for answer in answers) == [200] + [409] * 7
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "status", "code"),
+    [
+        (b"", "blind/0", 422, "malformed"),
+        (ASKED.body + bytes(100_000), "blind/0", 422, "malformed"),
+        (b"\0\1" + ASKED.body[2:], "blind/0", 422, "malformed"),
+        (ASKED.body[:3] + MODULI[0], "blind/0", 422, "malformed"),
+        (ASKED.body, "blind/1", 409, "too-early"),
+        (ASKED.body, "blind/4", 400, "out-of-domain"),
+        (ASKED.body, "blind/-1", 400, "out-of-domain"),
+        (ASKED.body, "blind/٠", 400, "out-of-domain"),
+        (ASKED.body, "blind/" + "9" * 1000, 400, "out-of-domain"),
+        (ASKED.body, "another/0", 404, "unknown-survey"),
+    ],
+)
+async def test_each_defect_of_a_request_has_one_code(
+    backend: Client, body: bytes, path: str, status: int, code: str
+) -> None:
+    answer = await ask(backend, body, path)
+    told = json.loads(await answer.read())
+    assert (answer.status, told["status"]) == (status, status)
+    assert told["type"] == ERROR_TYPE_PREFIX + code
+    assert "ann-o-nym" not in json.dumps(told)
+    assert (await ask(backend)).status == 200
+
+
+async def test_whoever_is_not_signed_in_or_sends_as_a_form_could_gets_nothing(
+    backend: Client,
+) -> None:
+    answer = await backend.post("/v1/enrolments/blind/0", data=ASKED.body)
+    assert answer.status == 401
+    assert (await ask(backend, **{"Content-Type": "text/plain"})).status == 415
+    assert (await ask(backend, **{"Content-Encoding": "gzip"})).status == 415
+
+
+async def test_a_key_that_is_missing_is_an_outage_and_is_told_without_its_reasons(
+    backend: Client, ours: BlindIssuer
+) -> None:
+    ours._keys[0].erase({MODULI[0]})
+    answer = await ask(backend)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "60")
+    assert "key" not in await answer.text()
+
+
+# As documented for other frameworks: docs/operations/issuers.md.
+
+
+def wsgi(ours: BlindIssuer) -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
+    def application(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        survey, epoch = environ["PATH_INFO"].split("/")[-2:]
+        body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        answer = answer_token_request(ours, "ann", survey, epoch, body, NOW)
+        start(f"{answer.status} ", [("Content-Type", answer.content_type)])
+        return [answer.body]
+
+    return application
+
+
+def test_a_wsgi_application_gives_the_same_answer(ours: BlindIssuer) -> None:
+    told: list[Any] = []
+    environ = {
+        "PATH_INFO": "/v1/enrolments/blind/0",
+        "CONTENT_LENGTH": str(len(ASKED.body)),
+        "wsgi.input": io.BytesIO(ASKED.body),
+    }
+    body = b"".join(wsgi(ours)(environ, lambda *start: told.extend(start)))
+    assert is_token(ASKED.finish(body), 1)
+    assert told == ["200 ", [("Content-Type", "application/private-token-response")]]
+
+
+async def test_an_asgi_application_gives_the_same_answer(ours: BlindIssuer) -> None:
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        survey, epoch = scope["path"].split("/")[-2:]
+        body = (await receive())["body"]
+        answer = await asyncio.to_thread(
+            answer_token_request, ours, "ann", survey, epoch, body, NOW
+        )
+        headers = [(b"content-type", answer.content_type.encode())]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": ASKED.body}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await application({"path": "/v1/enrolments/blind/0"}, receive, send)
+    assert sent[0]["status"] == 200
+    assert is_token(ASKED.finish(sent[1]["body"]), 1)
