@@ -3,8 +3,9 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -40,9 +41,12 @@ async def backend(ours: BlindIssuer) -> AsyncIterator[Client]:
 
 
 async def ask(
-    client: Client, body: bytes = ASKED.body, path: str = "blind/0", **headers: str
+    client: Client,
+    body: bytes = ASKED.body,
+    path: str = "blind/0",
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> ClientResponse:
-    given = {"Content-Type": TYPE, "Authorization": "ann-o-nym"} | headers
+    given = {"Content-Type": TYPE, "Authorization": "ann-o-nym", **headers}
     return await client.post(f"/v1/enrolments/{path}", data=body, headers=given)
 
 
@@ -92,8 +96,8 @@ async def test_whoever_is_not_signed_in_or_sends_as_a_form_could_gets_nothing(
 ) -> None:
     answer = await backend.post("/v1/enrolments/blind/0", data=ASKED.body)
     assert answer.status == 401
-    assert (await ask(backend, **{"Content-Type": "text/plain"})).status == 415
-    assert (await ask(backend, **{"Content-Encoding": "gzip"})).status == 415
+    for other in ({"Content-Type": "text/plain"}, {"Content-Encoding": "gzip"}):
+        assert (await ask(backend, headers=other)).status == 415
 
 
 async def test_a_key_that_is_missing_is_an_outage_and_is_told_without_its_reasons(
