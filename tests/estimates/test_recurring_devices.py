@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from deniable.estimates import Estimate, Histogram, Model, combined, estimate_hi
 from deniable.mechanisms.dimensions import answer_labels
 from deniable.messages import Manifest
 from deniable.simulation import SimulatedWords, randomise_many
+from tests.support.effort import some
 from tests.support.kinds import example_survey
 from tests.support.surveys import manifest
 
@@ -34,8 +36,7 @@ def counted(survey: Manifest, answers: np.ndarray, rng: np.random.Generator) -> 
     return estimate_histogram(survey, 0, counts.tolist())
 
 
-@pytest.mark.parametrize("successor", [SUCCESSOR, LONGER], ids=["same answers", "one answer more"])
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(("name", "successor"), some([*product(FIGURES, [SUCCESSOR, LONGER])]))
 def test_intervals_hold_of_a_survey_and_its_successor(name: str, successor: Manifest) -> None:
     figure, truth = FIGURES[name]
     rng = np.random.default_rng(4)
@@ -52,7 +53,7 @@ def test_intervals_hold_of_a_survey_and_its_successor(name: str, successor: Mani
     assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
 
 
-@pytest.mark.parametrize("successor", [SUCCESSOR, LONGER], ids=["same answers", "one answer more"])
+@pytest.mark.parametrize("successor", some([LONGER, SUCCESSOR]))
 def test_intervals_hold_of_a_ratio_of_what_both_tell(successor: Manifest) -> None:
     rng = np.random.default_rng(6)
     held = 0
@@ -72,9 +73,7 @@ ONE_OF_TWO = replace(
 )
 
 
-@pytest.mark.parametrize(
-    "epochs", [[[0, 1, 2], [3, 4, 5]], [[0, 1, 2, 3, 4]]], ids=["two sums", "one"]
-)
+@pytest.mark.parametrize("epochs", some([[[0, 1, 2], [3, 4, 5]], [[0, 1, 2, 3, 4]]]))
 def test_intervals_hold_where_devices_answer_one_question_now_and_another_later(
     epochs: list[list[int]],
 ) -> None:

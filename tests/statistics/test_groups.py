@@ -1,24 +1,27 @@
 """Intervals within a group, of differences and ratios too: benchmarks/groups.py in short."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from benchmarks.coverage import LEVEL, mechanism_of, truths
 from benchmarks.groups import KINDS, measured, ranked, rejected
 from tests.statistics.test_coverage import least
+from tests.support.effort import some
 
 RUNS = 200
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("group", "epsilon", "reports"),
-    [(0.02, "4", 3_000), (0.1, "2", 1_000), (0.4, "4", 300), (0.4, "1", 10_000)],
-)
+SETTINGS = [(0.02, "4", 3_000), (0.1, "2", 1_000), (0.4, "4", 300), (0.4, "1", 10_000)]
+
+
+@pytest.mark.parametrize(("kind", "setting"), some([*product(KINDS, SETTINGS)]))
 def test_whoever_has_an_interval_of_a_group_has_one_that_holds(
-    kind: str, group: float, epsilon: str, reports: int
+    kind: str, setting: tuple[float, str, int]
 ) -> None:
     # Right code breaks one of the 36 bounds with less than 4e-8.
+    group, epsilon, reports = setting
     mechanism = mechanism_of(kind, 16, epsilon)
     assert mechanism is not None
     found = measured(mechanism, 16, group, reports, runs=RUNS, seed=1)
@@ -37,9 +40,11 @@ def test_a_group_of_nobody_mostly_has_no_interval() -> None:
     assert not np.isnan(found.held).any()
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "ordinal"])
-@pytest.mark.parametrize(("k", "epsilon", "reports"), [(5, "4", 300), (16, "1", 3_000)])
-def test_all_ranks_hold_at_once(kind: str, k: int, epsilon: str, reports: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "setting"), some([*product([*KINDS, "ordinal"], [(5, "4", 300), (16, "1", 3_000)])])
+)
+def test_all_ranks_hold_at_once(kind: str, setting: tuple[int, str, int]) -> None:
+    k, epsilon, reports = setting
     mechanism = mechanism_of(kind, k, epsilon)
     assert mechanism is not None
     for truth in truths((k,)).values():
