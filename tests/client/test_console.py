@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import HttpAnswer, TransportError, console
+from deniable.client import HttpAnswer, TransportError, arguments, console
 from deniable.client.console import report_command
 from deniable.messages import (
     Manifest,
@@ -26,7 +26,9 @@ from deniable.messages import (
     sign_rotation,
     split_manifests,
 )
+from deniable.messages.bundle import make_bundle
 from tests.support.devices import UNREACHABLE, FakeTransport, read_upload, refused
+from tests.support.relays import RELAY, Gateway, Relay
 from tests.support.shell import NAME, Shell, one_line, running
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, ORIGIN
 
@@ -34,6 +36,7 @@ CONSENT = "Take part"
 
 
 ANSWER = "Your answer"
+RELAY_ORIGIN = RELAY.split("/relay")[0]
 
 
 def test_the_terms_are_shown_before_anything_is_asked(
@@ -394,3 +397,31 @@ def test_an_input_that_ends_sends_nothing(
     assert shown.err.strip() == "deniable report: nothing was sent"
     assert all(part not in shown.out + shown.err for part in ("zq-marker", "7777"))
     assert shell.transport.uploads == []
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_with_a_relay_all_goes_through_it_and_the_terms_say_so(
+    shell: Shell,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    keys: bool,
+) -> None:
+    gateway = Gateway(shell.transport)
+    relay = Relay(gateway)
+    for module in (report_command, arguments):
+        monkeypatch.setattr(module, "HttpTransport", lambda origin: {RELAY_ORIGIN: relay}[origin])
+    bundle = tmp_path / "bundle.json"
+    envelope = gateway.envelope() if keys else None
+    made = make_bundle(shell.transport.envelopes, AUTHORITY.public_key, envelope)
+    bundle.write_bytes(made.to_json())
+    status = shell.run("y", "2", options=("--relay", RELAY, "--bundle", str(bundle)))
+    if not keys:
+        assert status == 1
+        assert "relay needs the collector's gateway keys" in one_line(capsys)
+        assert shell.transport.requests == []
+        return
+    assert status == 0
+    assert f"by way of  {RELAY}" in capsys.readouterr().out
+    assert len(shell.transport.uploads) == 1
+    assert len(relay.seen) == len(gateway.opened)

@@ -131,6 +131,7 @@ def test_d13_a_report_drawn_under_a_relay_is_never_sent_without_one(
 ) -> None:
     bench.reported(**relayed).close()
     envelope = bench.envelope
+    assert "by way of a relay only" in str(bench.client().journal())
     direct = bench.client()
     for days in range(2):
         bench.clock.time = START + days * 3600
@@ -255,6 +256,7 @@ def test_keys_are_refreshed_with_manifests_and_kept_across_starts(
     with bench.client(**relayed) as client:
         assert client.report(NAME, "good").ok
         assert client.flush().delivered == 1
+        assert "gateway-keys: number 2" in str(client.journal())
     bench.rows("UPDATE gateway_keys SET envelope = 7")  # bits rot
     with bench.client(**relayed) as client:
         opened = len(gateway.opened)

@@ -9,9 +9,15 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
-from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, checked_origin
+from deniable.client.arguments import (
+    DEFAULT_LIFETIME_EPSILON,
+    authority_key,
+    bundled_gateway_keys,
+    checked_origin,
+)
 from deniable.client.client import Client
 from deniable.client.consent import Consent, lowered_by_environment
 from deniable.client.console.place import add_place_options, collector_of, state_file
@@ -28,7 +34,8 @@ from deniable.client.errors import (
 from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.sending.http_transport import HttpTransport
-from deniable.client.sending.transport import HttpAnswer, TransportError
+from deniable.client.sending.relay_transport import Relay, RelayTransport
+from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import Answer, Survey
 from deniable.client.transparency.explanation import listed
 from deniable.client.transparency.journal import ReportEntry
@@ -64,6 +71,15 @@ def report(arguments: Sequence[str]) -> int:
     parser.add_argument("name", help="the survey's name")
     add_place_options(parser)
     parser.add_argument(
+        "--bundle",
+        type=Path,
+        help="a file of `deniable survey export`, to read the collector's origin, authority and "
+        "gateway keys from, instead of --dir",
+    )
+    parser.add_argument(
+        "--relay", help="the URL of a relay, through which all goes, sealed; it needs --bundle"
+    )
+    parser.add_argument(
         "--max-epsilon",
         default="2",
         help="the highest epsilon you accept, of a report and of a kept response (default: 2)",
@@ -84,14 +100,29 @@ def _report(options: argparse.Namespace) -> int:
             "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, forbids sending; "
             "nothing was asked, stored or sent"
         )
-    collector, authority = collector_of(options)
-    offered = _offered(checked_origin(collector), authority, options.name)
+    gateway_keys: bytes | None = None
+    if options.bundle is None:
+        collector, authority = collector_of(options)
+    else:
+        from deniable.messages.bundle import read_bundle
+
+        bundle = read_bundle(options.bundle.read_bytes())
+        collector, authority = bundle.origin, bundle.authority.hex()
+        gateway_keys = bundle.gateway
+    way = _way(checked_origin(collector), authority, options.relay, gateway_keys)
+    offered = _offered(way, collector, authority, options.name)
     manifest, survey = _choose(offered, options, collector)
     state = state_file(options, collector, authority)
     with Client(
-        collector, authority=authority, surveys=[survey], state=state, background=False
+        collector,
+        authority=authority,
+        surveys=[survey],
+        state=state,
+        background=False,
+        relay=options.relay,
+        gateway_keys=gateway_keys,
     ) as client:
-        _show_terms(manifest, collector)
+        _show_terms(manifest, collector, options.relay)
         if client.uncovered or client.consent is not Consent.ON:
             question = "Take part in this survey, now and whenever you call this command? [y/N] "
             if input(question).lower() != "y":
@@ -193,9 +224,21 @@ def _answered(client: Client, name: str) -> int | None:
     return None
 
 
-def _offered(collector: str, authority: str, name: str) -> list[Manifest]:
+def _way(
+    collector: str, authority: str, relay: str | None, gateway_keys: bytes | None
+) -> Transport:
+    """Return the way to the collector: by the relay, if there is one, and by no other."""
+    if relay is None:
+        return HttpTransport(collector)
+    address = Relay.at(relay, collector)
+    keys = bundled_gateway_keys(gateway_keys, (), collector, authority_key(authority))
+    way = HttpTransport(address.origin)
+    return RelayTransport(way, address, collector, lambda: keys.configurations[0])
+
+
+def _offered(way: Transport, collector: str, authority: str, name: str) -> list[Manifest]:
     """Return the manifests that the collector offers under a name, the newest first."""
-    answer = _get(collector, f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES + 1024)
+    answer = _get(way, collector, f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES)
     if answer.status != 200:
         raise NotReady(f"{collector} publishes no survey named {name!r}")
     envelopes = split_manifests(answer.body)
@@ -206,16 +249,16 @@ def _offered(collector: str, authority: str, name: str) -> list[Manifest]:
         if refusal.code is not RefusalCode.BAD_SIGNATURE:
             raise
         # Perhaps the key was rotated. What is shown here, the client judges again by itself.
-        rotations = _get(collector, "/v1/authority", MAX_ROTATIONS_BYTES)
+        rotations = _get(way, collector, "/v1/authority", MAX_ROTATIONS_BYTES)
         if rotations.status != 200:
             raise
     chain = follow_rotations(pinned, map(open_rotation, split_rotations(rotations.body)))
     return [open_manifest_of_chain(envelope, chain)[0] for envelope in envelopes]
 
 
-def _get(collector: str, path: str, most: int) -> HttpAnswer:
+def _get(way: Transport, collector: str, path: str, most: int) -> HttpAnswer:
     try:
-        return HttpTransport(collector).request("GET", path, {}, b"", most)
+        return way.request("GET", path, {}, b"", most)
     except TransportError as error:
         remedy = "is it running?"
         if type(error.__cause__).__name__ == "SSLCertVerificationError":  # spares importing ssl
@@ -223,12 +266,13 @@ def _get(collector: str, path: str, most: int) -> HttpAnswer:
         raise NotReady(f"{collector} cannot be reached ({error}); {remedy}") from error
 
 
-def _show_terms(manifest: Manifest, collector: str) -> None:
+def _show_terms(manifest: Manifest, collector: str, relay: str | None) -> None:
     schedule, repeat = manifest.schedule, manifest.repeat
     most = RangeCost.of(manifest.mechanism).most(schedule.epochs, repeat.epochs or 1)
     terms = Terms.of(manifest, most)
     rows = [
         ("asked by", collector),
+        *([("by way of", f"{relay}, which cannot read what is sent")] if relay else ()),
         ("privacy", f"epsilon {manifest.epsilon}. {terms.guarantee}"),
         ("truth", terms.truthfulness),
         ("how often", f"{terms.schedule} At most epsilon {format_nano(most)} together."),

@@ -11,6 +11,7 @@ import sqlite3
 from contextlib import suppress
 
 from deniable.client.ledger.authorities import Authorities
+from deniable.client.state.erasing import record_event
 from deniable.messages import Refusal, RefusalCode
 from deniable.messages.gateway import GatewayKeys, open_gateway_keys
 from deniable.oblivious_http import KeyConfiguration
@@ -54,6 +55,8 @@ class GatewayKeyring:
                 "INSERT OR REPLACE INTO gateway_keys (origin, envelope) VALUES (?, ?)",
                 (known.origin, envelope),
             )
+            key = offered.configurations[0].public_key.hex()
+            record_event(connection, now, "gateway-keys", f"number {offered.sequence}, {key}")
 
     def _known(self, connection: sqlite3.Connection | None) -> GatewayKeys:
         row = (

@@ -80,8 +80,8 @@ class ReportEntry(_Entry):
     _query: ClassVar = (
         "SELECT decided AS at, name AS survey, epoch, survey_id, origin AS collector, status,"
         " verdict, envelope AS content, attempts AS sends, unanswered,"
-        " CASE status WHEN 'pending' THEN due END AS due, settled, starts, ends, closes, cost"
-        " FROM decisions ORDER BY name, epoch"
+        " CASE status WHEN 'pending' THEN due END AS due, settled, starts, ends, closes, cost,"
+        " relayed FROM decisions ORDER BY name, epoch"
     )
 
     survey: str
@@ -100,6 +100,7 @@ class ReportEntry(_Entry):
     ends: int
     closes: int  # until when the collector takes it
     cost: int
+    relayed: bool  # it was decided under a relay, and is sent through one only
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry for JSON; bytes are in hex, or "erased"."""
@@ -119,10 +120,11 @@ class ReportEntry(_Entry):
         settled = "" if self.settled is None else f"{because}, {shown_day(self.settled)}"
         waits = self.settled is None and self.due is not None
         unanswered = f", {self.unanswered} of them without an answer" if self.unanswered else ""
+        by = ", by way of a relay only" if self.relayed else ""
         return [
             ("Verdict", settled),
             ("Next send", f"not before {shown_time(self.due or 0)}" if waits else ""),
-            ("Sent", f"{_times(self.sends)}{unanswered}; to {self.collector}"),
+            ("Sent", f"{_times(self.sends)}{unanswered}; to {self.collector}{by}"),
             ("Cost", f"epsilon {format_nano(self.cost)}"),
             *_content(self.response, self.content),
         ]
