@@ -1,7 +1,13 @@
 // Privacy Pass by @cloudflare/privacypass-ts: a line of JSON in, a line of JSON out, bytes in hex.
 import { webcrypto } from "node:crypto";
 import { createInterface } from "node:readline";
-import { TOKEN_TYPES, Token, TokenChallenge, publicVerif } from "@cloudflare/privacypass-ts";
+import {
+  TOKEN_TYPES,
+  Token,
+  TokenChallenge,
+  publicVerif,
+  sendTokenRequest,
+} from "@cloudflare/privacypass-ts";
 
 globalThis.crypto ??= webcrypto; // before Node 20 it was behind a flag
 const { BlindRSAMode, Client, Issuer, Origin, TokenRequest, convertRSASSAPSSToEnc } = publicVerif;
@@ -42,6 +48,11 @@ const operations = {
     const read = TokenChallenge.deserialize(bytes(challenge));
     const request = await client.createTokenRequest(read, bytes(public_key));
     return { request: hex(request.serialize()) };
+  },
+  // Its HTTP sends the request to our issuer's route.
+  async send({ url, account, request }) {
+    const headers = new Headers({ Authorization: account });
+    return { answer: hex(await sendTokenRequest(bytes(request), url, headers)) };
   },
   async finish({ answer }) {
     const token = await client.finalize(client.deserializeTokenResponse(bytes(answer)));

@@ -1,12 +1,17 @@
 """Privacy Pass tokens with @cloudflare/privacypass-ts: its client, its issuer and its verifier."""
 
+import asyncio
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
-from deniable.messages import blind_request, blind_token_input
+from deniable.enrolment import SqliteIssuanceRecord
+from deniable.enrolment.routes import token_route
+from deniable.messages import Manifest, blind_request, blind_token_input
 from deniable.messages.blind import CONTEXT_BLIND
 from deniable.privacy_pass import (
     MODULUS_BYTES,
@@ -16,14 +21,15 @@ from deniable.privacy_pass import (
     token_key_id,
     verify,
 )
+from tests.enrolment.blind_issuers import BLIND, blind_issuer, key_directory
+from tests.support.clock import FakeClock
 from tests.support.node import Ask, node
 from tests.support.rsa_keys import RSA_KEYS
+from tests.support.surveys import START
 from tests.vectors.scene import BLIND_SURVEY, DEVICE_SECRET, EPOCH, report_key
 
 KEY = RSA_KEYS[EPOCH - BLIND_SURVEY.enrolment.first]
 INFO = public_key_info(KEY.modulus)
-ISSUER = "issuer.example"
-HOST = "collector.example:8443"
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +39,14 @@ def theirs() -> Iterator[Ask]:
         yield ask
 
 
-def challenge() -> bytes:
-    context = sha256(CONTEXT_BLIND + BLIND_SURVEY.survey_id + EPOCH.to_bytes(8)).digest()
-    return TokenChallenge(ISSUER, context, HOST).encode()
+async def signed_in(request: web.Request) -> str | None:
+    return request.headers.get("Authorization")
+
+
+def challenge(survey: Manifest = BLIND_SURVEY, epoch: int = EPOCH) -> bytes:
+    context = sha256(CONTEXT_BLIND + survey.survey_id + epoch.to_bytes(8)).digest()
+    host = survey.origin.partition("://")[2]
+    return TokenChallenge(survey.enrolment.issuer, context, host).encode()
 
 
 def test_their_issuer_answers_our_requests_and_their_verifier_takes_our_tokens(
@@ -52,8 +63,8 @@ def test_their_issuer_answers_our_requests_and_their_verifier_takes_our_tokens(
         "verified": True,
         "nonce": public_key.hex(),
         "challenge": challenge().hex(),
-        "issuer": ISSUER,
-        "origin": [HOST],
+        "issuer": BLIND_SURVEY.enrolment.issuer,
+        "origin": ["collector.example:8443"],
     }
     spoiled = bytes([message[-1] ^ 1])
     token = message[:-1] + spoiled + credential
@@ -61,10 +72,22 @@ def test_their_issuer_answers_our_requests_and_their_verifier_takes_our_tokens(
     assert told["verified"] is False
 
 
-def test_their_client_asks_with_a_nonce_of_its_own_and_we_verify_its_token(theirs: Ask) -> None:
-    asked = bytes.fromhex(theirs("ask", public_key=INFO, challenge=challenge())["request"])
-    token = bytes.fromhex(theirs("finish", answer=KEY.answer(asked))["token"])
+async def test_their_client_gets_a_token_for_its_own_nonce_from_our_issuers_route(
+    theirs: Ask, tmp_path: Path
+) -> None:
+    key = RSA_KEYS[0]
+    info = public_key_info(key.modulus)
+    asked = theirs("ask", public_key=info, challenge=challenge(BLIND, 0))["request"]
+    app = web.Application()
+    with SqliteIssuanceRecord(tmp_path / "issued.sqlite") as record:
+        ours = blind_issuer(record, key_directory(tmp_path))
+        app.add_routes([token_route(ours, signed_in, clock=FakeClock(START))])
+        async with TestServer(app) as server:
+            url = str(server.make_url("/v1/enrolments/blind/0"))
+            given = {"url": url, "account": "ann", "request": asked}
+            answer = (await asyncio.to_thread(theirs, "send", **given))["answer"]
+    token = bytes.fromhex(theirs("finish", answer=answer)["token"])
     message, credential = token[:-MODULUS_BYTES], token[-MODULUS_BYTES:]
-    digest = sha256(challenge()).digest()
-    assert message == token_input(message[2:34], digest, token_key_id(KEY.modulus))
-    verify(message, credential, KEY.modulus)
+    digest = sha256(challenge(BLIND, 0)).digest()
+    assert message == token_input(message[2:34], digest, token_key_id(key.modulus))
+    verify(message, credential, key.modulus)
