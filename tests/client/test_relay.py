@@ -3,6 +3,7 @@
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from deniable.oblivious_http import KeyConfiguration
 from tests.support.devices import ACCEPTED, NAME, OFFLINE, Bench, FakeTransport, read_upload
 from tests.support.hostile_collector import HostileCollector, SkewedClock
 from tests.support.relays import FATES, RELAY, SEALED, Gateway, HostileRelay, Relay
-from tests.support.surveys import AUTHORITY, DAY, MANIFEST, ORIGIN, START, manifest
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 from tests.support.transports import Call, TransportDouble
 
 NEXT = SigningKey(b"the authority's next seed, 00001")
@@ -311,6 +312,15 @@ def test_d10_keys_are_asked_for_once_a_day(
     for _ in range(20):
         client.refresh(force=True)
     assert paths(gateway).count(GATEWAY_KEYS_PATH) <= 3 + 8
+
+
+def test_an_app_that_pins_its_surveys_keeps_the_keys_that_it_came_with(
+    bench: Bench, gateway: Gateway, relayed: dict[str, Any]
+) -> None:
+    bench.surveys = [replace(DECLARED, pinned_ids={MANIFEST.survey_id.hex()})]
+    gateway.rotate()
+    bench.ready(**relayed)
+    assert paths(gateway) == [MANIFESTS]
 
 
 def test_a_device_whose_key_is_gone_waits_and_keeps_its_reports(
