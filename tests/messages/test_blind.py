@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from hashlib import sha256
+from math import prod
 
 import pytest
 
@@ -22,7 +23,7 @@ from deniable.messages import (
 )
 from deniable.messages.admissible import check_report
 from deniable.privacy_pass import MODULUS_BYTES, verify
-from tests.support.rsa_keys import RSA_KEYS
+from tests.support.rsa_keys import RSA_KEYS, small_primes
 
 SECRET = bytes(range(32))
 KEYS = RSA_KEYS[:3]
@@ -64,6 +65,16 @@ def test_a_request_repeats_and_no_two_are_alike() -> None:
     requests = [first, *others]
     assert len({request.body for request in requests}) == len(requests)
     assert len({request._factor for request in requests}) == len(requests)
+
+
+def test_whose_message_is_no_unit_asks_for_nothing() -> None:
+    # 127 primes of 17 bits: the smallest that a modulus may have, and one message in 600 has one.
+    primes = [prime for prime in small_primes(80_000) if prime > 1 << 16][438:565]
+    hostile = prod(primes).to_bytes(MODULUS_BYTES)
+    survey = replace(MANIFEST, enrolment=replace(ENROLMENT, keys=(hostile, *MODULI[1:])))
+    blind_request((142).to_bytes(32), survey, 1)
+    with pytest.raises(Refusal, match="not-enrolled"):
+        blind_request((143).to_bytes(32), survey, 1)
 
 
 def test_a_token_is_of_one_survey_epoch_key_and_issuer() -> None:
