@@ -385,3 +385,32 @@ def test_the_fakes_take_a_blind_report_through_its_epoch() -> None:
                 assert len(collector.reports) == epoch + 1
     assert FakeIssuer(BLIND, epochs=2).enrolment == issuer.enrolment  # made once in a process
     assert len(issuer.requests) == 2
+
+
+# What is overdue at a start.
+
+
+def test_a_start_that_sends_a_report_asks_for_no_token(bench: Bench) -> None:
+    vouched, clock = Vouched(bench, blind=True), bench.clock
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    client.close()
+    clock.time = START + DAY + 1000.0  # report and request are overdue, as is a refresh
+
+    def run(seconds: float) -> Client:
+        client, end = bench.client(enrol=vouched.issuer), clock.time + seconds
+        while clock.time < end:
+            clock.time += max(engine_of(client).uploader.step(), 0.001)
+        return client
+
+    for wait in (0.0, 1000.0):
+        clock.time += wait
+        run(600.0).close()
+        assert len(vouched.sent()) == 1
+        assert len(vouched.issuer.requests) == 1
+    ((due,),) = bench.rows("SELECT due FROM credentials WHERE epoch = 1")
+    left = HALF - 1000
+    assert left / 16 <= due - (START + DAY + 1000) <= left / 2 + 30
+    clock.time = due
+    run(600.0)
+    until(lambda: len(vouched.issuer.requests) == 2)

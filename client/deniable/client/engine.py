@@ -110,6 +110,7 @@ class Engine:
             spread=self._delay,
             linkable_batches=settings.linkable_batches,
             chores=self.do_chores,
+            sends_blindly=self.put_tokens_off,
         )
         self.enroller: Enroller | None = None
         if settings.enrol is not None:
@@ -259,6 +260,11 @@ class Engine:
         """Do the chores that are due besides sending; return the seconds until there are more."""
         wait = max(0.0, self.refresh_when_due() - self._clock.monotonic())
         return wait if self.enroller is None else min(wait, self.enroller.step())
+
+    def put_tokens_off(self) -> None:
+        """Ask for no token close to the sending of a report."""
+        if self.enroller is not None:
+            self.enroller.put_tokens_off()
 
     def refresh_when_due(self) -> float:
         """Fetch the manifests that are due; return when more may be, by the monotonic clock."""

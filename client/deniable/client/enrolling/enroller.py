@@ -6,6 +6,9 @@
 2. Whatever it raises or returns ends here. What it returns is verified before it is kept.
 3. Closing waits a second for it at most, and what comes later is left: it is asked again.
 4. A child of a fork asks anew, whatever the parent's thread was doing.
+5. No token is asked for close to the sending of a report that bears one. An app that is opened now
+   and then sends what is overdue at its start: the last epoch's report and this epoch's request
+   would come together, and tell whoever joins issuer and collector whose the report is.
 """
 
 import logging
@@ -26,6 +29,8 @@ from deniable.messages import Refusal
 
 _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
+_CLOSE: Final = 16
+"""A token waits for a sixteenth at least of what is left of an epoch's first half."""
 _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 
 
@@ -82,7 +87,7 @@ class Enroller(Forkable):
             due = [
                 certificate
                 for certificate in plan.wanted
-                if not now < certificate.due <= now + self._longest
+                if not now < certificate.due <= now + self._longest_wait(certificate, now)
             ]
             if due and (held := self._hold()):
                 return held
@@ -117,6 +122,19 @@ class Enroller(Forkable):
         finally:
             if alone:
                 asking.release()
+
+    def put_tokens_off(self) -> None:
+        """Put off asking for tokens, to times that are drawn in half of what is left for it."""
+        now = self._clock.now()
+        for wanted in self._credentials.plan(now).wanted:
+            left = wanted.until - now
+            if wanted.due < now + left / _CLOSE < inf:
+                wait = left / _CLOSE + self._jitter() * (left / 2 - left / _CLOSE)
+                self._credentials.put_off(wanted, now + wait, now)
+
+    def _longest_wait(self, wanted: Wanted, now: float) -> float:
+        """Return how long a call may be put off: what is due later shows that a clock was set."""
+        return self._longest if wanted.until == inf else max(self._longest, wanted.until - now)
 
     def last_outcome(self, name: str) -> str:
         """Return the outcome of the last call for a survey in this process; never its answer."""

@@ -52,6 +52,7 @@ class PendingReport:
     held: float  # not before: the collector asked so, a day must pass, or the time was drawn
     renewable: bool = False  # another certificate may be asked for, if this one is refused
     renewing: bool = False  # it waits for that, and is not to be sent
+    blind: bool = False  # it bears a token of blind enrolment
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,8 @@ class Outbox:
         ).rowcount
         rows = connection.execute(
             "SELECT d.name, d.epoch, d.envelope, d.starts, d.closes, d.attempts, d.unanswered,"
-            " d.due, d.held, c.renewal IS 0 AND NOT c.blind AND :enrols, c.renewal IS 1 AND :enrols"
+            " d.due, d.held, c.renewal IS 0 AND NOT c.blind AND :enrols,"
+            " c.renewal IS 1 AND :enrols, c.blind IS 1"
             " FROM decisions d LEFT JOIN credentials c"
             " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
             " WHERE d.status = 'pending' AND d.origin = :origin AND d.relayed <= :relayed"

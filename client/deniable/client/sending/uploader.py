@@ -77,6 +77,7 @@ class Uploader(Forkable):
         spread: given when a report closes, returns the seconds to wait with it, at random.
         linkable_batches: send all that is due in one request.
         chores: what the thread does besides, each time it wakes; returns the seconds to the next.
+        sends_blindly: called before a report leaves that bears a token of blind enrolment.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Uploader(Forkable):
         spread: Callable[[float], float],
         linkable_batches: bool,
         chores: Callable[[], float],
+        sends_blindly: Callable[[], None],
     ) -> None:
         self._outbox = outbox
         self._transport = transport
@@ -100,6 +102,7 @@ class Uploader(Forkable):
         self._jitter = jitter
         self._spread = spread
         self._chores = chores
+        self._sends_blindly = sends_blindly
         # Once a collector refused a batch as a whole, each report has its own while this lives.
         self._most = MAX_UPLOAD_REPORTS if linkable_batches else 1
         self._linkable_batches = linkable_batches
@@ -225,6 +228,8 @@ class Uploader(Forkable):
     ) -> _Sent:
         """Send these reports in one request; give the others, which are due too, new times."""
         started = self._clock.monotonic()
+        if any(report.blind for report in batch):
+            self._sends_blindly()
         if (offline := outage(self._transport, seconds)) is not None:
             return self._not_sent(batch, offline, started)
         began = self._clock.now()
