@@ -29,7 +29,7 @@ from deniable.messages import (
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL
 from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, fault_of, refused
-from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START
 from tests.support.vouched import Vouched, enroller_of
 
 NOT_ENROLLED = refused(RefusalCode.NOT_ENROLLED)
@@ -536,6 +536,9 @@ def test_before_the_survey_is_known_an_app_that_enrols_says_what_its_backend_may
     bench: Bench,
 ) -> None:
     vouched = Vouched(bench)
+    blindly = [replace(DECLARED, enrolment="blind")]
+    brief = bench.client(enrol=vouched.issuer, surveys=blindly).explain().brief()
+    assert "It does so blindly: it sees the account, and neither the key" in " ".join(brief.split())
     asks, asks_not = bench.client(enrol=vouched.issuer), bench.client()
     for text in (str(asks.explain()), asks.explain().brief()):
         assert (

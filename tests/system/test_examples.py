@@ -61,6 +61,26 @@ def test_the_issuers_backend_has_each_account_counted_once() -> None:
     assert shown[4:] == ["counted: 2 reports"]
 
 
+@pytest.mark.long
+def test_of_ten_devices_each_party_sees_a_part_that_fits_to_no_other(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "unlinkable" / "run.py")]
+    issuer, relay, collector, figures = (
+        run(command, env={"TMPDIR": str(tmp_path)}, seconds=300).stdout.strip().split("\n\n", 3)
+    )
+    for party, seen in (("issuer", issuer), ("relay", relay), ("collector", collector)):
+        head, *lines = seen.splitlines()
+        assert head.startswith(f"the {party} ")
+        assert len(set(lines)) == len(lines) == 10
+    assert [account.split(":")[0].strip() for account in issuer.splitlines()[1:]] == [
+        *("ann", "bob", "cleo", "dan", "eve", "finn", "gina", "hugo", "iris", "jan")
+    ]
+    assert relay.count("127.0.0.1: ") == relay.count("1,024 bytes, sealed") == 10
+    assert "127.0.0.1" not in collector
+    assert "who cannot tell which report is whose" in figures
+    assert "hides among  10 reports" in figures
+    assert "The collector itself, which has each report, can tell about any one of 10" in figures
+
+
 def test_the_web_app_asks_first_and_explains_itself() -> None:
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / "web_app.py")]
     with child(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:

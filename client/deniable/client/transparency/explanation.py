@@ -27,10 +27,14 @@ _STAYS = (
     "may not stand for your answer, "
 )
 _PERHAPS_VOUCHED = (
-    "An issuer, as a rule the app's own backend, may be asked to vouch for this device. Unless it "
-    "does so blindly, it sees account and key together, and with the collector can tell which "
-    "response came from which account."
+    "An issuer, as a rule the app's own backend, may be asked to vouch for this device. "
 )
+_VOUCHED_HOW = {
+    False: "Unless it does so blindly, it sees account and key together, and with the collector "
+    "can tell which response came from which account.",
+    True: "It does so blindly: it sees the account, and neither the key of its response nor the "
+    "response.",
+}
 _MEANING = {
     Consent.UNSET: "nobody has decided yet; nothing is drawn, stored or sent",
     Consent.OFF: "nothing is drawn, stored or sent",
@@ -125,13 +129,13 @@ class SurveyExplanation(Disclosure):
     def rows(self) -> list[Row]:
         """Return the rows of its text, but for those before them."""
         promise, terms = self.promise, self.terms
-        perhaps_vouched = promise is not None and promise.enrols and not (terms and terms.issuers)
+        vouched = "" if terms and terms.issuers else self._perhaps_vouched
         rows: list[Row] = [
             ("Name", self.name),
             ("Answers", listed(self.categories)),
             ("Consent", _COVERED[self.covered]),
             ("Promise", promise.sentences() if promise else ()),
-            ("Vouching", _PERHAPS_VOUCHED if perhaps_vouched else ""),
+            ("Vouching", vouched),
             self._present(["The terms below hold."] if terms else []),
         ]
         if terms is not None:
@@ -163,9 +167,17 @@ class SurveyExplanation(Disclosure):
             ("Answers", listed(self.categories)),
             ("Consent", "" if self.covered else _COVERED[self.covered]),
             ("Promise", " ".join(promise.brief()) if promise else ""),
-            ("Vouching", _PERHAPS_VOUCHED if promise and promise.enrols else ""),
+            ("Vouching", self._perhaps_vouched),
             self._present(said),
         ]
+
+    @property
+    def _perhaps_vouched(self) -> str:
+        """Return what an issuer may be asked, whatever is published."""
+        promise = self.promise
+        if promise is None or not promise.enrols:
+            return ""
+        return f"{_PERHAPS_VOUCHED}{_VOUCHED_HOW[promise.blind]}"
 
     def _present(self, said: list[str]) -> Row:
         """Return the row on what holds today, and that it may change."""
