@@ -173,7 +173,7 @@ class SurveyExplanation(Disclosure):
 
     @property
     def _perhaps_vouched(self) -> str:
-        """Return what an issuer may be asked, whatever is published."""
+        """Return the sentences on an issuer that may be asked, whatever is published."""
         promise = self.promise
         if promise is None or not promise.enrols:
             return ""
