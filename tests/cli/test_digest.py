@@ -13,7 +13,7 @@ from deniable.estimates import Histogram, estimate_histogram, solution_matrix
 from deniable.estimates.comparison import compare
 from tests.cli.commands import Workplace, run, succeed
 
-N = 4000
+N = 1000
 DAY = 86_400
 
 
