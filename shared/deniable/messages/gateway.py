@@ -33,6 +33,7 @@ MAX_GATEWAY_KEYS_BYTES: Final = 2_048
 ENCAPSULATED_REQUEST_BYTES: Final = 1_024
 """The one size of what a device sends through a relay."""
 MAX_ENCAPSULATED_ANSWER_BYTES: Final = 2 << 20
+"""The largest size of an answer to it."""
 _LEAST_ANSWER_BYTES: Final = 512
 
 _MAX_SEQUENCE: Final = 2**32 - 1

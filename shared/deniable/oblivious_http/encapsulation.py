@@ -29,7 +29,9 @@ from deniable.oblivious_http.hpke import (
 from deniable.oblivious_http.key_configuration import KeyConfiguration
 
 REQUEST_TYPE: Final = "message/ohttp-req"
+"""The media type of an encapsulated request."""
 RESPONSE_TYPE: Final = "message/ohttp-res"
+"""The media type of an encapsulated answer."""
 
 _ALGORITHMS: Final = b"".join(number.to_bytes(2, "big") for number in (KEM_ID, KDF_ID, AEAD_ID))
 _HEADER_BYTES: Final = 1 + len(_ALGORITHMS)
@@ -40,6 +42,7 @@ _RESPONSE_NONCE_BYTES: Final = max(AEAD_KEY_BYTES, AEAD_NONCE_BYTES)
 REQUEST_OVERHEAD_BYTES: Final = _HEADER_BYTES + KEY_BYTES + AEAD_TAG_BYTES
 """How much longer an encapsulated request is than the binary message in it."""
 RESPONSE_OVERHEAD_BYTES: Final = _RESPONSE_NONCE_BYTES + AEAD_TAG_BYTES
+"""The same of an answer."""
 
 
 class _Exchange:
