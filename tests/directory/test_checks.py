@@ -31,6 +31,7 @@ from deniable.directory.checks.store import check_schema
 from deniable.directory.checks.surveys import judge_issuers, judge_surveys
 from deniable.directory.states import running
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
+from tests.enrolment.blind_issuers import BLIND, MODULI
 from tests.support.certificates import certificate
 from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START, manifest
 
@@ -232,6 +233,16 @@ def test_a_short_survey_ends_soon_only_in_its_last_quarter() -> None:
 def test_surveys_none_of_whose_issuers_is_trusted_are_wrong() -> None:
     one, two = (SigningKey(bytes([seed] * 32)).public_key for seed in (1, 2))
     both = manifest(enrolment=Enrolment("certificate", (one, two)))
-    assert judge_issuers([both, manifest()], {one}).status is OK
-    finding = judge_issuers([both], {one, two})
+    assert judge_issuers([both, manifest()], {one}, 0.0).status is OK
+    finding = judge_issuers([both], {one, two}, 0.0)
     assert (finding.status, both.name in finding.text) == (FAIL, True)
+
+
+def test_a_blind_survey_without_a_key_for_its_epoch_is_doubtful_and_ends_with_a_hint() -> None:
+    late = replace(BLIND, enrolment=replace(BLIND.enrolment, first=2, keys=MODULI[2:]))
+    begins = float(late.schedule.start)
+    finding = judge_issuers([BLIND, late], set(), begins)
+    assert (finding.status, "before epoch 2" in finding.text) == (WARN, True)
+    # A successor whose first epoch is the next one.
+    assert judge_issuers([BLIND, late], set(), begins + DAY).status is OK
+    assert "deniable issuer keys" in judge_surveys([BLIND], [BLIND], late.schedule.end - 1.0).remedy

@@ -1,5 +1,7 @@
 """``deniable issuer``: the keys of who vouches for devices, which is the app's own backend."""
 
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -7,10 +9,18 @@ import click
 from deniable.cli.options import a_file, directory_option
 from deniable.cli.reading import Place, reading_options
 from deniable.directory import CONFIG_FILE, check_outside
-from deniable.enrolment import create_key_file, read_key_file
+from deniable.enrolment import (
+    EpochKeys,
+    create_epoch_keys,
+    create_key_file,
+    ended_moduli,
+    read_key_file,
+)
+from deniable.enrolment.epoch_keys import PUBLIC_FILE
 from deniable.messages import Manifest
+from deniable.reading.epochs import ranges_text
 
-_file_argument = click.argument("file", type=a_file)
+_keys_argument = click.argument("keys", type=click.Path(file_okay=False, path_type=Path))
 
 
 @click.group()
@@ -19,7 +29,7 @@ def issuer() -> None:
 
 
 @issuer.command(short_help="Make an issuer's key in FILE.")
-@_file_argument
+@click.argument("file", type=a_file)
 @directory_option
 def new(file: Path, directory: Path) -> None:
     """Make an issuer's private key in FILE, for the app's backend; print its public half.
@@ -36,26 +46,95 @@ def new(file: Path, directory: Path) -> None:
     click.echo(_survey_lines(public_key))
 
 
-@issuer.command(short_help="Show which surveys list the key in FILE.")
-@_file_argument
+@issuer.command("keys", short_help="Make a blind issuer's keys in the directory KEYS.")
+@_keys_argument
+@click.option("--epochs", type=click.IntRange(1, 1000), required=True, help="Of how many epochs.")
+@click.option(
+    "--first",
+    type=click.IntRange(0),
+    help="The number of the first epoch.  [default: behind those that are there, else 0]",
+)
+@directory_option
+def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> None:
+    """Make a blind issuer's private keys of one survey in the directory KEYS, one an epoch.
+
+    Run it again for the next epochs. The file of public keys beside them grows; give that to
+    whoever publishes the survey, and nothing else.
+    """
+    if (directory / CONFIG_FILE).exists():
+        check_outside(keys, directory)
+    public = create_epoch_keys(keys, epochs, first)
+    made = ranges_text(range(public.end - epochs, public.end))
+    listed = ranges_text(range(public.first, public.end))
+    click.echo(f"private keys  {keys}, of epochs {made}  (for the app's backend only)")
+    click.echo(f"public keys   {keys / PUBLIC_FILE}, of epochs {listed}")
+    click.echo("\nin the survey's file, with a copy of the public keys beside it:\n")
+    click.echo('enrolment = "blind"')
+    click.echo('issuer = "issuer.example.org"  # your backend\'s host name')
+    click.echo(f'issuer_keys = "{PUBLIC_FILE}"')
+
+
+@issuer.command("erase", short_help="Erase a blind issuer's private keys of epochs that are over.")
+@_keys_argument
+@reading_options
+def erase_keys(keys: Path, place: Place) -> None:
+    """Erase the private keys in the directory KEYS whose epochs and grace are over.
+
+    When that is, the surveys of --collector tell, or of the collector's directory. A backend that
+    runs does the same once a day; this is for one that does not.
+    """
+    held = EpochKeys(keys)
+    erased = held.erase(ended_moduli(_published(place), time.time()))
+    click.echo(f"erased  {erased}")
+    click.echo(f"left    {_private_epochs(held)}")
+
+
+@issuer.command(short_help="Show which surveys list an issuer's key, or keys.")
+@click.argument("file", type=click.Path(path_type=Path))
 @reading_options
 def show(file: Path, place: Place) -> None:
     """Show the public half of the issuer's key in FILE, and which published surveys list it.
 
-    The surveys are those of --collector, or of the collector's directory if there is one here.
+    FILE may be the directory of a blind issuer's keys. The surveys are those of --collector, or of
+    the collector's directory if there is one here.
     """
+    known = place.collector is not None or (place.directory / CONFIG_FILE).exists()
+    if file.is_dir():
+        _show_blind(EpochKeys(file), _published(place) if known else ())
+        return
     public_key = read_key_file(file).public_key
     click.echo(f"public key  {public_key.hex()}")
-    if place.collector is None and not (place.directory / CONFIG_FILE).exists():
+    if not known:
         return
-    with place.source() as source:
-        manifests = [manifest for name in source.names() for manifest in source.manifests(name)]
-    listed = [manifest for manifest in manifests if public_key in manifest.enrolment.issuers]
+    listed = [survey for survey in _published(place) if public_key in survey.enrolment.issuers]
     if not listed:
         click.echo("no published survey lists it; in a survey's file:\n")
         click.echo(_survey_lines(public_key))
     for manifest in listed:
         click.echo(f"vouches     {_role(manifest, public_key)}")
+
+
+def _show_blind(keys: EpochKeys, surveys: Iterable[Manifest]) -> None:
+    listed = ranges_text(range(keys.public.first, keys.public.end))
+    click.echo(f"public keys   epochs {listed}")
+    click.echo(f"private keys  {_private_epochs(keys)}")
+    for survey in surveys:
+        enrolment = survey.enrolment
+        if not set(enrolment.keys).isdisjoint(keys.public.moduli):
+            epochs = ranges_text(range(enrolment.first, survey.schedule.epochs))
+            called = f"{survey.name}, sequence {survey.sequence}"
+            click.echo(f"vouches       {called}: as {enrolment.issuer}, in epochs {epochs}")
+
+
+def _private_epochs(keys: EpochKeys) -> str:
+    numbered = enumerate(keys.public.moduli, keys.public.first)
+    held = ranges_text(epoch for epoch, modulus in numbered if keys.holds(modulus))
+    return f"epochs {held}" if held else "none: all are erased"
+
+
+def _published(place: Place) -> list[Manifest]:
+    with place.source() as source:
+        return [manifest for name in source.names() for manifest in source.manifests(name)]
 
 
 def _role(manifest: Manifest, public_key: bytes) -> str:

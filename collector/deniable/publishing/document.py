@@ -187,6 +187,7 @@ def _device_facts(manifest: Manifest) -> Iterator[Fact]:
     if manifest.enrolment.mode == "blind":
         yield Fact("devices", "blind: only those for which an issuer vouches, without seeing more:")
         yield Fact("", manifest.enrolment.issuer)
+        yield Fact("keys", _keys_text(manifest))
         return
     if not (issuers := [issuer.hex() for issuer in manifest.enrolment.issuers]):
         yield Fact("devices", "open: nobody vouches that each report comes from another device")
@@ -194,6 +195,16 @@ def _device_facts(manifest: Manifest) -> Iterator[Fact]:
     yield Fact("devices", "certificate: only those for which an issuer vouches:")
     for line in ",\nthen ".join(issuers).splitlines():
         yield Fact("", line)
+
+
+def _keys_text(manifest: Manifest) -> str:
+    """Return the epochs for which a blind issuer has keys, and until when it has one."""
+    first, last = manifest.enrolment.first, manifest.schedule.epochs - 1
+    when = instant_text(manifest.schedule.epoch_start(last + 1))
+    return (
+        f"one an epoch, for {ranges_text(range(first, last + 1))}; the last ends on {when}: "
+        "a successor lists the next"
+    )
 
 
 def _coalition_facts(manifest: Manifest) -> Iterator[Fact]:

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final
 
-from deniable.messages import InvalidManifest, Manifest, Schedule
+from deniable.messages import Enrolment, InvalidManifest, Manifest, Schedule
 from deniable.messages.numbering import continued, current_number
+from deniable.publishing.blind_keys import BlindKeys
 from deniable.publishing.survey_file import SurveyFile
 
 _DAY: Final = 86_400
 _LENGTHS: Final = ("epoch_seconds", "epochs", "grace_seconds")
 _SHARED: Final = (
     *("name", "question", "categories", "epsilon", "delta", "specification", "repeat"),
-    *("enrolment", "minimum_reports"),
+    "minimum_reports",
 )
 """What a survey file and a manifest call alike."""
 
@@ -59,7 +60,11 @@ def next_manifest(
             f"name, whose epochs cannot be used again: {survey.epochs} more are "
             f"epochs = {first + survey.epochs}",
         )
+    enrolment = survey.enrolment
+    if isinstance(enrolment, BlindKeys):
+        enrolment = enrolment.enrolment(first, survey.epochs)
     return Manifest(
+        enrolment=enrolment,
         sequence=before[0].sequence + 1 if before else 0,
         nonce=nonce,
         schedule=Schedule(start, length, survey.epochs, survey.grace_seconds),
@@ -93,4 +98,9 @@ def says_the_same(survey: SurveyFile, before: Manifest, origin: str) -> bool:
         and lengths(survey) == lengths(schedule)
         and survey.start in {None, schedule.start}
         and origin == before.origin
+        and _same_enrolment(survey.enrolment, before.enrolment)
     )
+
+
+def _same_enrolment(written: Enrolment | BlindKeys, before: Enrolment) -> bool:
+    return written.lists(before) if isinstance(written, BlindKeys) else written == before

@@ -17,6 +17,7 @@ from deniable.messages import (
     sign_manifest,
     simulated_name,
 )
+from deniable.publishing.blind_keys import check_unshared
 from deniable.publishing.numbering import next_manifest, says_the_same
 from deniable.publishing.survey_file import SurveyFile
 from deniable.stores import Store
@@ -41,6 +42,7 @@ def successor(
         written, before, config.origin, os.urandom(16), time.time(), after_epoch
     )
     check_invertible(manifest)
+    check_unshared(manifest, surveys)
     return manifest
 
 

@@ -17,6 +17,7 @@ from deniable.choosing.chosen_mechanism import (
     answered_best,
     specified,
 )
+from deniable.enrolment import KeyFileError, PublicKeys
 from deniable.mechanisms import KINDS, InvalidPrivacyParameter
 from deniable.mechanisms.kind import as_tuples
 from deniable.messages import (
@@ -27,9 +28,11 @@ from deniable.messages import (
     Repeat,
     Specification,
     exact_value,
+    is_host_name,
     is_simulated,
     value_range,
 )
+from deniable.publishing.blind_keys import BlindKeys
 from deniable.publishing.survey_dimensions import labels_of, read_dimensions
 from deniable.publishing.survey_matrix import read_survey_matrix
 from deniable.reading.epochs import UNITS
@@ -64,10 +67,12 @@ FIELDS: Final = {
     "epochs the last whole one",
     "minimum_reports": "figures appear from this many reports on, and are renewed when at least as "
     "many more have come",
-    "enrolment": '"open", any device may report; or "certificate", only those for which an issuer '
-    "vouches",
+    "enrolment": '"open", any device may report; "certificate", only those for which an issuer '
+    'vouches; or "blind", the same by an issuer that cannot tell which report is whose',
     "issuers": "of a certificate survey: public keys, 64 hex digits each, of the current issuer "
     "and, if it is to be replaced, of the next",
+    "issuer": "of a blind survey: the issuer's host name, by which counts and distrust know it",
+    "issuer_keys": "of a blind survey: the file of public keys that `deniable issuer keys` wrote",
 }
 """Every field of a survey file; the documentation's table is tested against it."""
 
@@ -123,7 +128,7 @@ class SurveyFile:
     minimum_reports: int
     specification: Specification = RANDOMISED_RESPONSE
     repeat: Repeat = FRESH
-    enrolment: Enrolment = _OPEN
+    enrolment: Enrolment | BlindKeys = _OPEN
 
     @classmethod
     def load(cls, file: Path, **instead: str) -> "SurveyFile":
@@ -176,7 +181,7 @@ class SurveyFile:
             minimum_reports=_count(table, "minimum_reports"),
             specification=specified(kind, len(categories), epsilon, delta, settings, repeat),
             repeat=repeat,
-            enrolment=_enrolment(table),
+            enrolment=_enrolment(table, folder),
         )
 
 
@@ -274,13 +279,17 @@ def _repeat(table: dict[str, object]) -> Repeat:
     raise InvalidManifest("repeat", f"must be {FIELDS['repeat']}")
 
 
-def _enrolment(table: dict[str, object]) -> Enrolment:
-    match _text(table, "enrolment"):
+_MODES: Final = {"issuers": "certificate", "issuer": "blind", "issuer_keys": "blind"}
+"""The fields that belong to one way of enrolment."""
+
+
+def _enrolment(table: dict[str, object], folder: Path) -> Enrolment | BlindKeys:
+    mode = _text(table, "enrolment")
+    for field, needed in _MODES.items():
+        if field in table and mode != needed:
+            raise InvalidManifest(field, f'belongs to a survey with enrolment = "{needed}"')
+    match mode:
         case "open":
-            if "issuers" in table:
-                raise InvalidManifest(
-                    "issuers", 'belong to a survey with enrolment = "certificate"'
-                )
             return Enrolment()
         case "certificate":
             keys = _texts(table, "issuers")
@@ -290,6 +299,14 @@ def _enrolment(table: dict[str, object]) -> Enrolment:
                 return Enrolment("certificate", tuple(map(bytes.fromhex, keys)))
             except InvalidManifest as error:
                 raise InvalidManifest("issuers", error.reason) from error
+        case "blind":
+            if not is_host_name(issuer := _text(table, "issuer")):
+                raise InvalidManifest("issuer", "must be a host name, in lower case")
+            try:
+                public = PublicKeys.read(folder / _text(table, "issuer_keys"))
+            except KeyFileError as error:
+                raise InvalidManifest("issuer_keys", str(error)) from error
+            return BlindKeys(issuer, public)
     raise InvalidManifest("enrolment", f"must be {FIELDS['enrolment']}")
 
 

@@ -50,7 +50,7 @@ STORE_CHECKS: Final[Checks[store.Stored]] = {
     "surveys": lambda it: surveys.judge_surveys(it.surveys, it.offered, it.now),
     "seals": lambda it: surveys.judge_seals(it.surveys, it.overdue),
     "signed origin": lambda it: surveys.judge_origin(current(it.offered), it.config.origin),
-    "trusted issuers": lambda it: surveys.judge_issuers(it.offered, it.distrusted),
+    "trusted issuers": lambda it: surveys.judge_issuers(it.offered, it.distrusted, it.now),
     "lifetime": lambda it: devices.judge_lifetime(it.offered, it.now),
     "declarations": lambda it: devices.judge_declarations(it.offered, it.now),
 }

@@ -15,6 +15,7 @@ _UNKEPT = (
     "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log tells why it is put"
     " off); or: deniable survey seal {name} {epoch}"
 )
+_MORE_KEYS = "; have its issuer make keys first: deniable issuer keys"
 _IDLE = (
     "it was over long ago by this clock, and no report of a later one has come: if the clock is"
     " right, deniable survey seal {name} {epoch}"
@@ -46,7 +47,7 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
     return good(f"current surveys are signed for {origin}")
 
 
-def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes]) -> Diagnosis:
+def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes], now: float) -> Diagnosis:
     """Judge whether anybody is left to vouch for devices."""
     stuck = [
         survey.name
@@ -58,6 +59,14 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes]) -> Diagno
             f"none is trusted, so that no report is taken, of {', '.join(stuck)}",
             "publish a successor that lists an issuer whose key is safe, and end this one:"
             " deniable survey end",
+        )
+    # A successor that has not begun yet has its first key in the next epoch.
+    late = [survey for survey in surveys if survey.enrolment.first > _epoch(survey, now) + 1]
+    if late:
+        return doubtful(
+            f"{late[0].name} has no key before epoch {late[0].enrolment.first}, so that no report "
+            "is taken until then",
+            "publish a successor that lists the keys of this epoch and of those to come",
         )
     return good("every running survey that needs an issuer has a trusted one")
 
@@ -75,7 +84,8 @@ def judge_surveys(
     first = min(soon, key=lambda survey: survey.schedule.end)
     return doubtful(
         f"{len(names)} published; {first.name} ends on {_day(first.schedule.end)}",
-        "publish a successor, if it is to go on",
+        "publish a successor, if it is to go on"
+        + (_MORE_KEYS if first.enrolment.mode == "blind" else ""),
     )
 
 
@@ -93,6 +103,11 @@ def judge_seals(
         f"{len(overdue)} overdue, such as epoch {which.epoch} of {survey.name}",
         remedy.format(name=survey.name, epoch=which.epoch),
     )
+
+
+def _epoch(manifest: Manifest, now: float) -> int:
+    """Return the number of the epoch that goes on, or 0 before it."""
+    return max(0, int((now - manifest.schedule.start) // manifest.schedule.epoch_seconds))
 
 
 def _ends_soon(manifest: Manifest, now: float) -> bool:
