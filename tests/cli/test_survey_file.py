@@ -306,7 +306,7 @@ def test_a_survey_may_be_for_devices_that_an_issuer_vouches_for(issuers: tuple[b
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"enrolment": '"blind"'}, "enrolment"),
+        ({"enrolment": '"secret"'}, "enrolment"),
         ({"enrolment": "true"}, "enrolment"),
         ({"issuers": CERTIFICATE["issuers"]}, "issuers"),
         (CERTIFICATE | {"enrolment": '"open"'}, "issuers"),
