@@ -407,3 +407,24 @@ def test_a_chunk_of_negative_size_is_no_way_round_the_limit() -> None:
     with RawServer(endless) as server, pytest.raises(TransportError):
         get(server)
     assert sum(sent) < BUFFERED
+
+
+def test_d7_no_session_of_tls_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ticket would show that two connections are one device's: each has a context of its own."""
+    file, context = certificate(tmp_path, "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    made: list[ssl.SSLContext] = []
+    wrap = ssl.SSLContext.wrap_socket
+
+    def note(own: ssl.SSLContext, sock: socket.socket, **named: Any) -> ssl.SSLSocket:
+        if not named.get("server_side"):
+            assert named.keys() == {"server_hostname"}  # and no session
+            made.append(own)
+        return wrap(own, sock, **named)
+
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", note)
+    with RawServer(OK, context) as server:
+        for _ in range(2):
+            assert get(server).status == 200
+    first, second = made
+    assert first is not second

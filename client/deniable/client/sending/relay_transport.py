@@ -97,15 +97,18 @@ class RelayTransport:
         message = BinaryRequest(method, self._scheme, self._authority, path, fields, body)
         size = gateway.ENCAPSULATED_REQUEST_BYTES - REQUEST_OVERHEAD_BYTES
         sealed, opener = seal_request(self._key(), message.encode(padded_to=size))
-        answer = self._way.request(
-            "POST",
-            self._relay.path,
-            {"Content-Type": REQUEST_TYPE},
-            sealed,
-            gateway.encapsulated_answer_bytes(most + _HEAD_BYTES),
-            timeout,
-            before_body,
-        )
+        try:
+            answer = self._way.request(
+                "POST",
+                self._relay.path,
+                {"Content-Type": REQUEST_TYPE},
+                sealed,
+                gateway.encapsulated_answer_bytes(most + _HEAD_BYTES),
+                timeout,
+                before_body,
+            )
+        except TransportError as error:
+            raise _at_the_relay(error) from error
         came = len(answer.body)
         if (answer.status, answer.headers.get("content-type")) != (200, RESPONSE_TYPE):
             why = f"the relay's own answer (HTTP {answer.status}), none of the collector"
@@ -115,7 +118,12 @@ class RelayTransport:
     def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
         """Look for a route to the relay; nobody is asked for the collector."""
         if (error := outage(self._way, timeout)) is not None:
-            raise error
+            raise _at_the_relay(error) from error
+
+
+def _at_the_relay(error: TransportError) -> TransportError:
+    text = f"{error}, at the relay"
+    return TransportError(text, unsent=error.unsent, received=error.received)
 
 
 def _opened(opener: "ResponseOpener", sealed: bytes, most: int) -> HttpAnswer:
