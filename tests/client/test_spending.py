@@ -44,8 +44,9 @@ _days = st.one_of(st.integers(0, 40), st.integers(0, 40_000))
 _waits = st.one_of(st.integers(0, 2 * DAY), st.sampled_from([6 * DAY, 60 * DAY]))
 _which = st.integers(0, 9)
 DECISION = (
-    "INSERT INTO decisions VALUES (?, ?, '', x'', ?, 0, 0, 0, 'dropped', '', NULL, 0, 0, 0.0, 0.0,"
-    " 0, NULL, ?, 0)"
+    "INSERT INTO decisions (name, epoch, origin, survey_id, cost, starts, ends, closes, status,"
+    " verdict, attempts, unanswered, due, held, decided, lived)"
+    " VALUES (?, ?, '', x'', ?, 0, 0, 0, 'dropped', '', 0, 0, 0.0, 0.0, 0, ?)"
 )
 _spent = st.dictionaries(_days, st.integers(1, 10**12), max_size=60)
 
