@@ -242,7 +242,7 @@ def test_whom_a_device_asked_for_an_epoch_stays_so(vouched: Vouched) -> None:
     )
     vouched.bench.clock.time = begins + 60
     client.refresh(force=True)
-    why_not(client)
+    assert "wait for the next epoch" in why_not(client)
     assert [request.survey_id for request in vouched.issuer.requests] == [vouched.survey.survey_id]
 
 

@@ -29,7 +29,11 @@ from deniable.client.errors import (
 from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import check_allowance
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
-from deniable.client.ledger.credential_rows import CredentialKey, held_credential
+from deniable.client.ledger.credential_rows import (
+    CredentialKey,
+    asked_elsewhere,
+    held_credential,
+)
 from deniable.client.ledger.event_slot import check_slot
 from deniable.client.ledger.following import Following
 from deniable.client.ledger.halves import leaves_at, middle
@@ -225,8 +229,9 @@ class Ledger:
             remedy = "this app asks none; it needs Client(enrol=...)"
             if self.following.enrols:
                 remedy = "wait for the background thread, or refresh()"
-                if manifest.enrolment.mode == "blind" and now >= middle(manifest, epoch):
-                    remedy = "tokens are asked for in its first half, so wait for the next epoch"
+                late = manifest.enrolment.mode == "blind" and now >= middle(manifest, epoch)
+                if late or asked_elsewhere(connection, manifest, epoch):
+                    remedy = "tokens are asked for once, in its first half: wait for the next epoch"
             raise NotEnrolled(
                 f"no issuer has vouched for this device in epoch {epoch} yet: {remedy}"
             )
