@@ -25,8 +25,13 @@ from tests.support.surveys import DAY, START, manifest
 from tests.support.vouched import BlindIssuer
 
 EIGHTH: Final = DAY // 8
+LIE: Final = bytes(256)
 LEFT: Final = {"purged", "consent-withdrawn", "unanswered", "epoch-closed", "may-have-been-counted"}
 """Why a report may end that no collector has: the user, the clock, or six sends in vain."""
+
+
+class Broken(BaseException):
+    """A rule that the device broke: no client catches it."""
 
 
 class World:
@@ -42,6 +47,7 @@ class World:
         self.collector_does = "honest"
         self.asked: dict[bytes, tuple[int, int]] = {}  # whom, for which time, since a purge
         self.bodies: dict[tuple[bytes, int], bytes] = {}
+        self.in_time: set[tuple[bytes, int]] = set()
         self.sends: defaultdict[tuple[bytes, int], list[SignedReport]] = defaultdict(list)
         self.taken: Counter[tuple[bytes, int]] = Counter()
         self.client = self.start()
@@ -64,17 +70,20 @@ class World:
     # Who sees the device.
 
     def vouch(self, request: EnrolmentRequest) -> bytes | None:
-        survey = self.surveys[request.survey_id]
-        starts = survey.schedule.epoch_start(request.epoch)
-        assert starts <= self.now < middle(survey, request.epoch)
-        assert self.client.consent == "on"
-        key = request.survey_id, request.epoch
-        assert self.bodies.setdefault(key, request.body) == request.body
+        survey, key = self.surveys[request.survey_id], (request.survey_id, request.epoch)
+        starts, half = survey.schedule.epoch_start(request.epoch), middle(survey, request.epoch)
+        if not starts <= self.now < half or self.client.consent != "on":
+            raise Broken("asked too early, too late, or without consent")
+        if self.bodies.setdefault(key, request.body) != request.body:
+            raise Broken("another request for the same token")
         for other, (begins, ends) in self.asked.items():
-            overlap = begins < starts + DAY and starts < ends
-            assert other == request.survey_id or not overlap, "a second was asked in an epoch"
+            if other != request.survey_id and begins < starts + DAY and starts < ends:
+                raise Broken("a second issuer was asked in an epoch")
         self.asked[request.survey_id] = starts, starts + DAY
-        return self.issuer_does(request)
+        given = self.issuer_does(request)
+        if self.now < half and given is not None and given != LIE:
+            self.in_time.add(key)
+        return given
 
     def judge(self, body: bytes) -> HttpAnswer:
         report = read_upload(body)
@@ -82,6 +91,7 @@ class World:
         key = survey.survey_id, report.report.epoch
         sends = self.sends[key]
         assert sends or self.now >= middle(survey, report.report.epoch), "sent in the first half"
+        assert key in self.in_time, "a token that came too late"
         assert {report.payload} >= {before.payload for before in sends}, "a second response"
         sends.append(report)
         assert len(sends) <= 6
@@ -171,7 +181,7 @@ ACTIONS: Final[Mapping[str, Callable[[World], object]]] = {
     "issuer fails": lambda world: world.issuer_is(world.fails),
     "issuer declines": lambda world: world.issuer_is(lambda _: None),
     "issuer dawdles": lambda world: world.issuer_is(world.dawdles),
-    "issuer lies": lambda world: world.issuer_is(lambda _: bytes(256)),
+    "issuer lies": lambda world: world.issuer_is(lambda _: LIE),
     "issuer is honest": lambda world: world.issuer_is(world.issuer),
     "collector is busy": lambda world: world.collector_is("busy"),
     "collector is deaf": lambda world: world.collector_is("deaf"),
@@ -186,7 +196,7 @@ USUAL: Final = ("an eighth of an epoch", "refresh", "report", "flush", "send wha
 def test_no_order_of_events_breaks_a_rule_of_blind_enrolment(actions: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = World(Path(folder))
-        for action in ("refresh", "report", *actions):
+        for action in ("refresh", *actions):
             ACTIONS[action](world)
         world.ends_well()
 
