@@ -47,6 +47,7 @@ class World:
         self.collector_does = "honest"
         self.asked: dict[bytes, tuple[int, int]] = {}  # whom, for which time, since a purge
         self.bodies: dict[tuple[bytes, int], bytes] = {}
+        self.latest = self.now
         self.in_time: set[tuple[bytes, int]] = set()
         self.sends: defaultdict[tuple[bytes, int], list[SignedReport]] = defaultdict(list)
         self.taken: Counter[tuple[bytes, int]] = Counter()
@@ -116,7 +117,7 @@ class World:
         raise ConnectionError
 
     def dawdles(self, request: EnrolmentRequest) -> bytes | None:
-        self.bench.clock.time += 2 * EIGHTH
+        self.time_passes(4 * EIGHTH)
         return self.issuer(request)
 
     def issuer_is(self, does: Callable[[EnrolmentRequest], bytes | None]) -> None:
@@ -150,10 +151,15 @@ class World:
 
     def time_passes(self, seconds: float) -> None:
         self.bench.clock.time += seconds
+        self.latest = max(self.latest, self.now)
+
+    def clock_is_set(self) -> None:
+        self.bench.clock.time = self.latest
 
     def ends_well(self) -> None:
         """Let everything be honest from now on, for as long as a report may wait."""
         self.issuer_does, self.collector_does = self.issuer, "honest"
+        self.clock_is_set()
         for _ in range(8 * 10):  # ten days: six sends, from the third on a day apart
             self.client.flush(1.0)
             self.time_passes(EIGHTH)
@@ -170,6 +176,8 @@ ACTIONS: Final[Mapping[str, Callable[[World], object]]] = {
     "an eighth of an epoch": lambda world: world.time_passes(EIGHTH),
     "half an epoch": lambda world: world.time_passes(4 * EIGHTH),
     "the clock is put back": lambda world: world.time_passes(-3 * EIGHTH),
+    "the clock is put far back": lambda world: world.time_passes(-3 * DAY),
+    "the clock is set": World.clock_is_set,
     "refresh": lambda world: world.client.refresh(force=True),
     "report": lambda world: world.client.report(NAME, "good"),
     "flush": lambda world: world.client.flush(1.0),
