@@ -400,7 +400,7 @@ def test_a_start_that_sends_a_report_asks_for_no_token(bench: Bench) -> None:
     def run(seconds: float) -> Client:
         client, end = bench.client(enrol=vouched.issuer), clock.time + seconds
         while clock.time < end:
-            clock.time += max(engine_of(client).uploader.step(), 0.001)
+            clock.time += min(max(engine_of(client).uploader.step(), 0.001), end - clock.time)
         return client
 
     for wait in (0.0, 1000.0):
@@ -414,3 +414,22 @@ def test_a_start_that_sends_a_report_asks_for_no_token(bench: Bench) -> None:
     clock.time = due
     run(600.0)
     until(lambda: len(vouched.issuer.requests) == 2)
+
+
+@pytest.mark.parametrize("first", ["refresh", "flush"])
+def test_refresh_asks_for_no_token_while_a_report_could_be_sent_or_soon_after(
+    vouched: Vouched, first: str
+) -> None:
+    client, clock = vouched.client(), vouched.bench.clock
+    assert client.report(NAME, "good").ok
+    clock.time = START + DAY + 1000.0
+    if first == "flush":
+        assert client.flush().delivered == 1
+    assert "close to the sending" in str(client.refresh(force=True).errors[NAME])
+    if first == "refresh":
+        assert client.flush().delivered == 1
+    assert len(vouched.issuer.requests) == 1
+    ((due,),) = vouched.bench.rows("SELECT due FROM credentials WHERE epoch = 1")
+    clock.time = due
+    client.refresh(force=True)
+    assert len(vouched.issuer.requests) == 2

@@ -121,6 +121,7 @@ class Engine:
                 self.jitter,
                 self.uploader.wake,
                 self.launch.hold,
+                self._tokens_overdue,
             )
         self._debug: Debug | None = None
         if settings.debug:
@@ -265,6 +266,11 @@ class Engine:
         """Ask for no token close to the sending of a report."""
         if self.enroller is not None:
             self.enroller.put_tokens_off()
+
+    def _tokens_overdue(self) -> bool:
+        """Tell whether a report that bears a token could be sent now."""
+        now = self._clock.now()
+        return any(report.blind and report.held <= now for report in self.outbox.pending(now))
 
     def refresh_when_due(self) -> float:
         """Fetch the manifests that are due; return when more may be, by the monotonic clock."""

@@ -8,7 +8,8 @@
 4. A child of a fork asks anew, whatever the parent's thread was doing.
 5. No token is asked for close to the sending of a report that bears one. An app that is opened now
    and then sends what is overdue at its start: the last epoch's report and this epoch's request
-   would come together, and tell whoever joins issuer and collector whose the report is.
+   would come together, and tell whoever joins issuer and collector whose the report is. Nor does
+   ``refresh()`` ask for any while such a report could be sent, or soon after.
 """
 
 import logging
@@ -24,6 +25,7 @@ from deniable.client.arguments import ClientSettings
 from deniable.client.enrolling.credentials import Credentials, Wanted
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import NotEnrolled, NotRecorded
+from deniable.client.ledger.credential_rows import CredentialKey
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.messages import Refusal
 
@@ -31,6 +33,7 @@ _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
 _CLOSE: Final = 16
 """A token waits for a sixteenth at least of what is left of an epoch's first half."""
+_TOGETHER: Final = "no token is asked for close to the sending of a report; it is, later"
 _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 
 
@@ -38,7 +41,8 @@ class Enroller(Forkable):
     """Gets credentials for the epochs that can be reported, before there is an answer.
 
     No first call is put off for longer than ``delivery_seconds``; ``wake`` tells the sending thread
-    to look again, ``hold`` how long what is due has still to wait.
+    to look again, ``hold`` how long what is due has still to wait, ``overdue`` whether a report
+    that bears a token could be sent now.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Enroller(Forkable):
         jitter: Callable[[], float],
         wake: Callable[[], None],
         hold: Callable[[], float],
+        overdue: Callable[[], bool],
     ) -> None:
         self._enrol = enrol
         self._credentials = credentials
@@ -58,6 +63,7 @@ class Enroller(Forkable):
         self._longest = max(settings.delivery_seconds, settings.backoff.most, _CLAIM_SECONDS)
         self._wake = wake
         self._hold = hold
+        self._overdue = overdue
         self._asking = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopping = False
@@ -65,6 +71,7 @@ class Enroller(Forkable):
         self._warned = False
         self._rests = -inf
         self._outcomes: dict[str, str] = {}
+        self._put_off: dict[CredentialKey, float] = {}
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
@@ -113,11 +120,22 @@ class Enroller(Forkable):
         asking = self._asking
         alone = asking.acquire(blocking=False)
         try:
-            wanted = self._credentials.plan(self._clock.now()).wanted
+            if self._overdue():
+                self.put_tokens_off()
+            now = self._clock.now()
+            wanted = self._credentials.plan(now).wanted
             if not alone:
                 under_way = "the issuer is being asked already"
                 return {certificate.key.name: NotEnrolled(under_way) for certificate in wanted}
-            results = [(certificate.key.name, self._ask(certificate)) for certificate in wanted]
+            results = [
+                (
+                    certificate.key.name,
+                    _TOGETHER
+                    if now < self._put_off.get(certificate.key, now)
+                    else self._ask(certificate),
+                )
+                for certificate in wanted
+            ]
             return {name: NotEnrolled(why_not) for name, why_not in results if why_not}
         finally:
             if alone:
@@ -131,6 +149,7 @@ class Enroller(Forkable):
             if wanted.due < now + left / _CLOSE < inf:
                 wait = left / _CLOSE + self._jitter() * (left / 2 - left / _CLOSE)
                 self._credentials.put_off(wanted, now + wait, now)
+                self._put_off[wanted.key] = now + wait
 
     def _longest_wait(self, wanted: Wanted, now: float) -> float:
         """Return how long a call may be put off: what is due later shows that a clock was set."""
