@@ -21,6 +21,7 @@ from benchmarks import (
     many_responses,
     postgres,
     postgres_growth,
+    relay,
     repeated,
     sqlite_growth,
     stores,
@@ -49,6 +50,7 @@ _SUBJECTS = {
     "views": views.run,
     "many-responses": many_responses.run,
     "tokens": tokens.run,
+    "relay": relay.run,
     "audit": audit.run,
     "budget": budget.run,
 }

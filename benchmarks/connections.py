@@ -63,15 +63,16 @@ def _cost(
         requests = next(rounds)
         with collector(directory) as server:
             before = server.cpu_seconds()
-            asyncio.run(_send(server.port, requests, trusting, kept=kept))
+            asyncio.run(send(server.port, requests, trusting, kept=kept))
             return (server.cpu_seconds() - before) / len(requests)
 
     return measure
 
 
-async def _send(
+async def send(
     port: int, requests: Sequence[bytes], trusting: ssl.SSLContext | None, *, kept: bool
 ) -> None:
+    """Send requests over 32 connections, which are kept, or each over one of its own."""
     waiting = list(requests)
 
     async def keep_sending() -> None:

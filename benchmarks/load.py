@@ -11,12 +11,14 @@ CONNECTIONS: Final = 32
 _MOST_SECONDS: Final = 120.0
 
 
-def http_request(body: bytes) -> bytes:
+def http_request(
+    body: bytes, path: str = "/v1/reports", media: str = "application/msgpack"
+) -> bytes:
     """Return the bytes of one upload."""
     return (
-        b"POST /v1/reports HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/msgpack\r\n"
-        b"Content-Length: %d\r\n\r\n" % len(body)
-    ) + body
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {media}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    ).encode() + body
 
 
 def load(port: int, requests: Sequence[bytes]) -> tuple[float, int]:
