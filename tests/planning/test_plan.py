@@ -37,6 +37,7 @@ from deniable.planning import (
     year_of,
 )
 from deniable.simulation import SimulatedReports
+from tests.support.effort import some
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.surveys import DAY, START, manifest
 
@@ -190,7 +191,7 @@ def drafts_of(
     return draft
 
 
-@every_kind
+@pytest.mark.parametrize(("kind", "settings", "categories"), some(LISTED))
 def test_reports_allow_the_least_epsilon_at_which_they_do(
     kind: str, settings: dict[str, Any], categories: tuple[str, ...]
 ) -> None:

@@ -207,7 +207,7 @@ def candidates_of_blocks(
         # The least m with q^m >= k: a larger one has more responses, and without delta is no more
         # accurate.
         m = next(m for m in range(1, k + 1) if q**m >= k)
-        if (sizes := block_sizes(q, m, most)) and is_prime(q):
+        if sizes := block_sizes(q, m, most):
             greatest = largest(q**m) / q ** (m - 1)
             fitting = [those[: bisect_right(those, greatest)] for those in sizes]
             costs = _costs(k, q, m, epsilon, delta, fitting)
@@ -218,20 +218,21 @@ def candidates_of_blocks(
                     yield Candidate.of("affine", k, {"q": q, "m": m, "s": s})
 
 
-def block_sizes(order: int, dimension: int, most: int) -> list[range]:
+@lru_cache(maxsize=4096)  # who looks for an epsilon asks for the same ones a hundred times
+def block_sizes(order: int, dimension: int, most: int) -> tuple[range, ...]:
     """Return ranges of all s with which an affine design has at most so many responses."""
     # K = q (q^m - 1)/n with n = lcm(2, h), for divisors h of q - 1 and of s or s - 1.
     others, blocks = order - 1, order * (order**dimension - 1)
-    if blocks > most * others:
-        return []
-    return [
+    if blocks > most * others or not is_prime(order):
+        return ()
+    return tuple(
         range(first, order, h)
         for i in range(1, isqrt(others) + 1)
         if others % i == 0
         for h in {i, others // i}
         if signed_group_size(order, h) * most >= blocks
         for first in {1, h}
-    ]
+    )
 
 
 def _costs(
