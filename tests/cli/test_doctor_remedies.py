@@ -457,6 +457,7 @@ DOUBTFUL = {
     nothing_that_is_published,
     an_epoch_that_nobody_sealed,
     more_than_a_device_spends,
+    a_relay_without_gateway,
 }
 """The server serves all the same, and the exit status is 0."""
 
