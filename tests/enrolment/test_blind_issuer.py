@@ -1,9 +1,11 @@
 """What a blind issuer signs, what it never does, and what it erases: rules I1 to I4."""
 
 import json
+import multiprocessing
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import load_der_private_key
 from deniable.enrolment import (
     AnotherKey,
     BlindIssuer,
+    IssuerError,
     KeyFileError,
     NotListed,
     SqliteIssuanceRecord,
@@ -254,6 +257,40 @@ def test_the_private_operation_is_the_root_whatever_factor_hides_what_was_asked(
         answers = {private_key(0).answer(asked) for _ in range(3)}
         answers |= {private_key(0, 0).answer(asked), private_key(0, n - 2).answer(asked)}
         assert answers == {RSA_KEYS[0].answer(bytes(3) + asked)}
+
+
+def _issue_in_process(folder: Path, keys: Path, asks: int) -> list[bool]:
+    with SqliteIssuanceRecord(folder / "issued.sqlite") as opened:
+        ours = blind_issuer(opened, keys)
+        return [_is_given(ours, f"account {n}", request(asks).body) for n in range(8)]
+
+
+def _is_given(ours: BlindIssuer, account: str, body: bytes) -> bool:
+    try:
+        return ours.issue(account, "blind", 0, body, NOW) != b""
+    except AnotherKey:
+        return False
+
+
+@pytest.mark.long
+def test_i1_of_processes_that_share_record_and_keys_one_gives_an_account_its_token(
+    tmp_path: Path, keys: Path
+) -> None:
+    spawned, asking = multiprocessing.get_context("spawn"), range(1, 4)
+    together = spawned.Barrier(len(asking))
+    with ProcessPoolExecutor(len(asking), spawned, together.wait, (60.0,)) as pool:
+        tasks = [pool.submit(_issue_in_process, tmp_path, keys, asks) for asks in asking]
+        given = [task.result(120.0) for task in tasks]
+    assert [sum(account) for account in zip(*given, strict=True)] == [1] * 8
+
+
+def test_without_gmpy2_it_says_what_to_install(
+    ours: BlindIssuer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "gmpy2", None)
+    with pytest.raises(IssuerError, match=r"deniable\[issuer\]"):
+        ours.issue("ann", "blind", 0, ASKED.body, NOW)
+    assert rows(tmp_path) == []
 
 
 @pytest.mark.parametrize("part", ["_d_p", "_d_q", "_q_inverse"])
