@@ -82,12 +82,14 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None, ye
     # The next key may be there: an attempt that failed, or another machine, made it.
     confirm(yes, f"Hand over from {old_file} to {new_file} for good?")
     new = read_authority_key(new_file) if new_file.exists() else create_key_file(new_file)
+    gateway = None  # made before the hand-over, so that a broken file stops it
+    if config.gateway_keys.exists():
+        gateway = sign_gateway_anew(read_gateway_file(config.gateway_keys), chain, new)
     rotation, signed = with_store(
         config, lambda store: hand_over(store, config.authority, old, new)
     )
-    if config.gateway_keys.exists():
-        anew = sign_gateway_anew(read_gateway_file(config.gateway_keys), chain, new)
-        write_gateway_file(config.gateway_keys, anew)
+    if gateway is not None:
+        write_gateway_file(config.gateway_keys, gateway)
         click.echo(f"gateway keys   signed anew in {config.gateway_keys}; copy it as before")
     click.echo(f"rotated from   {old.public_key.hex()}")
     click.echo(f"rotated to     {new.public_key.hex()}  (sequence {rotation.sequence})")

@@ -2,7 +2,8 @@
 
 Lengths may be written longer than they need to be (section 2), content and trailers may be left
 out, and zeros may follow (section 3.8): other bytes behind a message make it invalid. Trailers and
-informational responses are read and dropped; messages of indeterminate length are refused.
+informational responses are read and dropped; messages of indeterminate length, and
+pseudo-fields, are refused.
 """
 
 import re

@@ -5,6 +5,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from typing import Final
@@ -70,6 +71,8 @@ async def build_server(
     await catalogue.read()
     figures, throttle = FigureService(store, catalogue, clock, config.relayed_from), LogThrottle()
     limits, keyring = SenderLimits(config), GatewayKeyring(config, catalogue)
+    with suppress(Refusal):  # what is wrong with its keys is logged at the start
+        keyring.read()
     queries = Queries(catalogue, clock, keyring)
     of_devices: dict[str, DeviceHandler] = {
         "/v1/reports": Uploads(config, store, catalogue, clock, meters, limits).answer,
