@@ -145,11 +145,12 @@ class Enroller(Forkable):
         """Put off asking for tokens, to times that are drawn in half of what is left for it."""
         now = self._clock.now()
         for wanted in self._credentials.plan(now).wanted:
-            left = wanted.until - now
-            if wanted.due < now + left / _CLOSE < inf:
-                wait = left / _CLOSE + self._jitter() * (left / 2 - left / _CLOSE)
-                self._credentials.put_off(wanted, now + wait, now)
-                self._put_off[wanted.key] = now + wait
+            left, due = wanted.until - now, wanted.due
+            if due < now + left / _CLOSE < inf:
+                due = now + left / _CLOSE + self._jitter() * (left / 2 - left / _CLOSE)
+                self._credentials.put_off(wanted, due, now)
+            if left < inf:
+                self._put_off[wanted.key] = due
 
     def _longest_wait(self, wanted: Wanted, now: float) -> float:
         """Return how long a call may be put off: what is due later shows that a clock was set."""
