@@ -88,7 +88,7 @@ def test_what_a_relay_passes_on_is_counted_and_answered(tmp_path: Path, kind: st
         body, opener = sealed(bundle, upload(bundle, pack_upload([b"\xc0"])))
         if kind == "nginx":
             with relaying(folder, made.port, port, trusted, COLLECTOR):
-                status, said = ask(port, folder, "POST", "/", body, SEALED | TELLING)
+                answered, said = ask(port, folder, "POST", "/", body, SEALED | TELLING)
                 wrong = [
                     ask(port, folder, *request)[0]
                     for request in (
@@ -103,15 +103,13 @@ def test_what_a_relay_passes_on_is_counted_and_answered(tmp_path: Path, kind: st
                 ]
                 assert wrong == [405, 405, 415, 400, 413, 404, 404]
                 # An address has its limit, and another address another.
-                one, other = (
-                    [
-                        ask(port, folder, "POST", "/", body, SEALED, source=source)[0]
-                        for _ in range(23)
-                    ]
-                    for source in ("127.0.0.2", "127.0.0.3")
-                )
-                assert one[:21] == other[:21] == [200] * 21
-                assert 429 in one
+                for source in ("127.0.0.2", "127.0.0.3"):
+                    statuses = [200]
+                    while statuses[-1] == 200 and len(statuses) < 1_000:
+                        status, _ = ask(port, folder, "POST", "/", body, SEALED, source=source)
+                        statuses.append(status)
+                    assert len(statuses) > 21
+                    assert statuses[-1] == 429
             assert (folder / "error.log").read_text("utf-8") == ""
             assert not list(folder.glob("*access*"))
         else:
@@ -121,9 +119,9 @@ def test_what_a_relay_passes_on_is_counted_and_answered(tmp_path: Path, kind: st
                 answer = http.client.HTTPConnection(HOST, port, timeout=30)
                 answer.request("POST", "/", body, SEALED | TELLING)
                 response = answer.getresponse()
-                status, said = response.status, response.read()
+                answered, said = response.status, response.read()
                 answer.close()
-        assert (status, len(said)) == (200, 512)
+        assert (answered, len(said)) == (200, 512)
         opened = BinaryResponse.decode(opener.open(said))
         assert opened.status == 200
         assert UploadAnswer.from_json(opened.body, 1) is not None
