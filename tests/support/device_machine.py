@@ -43,6 +43,7 @@ from deniable.messages.ed25519 import CONTEXT_ENROL
 from tests.support.device_model import MOST_KEPT, SHORTEST_EPOCH, Decided, Memory, effective
 from tests.support.devices import connect_carelessly
 from tests.support.hostile_collector import FATES, FETCHES, HostileCollector, SkewedClock
+from tests.support.relays import RELAY, Gateway, Relay
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, ORIGIN, START, manifest
 
 NAMES = ("first", "second")
@@ -134,6 +135,7 @@ class DeviceMachine(RuleBasedStateMachine):
         self.words = seeded
         self.clock = SkewedClock()  # the device's; its true time is the collector's
         self.collector = HostileCollector(self.clock, self.before_a_request)  # the other side
+        self.relay, self.relayed = Relay(Gateway(self.collector)), False
         self.draws = 0  # words that were drawn for responses
         self.enrolled: dict[tuple[str, int], bytes] = {}
         self.issuer_is_up = True  # whether the issuer answers
@@ -230,11 +232,13 @@ class DeviceMachine(RuleBasedStateMachine):
             lifetime_epsilon=self.lifetime,
             sliding=self.sliding,
             caps=self.caps,
-            linkable_batches=self.batches,
+            linkable_batches=self.batches and not self.relayed,
+            relay=RELAY if self.relayed else None,
+            gateway_keys=self.relay.gateway.envelope(),
             background=False,
             enrol=self.vouch,
             clock=self.clock,
-            transport=self.collector,
+            transport=self.relay if self.relayed else self.collector,
             environment=self.environment,
             unsafe_draw=self.draw,
         )
@@ -290,6 +294,7 @@ class DeviceMachine(RuleBasedStateMachine):
         ceilings=st.sampled_from(
             [*[(50, "9999", "9999")] * 4, (50, "53", "9999"), (2, "9999", "3"), (2, "3", "9999")]
         ),
+        relayed=st.booleans(),
     )
     def begin(
         self,
@@ -298,7 +303,9 @@ class DeviceMachine(RuleBasedStateMachine):
         terms: dict[str, Any],
         sliding: SlidingCeiling | None,
         ceilings: tuple[int, str, str],
+        relayed: bool,
     ) -> None:
+        self.relayed = relayed
         self.initial = self.memory.consent = initial
         self.sliding = sliding
         epochs, self.lifetime, self.total = ceilings
