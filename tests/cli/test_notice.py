@@ -2,6 +2,7 @@
 
 import html
 import re
+from itertools import chain
 
 from deniable.messages.notice import Notice
 from tests.cli.commands import Workplace, run, succeed
@@ -23,7 +24,11 @@ def test_the_command_and_the_page_say_what_the_notice_says(place: Workplace) -> 
         status, body = server.request("GET", "/surveys/tea/about")
         missing, _ = server.request("GET", "/surveys/coffee/about")
     assert (status, missing) == (200, 404)
-    for text in (made.title, *made.summary, *(s for _, said in made.sections for s in said)):
+    learnt = made.coalitions
+    told = (learnt.title, *learnt.heads, *chain(*learnt.rows), learnt.condition)
+    for text in (made.title, *made.summary, *(s for _, said in made.sections for s in said), *told):
         assert text in _words(page)
         assert text in _words(body.decode())
     assert run("survey", "notice", "coffee", *here).exit_code == 1
+    relayed = Notice.of(place.manifest(), relayed=True)
+    assert succeed("survey", "notice", "tea", "--relayed", *here) == relayed.markdown()

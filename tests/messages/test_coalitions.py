@@ -68,7 +68,7 @@ def test_the_sentences_name_exactly_the_coalitions_that_can(
     assert _said(response[1]) == {frozenset({"collector"})}
     assert _said(address[1]) == _least(views, "response", "address")
     assert _said(account[1]) == _least(views, "response", "account")
-    assert answer[1].startswith("nobody: all of them together")
+    assert answer[1].startswith("nobody: together")
     # Where each stands by itself there is nothing to keep apart.
     apart = any(len(joined) > 1 for row in (address, account) for joined in _said(row[1]))
     assert bool(table.condition) == apart

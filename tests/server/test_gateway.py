@@ -314,3 +314,5 @@ async def test_from_a_day_on_reports_come_by_relays_alone_and_figures_say_so(
         (counts,) = await shown_counts(collector.store, MANIFEST, None, now, since)
         # Of an epoch that could begin before, some may have come directly.
         assert (counts.reports, counts.relayed) == (1, relayed)
+        about = await collector.client.get(f"/surveys/{MANIFEST.name}/about")
+        assert ("the relay and the collector together" in await about.text()) is relayed

@@ -49,7 +49,7 @@ class Coalitions:
             (_("A response"), _("the collector")),
             (_("Which network address a response came from"), _address(mode, relayed, same, _)),
             (_("Which account a response came from"), _account(mode, relayed, same, _)),
-            (_("Your answer"), _("nobody: all of them together have responses, chosen by dice")),
+            (_("Your answer"), _("nobody: together they have only responses that dice chose")),
         )
         condition = ""
         if mode != "open" or relayed:

@@ -174,6 +174,8 @@ def _seen(manifest: Manifest, _: Translate) -> Iterator[str]:
         yield _("Others see estimates for all devices together.")
     if manifest.enrolment.mode != "open":
         yield _("An issuer, as a rule the maker of your app, vouches that you take part once.")
+    if manifest.enrolment.mode == "blind":
+        yield _("It does so by a token, which it signs without seeing it.")
 
 
 def _learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
