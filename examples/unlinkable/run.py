@@ -1,8 +1,8 @@
 """Nobody can link it: an issuer, a relay, a collector and ten devices on one machine.
 
 Run it: python examples/unlinkable/run.py
-It takes a minute, and prints what each party saw, and then the histogram. In earnest they are three
-operators (docs/tutorials/unlinkable.md).
+It takes two minutes, and prints what each party saw, and then the histogram. In earnest they are
+three operators (docs/tutorials/unlinkable.md).
 """
 
 import socket
@@ -25,7 +25,7 @@ from deniable.messages.bundle import read_bundle
 
 ACCOUNTS = ("ann", "bob", "cleo", "dan", "eve", "finn", "gina", "hugo", "iris", "jan")
 ANSWERS = ("light", "dark", "auto")
-EPOCH_SECONDS = 24  # a week or a day in earnest
+EPOCH_SECONDS = 60  # a week or a day in earnest
 SURVEY = """\
 name = "theme"
 question = "Which theme do you use?"
@@ -60,7 +60,7 @@ def publish(folder: Path, keys: Path) -> float:
         settings.write('relays = ["127.0.0.1"]\nrelayed_from = "2026-01-01"\n')
     deniable("gateway", "new", "--dir", here)
     deniable("issuer", "keys", keys, "--epochs", "1")
-    start = int(time.time()) + 15  # until all parties are up
+    start = int(time.time()) + 20  # until all parties are up
     public = keys / "issuer-keys.json"
     written = SURVEY.format(
         seconds=EPOCH_SECONDS,
