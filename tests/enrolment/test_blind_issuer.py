@@ -196,17 +196,32 @@ def test_i3_before_its_first_key_nobody_is_enrolled(
         Enrolment(),
         Enrolment("certificate", (ISSUER_KEY.public_key,)),
         replace(BLIND.enrolment, issuer="other.example.org"),
-        replace(BLIND.enrolment, keys=(*MODULI[1:], MODULI[0])),  # whose last half is erased
     ],
 )
 def test_i3_a_survey_that_does_not_list_it_is_refused(
-    ours: BlindIssuer, keys: Path, enrolment: Enrolment
+    ours: BlindIssuer, enrolment: Enrolment
 ) -> None:
-    (keys / "epoch-00000.pem").unlink()
     survey = replace(BLIND, name="other", enrolment=enrolment)
     with pytest.raises(NotListed):
         ours.add_manifest(sign_manifest(survey, AUTHORITY))
     assert ours.surveys == ("blind",)
+
+
+def test_i3_keys_of_another_survey_or_epoch_are_refused(
+    record: SqliteIssuanceRecord, keys: Path
+) -> None:
+    # With them an account could ask for two tokens that fit one survey and epoch.
+    ours = blind_issuer(record, keys)
+    with pytest.raises(NotListed, match="of another survey"):
+        ours.add_manifest(sign_manifest(replace(BLIND, name="other"), AUTHORITY))
+    turned = replace(BLIND.enrolment, keys=(MODULI[1], MODULI[0], *MODULI[2:]))
+    with pytest.raises(NotListed, match="of other epochs"):
+        blind_issuer(
+            record, keys, manifests=[sign_manifest(replace(BLIND, enrolment=turned), AUTHORITY)]
+        )
+    (keys / "epoch-00003.pem").unlink()
+    with pytest.raises(NotListed, match="not here"):
+        blind_issuer(record, keys)
 
 
 def test_i4_the_record_holds_no_account_and_no_request(ours: BlindIssuer, tmp_path: Path) -> None:
@@ -233,7 +248,7 @@ def test_private_keys_are_erased_when_their_grace_is_over(ours: BlindIssuer, key
 
 def test_no_text_of_it_shows_an_account_or_a_secret(ours: BlindIssuer) -> None:
     ours.issue("ann", "blind", 0, ASKED.body, NOW)
-    (key,) = ours._keys[0]._read.values()
+    key = ours._keys[0].key(MODULI[0])
     shown = f"{ours!r} {key!r} {ours._keys!r} {refusal(ours, request=request(2).body)!r}"
     for secret in ("ann", RECORD_KEY.hex(), str(RSA_KEYS[0].p), hex(RSA_KEYS[0].p)):
         assert secret not in shown

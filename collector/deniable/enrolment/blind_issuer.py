@@ -120,15 +120,21 @@ class BlindIssuer(AccountIssuer):
                 f"{manifest.name} does not name this issuer; publish it with "
                 f'enrolment = "blind" and issuer = "{self.name}"'
             )
+        # A key for two epochs or names would sign two tokens that fit one of them: it cannot tell.
+        others = (survey for survey in self._manifests if survey.name != manifest.name)
+        if any(not set(survey.enrolment.keys).isdisjoint(enrolment.keys) for survey in others):
+            raise NotListed(f"{manifest.name} lists keys of another survey; make keys for it alone")
         last = enrolment.keys[-1]  # the last to be erased
         for keys in self._keys:
-            if not keys.holds(last):
-                keys.renew()
-        if not any(keys.holds(last) for keys in self._keys):
-            raise NotListed(
-                f"{manifest.name} lists keys whose private halves are not here; add the directory "
-                "that `deniable issuer keys` made for it"
-            )
+            keys.renew()
+            ours = keys.public.of(enrolment.first, manifest.schedule.epochs)
+            if ours == enrolment.keys and keys.holds(last):
+                keys.key(last)  # or a KeyFileError says at once what is wrong
+                return
+        raise NotListed(
+            f"{manifest.name} lists keys whose private halves are not here, or of other epochs; "
+            "add the directory that `deniable issuer keys` made for it"
+        )
 
 
 def ended_moduli(manifests: Iterable[Manifest], now: float) -> Collection[bytes]:
