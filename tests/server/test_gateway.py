@@ -176,10 +176,7 @@ async def test_what_does_not_open_is_told_as_the_standard_has_it(tmp_path: Path)
         assert collector.total("reports_accepted") == 0
 
 
-async def test_without_keys_there_is_no_gateway_and_with_them_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("deniable.server.routes.gateway_keyring._SECONDS_BETWEEN_LOOKS", 0.0)
+async def test_without_keys_there_is_no_gateway_and_with_them_at_once(tmp_path: Path) -> None:
     async with running(tmp_path) as collector:
         for path in (GATEWAY_PATH, GATEWAY_KEYS_PATH):
             assert await problem(await collector.client.get(path)) == (404, "not-found")

@@ -40,13 +40,13 @@ class GatewayKeyring:
         self._held: HeldKeys | None = None
 
     def read(self) -> HeldKeys:
-        """Return the keys, which are looked for once a second at most.
+        """Return the keys; those that are there are looked at once a second at most.
 
         Raises:
             Refusal: not-found, if there are none.
         """
         now = self._clock()
-        if now - self._looked_at >= _SECONDS_BETWEEN_LOOKS:
+        if self._held is None or now - self._looked_at >= _SECONDS_BETWEEN_LOOKS:
             self._looked_at = now
             self._look()
         if self._held is None:
