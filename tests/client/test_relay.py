@@ -405,3 +405,18 @@ def test_d11_whoever_is_asked_is_told_what_the_relay_sees_and_with_whom_it_could
             assert ("hides your network address from the collector" in text) is behind
         who = "the relay and the collector together" if behind else "the collector"
         assert f"Which network address a response came from: {who}." in full
+
+
+def test_the_explanation_says_what_goes_by_the_relay(
+    bench: Bench, gateway: Gateway, relayed: dict[str, Any]
+) -> None:
+    shown = " ".join(str(bench.ready(**relayed).explain()).split())
+    for said in (
+        "in a sealed request of 1,024 bytes",
+        "by way of http://127.0.0.1:9",
+        "/v1/gateway",
+    ):
+        assert said in shown
+    direct = " ".join(str(bench.ready().explain()).split())
+    assert "in a request of one byte more" in direct
+    assert "/v1/gateway" not in direct

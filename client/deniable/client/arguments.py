@@ -12,7 +12,7 @@ from math import inf
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.clock import Clock, SystemClock
@@ -30,11 +30,15 @@ from deniable.client.sending.transport import Transport
 from deniable.client.state.consents import Declared, Scope
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, os_random_word
-from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
+from deniable.messages import (
+    GatewayKeys,
+    InvalidManifest,
+    Refusal,
+    check_origin,
+    check_public_key,
+    open_gateway_keys,
+)
 from deniable.messages.ed25519 import KEY_BYTES
-
-if TYPE_CHECKING:
-    from deniable.messages.gateway import GatewayKeys
 
 _CO_COROUTINE: Final = 0x80
 """Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
@@ -155,10 +159,8 @@ def bundled_manifests(
 
 def bundled_gateway_keys(
     given: bytes | None, surveys: Iterable[Survey], collector: str, authority: bytes
-) -> "GatewayKeys":
+) -> GatewayKeys:
     """Return the newest of the app's gateway keys, of which a relay needs some."""
-    from deniable.messages.gateway import open_gateway_keys  # who has a relay needs it
-
     of_argument: object = given
     if not isinstance(of_argument, bytes | None):
         raise TypeError("gateway_keys must be the bytes of the signed keys, not their path")
@@ -207,7 +209,7 @@ class ClientSettings:
     delivery_seconds: float
     linkable_batches: bool
     relay: Relay | None
-    gateway_keys: "GatewayKeys | None"  # some behind a relay, and none without
+    gateway_keys: GatewayKeys | None  # some behind a relay, and none without
     caps: OutboxCaps
     backoff: Backoff
     clock: Clock

@@ -28,6 +28,7 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.following import Following
+from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Decision, Ledger
 from deniable.client.ledger.refreshes import Refreshes
 from deniable.client.manifests import Manifests
@@ -43,7 +44,6 @@ from deniable.client.survey import Answer, Survey
 
 if TYPE_CHECKING:
     from deniable.client.debug import Debug
-    from deniable.client.ledger.gateway_keyring import GatewayKeyring
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
     from deniable.messages.coalitions import Translate
@@ -129,13 +129,11 @@ class Engine:
 
             self._debug = of_developers.Debug(self.outbox, settings)
 
-    def _relayed(self, authorities: Authorities) -> "tuple[GatewayKeyring | None, Transport]":
+    def _relayed(self, authorities: Authorities) -> tuple[GatewayKeyring | None, Transport]:
         """Return the way to the collector, and the keys to seal for if it is by a relay."""
         relay, keys = self.settings.relay, self.settings.gateway_keys
         if relay is None or keys is None:
             return None, self.settings.transport
-        from deniable.client.ledger.gateway_keyring import GatewayKeyring  # who has one needs it
-
         keyring, collector = GatewayKeyring(authorities, keys), self.settings.collector
         return keyring, RelayTransport(
             self.settings.transport,

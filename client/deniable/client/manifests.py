@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from deniable.client.arguments import ClientSettings
 from deniable.client.clock import http_date
@@ -26,6 +26,7 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.admission import SignedManifest, check_addressee, open_trusted
 from deniable.client.ledger.following import chosen_of
+from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.sending.backoff import OFFLINE
@@ -38,6 +39,7 @@ from deniable.client.sending.transport import (
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.client.survey import DAY, Survey
 from deniable.messages import (
+    GATEWAY_KEYS_PATH,
     MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
     Manifest,
@@ -45,9 +47,7 @@ from deniable.messages import (
     RefusalCode,
     split_manifests,
 )
-
-if TYPE_CHECKING:
-    from deniable.client.ledger.gateway_keyring import GatewayKeyring
+from deniable.messages.gateway import MAX_GATEWAY_KEYS_BYTES
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_OFFLINE: Final = 3600.0
@@ -78,7 +78,7 @@ class Manifests(Forkable):
     def __init__(
         self,
         ledger: Ledger,
-        keyring: "GatewayKeyring | None",
+        keyring: GatewayKeyring | None,
         transport: Transport,
         refreshes: Refreshes,
         settings: ClientSettings,
@@ -433,11 +433,9 @@ class Manifests(Forkable):
 
 def _wanted(name: str) -> tuple[str, int]:
     """Return the path to ask at, and how many bytes are taken."""
-    if name != _GATEWAY:
-        return f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES
-    from deniable.messages import gateway  # who has a relay needs it
-
-    return gateway.GATEWAY_KEYS_PATH, gateway.MAX_GATEWAY_KEYS_BYTES
+    if name == _GATEWAY:
+        return GATEWAY_KEYS_PATH, MAX_GATEWAY_KEYS_BYTES
+    return f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES
 
 
 def _reached(answer: _Answer) -> HttpAnswer:

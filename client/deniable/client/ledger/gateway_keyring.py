@@ -12,8 +12,7 @@ from contextlib import suppress
 
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.state.erasing import record_event
-from deniable.messages import Refusal, RefusalCode
-from deniable.messages.gateway import GatewayKeys, open_gateway_keys
+from deniable.messages import GatewayKeys, Refusal, RefusalCode, open_gateway_keys
 from deniable.oblivious_http import KeyConfiguration
 
 

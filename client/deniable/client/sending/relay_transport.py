@@ -10,7 +10,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from deniable.client.sending.transport import (
     REQUEST_SECONDS,
@@ -19,13 +19,27 @@ from deniable.client.sending.transport import (
     TransportError,
     outage,
 )
-from deniable.messages import InvalidManifest, check_origin
+from deniable.messages import (
+    ENCAPSULATED_REQUEST_BYTES,
+    InvalidManifest,
+    check_origin,
+    encapsulated_answer_bytes,
+)
 from deniable.messages.origin import host_of
-
-if TYPE_CHECKING:
-    from deniable.oblivious_http import KeyConfiguration, ResponseOpener
+from deniable.oblivious_http import (
+    REQUEST_OVERHEAD_BYTES,
+    REQUEST_TYPE,
+    RESPONSE_TYPE,
+    BinaryRequest,
+    BinaryResponse,
+    KeyConfiguration,
+    ObliviousHttpError,
+    ResponseOpener,
+    seal_request,
+)
 
 _URL: Final = re.compile(r"(?P<origin>https?://[^/?#]+)(?P<path>/[!\"$-~]*)?", re.ASCII)
+_MESSAGE_BYTES: Final = ENCAPSULATED_REQUEST_BYTES - REQUEST_OVERHEAD_BYTES
 _HEAD_BYTES: Final = 1_024
 """What status, headers and sealing of an answer take at most, beside its body."""
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "[::1]"})
@@ -65,7 +79,7 @@ class RelayTransport:
     """
 
     def __init__(
-        self, way: Transport, relay: Relay, collector: str, key: "Callable[[], KeyConfiguration]"
+        self, way: Transport, relay: Relay, collector: str, key: Callable[[], KeyConfiguration]
     ) -> None:
         self._way = way
         self._relay = relay
@@ -83,27 +97,16 @@ class RelayTransport:
         before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
         """Send one request, and return what the gateway sealed as its answer."""
-        # Here, as http and ssl are: only who sends needs it.
-        from deniable.messages import gateway
-        from deniable.oblivious_http import (
-            REQUEST_OVERHEAD_BYTES,
-            REQUEST_TYPE,
-            RESPONSE_TYPE,
-            BinaryRequest,
-            seal_request,
-        )
-
         fields = tuple((name.lower(), value) for name, value in headers.items())
         message = BinaryRequest(method, self._scheme, self._authority, path, fields, body)
-        size = gateway.ENCAPSULATED_REQUEST_BYTES - REQUEST_OVERHEAD_BYTES
-        sealed, opener = seal_request(self._key(), message.encode(padded_to=size))
+        sealed, opener = seal_request(self._key(), message.encode(padded_to=_MESSAGE_BYTES))
         try:
             answer = self._way.request(
                 "POST",
                 self._relay.path,
                 {"Content-Type": REQUEST_TYPE},
                 sealed,
-                gateway.encapsulated_answer_bytes(most + _HEAD_BYTES),
+                encapsulated_answer_bytes(most + _HEAD_BYTES),
                 timeout,
                 before_body,
             )
@@ -126,9 +129,7 @@ def _at_the_relay(error: TransportError) -> TransportError:
     return TransportError(text, unsent=error.unsent, received=error.received)
 
 
-def _opened(opener: "ResponseOpener", sealed: bytes, most: int) -> HttpAnswer:
-    from deniable.oblivious_http import BinaryResponse, ObliviousHttpError
-
+def _opened(opener: ResponseOpener, sealed: bytes, most: int) -> HttpAnswer:
     came = len(sealed)
     try:
         response = BinaryResponse.decode(opener.open(sealed))

@@ -204,6 +204,7 @@ def _survey(
         terms,
         standing,
         *account,
+        relayed=app.settings.relay is not None,
     )
 
 

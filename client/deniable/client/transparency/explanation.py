@@ -20,6 +20,7 @@ from deniable.client.transparency.plain_text import (
 from deniable.client.transparency.promise import Promise
 from deniable.client.transparency.terms import Terms, beyond
 from deniable.mechanisms import times_likelier
+from deniable.messages import ENCAPSULATED_REQUEST_BYTES
 
 _MOST_SHOWN = 12
 _STAYS = (
@@ -119,6 +120,9 @@ class SurveyExplanation(Disclosure):
     spent_any: int | None  # against any other answers; None also if nothing covers them
     # Whether consent was given for it, as it is declared; None unless consent is ON.
     covered: bool | None = None
+    relayed: bool = (
+        False  # it goes sealed, in a request of one size; False also if only the app knows
+    )
 
     @property
     def summary(self) -> list[Row]:
@@ -140,11 +144,14 @@ class SurveyExplanation(Disclosure):
         ]
         if terms is not None:
             size = _bytes(*terms.sent_bytes)
+            request = "a request of one byte more"
+            if self.relayed:
+                request = f"a sealed request of {counted(ENCAPSULATED_REQUEST_BYTES, 'byte')}"
             rows += [
                 *terms.rows(),
                 (
                     "What is sent",
-                    f"One report of {size}, in a request of one byte more, to {self.collector}:",
+                    f"One report of {size}, in {request}, to {self.collector}:",
                 ),
                 *(
                     (_BULLET, f"{part.name}, {_bytes(part.least, part.most)}: {part.meaning}")
@@ -271,7 +278,8 @@ class Explanation(Disclosure):
             (
                 "To whom",
                 f"By POST /v1/reports to {whom} The surveys are fetched from there by GET "
-                "/v1/surveys/NAME/manifests, and new keys of their signer by GET /v1/authority.",
+                "/v1/surveys/NAME/manifests, and new keys of their signer by GET /v1/authority"
+                f"{', those that seal by GET /v1/gateway' if self.relay else ''}.",
             ),
             (
                 "Not hidden",
