@@ -8,6 +8,7 @@ from typing import Final
 
 from deniable.directory import Config, read_gateway_file
 from deniable.enrolment import KeyFileError
+from deniable.intake.libsodium import AgreementKey
 from deniable.messages import GatewayKeys, Refusal, RefusalCode
 from deniable.oblivious_http import PrivateKey
 from deniable.server.routes.catalogue import Catalogue
@@ -71,4 +72,6 @@ class GatewayKeyring:
         except (KeyFileError, OSError) as error:
             _LOG.error("the gateway's keys stay as they were: %s", error)
         else:
-            self._held = HeldKeys(gateway.signed, listed, gateway.private_keys())
+            secrets = gateway.private_bytes.items()
+            private = {number: AgreementKey(secret) for number, secret in secrets}
+            self._held = HeldKeys(gateway.signed, listed, private)
