@@ -9,6 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from deniable.cli.relaying import relaying
+from deniable.messages import MAX_ENCAPSULATED_ANSWER_BYTES
 from tests.cli.commands import fail
 from tests.support.clock import FakeClock
 
@@ -98,6 +99,28 @@ async def test_the_gateways_refusals_are_passed_back_and_its_absence_is_told() -
     nobody = TestServer(relaying("http://127.0.0.1:9/", 0.0))
     async with TestClient(nobody) as client:
         assert (await client.post("/", data=SEALED, headers=TYPE)).status == 502
+
+
+@pytest.mark.parametrize("length", [1_000, None])
+async def test_a_part_of_an_answer_and_one_beyond_all_sizes_are_none(length: int | None) -> None:
+    async def gateway(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        answer.content_length = length
+        await answer.prepare(request)
+        await answer.write(b"s" * (999 if length else MAX_ENCAPSULATED_ANSWER_BYTES + 1))
+        if length:
+            assert request.transport is not None
+            request.transport.close()
+        return answer
+
+    behind = web.Application()
+    behind.router.add_post("/", gateway)
+    async with (
+        TestServer(behind) as server,
+        TestClient(TestServer(relaying(str(server.make_url("/")), 0.0))) as client,
+    ):
+        answer = await client.post("/", data=SEALED, headers=TYPE)
+        assert (answer.status, await answer.text()) == (502, "502: Bad Gateway")
 
 
 def test_it_relays_to_an_origin_only() -> None:

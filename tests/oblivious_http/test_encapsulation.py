@@ -117,6 +117,17 @@ def test_a_list_of_keys_is_read_in_its_order_without_those_of_others() -> None:
         decode_list(encode_list(ours) * (MAX_LIST_BYTES // 123 + 1))
 
 
+def test_a_list_with_one_key_of_another_form_is_of_no_use() -> None:
+    # RFC 9458, section 3.2: what is recovered of it could tell a client from others.
+    head, suites = CONFIGURATION[:35], h("000800010003 00010001")
+    listed = len(CONFIGURATION).to_bytes(2, "big") + CONFIGURATION
+    several = (len(head + suites).to_bytes(2, "big") + head + suites) + listed
+    assert len(decode_list(several)) == 2
+    for wrong in (b"", b"\7", CONFIGURATION[:-1], CONFIGURATION + b"\0", head + bytes(2)):
+        with pytest.raises(ObliviousHttpError):
+            decode_list(len(wrong).to_bytes(2, "big") + wrong + listed)
+
+
 @given(st.integers(0, len(CONFIGURATION) - 1))
 def test_a_configuration_that_is_cut_off_is_refused(length: int) -> None:
     for broken in (CONFIGURATION[:length], CONFIGURATION + bytes(length + 1)):

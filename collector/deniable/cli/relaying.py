@@ -27,7 +27,7 @@ from deniable.server.transport.addresses import mark, read_address
 _BURST: Final = 20.0
 _PIECE_BYTES: Final = 1 << 16
 _SECONDS: Final = ClientTimeout(total=130.0, connect=5.0)  # longer than a collector's answer takes
-_OF_THE_ANSWER: Final = ("Content-Type", "Content-Length", "Retry-After")
+_OF_THE_ANSWER: Final = ("Content-Type", "Retry-After")
 
 
 def relaying(gateway: str, rate: float, clock: Callable[[], float] = monotonic) -> web.Application:
@@ -52,7 +52,7 @@ def relaying(gateway: str, rate: float, clock: Callable[[], float] = monotonic) 
             sessions.append(session)
             yield
 
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.Request) -> web.Response:
         if request.method != "POST":
             raise web.HTTPMethodNotAllowed(request.method, ["POST"])
         if media_type(request.headers.get("Content-Type", "")) != REQUEST_TYPE:
@@ -66,7 +66,7 @@ def relaying(gateway: str, rate: float, clock: Callable[[], float] = monotonic) 
             headers = {"Content-Type": REQUEST_TYPE}
             passed_on = sessions[0].post(gateway, data=body, headers=headers, allow_redirects=False)
             async with passed_on as given:
-                return await _passed_back(request, given)
+                return await _passed_back(given)
         except (ClientError, TimeoutError) as error:
             raise web.HTTPBadGateway from error
 
@@ -76,14 +76,12 @@ def relaying(gateway: str, rate: float, clock: Callable[[], float] = monotonic) 
     return application
 
 
-async def _passed_back(request: web.Request, given: ClientResponse) -> web.StreamResponse:
-    """Pass the gateway's answer back as it comes."""
-    if (given.content_length or 0) > MAX_ENCAPSULATED_ANSWER_BYTES:
-        raise web.HTTPBadGateway
-    headers = {name: given.headers[name] for name in _OF_THE_ANSWER if name in given.headers}
-    answer = web.StreamResponse(status=given.status, headers=headers)
-    await answer.prepare(request)
+async def _passed_back(given: ClientResponse) -> web.Response:
+    """Return the gateway's answer, once all of it has come: a part of one is none."""
+    body = b""
     async for piece in given.content.iter_chunked(_PIECE_BYTES):
-        await answer.write(piece)
-    await answer.write_eof()
-    return answer
+        body += piece
+        if len(body) > MAX_ENCAPSULATED_ANSWER_BYTES:
+            raise web.HTTPBadGateway
+    headers = {name: given.headers[name] for name in _OF_THE_ANSWER if name in given.headers}
+    return web.Response(status=given.status, headers=headers, body=body)

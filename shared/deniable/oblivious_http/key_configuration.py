@@ -14,6 +14,11 @@ MAX_LIST_BYTES: Final = 4_096
 
 _SUITE: Final = KDF_ID.to_bytes(2, "big") + AEAD_ID.to_bytes(2, "big")
 _LENGTH_BYTES: Final = 2
+_LEAST_BYTES: Final = 3 + 1 + _LENGTH_BYTES + len(_SUITE)  # whatever its KEM's keys are
+
+
+class OtherAlgorithms(ObliviousHttpError):
+    """A key configuration is another client's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +44,23 @@ class KeyConfiguration:
         """Read one configuration, which may name other symmetric algorithms beside ours.
 
         Raises:
-            ObliviousHttpError: for another length, another KEM, or without our algorithms.
+            OtherAlgorithms: for another KEM, or without our symmetric algorithms.
+            ObliviousHttpError: if it has another form.
         """
         start = 3 + KEY_BYTES
         suites = encoded[start + _LENGTH_BYTES :]
+        if len(encoded) < _LEAST_BYTES:
+            raise ObliviousHttpError("a key configuration that is cut off")
+        if encoded[1:3] != KEM_ID.to_bytes(2, "big"):
+            raise OtherAlgorithms("a key configuration without X25519 and HKDF-SHA256")
         if (
-            encoded[1:3] != KEM_ID.to_bytes(2, "big")
-            or not suites
+            not suites
             or encoded[start : start + _LENGTH_BYTES] != len(suites).to_bytes(_LENGTH_BYTES, "big")
             or len(suites) % len(_SUITE)
         ):
-            raise ObliviousHttpError("not a key configuration with X25519 and HKDF-SHA256")
+            raise ObliviousHttpError("a key configuration of another length than it says")
         if _SUITE not in (suites[at : at + 4] for at in range(0, len(suites), len(_SUITE))):
-            raise ObliviousHttpError("a key configuration without HKDF-SHA256 and AES-128-GCM")
+            raise OtherAlgorithms("a key configuration without HKDF-SHA256 and AES-128-GCM")
         return cls(encoded[0], encoded[3:start])
 
 
@@ -64,8 +73,12 @@ def encode_list(configurations: Iterable[KeyConfiguration]) -> bytes:
 def decode_list(encoded: bytes) -> tuple[KeyConfiguration, ...]:
     """Read the configurations of a list in order, leaving out those of other algorithms.
 
+    One that has another form makes all of them useless (section 3.2): what a client recovers of
+    such a list could tell it from others.
+
     Raises:
-        ObliviousHttpError: if it is cut off, longer than 4 KiB, or has none that can be used.
+        ObliviousHttpError: for that, and if it is cut off, longer than 4 KiB, or has none that can
+            be used.
     """
     if len(encoded) > MAX_LIST_BYTES:
         raise ObliviousHttpError("too many key configurations")
@@ -78,7 +91,7 @@ def decode_list(encoded: bytes) -> tuple[KeyConfiguration, ...]:
         encoded = rest
         try:
             configurations.append(KeyConfiguration.decode(one))
-        except ObliviousHttpError:
+        except OtherAlgorithms:
             continue  # of another algorithm: another client's
     if not configurations:
         raise ObliviousHttpError("no key configuration that can be used")

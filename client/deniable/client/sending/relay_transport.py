@@ -24,6 +24,7 @@ from deniable.messages import (
     InvalidManifest,
     check_origin,
     encapsulated_answer_bytes,
+    media_type,
 )
 from deniable.messages.origin import host_of
 from deniable.oblivious_http import (
@@ -113,7 +114,8 @@ class RelayTransport:
         except TransportError as error:
             raise _at_the_relay(error) from error
         came = len(answer.body)
-        if (answer.status, answer.headers.get("content-type")) != (200, RESPONSE_TYPE):
+        given = media_type(answer.headers.get("content-type", ""))
+        if (answer.status, given) != (200, RESPONSE_TYPE):
             why = f"the relay's own answer (HTTP {answer.status}), none of the collector"
             raise TransportError(why, received=came)
         return _opened(opener, answer.body, most)
