@@ -94,6 +94,7 @@ def _show(found: dict[str, Rounds]) -> None:
             Row("the collector opens", found["open"].scaled(1e6), "µs"),
             Row("reads the binary request", found["decode"].scaled(1e6), "µs"),
             Row("writes and seals the answer", found["answer"].scaled(1e6), "µs"),
+            Row("a device opens and reads it", found["read"].scaled(1e6), "µs"),
         ],
     )
     print(f"bytes: a request {ENCAPSULATED_REQUEST_BYTES}, a report's answer {_ANSWER_BYTES}")
@@ -136,18 +137,21 @@ def _steps(
     newest: KeyConfiguration, key: PrivateKey, body: bytes
 ) -> dict[str, Callable[[], float]]:
     message = _message(body)
-    sealed, _ = seal_request(newest, message)
+    sealed, opener = seal_request(newest, message)
     keys = {newest.key_id: key}
     _, sealer = open_request(keys, sealed)
     told = b'{"accepted": 1, "duplicates": 0, "refused": []}'
     date = ("date", "Thu, 26 Nov 2026 09:00:00 GMT")
     answer = BinaryResponse(200, (("content-type", "application/json"), date), told)
+    size = _ANSWER_BYTES - RESPONSE_OVERHEAD_BYTES
+    came = sealer.seal(answer.encode(size))
     steps: dict[str, Callable[[], object]] = {
         "seal": lambda: seal_request(newest, message),
         "agree": lambda: key.agree(newest.public_key),
         "open": lambda: open_request(keys, sealed),
         "decode": lambda: BinaryRequest.decode(message),
-        "answer": lambda: sealer.seal(answer.encode(_ANSWER_BYTES - RESPONSE_OVERHEAD_BYTES)),
+        "answer": lambda: sealer.seal(answer.encode(size)),
+        "read": lambda: BinaryResponse.decode(opener.open(came)),
     }
     return {name: processor_seconds_each(step, _STEPS) for name, step in steps.items()}
 
