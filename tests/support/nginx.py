@@ -19,6 +19,7 @@ EXAMPLE = ROOT / "examples" / "operations" / "nginx.conf"
 RELAY = EXAMPLE.with_name("relay-nginx.conf")
 SECONDS = 30.0
 HOST = "127.0.0.1"
+RELAYS_ADDRESS = "127.0.0.9"
 
 
 def nginx() -> str:
@@ -50,8 +51,9 @@ def installed_at(folder: Path, file: Path, places: Mapping[str, str]) -> str:
 
 
 def serving(folder: Path, upstream: int, port: int) -> AbstractContextManager[None]:
-    """Run the proxy in front of a collector."""
+    """Run the proxy in front of a collector, with a relay at ``RELAYS_ADDRESS``."""
     places = {
+        r"192\.0\.2\.0/28 yes;": f"{RELAYS_ADDRESS} yes;",
         r"listen 443 ssl;": f"listen {HOST}:{port} ssl;",
         r"server 127\.0\.0\.1:8377;": f"server {HOST}:{upstream};",
     }

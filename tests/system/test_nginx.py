@@ -1,18 +1,61 @@
 """The nginx of examples/operations before a real collector, with a real device behind TLS."""
 
+import http.server
 import json
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deniable.client import Survey
-from deniable.messages import UploadAnswer, pack_upload
+from deniable.messages import GATEWAY_PATH, UploadAnswer, pack_upload
 from tests.support.collector import NAME, CollectorProcess
-from tests.support.nginx import HOST, ask, serving
+from tests.support.nginx import HOST, RELAYS_ADDRESS, ask, serving
 from tests.support.processes import free_port
 
 BURST = 256  # reports that an address may send at once, however low its rate
+
+
+def test_an_address_has_so_many_requests_at_once_and_a_relay_more(tmp_path: Path) -> None:
+    port, folder, at_once = free_port(), tmp_path / "nginx", 21
+    waiting = threading.Semaphore(0)
+    answered = threading.Event()
+
+    class Collector(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            waiting.release()
+            answered.wait(60)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with (
+        http.server.ThreadingHTTPServer((HOST, 0), Collector) as server,
+        serving(folder, server.server_port, port),
+        ThreadPoolExecutor(at_once) as senders,
+    ):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            for source, passed in (("127.0.0.2", at_once - 1), (RELAYS_ADDRESS, at_once)):
+                answered.clear()
+                sent = [
+                    senders.submit(ask, port, folder, "POST", GATEWAY_PATH, b"", source=source)
+                    for _ in range(at_once)
+                ]
+                assert all(waiting.acquire(timeout=60) for _ in range(passed))
+                if passed < at_once:
+                    next(as_completed(sent))  # what is refused does not wait
+                answered.set()
+                statuses = [one.result()[0] for one in sent]
+                assert Counter(statuses) == Counter([200] * passed + [429] * (at_once - passed))
+        finally:
+            answered.set()
+            server.shutdown()
 
 
 @pytest.mark.long
