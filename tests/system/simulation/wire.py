@@ -11,8 +11,9 @@ class Wire(asyncio.Transport):
         answered: the bytes of the first answer, or None once the connection is lost.
     """
 
-    def __init__(self, server: Any) -> None:
+    def __init__(self, server: Any, peer: str = "127.0.0.1") -> None:
         super().__init__()
+        self._peer = peer
         self.answered: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self._written = b""
         self._lost = False
@@ -46,7 +47,7 @@ class Wire(asyncio.Transport):
     abort = close
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("127.0.0.1", 1) if name == "peername" else default
+        return (self._peer, 1) if name == "peername" else default
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Do nothing: all that is written is read."""

@@ -1,0 +1,88 @@
+"""The parties behind the network, real but for their sockets, each with its log."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from deniable.messages import GATEWAY_PATH
+from deniable.oblivious_http import (
+    REQUEST_TYPE,
+    BinaryRequest,
+    BinaryResponse,
+    PrivateKey,
+    ResponseOpener,
+    open_request,
+)
+from tests.system.simulation.wire import Wire
+from tests.unlinkability.logs import Entry, Log
+from tests.unlinkability.servers import RELAY_ADDRESS, Clock
+
+Opened = tuple[BinaryRequest, BinaryResponse]
+
+_HEAD: Final = b"\r\n\r\n"
+
+
+class Party:
+    """A server that is reached through wires, and writes down what comes."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        server: Any,
+        clock: Clock,
+        opened: Callable[[bytes, bytes], Opened] | None = None,
+    ) -> None:
+        self.log: Log = []
+        self._loop = loop
+        self._server = server
+        self._clock = clock
+        self._opened = opened
+
+    def exchange(self, device: int, peer: str, request: bytes) -> bytes:
+        """Answer the bytes of a request, and note both."""
+        answer = self._loop.run_until_complete(self._through_wire(peer, request))
+        opened = None if self._opened is None else self._opened(request, answer)
+        self.log.append(Entry(self._clock(), peer, request, answer, device, opened))
+        return answer
+
+    async def _through_wire(self, peer: str, request: bytes) -> bytes:
+        wire = Wire(self._server, peer)
+        await asyncio.sleep(0)  # a connection lives for a turn of the event loop at least
+        wire.send(request)
+        answer = await wire.answered
+        wire.lose()
+        assert answer is not None
+        return answer
+
+
+class Relay:
+    """A relay: passes contents on, and nothing of the heads; it too writes down what comes."""
+
+    def __init__(self, collector: Party, clock: Clock) -> None:
+        self.log: Log = []
+        self._collector = collector
+        self._clock = clock
+
+    def exchange(self, device: int, peer: str, request: bytes) -> bytes:
+        """Pass on what a device has sent, and the answer to it."""
+        content = request.partition(_HEAD)[2]
+        head = (
+            f"POST {GATEWAY_PATH} HTTP/1.1\r\nHost: collector\r\nContent-Type: {REQUEST_TYPE}\r\n"
+            f"Content-Length: {len(content)}\r\n\r\n"
+        )
+        answer = self._collector.exchange(device, RELAY_ADDRESS, head.encode() + content)
+        self.log.append(Entry(self._clock(), peer, request, answer, device))
+        return answer
+
+
+def opened_by(keys: Mapping[int, PrivateKey]) -> Callable[[bytes, bytes], Opened]:
+    """Return what reads an exchange as whoever holds these keys can."""
+
+    def opened(request: bytes, answer: bytes) -> Opened:
+        message, exchange = open_request(keys, request.partition(_HEAD)[2])
+        opener = ResponseOpener.__new__(ResponseOpener)  # both sides have the same secrets
+        opener._secret, opener._encapsulated = exchange._secret, exchange._encapsulated
+        content = opener.open(answer.partition(_HEAD)[2])
+        return BinaryRequest.decode(message), BinaryResponse.decode(content)
+
+    return opened

@@ -1,0 +1,82 @@
+"""The servers of issuer and collector, real ones, on files of their own."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any, Final
+
+from aiohttp import web
+
+from deniable.directory import Config, GatewayFile, write_gateway_file
+from deniable.enrolment import BlindIssuer, EpochKeys, SqliteIssuanceRecord
+from deniable.enrolment.routes import token_route
+from deniable.messages import Manifest, sign_manifest
+from deniable.server import build_server
+from deniable.stores import SqliteStore
+from tests.enrolment.issuers import RECORD_KEY
+from tests.support.surveys import AUTHORITY, ORIGIN
+
+ISSUER: Final = "issuer.example.org"
+RELAY_ADDRESS: Final = "192.0.2.1"
+
+Clock = Callable[[], float]
+
+
+@asynccontextmanager
+async def serve_issuer(
+    folder: Path, keys: Path, manifests: Iterable[Manifest], clock: Clock
+) -> AsyncIterator[Any]:
+    """Give the server of an app's backend, which knows who has signed in."""
+    record = SqliteIssuanceRecord(folder / "issued.sqlite")
+    record._connection.execute("PRAGMA synchronous=OFF")  # nobody pulls the plug here
+    issuer = BlindIssuer(
+        ISSUER,
+        [EpochKeys(keys)],
+        record,
+        record_key=RECORD_KEY,
+        authority=AUTHORITY.public_key,
+        manifests=[sign_manifest(manifest, AUTHORITY) for manifest in manifests],
+    )
+
+    async def signed_in(request: web.Request) -> str | None:
+        return request.headers.get("Authorization")
+
+    app = web.Application()
+    app.add_routes([token_route(issuer, signed_in, clock=clock)])
+    runner = web.AppRunner(app, handle_signals=False)
+    await runner.setup()
+    try:
+        yield runner.server
+    finally:
+        await runner.cleanup()
+        record.close()
+
+
+@asynccontextmanager
+async def serve_collector(
+    folder: Path, manifest: Manifest, gateway: GatewayFile, clock: Clock
+) -> AsyncIterator[Any]:
+    """Give the server of a collector with a gateway, whose survey is published."""
+    store = await SqliteStore.open(folder / "store.sqlite")
+    store._writer._connection.execute("PRAGMA synchronous=OFF")
+    await store.publish(manifest, sign_manifest(manifest, AUTHORITY))
+    write_gateway_file(folder / "gateway.json", gateway)
+    config = Config(
+        origin=ORIGIN,
+        authority=AUTHORITY.public_key,
+        host="127.0.0.1",
+        port=0,
+        store=Path("unused"),
+        public=frozenset(),
+        relays=(ip_network(RELAY_ADDRESS),),
+        relay_rate=0.0,
+        gateway_keys=folder / "gateway.json",
+        upkeep_seconds=0.0,
+    )
+    server = await build_server(config, store, clock)
+    try:
+        yield server
+    finally:
+        await server.shutdown(0)
+        await store.close()
