@@ -45,8 +45,8 @@ def check_more_parties_know_all(world: World) -> None:
     """A matcher that saw nothing here would see nothing anywhere."""
     for view in JOINED:
         verdict = seen(world, view)
-        assert verdict.hits > 0.9 * verdict.pairs
-        assert verdict.leaks
+        assert verdict.hits > 0.7 * verdict.pairs
+        assert "bytes" in verdict.leaks
 
 
 def test_nothing_joins_the_views_of_a_small_world(small: World) -> None:
