@@ -319,8 +319,11 @@ def test_d10_keys_are_asked_for_once_a_day(
 def test_an_app_that_pins_its_surveys_keeps_the_keys_that_it_came_with(
     bench: Bench, gateway: Gateway, relayed: dict[str, Any]
 ) -> None:
-    bench.surveys = [replace(DECLARED, pinned_ids={MANIFEST.survey_id.hex()})]
     gateway.rotate()
+    bench.ready(**relayed).close()  # an older version of the app, which took what was offered
+    gateway.opened.clear()
+    del gateway.keys[2]
+    bench.surveys = [replace(DECLARED, pinned_ids={MANIFEST.survey_id.hex()})]
     bench.ready(**relayed)
     assert paths(gateway) == [MANIFESTS]
 

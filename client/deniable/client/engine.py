@@ -134,11 +134,12 @@ class Engine:
         relay, keys = self.settings.relay, self.settings.gateway_keys
         if relay is None or keys is None:
             return None, self.settings.transport
-        keyring, collector = GatewayKeyring(authorities, keys), self.settings.collector
+        pinned = all(survey.pinned_ids is not None for survey in self.settings.surveys.values())
+        keyring = GatewayKeyring(authorities, keys, pinned=pinned)
         return keyring, RelayTransport(
             self.settings.transport,
             relay,
-            collector,
+            self.settings.collector,
             lambda: keyring.newest(self._clock.now()),
         )
 

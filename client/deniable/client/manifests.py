@@ -147,9 +147,7 @@ class Manifests(Forkable):
             name: sha256(f"{oldest} {survey.fingerprint}".encode()).hexdigest()[:16]
             for name, survey in surveys.items()
         }
-        # Fetched keys could be for this device alone, as manifests could: whoever pins, pins both.
-        pinned = all(survey.pinned_ids is not None for survey in surveys.values())
-        if self._keyring is not None and not pinned:
+        if surveys and self._keyring is not None and not self._keyring.pinned:
             digests[_GATEWAY] = ""
         begin = partial(
             self._refreshes.begin, digests, now, force=force, in_background=in_background

@@ -5,6 +5,8 @@
    nobody: a thief of one must not choose what a device seals for.
 2. The sequence never goes back. Two lists under one sequence are refused from the second on.
 3. The newest key of the newest list is the one; what it cannot open waits for the next list.
+4. An app that pins all its surveys keeps the keys that it came with, whatever an older version
+   fetched: those could be for this device alone, as manifests could (RFC 9458, section 7).
 """
 
 import sqlite3
@@ -19,10 +21,11 @@ from deniable.oblivious_http import KeyConfiguration
 class GatewayKeyring:
     """One collector's gateway keys; every method raises ``StateUnavailable``.
 
-    ``bundled`` came with the app.
+    ``bundled`` came with the app, which is ``pinned`` if it pins the ids of all its surveys.
     """
 
-    def __init__(self, authorities: Authorities, bundled: GatewayKeys) -> None:
+    def __init__(self, authorities: Authorities, bundled: GatewayKeys, *, pinned: bool) -> None:
+        self.pinned = pinned
         self._authorities = authorities
         self._state = authorities.state
         self._bundled = bundled
@@ -64,7 +67,7 @@ class GatewayKeyring:
                 "SELECT envelope FROM gateway_keys WHERE origin = ?", (self._bundled.origin,)
             ).fetchone()
         )
-        if not row:
+        if not row or self.pinned:
             return self._bundled
         known = [self._bundled]
         with suppress(Refusal, TypeError):  # bytes that rotted, or another authority's
