@@ -1,8 +1,8 @@
 """The most accurate mechanism, against published figures, matrices and all candidates."""
 
-from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import comb
 from random import Random
@@ -120,28 +120,34 @@ def test_costs_and_compositions_are_those_of_the_mechanism(
     assert 0 <= told - loss < Decimal("1e-9")
 
 
-def designs(k: int) -> Iterator[Candidate]:
-    """Yield randomised response and all designs of few responses, of any size and dimension."""
-    yield plain(k)
-    for d in range(2, k):
-        if comb(k, d) <= FEW:
-            yield Candidate.of("subset", k, {"d": d})
-    for v in (13, 15, 16):
-        if k <= v:
-            yield Candidate.of("difference-set", k, {"v": v})
-    for q in filter(is_prime, range(2, 1_448)):
-        for m in range(1, 13):
-            if k <= q**m <= FEW:
-                sizes = (s for s in range(1, q) if incidences(q, m, s)[0] <= FEW)
-                yield from (affine(k, q, m, s) for s in sizes)
+@cache
+def designs(k: int) -> list[Candidate]:
+    """Return randomised response and all designs of few responses, of any size and dimension."""
+    subsets = (Candidate.of("subset", k, {"d": d}) for d in range(2, k) if comb(k, d) <= FEW)
+    differences = (Candidate.of("difference-set", k, {"v": v}) for v in (13, 15, 16) if k <= v)
+    affines = (affine(k, q, m, s) for q, m, s in few_blocks() if k <= q**m)
+    return [plain(k), *subsets, *differences, *affines]
 
 
-@pytest.mark.parametrize(("k", "delta"), some([*product(SIZES, DELTAS)]))
-def test_the_simplest_is_chosen_that_is_nearly_the_best_of_all(k: int, delta: str) -> None:
-    slack, all_ = float(delta), [each for each in designs(k) if each.bounded(float(delta))]
-    for epsilon in EPSILONS:
-        costs = {each: each.cost(float(epsilon), slack) for each in all_}
-        check_choice(best(k, epsilon, delta=delta, most_responses=FEW), costs, delta)
+@cache
+def few_blocks() -> list[tuple[int, int, int]]:
+    return [
+        (q, m, s)
+        for q, m in product(filter(is_prime, range(2, 1_448)), range(1, 13))
+        if q**m <= FEW
+        for s in range(1, q)
+        if incidences(q, m, s)[0] <= FEW
+    ]
+
+
+# Of a ninth, too, every size, epsilon and delta is one: 9, 7 and 5 have no common divisor.
+@pytest.mark.parametrize(("k", "epsilon", "delta"), some(some([*product(SIZES, EPSILONS, DELTAS)])))
+def test_the_simplest_is_chosen_that_is_nearly_the_best_of_all(
+    k: int, epsilon: str, delta: str
+) -> None:
+    slack = float(delta)
+    costs = {each: each.cost(float(epsilon), slack) for each in designs(k) if each.bounded(slack)}
+    check_choice(best(k, epsilon, delta=delta, most_responses=FEW), costs, delta)
 
 
 def check_choice(chosen: Choice, costs: dict[Candidate, float], delta: str) -> None:

@@ -33,7 +33,7 @@ from deniable.server.routes.routing import HTML, SVG
 from deniable.stores import Overloaded, Role
 from tests.cli.commands import SURVEY, succeed
 from tests.server.collector import Collector, running
-from tests.support.effort import some
+from tests.support.effort import THOROUGH, some
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.reports import envelope, report
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START, manifest
@@ -45,7 +45,7 @@ SURVEYS = [
     for kind, examples in EXAMPLES.items()
     for number, example in enumerate(examples)
 ]
-FIRST_OF_KINDS = [survey for survey in SURVEYS if survey.name.endswith("-0")]
+OF_KINDS = [survey for survey in SURVEYS if THOROUGH or survey.name.endswith("-0")]
 SCRIPT = {"HX-Request": "true"}
 PATHS = [
     page.path.removeprefix(OF_SURVEY) + ("?epoch=1&against=0" if "against" in page.takes else "")
@@ -294,7 +294,7 @@ async def test_a_page_offers_what_it_takes_of_the_query_and_nothing_else(public:
             if page.kind == "ask"
             else ("",)
         )
-        for survey, kind in product((*FIRST_OF_KINDS, ODD), kinds):
+        for survey, kind in product((*OF_KINDS, ODD), kinds):
             address = f"/{page.address(survey.name)}?ask={kind}"
             text = await text_of(await public.client.get(address))
             (form,) = re.findall('(?s)<form class="controls".*?</form>', text)
