@@ -328,6 +328,18 @@ def test_an_app_that_pins_its_surveys_keeps_the_keys_that_it_came_with(
     assert paths(gateway) == [MANIFESTS]
 
 
+def test_a_relay_that_consent_does_not_cover_is_asked_for_no_keys(
+    bench: Bench, relay: Relay, relayed: dict[str, Any]
+) -> None:
+    older = bench.client(consent="unset")
+    older.set_consent("on", "first start")
+    older.close()
+    updated = bench.client(**relayed, consent="unset")
+    assert updated.uncovered
+    updated.refresh(force=True)
+    assert relay.seen == []
+
+
 def test_a_device_whose_key_is_gone_waits_and_keeps_its_reports(
     bench: Bench, gateway: Gateway, relay: Relay, relayed: dict[str, Any]
 ) -> None:
