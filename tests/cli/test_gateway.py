@@ -13,7 +13,7 @@ from deniable.messages import GatewayKeys, open_gateway_keys
 from deniable.messages.bundle import read_bundle
 from deniable.messages.gateway import MAX_GATEWAY_KEYS
 from tests.cli.commands import Workplace, fail, succeed
-from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN
+from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
 
 def gateway(place: Workplace, *words: str | Path) -> str:
@@ -85,5 +85,15 @@ def test_so_many_keys_are_needed_at_once_at_most_and_none_is_named_twice() -> No
     for _ in range(300):  # around the one byte that names a key
         before = file.opened(chain)
         file = rotated_gateway(file, before, AUTHORITY, [MANIFEST], end)
-        assert file.opened(chain).sequence == before.sequence + 1
+        assert file.opened(chain).sequence == max(before.sequence + 1, end)
         assert not set(file.private_bytes) & {key.key_id for key in before.configurations}
+
+
+def test_a_file_that_was_put_back_rotates_beyond_what_devices_know() -> None:
+    chain = (AUTHORITY.public_key,)
+    old = first_gateway(ORIGIN, AUTHORITY, START)
+    lost, after = (
+        rotated_gateway(old, old.opened(chain), AUTHORITY, [MANIFEST], START + seconds)
+        for seconds in (60, 120)
+    )
+    assert after.opened(chain).sequence > lost.opened(chain).sequence > START

@@ -140,6 +140,8 @@ def rotated_gateway(
 ) -> GatewayFile:
     """Return the gateway with a new key in front, and without those that nothing needs any more.
 
+    Its sequence is beyond all that a file had in whose place this one was put back.
+
     Args:
         gateway: The file as it stands.
         keys: Its opened list.
@@ -167,7 +169,8 @@ def rotated_gateway(
         number = (number + 1) % _KEY_IDS
     secret = secrets.token_bytes(_KEY_BYTES)
     listed = (KeyConfiguration(number, PrivateKey(secret).public_key), *kept)
-    signed = sign_gateway_keys(GatewayKeys(keys.origin, keys.sequence + 1, listed), authority)
+    sequence = max(keys.sequence + 1, int(now))
+    signed = sign_gateway_keys(GatewayKeys(keys.origin, sequence, listed), authority)
     held = {number: secret} | {key.key_id: gateway.private_bytes[key.key_id] for key in kept}
     return GatewayFile(signed, held, {key.key_id: needed[key.key_id] for key in kept})
 
