@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from email.utils import formatdate
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -37,6 +38,7 @@ from tests.unlinkability.servers import ISSUER, serve_collector, serve_issuer
 RELAY: Final = "http://127.0.0.1:8378"
 
 _SMALLEST: Final = 0.001
+_ANSWERS_EVERY: Final = 6 * 3600.0  # seconds, of an app that runs on
 
 
 @dataclass(frozen=True)
@@ -164,8 +166,11 @@ class _Device:
             client = self._start()
             engine = engine_of(client)
             wake = engine.uploader._wake
-            client.report(self._manifest.name, self._answer)
+            answered = -inf
             while True:
+                if self._clock.time >= answered + _ANSWERS_EVERY:
+                    client.report(self._manifest.name, self._answer)
+                    answered = self._clock.time
                 wake.clear()
                 nap = engine.uploader.step()
                 woken = not wake._calls.empty()
