@@ -1,6 +1,7 @@
 """Blind enrolment: asked for in an epoch's first half, reported in its second, and never linked."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -248,6 +249,20 @@ def test_whom_a_device_asked_for_an_epoch_stays_so(vouched: Vouched) -> None:
 
 
 # What the collector and the issuer answer.
+
+
+def test_whom_a_device_asked_before_an_update_that_knows_tokens_stays_so(bench: Bench) -> None:
+    Vouched(bench).client().close()
+    for column in ("blind", "ends"):
+        bench.rows(f"ALTER TABLE credentials DROP COLUMN {column}")
+    bench.rows("PRAGMA user_version = 7")
+    vouched = Vouched(bench, blind=True)
+    later = Schedule(START + DAY // 4, DAY, 4, DAY)
+    bench.transport.publish(replace(vouched.survey, sequence=1, schedule=later))
+    bench.clock.time = later.start
+    assert "wait for the next epoch" in why_not(vouched.client())
+    bench.clock.time = later.start + DAY
+    assert vouched.client().report(NAME, "good").ok
 
 
 def test_d8_not_enrolled_drops_the_report_and_makes_no_device_ask(vouched: Vouched) -> None:

@@ -469,6 +469,9 @@ def test_the_journal_tells_who_was_asked_and_what_they_saw(vouched: Vouched) -> 
     assert f"certificate for '{NAME}', epoch 0: held" in text
     assert "Asked the app's issuer, once: it saw the account, the survey, the epoch and" in text
     assert issuer in text
+    vouched.bench.rows("UPDATE credentials SET asks = 0")  # as before the first call
+    assert "Asked the app's issuer, never Given by" in " ".join(str(client.journal()).split())
+    vouched.bench.rows("UPDATE credentials SET asks = 1")
     client.set_consent("off")
     (erased,) = [each for each in client.journal().entries if isinstance(each, EnrolmentEntry)]
     assert (erased.content, erased.issuer, erased.asks) == (None, issuer, 1)

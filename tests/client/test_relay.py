@@ -13,6 +13,7 @@ from deniable.client import HttpAnswer, OutcomeStatus, ReportEntry, Survey, Tran
 from deniable.client.sending.relay_transport import Relay as RelayAddress
 from deniable.client.sending.relay_transport import RelayTransport
 from deniable.messages import (
+    Enrolment,
     Rotation,
     Schedule,
     SigningKey,
@@ -25,6 +26,7 @@ from deniable.oblivious_http import KeyConfiguration
 from tests.support.devices import ACCEPTED, NAME, OFFLINE, Bench, FakeTransport, read_upload
 from tests.support.hostile_collector import HostileCollector, SkewedClock
 from tests.support.relays import FATES, RELAY, SEALED, Gateway, HostileRelay, Relay
+from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 from tests.support.transports import Call, TransportDouble
 
@@ -422,6 +424,24 @@ def test_d11_whoever_is_asked_is_told_what_the_relay_sees_and_with_whom_it_could
             assert ("hides your network address from the collector" in text) is behind
         who = "the relay and the collector together" if behind else "the collector"
         assert f"Which network address a response came from: {who}." in full
+
+
+def test_blind_enrolment_is_promised_with_the_gateway_key_that_came_with_the_app_alone(
+    bench: Bench, gateway: Gateway, relayed: dict[str, Any]
+) -> None:
+    """One key for each device would join its reports, and with the issuer those to an account."""
+    keys = Enrolment("blind", issuer="issuer.example", keys=tuple(key.modulus for key in RSA_KEYS))
+    survey = manifest(enrolment=keys, schedule=Schedule(START, DAY, 4, DAY))
+    bench.transport.publish(survey)
+    relayed |= {"manifests": [sign_manifest(survey, AUTHORITY)], "enrol": lambda _: None}
+    bench.client(**relayed).refresh(force=True)
+    for fetched in (False, True):
+        if fetched:
+            gateway.rotate()
+            assert learnt(bench, relayed)
+        said = " ".join(str(bench.client(**relayed).explain()).split())
+        assert ("all three together" in said, "built into the app" in said) == (not fetched,) * 2
+        assert ("or key made for you alone" in said, "Not promised here" in said) == (fetched,) * 2
 
 
 def test_the_explanation_says_what_goes_by_the_relay(

@@ -117,16 +117,17 @@ def test_the_collector_itself_has_a_number_only_where_nobody_can_tell_whose_a_re
     schedule = Schedule(START, DAY, 2, DAY)
     blind = manifest(enrolment=enrolment, schedule=schedule, minimum_reports=100)
     kept = replace(blind, repeat=Repeat("memoised", 2))
-    for survey, relayed, epochs, told in (
-        (blind, True, (0,), True),
-        (blind, False, (0,), False),
-        (_vouched(1), True, (0,), False),  # the issuer knows account and key
-        (blind, True, (0, 1), False),
-        (kept, True, (0,), False),
+    for survey, relayed, epochs, distrusted, told in (
+        (blind, True, (0,), 0, True),
+        (blind, False, (0,), 0, False),
+        (_vouched(1), True, (0,), 0, False),  # the issuer knows account and key
+        (blind, True, (0, 1), 0, False),
+        (kept, True, (0,), 0, False),
+        (blind, True, (0,), 250, False),
     ):
         standing = EpochStanding(EpochState.SEALED)
         read = [
-            EpochCounts(survey.survey_id, epoch, {0: 250}, 0, standing, None, relayed)
+            EpochCounts(survey.survey_id, epoch, {0: 250}, distrusted, standing, None, relayed)
             for epoch in epochs
         ]
         figures = histogram_of(survey, read)

@@ -78,11 +78,11 @@ class Engine:
         following = Following(authorities, settings.allowance, settings.collector, enrols=enrols)
         relayed = settings.relay is not None
         self.ledger = Ledger(following, settings.caps, self._delay, settings.draw, relayed=relayed)
-        keyring, transport = self._relayed(authorities)
+        self._keyring, transport = self._relayed(authorities)
         self.launch = LaunchDelay(self.state, settings.collector, clock, self.jitter, longest)
         self.manifests = Manifests(
             self.ledger,
-            keyring,
+            self._keyring,
             transport,
             Refreshes(self.state, settings.collector, self.jitter, longest),
             settings,
@@ -217,7 +217,7 @@ class Engine:
         from deniable.client.transparency import explaining  # when somebody asks
 
         known = self.manifests.errors, self.manifests.foreseen
-        app = explaining.App(self.settings, *known, translate)
+        app = explaining.App(self.settings, *known, self._keyring, translate)
         return explaining.explain_declared(self.state, self.ledger, app, self._clock.now())
 
     def journal(self) -> "Journal":

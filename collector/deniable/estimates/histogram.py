@@ -336,7 +336,8 @@ class Histogram(Tabular):
             kept=self.kept_range is not None,
             vouched=not self.enrolment.startswith("open"),
             honest=honest,
-            unlinked=self.blind and self.relayed,
+            # Whom an issuer vouched for that is not trusted any more may be anybody.
+            unlinked=self.blind and self.relayed and not self.distrusted,
         )
 
     @property

@@ -4,7 +4,8 @@ Each sees a part of a report's way:
 
 - the collector: the response, its key, and the network address; of a relayed report none;
 - the issuer: the account and the address that asks it; a certificate's key as well, of a token
-  (``blind``) nothing that the collector sees, unless the survey is one for this device alone;
+  (``blind``) nothing that the collector sees, unless the survey is one for this device alone, or
+  the gateway's key, which joins its reports of many epochs;
 - the relay: the address and the time, nothing of what is inside.
 
 A coalition can tell whose a response is if what it sees shares a key or an address. Each sentence
@@ -40,7 +41,8 @@ class Coalitions:
         Args:
             mode: of its enrolment.
             relayed: whether reports go through a relay.
-            same: whether it is certain that all devices get the same survey; for tokens it counts.
+            same: whether it is certain that all devices get the same survey, and seal for the same
+                gateway key; for tokens it counts.
             translate: gives each sentence in another language.
         """
         _ = translate
@@ -94,8 +96,8 @@ def _address(mode: Mode, relayed: bool, same: bool, _: Translate) -> str:
             "the collector"
         )
     return _(
-        "the relay and the collector together, or the issuer and the collector by a survey made "
-        "for you alone"
+        "the relay and the collector together, or the issuer and the collector by a survey or key "
+        "made for you alone"
     )
 
 
@@ -104,7 +106,7 @@ def _account(mode: Mode, relayed: bool, same: bool, _: Translate) -> str:
         return _("nobody: no account is asked for")
     if mode == "certificate":
         return _("the issuer and the collector together, by the key that both see")
-    if not relayed:
+    if same and not relayed:
         return _(
             "the issuer and the collector together, by the network address that both see, though "
             "not by what the issuer signs"
@@ -114,7 +116,12 @@ def _account(mode: Mode, relayed: bool, same: bool, _: Translate) -> str:
             "only the issuer, the relay and the collector, all three together, by your network "
             "address"
         )
+    if not relayed:
+        return _(
+            "the issuer and the collector together, by the network address that both see, and by a "
+            "survey made for you alone, which nothing here rules out"
+        )
     return _(
-        "the issuer and the collector together, by a survey made for you alone, which nothing here "
-        "rules out"
+        "the issuer and the collector together, by a survey or key made for you alone, which "
+        "nothing here rules out"
     )

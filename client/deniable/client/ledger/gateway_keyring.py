@@ -36,6 +36,10 @@ class GatewayKeyring:
         with self._state.reading(now) as connection:
             return self._known(connection).configurations[0]
 
+    def is_as_bundled(self, connection: sqlite3.Connection | None) -> bool:
+        """Tell whether the key to seal for came with the app, which is the same on all devices."""
+        return self._known(connection) is self._bundled
+
     def learn(self, envelope: bytes, now: float) -> None:
         """Take the signed keys that a collector publishes, unless they are known already.
 

@@ -277,6 +277,8 @@ _TOKENS: Final = """
 ALTER TABLE credentials ADD COLUMN blind INTEGER NOT NULL DEFAULT 0;
 -- The epoch's end, Unix seconds: before it, none is asked under another manifest of the name.
 ALTER TABLE credentials ADD COLUMN ends INTEGER NOT NULL DEFAULT 0;
+UPDATE credentials SET ends = coalesce((SELECT m.starts + (epoch + 1) * m.epoch_seconds
+    FROM manifests m WHERE m.survey_id = credentials.survey_id), 0);
 """
 
 STEPS: Final = {

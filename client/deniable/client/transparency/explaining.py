@@ -12,6 +12,7 @@ from deniable.client.consent import Consent
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import Allowance, reserved_in_all, reserved_of_name
+from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.state.spending import spent_in_all, spent_since
 from deniable.client.state.state import State
@@ -48,6 +49,7 @@ class App:
     foreseen: Callable[
         [sqlite3.Connection | None, Survey], tuple[Manifest, int] | ManifestRefused | None
     ]
+    keyring: GatewayKeyring | None  # of an app with a relay
     translate: Translate = str
 
 
@@ -160,7 +162,7 @@ def _declared_survey(
     account = _account(connection, survey.name)
     accepted = [] if connection is None else ledger.following.accepted(connection, survey.name)
     fitting, misfit = [], ""
-    terms_of = partial(_terms_of, app, survey)
+    terms_of = partial(_terms_of, connection, app, survey)
     for manifest in accepted:
         try:
             check_declaration(manifest, survey)
@@ -245,10 +247,13 @@ def _followed(accepted: list[Manifest], now: float) -> tuple[Manifest | None, st
     return None, ""
 
 
-def _terms_of(app: App, survey: Survey, manifest: Manifest, most: int) -> Terms:
+def _terms_of(
+    connection: sqlite3.Connection | None, app: App, survey: Survey, manifest: Manifest, most: int
+) -> Terms:
     """Return the terms; what came with the app, or was pinned, is the same on all devices."""
     came = (it if isinstance(it, bytes) else it.envelope for it in app.settings.manifests)
     same = survey.pinned_ids is not None or any(manifest.payload in it for it in came)
+    same = same and (app.keyring is None or app.keyring.is_as_bundled(connection))
     relayed = app.settings.relay is not None
     return Terms.of(manifest, most, app.translate, relayed=relayed, same=same)
 

@@ -262,12 +262,9 @@ class EnrolmentEntry(_Entry):
         return f"{kind} for {self.survey!r}, epoch {self.epoch}: {held}"
 
     def _rows(self) -> list[Row]:
+        saw = f": it saw {_SEEN_BLINDLY if self.blind else _SEEN}" if self.asks else ""
         return [
-            (
-                "Asked",
-                f"the app's issuer, {_times(self.asks)}: it saw "
-                f"{_SEEN_BLINDLY if self.blind else _SEEN}",
-            ),
+            ("Asked", f"the app's issuer, {_times(self.asks)}{saw}"),
             ("Given by", self.issuer),
             ("Bytes", self.content),
         ]

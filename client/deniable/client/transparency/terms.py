@@ -52,8 +52,8 @@ _SAME: Final = {
     True: "This survey was built into the app, so that it is the same on all devices and marks "
     "none of them.",
     False: "Not promised here: that the issuer and the collector together cannot tell which report "
-    "is whose. They could give each device a survey of its own; what is built into an app is the "
-    "same for all, and this one was fetched.",
+    "is whose. They could give each device a survey, or a key that it seals for, of its own; "
+    "what is built into an app is the same for all, and here one of them was fetched.",
 }
 
 
@@ -126,7 +126,8 @@ class Terms(Disclosure):
     ) -> "Terms":
         """Return the terms of a manifest of which accepting it reserved ``most``.
 
-        Reports may go through a relay; and it may be certain that all devices get the ``same``.
+        Reports may go through a relay; and it may be certain that all devices get the ``same``,
+        gateway key included.
         """
         mechanism, schedule = manifest.mechanism, manifest.schedule
         memoised = manifest.repeat.epochs is not None and mechanism.rounds is None
