@@ -120,8 +120,21 @@ def test_a_key_of_another_name_or_epoch_is_refused(place: Workplace, keys: Path)
     assert "make keys for this survey alone" in refused(place)
     list_keys(place, MODULI[1:])
     assert "has for epoch 1 the key of epoch 2 of coffee" in refused(
-        place, name='"coffee"', epochs="3", question='"Another?"'
+        place, name='"coffee"', epochs="3", question='"Another?"', issuer='"next.example.org"'
     )
+
+
+def test_a_name_s_epoch_has_one_key_of_an_issuer() -> None:
+    """Tokens name their key by one byte: a second key could be meant, and not be what was asked."""
+    schedule = replace(BLIND.schedule, epochs=1)
+    former, newer = (
+        replace(BLIND, schedule=schedule, enrolment=replace(BLIND.enrolment, keys=(modulus,)))
+        for modulus in MODULI[:2]
+    )
+    with pytest.raises(InvalidManifest, match="another key for epoch 0"):
+        check_unshared(newer, [former])
+    enrolment = replace(newer.enrolment, issuer="next.example.org")
+    check_unshared(replace(newer, enrolment=enrolment), [former])
 
 
 def test_a_factor_of_another_survey_is_refused() -> None:

@@ -55,9 +55,11 @@ class BlindKeys:
 
 
 def check_unshared(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
-    """Check that no key of a survey is one of another name or epoch, and shares no factor with it.
+    """Check that a survey name's epoch has one key of an issuer, and no other place that key.
 
-    A token of such a key could be asked for in one epoch or survey, and used in another.
+    A token of a key of two places could be asked for in one and used in the other, and so could one
+    of a key that shares a factor with another. Of an issuer's two keys for one place, the apps that
+    know the former get tokens of the newer.
 
     Raises:
         InvalidManifest: otherwise.
@@ -72,6 +74,12 @@ def check_unshared(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
                         f"has for epoch {ours[modulus][1]} the key of epoch {place[1]} of "
                         f"{place[0]}: make keys for this survey alone",
                     )
+            elif survey.enrolment.issuer == manifest.enrolment.issuer and place in ours.values():
+                raise InvalidManifest(
+                    "issuer_keys",
+                    f"has another key for epoch {place[1]} than {place[0]} lists already: take that"
+                    " one or, if it was stolen, give the issuer another name",
+                )
             elif gcd(product, int.from_bytes(modulus)) != 1:
                 raise InvalidManifest(
                     "issuer_keys",

@@ -100,7 +100,10 @@ class RelayTransport:
         """Send one request, and return what the gateway sealed as its answer."""
         fields = tuple((name.lower(), value) for name, value in headers.items())
         message = BinaryRequest(method, self._scheme, self._authority, path, fields, body)
-        sealed, opener = seal_request(self._key(), message.encode(padded_to=_MESSAGE_BYTES))
+        try:
+            sealed, opener = seal_request(self._key(), message.encode(padded_to=_MESSAGE_BYTES))
+        except ObliviousHttpError as error:
+            raise TransportError("the gateway's key is not sound", unsent=True) from error
         try:
             answer = self._way.request(
                 "POST",

@@ -46,7 +46,7 @@ from deniable.server.transport.connections import Connection
 
 KEY_PROBLEM: Final = "https://iana.org/assignments/http-problem-types#ohttp-key"
 """The type of the problem that a request does not open (RFC 9458, section 5.3)."""
-_INNER_HEADERS: Final = ("Content-Type", "Retry-After")
+_INNER_HEADERS: Final = ("Allow", "Content-Type", "Retry-After")
 
 
 class Gateway:
