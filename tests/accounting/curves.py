@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
-from math import prod
+from math import lcm, prod
 
 from hypothesis import strategies as st
 
@@ -80,14 +80,22 @@ def kept_law(kept: Sequence[Row], fresh: Sequence[Row], history: Sequence[int]) 
         history: the answer of each report.
     """
     k, answers = len(kept), sorted(set(history))
+    (kept_unit, kept_whole), (fresh_unit, fresh_whole) = map(_whole, (kept, fresh))
+    unit = kept_unit ** len(answers) * fresh_unit ** len(history)
     law = []
     for reports in product(range(k), repeat=len(history)):
-        total = Fraction(0)
+        total = 0
         for responses in product(range(k), repeat=len(answers)):
             memory = dict(zip(answers, responses, strict=True))
-            total += prod(kept[answer][memory[answer]] for answer in answers) * prod(
-                fresh[memory[answer]][report]
+            total += prod(kept_whole[answer][memory[answer]] for answer in answers) * prod(
+                fresh_whole[memory[answer]][report]
                 for answer, report in zip(history, reports, strict=True)
             )
-        law.append(total)
+        law.append(Fraction(total, unit))
     return law
+
+
+def _whole(rows: Sequence[Row]) -> tuple[int, list[list[int]]]:
+    """Return how many units are 1, and rows in whole units, which multiply ten times faster."""
+    unit = lcm(*(p.denominator for row in rows for p in row))
+    return unit, [[int(p * unit) for p in row] for row in rows]

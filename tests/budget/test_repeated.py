@@ -41,8 +41,14 @@ def pattern(history: Sequence[int]) -> list[int]:
 
 def odds(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction | None:
     """Return the largest likelihood ratio of two laws, None if it is infinite."""
-    seen = [(p, q) for p, q in zip(one, other, strict=True) if p]
-    return None if any(not q for _, q in seen) else max(p / q for p, q in seen)
+    most, least = 0, 1  # as whole numbers: a Fraction divides by common divisors each time
+    for p, q in zip(one, other, strict=True):
+        if p and not q:
+            return None
+        high, low = p.numerator * q.denominator, q.numerator * p.denominator
+        if high * least > low * most:
+            most, least = high, low
+    return Fraction(most, least)
 
 
 def partitions(reports: int, groups: int, most: int) -> Iterator[list[int]]:

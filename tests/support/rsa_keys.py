@@ -90,7 +90,8 @@ def hostile_moduli(honest: RsaKey, other: RsaKey) -> dict[str, bytes]:
 @cache
 def small_primes(most: int) -> list[int]:
     """Return the primes below a number."""
-    return [n for n in range(2, most) if all(n % d for d in range(2, isqrt(n) + 1))]
+    composite = {n for d in range(2, isqrt(most) + 1) for n in range(d * d, most, d)}
+    return [n for n in range(2, most) if n not in composite]
 
 
 def _rough(least: int) -> int:
