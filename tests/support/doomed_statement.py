@@ -248,12 +248,12 @@ def _fate(folder: Path, at: int) -> Fate:
 def main() -> None:
     """Kill at every instant of this share until the device lives through the script.
 
-    In ``make test`` at every seventeenth of them.
+    In ``make test`` at every thirty-first of them.
     """
     folder, first, step = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     os.fsync = lambda _: None  # type: ignore[assignment]
     sqlite3.connect = partial(_connect, factory=_Doomed)  # type: ignore[assignment]
-    stride = 1 if THOROUGH else 17
+    stride = 1 if THOROUGH else 31
     at, killed = first * stride, True
     while killed:
         fate = _fate(folder / str(at), at)

@@ -18,7 +18,7 @@ from tests.support.processes import run
 # Every third line of the first call ever, and every fifth of a first report, whose lines are among
 # them; tests/client/test_killed_statements.py dies beside every SQL statement.
 SCENES = {
-    "first call": {"scene": "lines", "step": 3 if THOROUGH else 21},
+    "first call": {"scene": "lines", "step": 3 if THOROUGH else 39},
     "first report": {"scene": "lines", "step": 5},
     "from outside": {"scene": "instants", "most": 80 if THOROUGH else 10},
 }
