@@ -52,6 +52,7 @@ class Wanted:
     closes: int  # until when the collector takes the epoch's reports
     until: float  # when it is too late to ask, or for what was asked to come
     due: float  # when to ask
+    held: float  # not before, whoever asks
     asks: int  # calls so far
     renewal: bool  # a report waits for it, whose certificate the collector refused
 
@@ -114,10 +115,10 @@ class Credentials:
         self._state.erase_remains()
         return ""
 
-    def put_off(self, wanted: Wanted, due: float, now: float) -> None:
-        """Ask again at ``due``, Unix seconds."""
+    def put_off(self, wanted: Wanted, due: float, now: float, held: float = 0.0) -> None:
+        """Ask again at ``due``; and before ``held``, whoever asks, not: Unix seconds."""
         with self._state.transaction(now) as connection:
-            put_off(connection, wanted.key, due)
+            put_off(connection, wanted.key, due, held)
 
     def decline(self, wanted: Wanted, now: float) -> None:
         """Drop the report that waits: no issuer vouches for its key."""
@@ -142,15 +143,15 @@ class Credentials:
         ):
             return None
         due = now + self._spread(min(until, manifest.schedule.epoch_start(epoch + 1)))
-        due, asks = want_credential(connection, manifest, epoch, due, now)
-        return _of(connection, manifest, key, due, asks, renewal=False)
+        times = want_credential(connection, manifest, epoch, due, now)
+        return _of(connection, manifest, key, *times, renewal=False)
 
     def _renewals(self, connection: sqlite3.Connection) -> list[Wanted]:
         return [
             wanted
             for key, due, asks in renewals(connection, self._ledger.following.collector)
             if (manifest := self._ledger.following.any_of(connection, key.survey_id)) is not None
-            and (wanted := _of(connection, manifest, key, due, asks, renewal=True)) is not None
+            and (wanted := _of(connection, manifest, key, due, 0.0, asks, renewal=True)) is not None
         ]
 
     def _begins(self, connection: sqlite3.Connection, survey: Survey, now: float) -> float:
@@ -176,6 +177,7 @@ def _of(
     manifest: Manifest,
     key: CredentialKey,
     due: float,
+    held: float,
     asks: int,
     *,
     renewal: bool,
@@ -194,7 +196,7 @@ def _of(
         request = EnrolmentRequest(*key, public_key)
         verified = partial(_certificate, manifest.enrolment.issuers, request.body)
     closes, until = manifest.schedule.closes(key.epoch), _until(manifest, key.epoch)
-    return Wanted(key, request, verified, public_key, closes, until, due, asks, renewal)
+    return Wanted(key, request, verified, public_key, closes, until, due, held, asks, renewal)
 
 
 def _token(blind: BlindRequest, issuer: bytes, given: bytes) -> tuple[bytes, bytes]:

@@ -9,7 +9,7 @@
 5. No token is asked for close to the sending of a report that bears one. An app that is opened now
    and then sends what is overdue at its start: the last epoch's report and this epoch's request
    would come together, and tell whoever joins issuer and collector whose the report is. Nor does
-   ``refresh()`` ask for any while such a report could be sent, or soon after.
+   ``refresh()`` ask for any while such a report could be sent, or soon after, in any process.
 """
 
 import logging
@@ -25,7 +25,6 @@ from deniable.client.arguments import ClientSettings
 from deniable.client.enrolling.credentials import Credentials, Wanted
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import NotEnrolled, NotRecorded
-from deniable.client.ledger.credential_rows import CredentialKey
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.messages import Refusal
 
@@ -71,7 +70,6 @@ class Enroller(Forkable):
         self._warned = False
         self._rests = -inf
         self._outcomes: dict[str, str] = {}
-        self._put_off: dict[CredentialKey, float] = {}
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
@@ -130,9 +128,7 @@ class Enroller(Forkable):
             results = [
                 (
                     certificate.key.name,
-                    _TOGETHER
-                    if now < self._put_off.get(certificate.key, now)
-                    else self._ask(certificate),
+                    _TOGETHER if now < certificate.held else self._ask(certificate),
                 )
                 for certificate in wanted
             ]
@@ -144,13 +140,12 @@ class Enroller(Forkable):
     def put_tokens_off(self) -> None:
         """Put off asking for tokens, to times that are drawn in half of what is left for it."""
         now = self._clock.now()
-        for wanted in self._credentials.plan(now).wanted:
+        tokens = (wanted for wanted in self._credentials.plan(now).wanted if wanted.until < inf)
+        for wanted in tokens:
             left, due = wanted.until - now, wanted.due
-            if due < now + left / _CLOSE < inf:
+            if due < now + left / _CLOSE:
                 due = now + left / _CLOSE + self._jitter() * (left / 2 - left / _CLOSE)
-                self._credentials.put_off(wanted, due, now)
-            if left < inf:
-                self._put_off[wanted.key] = due
+            self._credentials.put_off(wanted, due, now, held=due)
 
     def _longest_wait(self, wanted: Wanted, now: float) -> float:
         """Return how long a call may be put off: what is due later shows that a clock was set."""

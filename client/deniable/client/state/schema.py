@@ -279,6 +279,8 @@ ALTER TABLE credentials ADD COLUMN blind INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE credentials ADD COLUMN ends INTEGER NOT NULL DEFAULT 0;
 UPDATE credentials SET ends = coalesce((SELECT m.starts + (epoch + 1) * m.epoch_seconds
     FROM manifests m WHERE m.survey_id = credentials.survey_id), 0);
+-- Not asked before, Unix seconds, whoever asks: a report was sent then, or could have been.
+ALTER TABLE credentials ADD COLUMN held REAL NOT NULL DEFAULT 0;
 """
 
 STEPS: Final = {
