@@ -246,6 +246,31 @@ def test_private_keys_are_erased_when_their_grace_is_over(ours: BlindIssuer, key
         ours.issue("ann", "blind", 0, ASKED.body, NOW)
 
 
+def test_private_keys_of_a_manifest_that_is_not_given_are_named_and_those_given_are_erased(
+    record: SqliteIssuanceRecord, keys: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    newest, first = (sign_manifest(survey, AUTHORITY) for survey in (successor(), BLIND))
+    ours = blind_issuer(record, keys, manifests=[newest])
+    for _ in range(2):  # a day is nothing new
+        ours.forget(START + 3 * DAY)
+    (warning,) = caplog.messages
+    assert "the private keys of epochs 0, so they are not erased" in warning
+    ours.add_manifest(first)
+    ours.forget(START + 3 * DAY)
+    assert not (keys / "epoch-00000.pem").exists()
+    assert caplog.messages == [warning]
+
+
+def test_it_starts_again_with_a_survey_whose_keys_are_all_erased(
+    record: SqliteIssuanceRecord, keys: Path
+) -> None:
+    blind_issuer(record, keys).forget(BLIND.schedule.closes(3))
+    again = blind_issuer(record, keys)
+    assert list(keys.glob("*.pem")) == []
+    with pytest.raises(KeyFileError, match="missing"):  # a clock that ran ahead
+        again.issue("ann", "blind", 0, ASKED.body, NOW)
+
+
 def test_no_text_of_it_shows_an_account_or_a_secret(ours: BlindIssuer) -> None:
     ours.issue("ann", "blind", 0, ASKED.body, NOW)
     key = ours._keys[0].key(MODULI[0])

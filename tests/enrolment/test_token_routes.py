@@ -3,9 +3,9 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +18,8 @@ from deniable.messages import ERROR_TYPE_PREFIX
 from tests.enrolment.blind_issuers import MODULI, blind_issuer, is_token, key_directory, request
 from tests.enrolment.issuers import NOW
 from tests.support.clock import FakeClock
+from tests.support.processes import ROOT
+from tests.support.readme import marked_blocks
 
 ASKED = request(1)
 TYPE = "application/private-token-request"
@@ -109,30 +111,44 @@ async def test_a_key_that_is_missing_is_an_outage_and_is_told_without_its_reason
     assert "key" not in await answer.text()
 
 
-# As documented for other frameworks: docs/operations/issuers.md.
+GUIDE = ROOT / "docs" / "operations" / "blind-issuers.md"
 
 
-def wsgi(ours: BlindIssuer) -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
-    def application(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
-        survey, epoch = environ["PATH_INFO"].split("/")[-2:]
-        body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
-        answer = answer_token_request(ours, "ann", survey, epoch, body, NOW)
-        start(f"{answer.status} ", [("Content-Type", answer.content_type)])
-        return [answer.body]
-
-    return application
-
-
-def test_a_wsgi_application_gives_the_same_answer(ours: BlindIssuer) -> None:
+def test_the_guides_wsgi_application_gives_the_same_answer(ours: BlindIssuer) -> None:
+    (block,) = marked_blocks(GUIDE)
+    guide: dict[str, Any] = {}
+    exec(block.text, guide)
+    guide["time"] = SimpleNamespace(time=lambda: NOW)
+    application = guide["token_application"](ours, lambda environ: environ.get("REMOTE_USER"))
     told: list[Any] = []
-    environ = {
-        "PATH_INFO": "/v1/enrolments/blind/0",
-        "CONTENT_LENGTH": str(len(ASKED.body)),
-        "wsgi.input": io.BytesIO(ASKED.body),
-    }
-    body = b"".join(wsgi(ours)(environ, lambda *start: told.extend(start)))
-    assert is_token(ASKED.finish(body), 1)
-    assert told == ["200 ", [("Content-Type", "application/private-token-response")]]
+
+    def answer(epoch: int = 0, **changes: str) -> bytes:
+        told.clear()
+        environ = {
+            "PATH_INFO": f"/v1/enrolments/blind/{epoch}",
+            "CONTENT_LENGTH": str(len(ASKED.body)),
+            "CONTENT_TYPE": TYPE,
+            "REMOTE_USER": "ann",
+            "wsgi.input": io.BytesIO(ASKED.body),
+        }
+        return b"".join(application(environ | changes, lambda *start: told.extend(start)))
+
+    token = answer()
+    assert told[0] == "200 OK"
+    assert ("Content-Type", "application/private-token-response") in told[1]
+    assert is_token(ASKED.finish(token), 1)
+    assert (answer(CONTENT_TYPE="text/plain"), told) == (b"", ["415 Unsupported Media Type", []])
+    assert answer(epoch=1) != b""
+    assert told[0] == "409 Conflict"
+    ours._keys[0].erase({MODULI[0]})
+    assert answer() != b""
+    assert told[0] == "503 Service Unavailable"
+    assert ("Retry-After", "60") in told[1]
+
+
+def test_an_account_that_is_none_is_the_apps_to_refuse(ours: BlindIssuer) -> None:
+    with pytest.raises(TypeError, match="answer 401"):
+        answer_token_request(ours, None, "blind", "0", ASKED.body, NOW)  # type: ignore[arg-type]
 
 
 async def test_an_asgi_application_gives_the_same_answer(ours: BlindIssuer) -> None:

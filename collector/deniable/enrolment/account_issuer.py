@@ -95,6 +95,12 @@ class AccountIssuer(ABC):
             NotListed: if the survey does not name this issuer.
             Refusal: malformed, bad-key or bad-signature, if the authority did not sign it.
         """
+        if envelope[:1] == b"{":
+            raise Refusal(
+                RefusalCode.MALFORMED,
+                "that is the file of `deniable survey export`: its manifests are "
+                "deniable.messages.bundle.read_bundle(file).manifests",
+            )
         manifest, _ = open_manifest_of_chain(envelope, self._chain)
         self._check_listed(manifest)
         self._surveys[manifest.survey_id] = manifest
@@ -147,7 +153,10 @@ class AccountIssuer(ABC):
 def checked_account(account: object) -> bytes:
     """Return the bytes of an account's name; TypeError or ValueError if it is none."""
     if not isinstance(account, str):
-        raise TypeError("an account is a text: the app's lasting name of it")
+        raise TypeError(
+            "an account is a text, the app's lasting name of it; where nobody is signed in, answer "
+            "401, and do not ask the issuer"
+        )
     # Any text has a digest of its own, one that UTF-8 does not know included.
     name = account.encode("utf-8", "surrogatepass")
     if not name:

@@ -6,6 +6,7 @@ the key is there; after a crash, too, since the request was recorded before.
 Source: RFC 9578, section 6.2.
 """
 
+import logging
 from collections.abc import Collection, Iterable
 from typing import Final, Unpack
 
@@ -21,6 +22,7 @@ from deniable.enrolment.record import IssuanceRecord
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.privacy_pass import InvalidToken, read_token_request, token_key_id
 
+_LOG = logging.getLogger("deniable.issuer")
 _HOLDER: Final = b"deniable/issuance-blind-holder/v1\0"
 
 
@@ -43,6 +45,7 @@ class BlindIssuer(AccountIssuer):
     ) -> None:
         self.name: Final = name
         self._keys = tuple(keys)
+        self._warned: set[tuple[int, ...]] = set()
         super().__init__(record, **surveys)
 
     def __repr__(self) -> str:
@@ -80,13 +83,31 @@ class BlindIssuer(AccountIssuer):
     def forget(self, now: float) -> None:
         """Erase the private keys of epochs that are over, and the record a day later.
 
+        When an epoch is over only a manifest that lists its key tells. A warning names the keys
+        before all that are listed: they stay until their manifest is given, too.
+
         Raises:
             KeyFileError, RecordError: if that cannot be done.
         """
         ended = ended_moduli(self._manifests, now)
         for keys in self._keys:
             keys.erase(ended)
+            self._warn_of_unlisted(keys)
         super().forget(now)
+
+    def _warn_of_unlisted(self, keys: EpochKeys) -> None:
+        listed = {key for survey in self._manifests for key in survey.enrolment.keys}
+        numbers = [n for n, key in enumerate(keys.public.moduli) if key in listed]
+        before = keys.public.moduli[: numbers[0]] if numbers else ()
+        epochs = tuple(n for n, key in enumerate(before, keys.public.first) if keys.holds(key))
+        if epochs and epochs not in self._warned:
+            self._warned.add(epochs)
+            _LOG.warning(
+                "%s: no manifest given lists the private keys of epochs %s, so they are not erased:"
+                " give those before, or run `deniable issuer erase`",
+                keys.directory,
+                ", ".join(map(str, epochs)),
+            )
 
     def _read(
         self, manifests: Iterable[Manifest], epoch: int, request: bytes
@@ -128,8 +149,12 @@ class BlindIssuer(AccountIssuer):
         for keys in self._keys:
             keys.renew()
             ours = keys.public.of(enrolment.first, manifest.schedule.epochs)
-            if ours == enrolment.keys and keys.holds(last):
+            if ours != enrolment.keys:
+                continue
+            if keys.holds(last):
                 keys.key(last)  # or a KeyFileError says at once what is wrong
+                return
+            if not any(map(keys.holds, ours)):  # all are erased: the survey is over
                 return
         raise NotListed(
             f"{manifest.name} lists keys whose private halves are not here, or of other epochs; "
