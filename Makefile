@@ -8,6 +8,8 @@ DEMO ?=
 PARALLEL ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
 # Else every process of the tests, and there are hundreds, compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
+# Threads of linear algebra spin while they wait, on processors that other workers of the tests need.
+tests all-tests: export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo docs test test-all lint types contracts tests all-tests bench release-check clean
 

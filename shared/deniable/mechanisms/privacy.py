@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise, permutations
 from typing import NamedTuple, Protocol
 
@@ -242,6 +242,7 @@ def odds_of_masses(
     return Fraction(1)
 
 
+@lru_cache(maxsize=64)  # each histogram of a survey asks for the same
 def epsilon_of_odds(odds: Fraction | None) -> Decimal:
     """Return ln(odds), rounded up to 12 decimal places; infinity if there are no finite odds."""
     if odds is None:

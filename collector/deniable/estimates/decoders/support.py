@@ -59,7 +59,7 @@ class SupportDecoder(Decoder):
         The transpose of :meth:`supports`.
         """
 
-    @property
+    @cached_property
     def moments(self) -> Moments:
         """Return p (1 - q)^2 + (1 - p) q^2 and q (1 - q), and the lesser variance, by kappa^2."""
         p, q = self._hit, self._miss
@@ -67,7 +67,7 @@ class SupportDecoder(Decoder):
         least = min(p * (1 - p), q * (1 - q))
         return Moments(*(self._alike(x / self._kappa**2) for x in (own, q * (1 - q), least)))
 
-    @property
+    @cached_property
     def extremes(self) -> Extremes:
         """Return -q/kappa and (1 - q)/kappa, q and p."""
         p, q = self._hit, self._miss
