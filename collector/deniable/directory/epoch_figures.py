@@ -4,7 +4,7 @@ import math
 from asyncio import to_thread
 from dataclasses import replace
 
-from deniable.messages import EARLY_SECONDS, MAX_EPOCHS, Manifest
+from deniable.messages import MAX_EPOCHS, Manifest
 from deniable.messages.seals import Counts, Seal
 from deniable.reading import EpochCounts, ListedEpoch, added_up
 from deniable.reading.epochs import epoch_standing
@@ -80,7 +80,7 @@ async def shown_counts(
             now,
             None if seal is None else seal.digest if whole else b"",
         )
-        relayed = relayed_from <= manifest.schedule.epoch_start(epoch) - EARLY_SECONDS
+        relayed = relayed_from <= manifest.schedule.opens(epoch)
         figures.append(
             EpochCounts(manifest.survey_id, epoch, counts, doubtful, standing, whole, relayed)
         )

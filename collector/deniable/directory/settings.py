@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from deniable.messages import (
-    EARLY_SECONDS,
     MAX_UPLOAD_REPORTS,
     InvalidManifest,
     Refusal,
@@ -276,10 +275,6 @@ class Config:
     def place(self, name: str) -> str:
         """Return the name of a setting, behind where it stands."""
         return f"{self.places[name]}: {name}" if name in self.places else name
-
-    def only_relayed(self, start: int) -> bool:
-        """Return whether all reports of an epoch that begins then come by way of relays."""
-        return self.relayed_from <= start - EARLY_SECONDS
 
     @classmethod
     def load(cls, directory: Path, environment: Mapping[str, str] = os.environ) -> "Config":

@@ -36,7 +36,7 @@ async def about(visit: Visit) -> web.Response:
     """Answer with the notice of a survey, for everybody."""
     request, site = visit.request, visit.site
     manifest = await asked_survey(request, site.catalogue, visit.name)
-    relayed = site.config.only_relayed(manifest.schedule.start)
+    relayed = site.config.relayed_from <= manifest.schedule.opens(0)
     notice = Notice.of(manifest, relayed=relayed)
     known = await held_role(request, site.store, site.clock()) is not None
     return page(visit.page.template, root=root_of(request), known=known, notice=notice)

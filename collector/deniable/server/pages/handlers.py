@@ -236,7 +236,9 @@ class Visit:
             survey=request.query.get("survey", ""),
             versions=site.catalogue.named(manifest.name),
             privacy=[
-                *privacy_terms(manifest, relayed=site.config.only_relayed(manifest.schedule.start))
+                *privacy_terms(
+                    manifest, relayed=site.config.relayed_from <= manifest.schedule.opens(0)
+                )
             ],
         )
 
