@@ -306,6 +306,20 @@ def test_the_second_client_of_an_account_gets_nothing_and_asks_no_more_than_othe
     assert len(vouched.issuer.requests) == asked
 
 
+def test_the_journal_names_a_token_s_issuer_and_shows_its_bytes_once(vouched: Vouched) -> None:
+    client = vouched.client()
+    ((credential,),) = vouched.bench.rows("SELECT credential FROM credentials")
+    for reported in (False, True):
+        (entry,) = [each for each in client.journal().entries if isinstance(each, EnrolmentEntry)]
+        assert entry.issuer_name == vouched.issuer.enrolment.issuer
+        assert (entry.content, entry.reported) == (credential, reported)
+        text = "".join(str(client.journal()).split())
+        assert f"Givenby{entry.issuer_name}Bytes" in text
+        assert ("Bytesthosethatthereportendswith" in text) is reported
+        assert text.count(credential.hex()) == 1
+        assert client.report(NAME, "good").ok
+
+
 @pytest.mark.parametrize("erase", ["off", "purge"])
 def test_a_token_is_erased_with_all_else(vouched: Vouched, erase: str) -> None:
     client = vouched.client()

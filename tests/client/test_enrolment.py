@@ -1,7 +1,9 @@
 """Certificates: asked for before there is an answer, verified, kept, and erased."""
 
+import urllib.error
 from collections.abc import Callable
 from dataclasses import replace
+from email.message import Message
 from typing import Any
 
 import pytest
@@ -229,8 +231,17 @@ def test_whatever_the_callback_raises_refresh_does_not(vouched: Vouched, error: 
     vouched.issuer.error = error
     client = vouched.client()
     refreshed = client.refresh(force=True)
-    assert f"enrol= raised {type(error).__name__}" in str(refreshed.errors[NAME])
+    assert f"enrol= raised {type(error).__name__}; it is" in str(refreshed.errors[NAME])
     assert refreshed.ready == ()
+
+
+def test_of_what_the_callback_raises_its_http_status_alone_is_told(vouched: Vouched) -> None:
+    url = "https://app.example.org/v1/enrolments?session=secret"
+    vouched.issuer.error = urllib.error.HTTPError(url, 401, "secret", Message(), None)
+    client = vouched.client()
+    why = str(client.refresh(force=True).errors[NAME])
+    assert "enrol= raised HTTPError (HTTP 401); it is asked again later" in why
+    assert "secret" not in why
 
 
 def test_what_ends_the_app_goes_through_refresh_and_leaves_nothing_locked(vouched: Vouched) -> None:

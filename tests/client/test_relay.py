@@ -14,6 +14,7 @@ from deniable.client.sending.relay_transport import Relay as RelayAddress
 from deniable.client.sending.relay_transport import RelayTransport
 from deniable.messages import (
     Enrolment,
+    RefusalCode,
     Rotation,
     Schedule,
     SigningKey,
@@ -22,8 +23,16 @@ from deniable.messages import (
 )
 from deniable.messages.bundle import make_bundle
 from deniable.messages.gateway import GATEWAY_KEYS_PATH
-from deniable.oblivious_http import KeyConfiguration
-from tests.support.devices import ACCEPTED, NAME, OFFLINE, Bench, FakeTransport, read_upload
+from deniable.oblivious_http import KeyConfiguration, PrivateKey
+from tests.support.devices import (
+    ACCEPTED,
+    NAME,
+    OFFLINE,
+    Bench,
+    FakeTransport,
+    problem,
+    read_upload,
+)
 from tests.support.hostile_collector import HostileCollector, SkewedClock
 from tests.support.relays import FATES, RELAY, SEALED, Gateway, HostileRelay, Relay
 from tests.support.rsa_keys import RSA_KEYS
@@ -144,6 +153,28 @@ def test_d13_a_report_drawn_under_a_relay_is_never_sent_without_one(
     direct.close()
     assert bench.client(**relayed).flush().delivered == 1
     assert envelope in bench.transport.uploads[0]
+
+
+def test_what_a_gateway_cannot_open_is_weather_and_told_as_a_key_that_may_be_gone(
+    bench: Bench, gateway: Gateway, relayed: dict[str, Any]
+) -> None:
+    client = bench.reported(**relayed)
+    gateway.keys[1] = PrivateKey(bytes(31) + b"\1")
+    (why,) = client.flush(timeout=0.1).waiting
+    assert why.startswith("unreachable: HTTP 400: the key that this app seals for may be gone")
+    assert "an update of the app" in why
+    assert bench.rows("SELECT status, unanswered FROM decisions") == [("pending", 1)]
+
+
+def test_who_must_come_by_a_relay_is_told_so(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = bench.reported()
+    bench.transport.answer = problem(RefusalCode.FORBIDDEN)
+    assert client.flush(timeout=0.1).waiting == {"forbidden": 1}
+    assert [line for line in caplog.messages if "(forbidden), but perhaps those of a relay" in line]
+    text = " ".join(str(client.journal()).split())
+    assert "Last answer forbidden (the collector takes none that come this way" in text
 
 
 def test_a_report_drawn_without_a_relay_may_go_through_one(

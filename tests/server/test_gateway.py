@@ -30,6 +30,7 @@ from deniable.messages import (
     read_problem,
 )
 from deniable.oblivious_http import (
+    KEY_PROBLEM,
     REQUEST_OVERHEAD_BYTES,
     REQUEST_TYPE,
     RESPONSE_TYPE,
@@ -40,7 +41,6 @@ from deniable.oblivious_http import (
     seal_request,
 )
 from deniable.oblivious_http.key_configuration import decode_list
-from deniable.server.routes.gateway import KEY_PROBLEM
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import envelope
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START

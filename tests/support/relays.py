@@ -17,6 +17,7 @@ from deniable.messages.gateway import (
     sign_gateway_keys,
 )
 from deniable.oblivious_http import (
+    KEY_PROBLEM,
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE,
@@ -71,7 +72,8 @@ class Gateway:
         try:
             message, sealer = open_request(self.keys, sealed)
         except ObliviousHttpError:
-            return HttpAnswer(400, {"content-type": PROBLEM_JSON}, b"{}")
+            problem = json.dumps({"type": KEY_PROBLEM}).encode()
+            return HttpAnswer(400, {"content-type": PROBLEM_JSON}, problem)
         request = BinaryRequest.decode(message)
         assert f"{request.scheme}://{request.authority}" == ORIGIN
         self.opened.append(request)

@@ -70,11 +70,12 @@ class Delivery:
         waiting: why what is pending still waits, how many by reason; no part of comparisons either.
             What came of trying to send it: ``unreachable: …`` with the kind of error,
             ``unrecognised-answer`` (of a captive portal, for example), or the collector's code,
-            such as ``overloaded``. What it was not tried for: ``no-time`` (the timeout was over),
-            ``not-due`` (of ``due_only``), ``held`` (the collector asked to wait), ``next-day`` (it
-            was sent twice, and now only once a day), ``drawn-time`` (of a blind survey: its time to
-            leave was drawn beforehand), ``certificate`` (another is asked for). Or ``no-consent``,
-            with the number of reports that wait for it, which are not pending.
+            such as ``overloaded``, or ``forbidden`` (reports must come by a relay). What it was not
+            tried for: ``no-time`` (the timeout was over), ``not-due`` (of ``due_only``), ``held``
+            (the collector asked to wait), ``next-day`` (it was sent twice, and now only once a
+            day), ``drawn-time`` (of a blind survey: its time to leave was drawn beforehand),
+            ``certificate`` (another is asked for). Or ``no-consent``, with the number of reports
+            that wait for it, which are not pending.
     """
 
     delivered: int = 0

@@ -6,6 +6,7 @@ over known-length binary messages (RFC 9292). It knows nothing of surveys.
 
 from deniable.oblivious_http.binary_http import BinaryRequest, BinaryResponse
 from deniable.oblivious_http.encapsulation import (
+    KEY_PROBLEM,
     REQUEST_OVERHEAD_BYTES,
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
@@ -21,6 +22,7 @@ from deniable.oblivious_http.key_configuration import KEYS_TYPE, KeyConfiguratio
 
 __all__ = [
     "KEYS_TYPE",
+    "KEY_PROBLEM",
     "REQUEST_OVERHEAD_BYTES",
     "REQUEST_TYPE",
     "RESPONSE_OVERHEAD_BYTES",

@@ -32,6 +32,8 @@ REQUEST_TYPE: Final = "message/ohttp-req"
 """The media type of an encapsulated request."""
 RESPONSE_TYPE: Final = "message/ohttp-res"
 """The media type of an encapsulated answer."""
+KEY_PROBLEM: Final = "https://iana.org/assignments/http-problem-types#ohttp-key"
+"""The type of the problem that a gateway cannot open a request (RFC 9458, section 5.3)."""
 
 _ALGORITHMS: Final = b"".join(number.to_bytes(2, "big") for number in (KEM_ID, KDF_ID, AEAD_ID))
 _HEADER_BYTES: Final = 1 + len(_ALGORITHMS)

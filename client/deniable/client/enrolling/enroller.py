@@ -32,6 +32,7 @@ _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
 _CLOSE: Final = 16
 """A token waits for a sixteenth at least of what is left of an epoch's first half."""
+_STATUSES: Final = range(100, 600)
 _TOGETHER: Final = "no token is asked for close to the sending of a report; it is, later"
 _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 
@@ -198,7 +199,7 @@ class Enroller(Forkable):
         try:
             given: object = self._enrol(wanted.request)
         except Exception as error:  # noqa: BLE001 - the app's own, whatever it is
-            return self._fail(wanted, f"enrol= raised {type(error).__name__}")
+            return self._fail(wanted, f"enrol= raised {type(error).__name__}{_status(error)}")
         if self._abandoned and self._thread is threading.current_thread():
             return "closed meanwhile"
         if given is None:
@@ -236,3 +237,15 @@ class Enroller(Forkable):
         if not self._warned:
             self._warned = True
             _LOG.warning("enrolment waits: %s", why)
+
+
+def _status(error: Exception) -> str:
+    """Return the HTTP status that urllib's errors have as ``code``, others as ``status``.
+
+    Nothing else of an error of the app's is repeated: its message may hold a secret.
+    """
+    for name in ("code", "status"):
+        value = getattr(error, name, None)
+        if type(value) is int and value in _STATUSES:
+            return f" (HTTP {value})"
+    return ""

@@ -241,6 +241,12 @@ class Outbox:
                     continue
                 if isinstance(step, Enrol):
                     renew_credential(connection, report.name, report.epoch, step.due)
+                if isinstance(step, Resend) and step.code is not None:
+                    connection.execute(
+                        "UPDATE decisions SET verdict = :code WHERE name = :name"
+                        " AND epoch = :epoch AND status = 'pending'",
+                        {**key, "code": step.code.value},
+                    )
                 due = max(step.due, step.held)
                 _put_off(connection, report, report.attempts + 1, due, step.held)
             pending, dropped = self._pending(connection, now)

@@ -28,6 +28,7 @@ from deniable.messages import (
 )
 from deniable.messages.origin import host_of
 from deniable.oblivious_http import (
+    KEY_PROBLEM,
     REQUEST_OVERHEAD_BYTES,
     REQUEST_TYPE,
     RESPONSE_TYPE,
@@ -43,6 +44,11 @@ _URL: Final = re.compile(r"(?P<origin>https?://[^/?#]+)(?P<path>/[!\"$-~]*)?", r
 _MESSAGE_BYTES: Final = ENCAPSULATED_REQUEST_BYTES - REQUEST_OVERHEAD_BYTES
 _HEAD_BYTES: Final = 1_024
 """What status, headers and sealing of an answer take at most, beside its body."""
+_NOT_OPENED: Final = 400
+_KEY_GONE: Final = (
+    "HTTP 400: the key that this app seals for may be gone, and an update of the app bring a new "
+    "one; or the relay alone says so"
+)
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "[::1]"})
 
 
@@ -120,6 +126,8 @@ class RelayTransport:
         given = media_type(answer.headers.get("content-type", ""))
         if (answer.status, given) != (200, RESPONSE_TYPE):
             why = f"the relay's own answer (HTTP {answer.status}), none of the collector"
+            if answer.status == _NOT_OPENED and KEY_PROBLEM.encode() in answer.body:
+                why = _KEY_GONE
             raise TransportError(why, received=came)
         return _opened(opener, answer.body, most)
 

@@ -46,7 +46,7 @@ from deniable.client.sending.transport import (
 )
 from deniable.client.sending.wake import Wake
 from deniable.client.state.forks import Forkable, keep_through_forks
-from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
+from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, RefusalCode, pack_upload
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_NAP: Final = 3600.0
@@ -267,7 +267,7 @@ class Uploader(Forkable):
         now = self._clock.now()
         steps = next_steps(batch, answer, now, self._backoff, self._jitter)
         pending = self._outbox.follow(zip(batch, steps, strict=True), now)
-        _log_drops(batch, steps)
+        _log_refusals(batch, steps)
         if any(isinstance(step, Resend) and step.alone for step in steps):
             self._most = 1
         if any(isinstance(step, Enrol) for step in steps):
@@ -391,7 +391,12 @@ def _reason(step: Step, why: str) -> str:
     return why if step.code is None else step.code.value
 
 
-def _log_drops(batch: Sequence[PendingReport], steps: Sequence[Step]) -> None:
+def _log_refusals(batch: Sequence[PendingReport], steps: Sequence[Step]) -> None:
+    if any(isinstance(step, Resend) and step.code is RefusalCode.FORBIDDEN for step in steps):
+        _LOG.warning(
+            "reports wait: the collector takes none that come this way (forbidden), but perhaps "
+            "those of a relay"
+        )
     drops = Counter(
         (report.name, step.verdict)
         for report, step in zip(batch, steps, strict=True)

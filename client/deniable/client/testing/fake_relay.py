@@ -17,6 +17,7 @@ from deniable.messages.gateway import (
     encapsulated_answer_bytes,
 )
 from deniable.oblivious_http import (
+    KEY_PROBLEM,
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE,
@@ -29,7 +30,9 @@ from deniable.oblivious_http import (
 )
 
 Seal = Callable[[HttpAnswer], HttpAnswer]
-_NOT_OPENED = HttpAnswer(400, {"content-type": PROBLEM_JSON}, b"{}")
+_NOT_OPENED = HttpAnswer(
+    400, {"content-type": PROBLEM_JSON}, f'{{"type": "{KEY_PROBLEM}"}}'.encode()
+)
 
 
 class FakeGateway:

@@ -5,7 +5,7 @@ kind of entry is one table of the state: its query names the fields, its rows ar
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, TypeVar
@@ -23,7 +23,7 @@ from deniable.client.transparency.plain_text import (
     shown_time,
     wrapped,
 )
-from deniable.messages import Refusal, Report, SignedReport, open_manifest
+from deniable.messages import Manifest, Refusal, Report, SignedReport, open_manifest
 
 _ERASED: Final = "erased"
 _VERDICTS: Final = {
@@ -36,6 +36,7 @@ _VERDICTS: Final = {
     "consent-withdrawn": "consent ended before it was delivered",
     "state-doubted": "the state may have been a copy or an old backup",
     "not-enrolled": "nobody vouched for this device",
+    "forbidden": "the collector takes none that come this way, but perhaps those of a relay",
     "purged": "it was erased at the user's wish",
     "unanswered": "six sends brought no final answer; it may have been counted",
     "may-have-been-counted": "too late for the collector; an earlier send may have been counted",
@@ -123,6 +124,7 @@ class ReportEntry(_Entry):
         by = ", by way of a relay only" if self.relayed else ""
         return [
             ("Verdict", settled),
+            ("Last answer", because if self.settled is None else ""),
             ("Next send", f"not before {shown_time(self.due or 0)}" if waits else ""),
             ("Sent", f"{_times(self.sends)}{unanswered}; to {self.collector}{by}"),
             ("Cost", f"epsilon {format_nano(self.cost)}"),
@@ -243,7 +245,9 @@ class EnrolmentEntry(_Entry):
     _kind: ClassVar = "enrolment"
     _query: ClassVar = (
         "SELECT wanted AS at, name AS survey, epoch, survey_id, issuer, asks,"
-        " credential AS content, closes, blind FROM credentials ORDER BY name, epoch, wanted"
+        " credential AS content, closes, blind, EXISTS(SELECT 1 FROM decisions d WHERE"
+        " d.name = c.name AND d.epoch = c.epoch AND instr(d.envelope, c.credential)) AS reported"
+        " FROM credentials c ORDER BY name, epoch, wanted"
     )
 
     survey: str
@@ -254,6 +258,8 @@ class EnrolmentEntry(_Entry):
     content: bytes | None = field(repr=False)  # None before it came, and once it is erased
     closes: int  # when it is erased
     blind: bool  # whether it is a token, whose issuer never saw the key
+    reported: bool  # whether the bytes of a report have it
+    issuer_name: str | None  # of a token, if the survey is still there
 
     def _title(self) -> str:
         missing = "none so far" if self.issuer is None else _ERASED
@@ -262,11 +268,12 @@ class EnrolmentEntry(_Entry):
         return f"{kind} for {self.survey!r}, epoch {self.epoch}: {held}"
 
     def _rows(self) -> list[Row]:
+        ending = "those that the report ends with" if self.reported else self.content
         saw = f": it saw {_SEEN_BLINDLY if self.blind else _SEEN}" if self.asks else ""
         return [
             ("Asked", f"the app's issuer, {_times(self.asks)}{saw}"),
-            ("Given by", self.issuer),
-            ("Bytes", self.content),
+            ("Given by", self.issuer and (self.issuer_name or self.issuer)),
+            ("Bytes", ending),
         ]
 
 
@@ -337,16 +344,21 @@ def read_journal(state: State, now: float) -> Journal:
         if connection is None:
             return Journal(consent)
         entries: list[JournalEntry] = []
-        for kind in (EventEntry, RotationEntry, ManifestEntry, EnrolmentEntry):
-            entries += _read(kind, connection)
-        labels: dict[bytes, Sequence[str]] = {}
-        entries += _read(ReportEntry, connection, labels)
-        entries += _read(PreviewEntry, connection, labels)
+        surveys: dict[bytes, Manifest | None] = {}
+        for kind in (
+            EventEntry,
+            RotationEntry,
+            ManifestEntry,
+            EnrolmentEntry,
+            ReportEntry,
+            PreviewEntry,
+        ):
+            entries += _read(kind, connection, surveys)
         dropped = connection.execute(
             "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped'"
             " GROUP BY verdict ORDER BY verdict"
         ).fetchall()
-        memos = tuple(_read(MemoEntry, connection))
+        memos = tuple(_read(MemoEntry, connection, surveys))
     # Stable: within one second, what happened to the device comes before its reports.
     entries.sort(key=_order)
     return Journal(consent, tuple(entries), dict(dropped), memos)
@@ -365,17 +377,20 @@ _IN_HEX: Final = frozenset({"survey_id", "authority", "old_key", "new_key", "iss
 def _read(
     kind: type[_E],
     connection: sqlite3.Connection,
-    labels: dict[bytes, Sequence[str]] | None = None,
+    surveys: dict[bytes, Manifest | None],
 ) -> Iterator[_E]:
-    """Read the entries of a kind; with ``labels``, which grows, what their responses are called."""
+    """Read the entries of a kind, with what the surveys, which grow, call their responses."""
     types = {column.name: column.type for column in fields(kind)}
     rows = connection.execute(kind._query)
     names = [column[0] for column in rows.description]
     for row in rows.fetchall():
         named = zip(names, row, strict=True)
         values = {name: _sound(name, value, types[name]) for name, value in named}
-        if labels is not None:
-            values["response"] = _response(connection, values["content"], kind, labels)
+        if kind is EnrolmentEntry:
+            survey = _survey(connection, bytes.fromhex(values["survey_id"]), surveys)
+            values["issuer_name"] = survey.enrolment.issuer if survey and values["blind"] else None
+        elif kind in {ReportEntry, PreviewEntry}:
+            values["response"] = _response(connection, values["content"], kind, surveys)
         yield kind(**values)
 
 
@@ -393,7 +408,7 @@ def _response(
     connection: sqlite3.Connection,
     content: bytes | None,
     kind: type[Disclosure],
-    labels: dict[bytes, Sequence[str]],
+    surveys: dict[bytes, Manifest | None],
 ) -> str | None:
     """Return the label of the response that bytes hold; None if they or the survey are gone."""
     if content is None:
@@ -405,15 +420,23 @@ def _response(
             report = Report.from_payload(content)
     except Refusal:
         return None
-    if report.survey_id not in labels:
-        labels[report.survey_id] = ()
+    survey = _survey(connection, report.survey_id, surveys)
+    known = survey.responses if survey else ()
+    return known[report.response] if report.response < len(known) else None
+
+
+def _survey(
+    connection: sqlite3.Connection, survey_id: bytes, surveys: dict[bytes, Manifest | None]
+) -> Manifest | None:
+    """Return the survey of an id; None if it is gone."""
+    if survey_id not in surveys:
+        surveys[survey_id] = None
         for signer, envelope in connection.execute(
-            "SELECT signer, envelope FROM manifests WHERE survey_id = ?", (report.survey_id,)
+            "SELECT signer, envelope FROM manifests WHERE survey_id = ?", (survey_id,)
         ).fetchall():
             with suppress(Refusal):  # bytes that rotted
-                labels[report.survey_id] = open_manifest(envelope, signer).responses
-    known = labels[report.survey_id]
-    return known[report.response] if report.response < len(known) else None
+                surveys[survey_id] = open_manifest(envelope, signer)
+    return surveys[survey_id]
 
 
 def _content(response: str | None, content: bytes | None) -> list[Row]:

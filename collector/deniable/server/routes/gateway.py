@@ -24,6 +24,7 @@ from deniable.messages import (
     media_type,
 )
 from deniable.oblivious_http import (
+    KEY_PROBLEM,
     KEYS_TYPE,
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
@@ -44,8 +45,6 @@ from deniable.server.routes.sender_limits import SenderLimits
 from deniable.server.transport.answers import plain_problem
 from deniable.server.transport.connections import Connection
 
-KEY_PROBLEM: Final = "https://iana.org/assignments/http-problem-types#ohttp-key"
-"""The type of the problem that a request does not open (RFC 9458, section 5.3)."""
 _INNER_HEADERS: Final = ("Allow", "Content-Type", "Retry-After")
 
 
