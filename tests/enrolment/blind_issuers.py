@@ -42,7 +42,7 @@ def key_directory(folder: Path, keys: tuple[RsaKey, ...] = RSA_KEYS, first: int 
     directory = folder / "blind-keys"
     directory.mkdir(mode=0o700)
     for epoch, key in enumerate(keys, first):
-        private = load_der_private_key(key.pkcs8(), None, unsafe_skip_rsa_key_validation=True)
+        private = load_der_private_key(key.pkcs8, None, unsafe_skip_rsa_key_validation=True)
         pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         file = directory / f"epoch-{epoch:05}.pem"
         file.write_bytes(pem)

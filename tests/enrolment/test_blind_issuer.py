@@ -282,9 +282,7 @@ def test_no_text_of_it_shows_an_account_or_a_secret(ours: BlindIssuer) -> None:
 
 
 def private_key(number: int, *drawn: int) -> PrivateKey:
-    loaded = load_der_private_key(
-        RSA_KEYS[number].pkcs8(), None, unsafe_skip_rsa_key_validation=True
-    )
+    loaded = load_der_private_key(RSA_KEYS[number].pkcs8, None, unsafe_skip_rsa_key_validation=True)
     assert isinstance(loaded, RSAPrivateKey)
     factors = iter(drawn)
     return PrivateKey(loaded, lambda _: next(factors)) if drawn else PrivateKey(loaded)

@@ -53,7 +53,7 @@ def test_their_issuer_answers_our_requests_and_their_verifier_takes_our_tokens(
     theirs: Ask,
 ) -> None:
     request = blind_request(DEVICE_SECRET, BLIND_SURVEY, EPOCH)
-    answered = theirs("issue", private_key=KEY.pkcs8(), public_key=INFO, request=request.body)
+    answered = theirs("issue", private_key=KEY.pkcs8, public_key=INFO, request=request.body)
     assert answered["id"] == token_key_id(KEY.modulus).hex()
     credential = request.finish(bytes.fromhex(answered["answer"]))
     public_key = report_key(BLIND_SURVEY).public_key

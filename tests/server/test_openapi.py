@@ -29,11 +29,11 @@ from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.routing import ROUTES
 from deniable.stores import Role
 from tests.server.collector import Collector, running
-from tests.support.effort import effort
+from tests.support.effort import THOROUGH
 from tests.support.reports import envelope, report
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
-EXAMPLES = effort(20)
+EXAMPLES = 20 if THOROUGH else 5  # of each operation
 SECONDS = 20
 
 

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import count
 from math import gcd, isqrt, prod
 from pathlib import Path
@@ -32,6 +32,7 @@ class RsaKey:
         """Return the public half."""
         return (self.p * self.q).to_bytes(MODULUS_BYTES)
 
+    @cached_property
     def pkcs8(self) -> bytes:
         """Return the private half as other implementations read it."""
         d = pow(EXPONENT, -1, (self.p - 1) * (self.q - 1))
