@@ -45,7 +45,8 @@ def test_explain_tells_from_the_state_alone_what_is_asked(
     assert shown.err == ""
     for words in (QUESTION, ORIGIN, "2.72 times likelier", "1 report made, epsilon 1.000 of the"):
         assert words in text
-    # The app's ceilings are the app's: they are not made up.
+    # The app's ceilings are the app's, and so is its relay: they are not made up.
+    assert "Only the app knows whether it has a relay" in text
     assert "is never set aside" not in text
     assert stored("explain", "--json") == 0
     page = json.loads(capsys.readouterr().out)

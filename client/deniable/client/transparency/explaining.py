@@ -31,6 +31,10 @@ from deniable.messages.coalitions import Translate
 _NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
 _TOO_COSTLY = "This question is not asked: it would cost more privacy than this app allows."
 _BUNDLED = "As it came with the app."
+_WORST = (
+    "Only the app knows whether it has a relay, and whether it came with this survey: what is said "
+    "of who learns what is for neither."
+)
 
 _Account = tuple[int | None, int | None, int | None, bool, int | None]
 """What a name has cost: reports, spent, reserved, kept and spent_any of ``SurveyExplanation``."""
@@ -229,7 +233,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
             manifest.origin,
             None,
             Terms.of(manifest, _reserved(connection, manifest)),
-            standing,
+            f"{standing} {_WORST}".strip(),
             *_account(connection, name),
         )
 
