@@ -48,6 +48,8 @@ def test_keys_are_made_and_the_survey_that_lists_them_is_published(
     directory = tmp_path / "keys"
     printed = succeed("issuer", "keys", directory, "--epochs", "2", "--dir", place.directory)
     lines = printed.splitlines()
+    assert f"  cp {directory / PUBLIC_FILE} ." in lines
+    assert "successors" not in printed
     assert lines[0].startswith(f"private keys  {directory}, of epochs 0 to 1")
     assert f'issuer_keys = "{PUBLIC_FILE}"' in lines
     shutil.copy(directory / PUBLIC_FILE, place.directory)
@@ -110,7 +112,11 @@ def test_what_cannot_be_is_refused_by_its_field(
 def test_more_keys_than_a_manifest_lists_are_refused_with_what_to_do(
     place: Workplace, keys: Path
 ) -> None:
-    list_keys(place, tuple(n.to_bytes(256) for n in range(65)))
+    listed = tuple(n.to_bytes(256) for n in range(65))
+    list_keys(place, listed)
+    (keys / PUBLIC_FILE).write_text(PublicKeys(0, listed).text(), "utf-8")
+    made = succeed("issuer", "keys", keys, "--epochs", "1", "--dir", place.directory)
+    assert "a manifest lists at most 64; successors list the others" in made
     assert "epochs: must be at most 64" in refused(place, epochs="65")
 
 

@@ -23,6 +23,24 @@ def test_the_analysts_prints_what_it_shows() -> None:
 
 
 @pytest.mark.long
+def test_the_three_operators_commands_and_app_fit_together(tmp_path: Path) -> None:
+    guide = TUTORIALS / "unlinkable.md"
+    blocks = {block.label: block.text for block in marked_blocks(guide)}
+    assert list(blocks) == ["keys", "publish", "app"]
+    (survey,) = re.findall(
+        r"^```toml\n(.*?)^```$", guide.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "theme.toml").write_text(survey, "utf-8")
+    (tmp_path / "app.py").write_text(blocks["app"], "utf-8")
+    (tmp_path / "enrolment.py").write_text("def enrol(request): return None\n", "utf-8")
+    env = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    typed = blocks["keys"] + blocks["publish"] + "python app.py\n"
+    shown = run(["bash", "-euo", "pipefail", "-c", typed], cwd=tmp_path, env=env).stdout
+    assert "Which theme do you use?" in shown
+    assert shown.splitlines()[-1] == "not-recorded"
+
+
+@pytest.mark.long
 def test_the_developers_app_reports_once_and_not_before_consent(tmp_path: Path) -> None:
     blocks = {block.label: block.text for block in marked_blocks(TUTORIALS / "developer.md")}
     assert list(blocks) == ["app", "before", "local", "report"]

@@ -18,6 +18,7 @@ from deniable.enrolment import (
 )
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
 from deniable.messages import Manifest
+from deniable.messages.enrolment_map import MAX_BLIND_KEYS
 from deniable.reading.epochs import ranges_text
 
 _keys_argument = click.argument("keys", type=click.Path(file_okay=False, path_type=Path))
@@ -68,7 +69,10 @@ def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> No
     listed = ranges_text(range(public.first, public.end))
     click.echo(f"private keys  {keys}, of epochs {made}  (for the app's backend only)")
     click.echo(f"public keys   {keys / PUBLIC_FILE}, of epochs {listed}")
-    click.echo("\nin the survey's file, with a copy of the public keys beside it:\n")
+    if len(public.moduli) > MAX_BLIND_KEYS:
+        click.echo(f"a manifest lists at most {MAX_BLIND_KEYS}; successors list the others")
+    click.echo(f"\nto hand on, and never the directory:\n\n  cp {keys / PUBLIC_FILE} .")
+    click.echo("\nin the survey's file, with that copy beside it:\n")
     click.echo('enrolment = "blind"')
     click.echo('issuer = "issuer.example.org"  # your backend\'s host name')
     click.echo(f'issuer_keys = "{PUBLIC_FILE}"')
