@@ -207,7 +207,7 @@ def test_d8_the_day_between_sends_is_jittered_and_never_shorter(jitter: float) -
     assert again == Resend(NOW + DAY * (1 + jitter / 4), NOW + DAY * (1 + jitter / 4), None)
 
 
-@pytest.mark.parametrize("code", sorted(TOO_LATE))
+@pytest.mark.parametrize("code", sorted({*TOO_LATE, RefusalCode.NOT_ENROLLED}))
 def test_d8_too_late_after_a_send_without_answer_may_have_been_counted(code: RefusalCode) -> None:
     assert step(refused(code), pending(attempts=4)) == Drop(code.value)
     assert step(refused(code), pending(attempts=4, unanswered=1)) == Drop("may-have-been-counted")

@@ -336,6 +336,21 @@ def test_a_hand_over_of_the_authority_is_followed_for_its_gateway_keys(
     assert paths(gateway)[-1] == "/v1/authority"
 
 
+def test_a_former_key_s_list_is_none_once_its_key_handed_over(
+    bench: Bench, gateway: Gateway, relayed: dict[str, Any]
+) -> None:
+    """Whoever stole that key could have signed the highest number."""
+    bench.ready(**relayed).close()
+    gateway.rotate()
+    gateway.sequence = 2**32 - 1
+    assert learnt(bench, relayed)
+    gateway.authority, gateway.sequence = NEXT, 2
+    handed = Rotation(AUTHORITY.public_key, NEXT.public_key, 1)
+    bench.transport.rotations = [sign_rotation(handed, AUTHORITY, NEXT)]
+    bench.transport.publish(manifest(sequence=1), NEXT)
+    assert learnt(bench, relayed)
+
+
 def test_d10_keys_are_asked_for_once_a_day(
     bench: Bench, gateway: Gateway, relayed: dict[str, Any]
 ) -> None:

@@ -74,8 +74,8 @@ class GatewayKeyring:
         if not row or self.pinned:
             return self._bundled
         known = [self._bundled]
-        with suppress(Refusal, TypeError):  # bytes that rotted, or another authority's
-            key = row[0], self._authorities.chain(connection)
+        with suppress(Refusal, TypeError):  # bytes that rotted, or not signed by the newest key
+            key = row[0], self._authorities.chain(connection)[-1:]
             if key not in self._opened:
                 self._opened = {key: open_gateway_keys(*key)}
             known.append(self._opened[key])

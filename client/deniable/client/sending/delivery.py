@@ -188,10 +188,11 @@ def _after_refusal(
     renews = code is RefusalCode.NOT_ENROLLED and report.renewable
     if code is not None:
         drops = code.remedy in {Remedy.DROP, Remedy.SPLIT}
-        if drops and not (renews and report.attempts + 1 < MOST_SENDS):
-            return Drop(code.value)
-        if code.remedy is Remedy.TOO_LATE:
-            return Drop("may-have-been-counted" if report.unanswered else code.value)
+        late = code.remedy is Remedy.TOO_LATE
+        if late or (drops and not (renews and report.attempts + 1 < MOST_SENDS)):
+            # An issuer may have lost the collector's trust since an earlier send was counted.
+            uncertain = report.unanswered and (late or code is RefusalCode.NOT_ENROLLED)
+            return Drop("may-have-been-counted" if uncertain else code.value)
     later = now + backoff.seconds(report.attempts, jitters[0])
     if renews:
         return Enrol(later, earliest_after(report.attempts + 1, now))
