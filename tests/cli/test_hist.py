@@ -126,7 +126,9 @@ def test_an_older_survey_that_has_figures_too_is_named(counted: Workplace) -> No
 def test_what_figures_reveal_is_told_beside_the_promise(place: Workplace) -> None:
     place.publish(minimum_reports="30")
     place.count([0] * 20 + [1] * 8 + [2] * 8)
-    assert "reveals  about any one of 36 honest devices at most epsilon" in hist(place)
+    assert "reveals  about any one of 36 honest devices no more than this: what is seen" in hist(
+        place
+    )
     assert as_json(place)["revealed"]["devices"] == 36
     revealed = as_json(place, "--reveals", "--honest", "90%")
     assert (revealed["devices"], revealed["honest"]) == (32, 0.9)

@@ -2,6 +2,7 @@
 
 import html
 import re
+from datetime import UTC, datetime
 from itertools import chain
 
 from deniable.messages.notice import Notice
@@ -31,4 +32,10 @@ def test_the_command_and_the_page_say_what_the_notice_says(place: Workplace) -> 
         assert text in _words(body.decode())
     assert run("survey", "notice", "coffee", *here).exit_code == 1
     relayed = Notice.of(place.manifest(), relayed=True)
+    assert relayed.markdown() != made.markdown()
     assert succeed("survey", "notice", "tea", "--relayed", *here) == relayed.markdown()
+    # A collector that takes reports by relays alone says so by itself, from the day on.
+    begins = datetime.fromtimestamp(place.manifest().schedule.start, UTC).date()
+    with (place.directory / "collector.toml").open("a") as settings:
+        settings.write(f'relays = ["192.0.2.1"]\nrelayed_from = "{begins}"\n')
+    assert succeed("survey", "notice", "tea", *here) == relayed.markdown()

@@ -25,7 +25,7 @@ from deniable.messages import (
     Specification,
     sign_manifest,
 )
-from deniable.messages.notice import summary
+from deniable.messages.notice import Notice, summary
 from tests.accounting.curves import kept_law
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth
@@ -205,6 +205,14 @@ def test_the_terms_are_recomputed_from_the_paper(bench: Bench) -> None:
     ):
         assert words in text
     assert "Vouching" not in text
+
+
+def test_all_reports_together_are_those_of_all_epochs_as_in_the_notice(bench: Bench) -> None:
+    bench.clock.time = START + DAY  # one epoch is over: seven can be spent, of eight that count
+    client = bench.client(manifests=[sign_manifest(MANIFEST, AUTHORITY)], consent="unset")
+    assert terms(client).most == 7 * NANO
+    assert "all 8 together are at most 2,981 times likelier" in plain(client.explain())
+    assert "all 8 together are at most 2,981 times likelier" in Notice.of(MANIFEST).markdown()
 
 
 def test_the_budget_is_added_up_again(bench: Bench) -> None:
@@ -656,6 +664,25 @@ def test_five_questions_on_the_same_terms_hardly_take_more_lines_than_one(bench:
     assert len(str(page).splitlines()) <= len(str(one).splitlines()) + 2 + 4 * 3
 
 
+def test_beside_a_blind_survey_each_is_told_when_it_leaves(bench: Bench) -> None:
+    blind = Survey("blind", "Which?", ("a", "b"), "1", enrolment="blind")
+    said = {
+        True: "within 1 hour (if the app is closed then, within 30 seconds of running again), or "
+        "when the app chooses; with an issuer's blind token at a random time in the third quarter",
+        False: "at a moment the app chooses; with an issuer's blind token at a moment the app "
+        "chooses, but not before a random time in the third quarter",
+    }
+    for background, when in said.items():
+        page = bench.client(
+            surveys=[DECLARED, blind],
+            enrol=lambda _: None,
+            background=background,
+            consent="unset",
+        ).explain()
+        for text in (plain(page.brief()), plain(page)):
+            assert when in text
+
+
 @pytest.mark.parametrize("bundled", [False, True])
 def test_blind_enrolment_is_promised_for_what_came_with_the_app_alone(
     bench: Bench, *, bundled: bool
@@ -671,6 +698,10 @@ def test_blind_enrolment_is_promised_for_what_came_with_the_app_alone(
         client = bench.ready(enrol=lambda _: None)
     text, found = plain(client.explain()), terms(client)
     assert ("This survey was built into the app" in text) is bundled
+    drawn = "a random time in the third quarter of its time slice"
+    for shown in (text, plain(client.explain().brief())):
+        assert drawn in shown
+        assert "within 1 hour" not in shown
     assert ("Not promised here: that the issuer and the collector" in text) is not bundled
     assert found.issuers == ("issuer.example.org",)
     assert "Which account a response came from: the issuer and the collector together" in text

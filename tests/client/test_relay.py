@@ -487,7 +487,7 @@ def test_blind_enrolment_is_promised_with_the_gateway_key_that_came_with_the_app
             assert learnt(bench, relayed)
         said = " ".join(str(bench.client(**relayed).explain()).split())
         assert ("all three together" in said, "built into the app" in said) == (not fetched,) * 2
-        assert ("or key made for you alone" in said, "Not promised here" in said) == (fetched,) * 2
+        assert ("made for this device alone" in said, "Not promised here" in said) == (fetched,) * 2
 
 
 def test_the_explanation_says_what_goes_by_the_relay(

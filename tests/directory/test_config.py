@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from deniable.directory import CONFIG_FILE, SETTINGS, Config, InvalidConfig
+from deniable.messages import EARLY_SECONDS
 from tests.support.surveys import AUTHORITY
 
 KEY = AUTHORITY.public_key.hex()
@@ -74,7 +75,7 @@ EVERY: dict[str, tuple[str, object]] = {
     "metrics_surveys": ('["one-survey"]', frozenset({"one-survey"})),
     "log_format": ('"json"', "json"),
     "upkeep_seconds": ("0", 0.0),
-    "relayed_from": ('"2026-12-31"', 1_798_675_200),
+    "relayed_from": ('"2026-12-31"', 1_798_675_200 - EARLY_SECONDS),
 }
 """By setting: what may stand in the file, never its default, and what it is read as.
 

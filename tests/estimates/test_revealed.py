@@ -95,8 +95,9 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     assert rating.revealed().sentence == (
         "One report alone, to whoever sees it, is at most 2.72 times likelier than with any other "
         "answer. These "
-        "published figures tell about any one of 6,366 honest devices at most epsilon 0.0401 at "
-        "delta 10^-6, if all of the devices that reported are honest."
+        "published figures tell about any one of 6,366 honest devices no more than this: what is "
+        "seen is at most 1.05 times likelier with its answer than with any other, but for a chance "
+        "of 1 in 1,000,000 (epsilon 0.0401), if all of the devices that reported are honest."
     )
     kept = estimate_histogram(manifest(repeat=Repeat("memoised", 2)), 0, [1, 2, 3, 4, 5])
     assert kept.revealed().sentence.endswith(
@@ -106,7 +107,9 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
 
 
 def test_before_there_are_reports_the_worst_is_told() -> None:
-    assert "any one of 100 honest devices at most epsilon 0.364" in revealed_at_worst(_vouched(1))
+    worst = revealed_at_worst(_vouched(1))
+    assert "any one of 100 honest devices no more than this" in worst
+    assert worst.endswith("but for a chance of 1 in 1,000,000 (epsilon 0.364)")
     for survey in (_vouched(2), manifest(minimum_reports=100), _vouched(1, 0)):
         assert "at worst as much as a report does: " in revealed_at_worst(survey)
 

@@ -69,6 +69,12 @@ def test_the_sentences_name_exactly_the_coalitions_that_can(
     assert _said(address[1]) == _least(views, "response", "address")
     assert _said(account[1]) == _least(views, "response", "account")
     assert answer[1].startswith("nobody: together")
+    if same:  # where it is up to the app, the condition says what holds in others
+        for_all = Coalitions.of(mode, relayed=relayed)
+        assert for_all.rows == table.rows
+        beside = for_all.condition.removeprefix(table.condition)
+        more = _least(_views(mode, relayed, same=False), "response", "account")
+        assert _said(beside) == (more if mode == "blind" else set())
     # Where each stands by itself there is nothing to keep apart.
     apart = any(len(joined) > 1 for row in (address, account) for joined in _said(row[1]))
     assert bool(table.condition) == apart

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from deniable.messages import Manifest, Repeat
+from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.messages.notice import Notice, summary
 from tests.support.kinds import EXAMPLES, example_survey
-from tests.support.surveys import manifest
+from tests.support.rsa_keys import RSA_KEYS
+from tests.support.surveys import DAY, START, manifest
 
 SURVEYS = [
     example_survey(kind, *example) for kind, examples in EXAMPLES.items() for example in examples
@@ -59,21 +60,36 @@ def test_a_promise_that_hides_nothing_says_so() -> None:
     assert "may reveal your answer" in Notice.of(manifest(epsilon="4")).markdown()
 
 
-@pytest.mark.parametrize("survey", [*SURVEYS, KEPT, manifest(minimum_reports=100)])
+KEY = RSA_KEYS[0].modulus
+BLIND = manifest(
+    enrolment=Enrolment("blind", issuer="issuer.example", keys=(KEY,)),
+    schedule=Schedule(START, 60, 1, DAY),
+)
+
+
+@pytest.mark.parametrize("relayed", [False, True])
+def test_what_goes_with_a_blind_report_and_by_way_of_whom_is_told(*, relayed: bool) -> None:
+    text = Notice.of(BLIND, relayed=relayed).markdown()
+    assert "a token, which an issuer signed without seeing it" in text
+    assert ("by way of a relay, which sees your network address" in text) is relayed
+    assert "It is asked on 2023-11-14 alone" in text
+
+
+@pytest.mark.parametrize("survey", [*SURVEYS, KEPT, BLIND, manifest(minimum_reports=100)])
 def test_every_sentence_can_be_translated(survey: Manifest) -> None:
     survey = replace(survey, question="¿?") if not survey.dimensions else survey
 
     def upper(text: str) -> str:
         return re.sub(r"(\{\w+\})|([^{]+)", lambda m: m[1] or m[2].upper(), text)
 
-    said = Notice.of(survey, upper)
+    said = Notice.of(survey, upper, relayed=True)
     given = {survey.name, survey.question, survey.origin, *survey.all_answers}
     text = " ".join([said.title, *said.summary, *(s for _, part in said.sections for s in part)])
     text += " ".join([said.coalitions.title, *said.coalitions.heads, *said.coalitions.sentences])
     for value in sorted(given, key=len, reverse=True):
         text = text.replace(value, "")
     assert text == text.upper()
-    plain = Notice.of(survey)
+    plain = Notice.of(survey, relayed=True)
     assert len(plain.sections) == len(said.sections)
 
 

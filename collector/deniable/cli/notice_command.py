@@ -14,12 +14,17 @@ from deniable.reading import find_version
 @click.argument("name")
 @survey_option
 @reading_options
-@click.option("--relayed", is_flag=True, help="Of an app whose reports go through a relay.")
+@click.option(
+    "--relayed",
+    is_flag=True,
+    help="Of an app whose reports go through a relay.  [default: if relayed_from says so in --dir]",
+)
 @click.option("--html", "as_html", is_flag=True, help="As a page by itself; else as Markdown.")
 def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_html: bool) -> None:
     """Print the notice of NAME: what it collects, who sees it, and how to stop, in plain words."""
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
+    relayed = relayed or place.relays(manifest)
     made = Notice.of(manifest, relayed=relayed)
     if not as_html:
         click.echo(made.markdown(), nl=False)

@@ -12,6 +12,7 @@ import click
 from deniable.cli.options import a_file, directory_option
 
 if TYPE_CHECKING:
+    from deniable.messages import Manifest
     from deniable.reading import Source
 
 
@@ -31,6 +32,14 @@ class Place:
         from deniable.directory import Config
 
         return Config.load(self.directory).origin
+
+    def relays(self, manifest: "Manifest") -> bool:
+        """Return whether all its reports come by relays; False of a URL, which does not tell."""
+        if self.collector is not None:
+            return False
+        from deniable.directory import Config
+
+        return Config.load(self.directory).relayed_from <= manifest.schedule.opens(0)
 
     @contextmanager
     def source(self) -> "Iterator[Source]":

@@ -15,7 +15,11 @@ from deniable.reading import find_version
 @reading_options
 @click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
 @click.option("--out", type=a_file, help="Where to write it.  [default: standard output]")
-@click.option("--relayed", is_flag=True, help="Of an app whose reports go through a relay.")
+@click.option(
+    "--relayed",
+    is_flag=True,
+    help="Of an app whose reports go through a relay.  [default: if relayed_from says so in --dir]",
+)
 @json_option
 def registry(
     name: str,
@@ -35,6 +39,7 @@ def registry(
 
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
+    relayed = relayed or place.relays(manifest)
     entry = deployment_entry(manifest, relayed=relayed)
     text = json.dumps(entry, indent=2, ensure_ascii=False) + "\n" if as_json else entry_yaml(entry)
     if out is None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from deniable.messages import (
+    EARLY_SECONDS,
     MAX_UPLOAD_REPORTS,
     InvalidManifest,
     Refusal,
@@ -146,7 +147,9 @@ def _day(value: str) -> int:
     if not value:
         return _NEVER
     try:
-        return int(datetime.combine(date.fromisoformat(value), time(), UTC).timestamp())
+        begins = datetime.combine(date.fromisoformat(value), time(), UTC)
+        # Devices may report so early to an epoch that begins with the day.
+        return int(begins.timestamp()) - EARLY_SECONDS
     except ValueError as error:
         raise ValueError("must be a day, such as 2026-12-31") from error
 

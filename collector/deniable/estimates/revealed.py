@@ -13,7 +13,7 @@ from typing import Final
 from deniable.accounting import shuffled_epsilon
 from deniable.documents import Document
 from deniable.documents.schema import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
-from deniable.mechanisms import Mechanism, exp_enclosure, odds_text, times_likelier, upper_text
+from deniable.mechanisms import Mechanism, exp_enclosure, times_likelier, upper_text
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts, EpochState
 
@@ -153,9 +153,11 @@ class Revealed:
         if self.epsilon is None:
             return f"as much as a report does: {self.why}"
         together = f", in {self.epochs:,} epochs together" * (self.epochs > 1)
+        odds = Fraction(exp_enclosure(Fraction(self.epsilon), 64)[1], 1 << 64)
         return (
-            f"about any one of {self.devices:,} honest devices{together} at most epsilon "
-            f"{upper_text(self.epsilon)} at delta 10^-{len(str(self.delta.denominator)) - 1}"
+            f"about any one of {self.devices:,} honest devices{together} no more than this: what "
+            f"is seen is {times_likelier(odds)} with its answer than with any other, but for a "
+            f"chance of 1 in {self.delta.denominator:,} (epsilon {upper_text(self.epsilon)})"
         )
 
     @property
@@ -184,14 +186,12 @@ class Revealed:
             if self.step
             else "these figures came all at once, and nothing tells some of their reports apart"
         )
-        odds = odds_text(Fraction(exp_enclosure(Fraction(self.epsilon), 64)[1], 1 << 64))
         return (
             f"{whose}that of figures against those who see these alone, and of whom none knows "
             "which report is whose.",
             f"Devices hide among each other: {groups}. Fakes hide nobody.",
-            f"Epsilon {upper_text(self.epsilon)} is odds of {odds} : 1, but with a chance of "
-            f"delta. Figures of more epochs add up for a device that reported in each. That it "
-            "took part is not hidden.",
+            "Figures of more epochs add up for a device that reported in each. That it took part "
+            "is not hidden.",
             *self._unlinked,
         )
 

@@ -200,17 +200,18 @@ def _device_facts(manifest: Manifest) -> Iterator[Fact]:
 def _keys_text(manifest: Manifest) -> str:
     """Return the epochs for which a blind issuer has keys, and until when it has one."""
     first, last = manifest.enrolment.first, manifest.schedule.epochs - 1
+    before = f", none for the {first} before" * (first > 0)
     when = instant_text(manifest.schedule.epoch_start(last + 1))
     return (
-        f"one an epoch, for {ranges_text(range(first, last + 1))}; the last ends on {when}: "
-        "a successor lists the next"
+        f"one an epoch, for {ranges_text(range(first, last + 1))}{before}; the last ends on "
+        f"{when}: a successor lists the next"
     )
 
 
 def _coalition_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield the sentences on who could learn what, if devices send without a relay and with one."""
+    """Yield who could learn whose a response is, without a relay and with one; notices have all."""
     mode = manifest.enrolment.mode
-    direct, relayed = (Coalitions.of(mode, relayed=way, same=True).rows for way in (False, True))
+    direct, relayed = (Coalitions.of(mode, relayed=way).rows[2:4] for way in (False, True))
     for number, ((what, who), (_, behind)) in enumerate(zip(direct, relayed, strict=True)):
         other = f"; behind a relay {behind}" * (behind != who)
         yield Fact("" if number else "learn", f"{what[0].lower()}{what[1:]}: {who}{other}")
@@ -224,6 +225,8 @@ def _cost_text(manifest: Manifest, now: float) -> str:
         if kept is None
         else f"{epochs} epochs in ranges of {kept}"
     )
+    if epochs < (every := manifest.schedule.epochs):
+        spending += f"; {every - epochs} of {every} are over"
     return f"a device at most epsilon {format_nano(reserved([manifest], now))} in all ({spending})"
 
 

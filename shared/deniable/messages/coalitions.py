@@ -34,7 +34,7 @@ class Coalitions:
 
     @classmethod
     def of(
-        cls, mode: Mode, *, relayed: bool, same: bool = False, translate: Translate = str
+        cls, mode: Mode, *, relayed: bool, same: bool | None = None, translate: Translate = str
     ) -> "Coalitions":
         """Return the table for a survey.
 
@@ -42,15 +42,16 @@ class Coalitions:
             mode: of its enrolment.
             relayed: whether reports go through a relay.
             same: whether it is certain that all devices get the same survey, and seal for the same
-                gateway key; for tokens it counts.
+                gateway key; for tokens it counts. None where that is up to the app: then the
+                rows are those of apps for which it is, and the condition says so.
             translate: gives each sentence in another language.
         """
-        _ = translate
+        _, shared = translate, same is not False
         rows = (
             (_("That you take part"), _part(mode, relayed, _)),
             (_("A response"), _("the collector")),
-            (_("Which network address a response came from"), _address(mode, relayed, same, _)),
-            (_("Which account a response came from"), _account(mode, relayed, same, _)),
+            (_("Which network address a response came from"), _address(mode, relayed, shared, _)),
+            (_("Which account a response came from"), _account(mode, relayed, shared, _)),
             (_("Your answer"), _("nobody: together they have only responses that dice chose")),
         )
         condition = ""
@@ -60,6 +61,13 @@ class Coalitions:
                 "those of its time slice: where they are few, or it comes at a telling moment, "
                 "less."
             )
+        if mode == "blind" and same is None:
+            beside = _(
+                "This holds for apps that came with this survey; a survey that an app fetched, or "
+                "a key that it fetched to seal with, could be made for one device alone: then the "
+                "issuer and the collector together could tell whose a response is."
+            )
+            condition = f"{condition} {beside}"
         return cls(_("Who could learn what"), (_("To learn"), _("it takes")), rows, condition)
 
     @property
@@ -96,8 +104,8 @@ def _address(mode: Mode, relayed: bool, same: bool, _: Translate) -> str:
             "the collector"
         )
     return _(
-        "the relay and the collector together, or the issuer and the collector by a survey or key "
-        "made for you alone"
+        "the relay and the collector together, or the issuer and the collector if the survey or "
+        "the key that this app fetched was made for this device alone"
     )
 
 
@@ -118,10 +126,10 @@ def _account(mode: Mode, relayed: bool, same: bool, _: Translate) -> str:
         )
     if not relayed:
         return _(
-            "the issuer and the collector together, by the network address that both see, and by a "
-            "survey made for you alone, which nothing here rules out"
+            "the issuer and the collector together, by the network address that both see, or if "
+            "the survey that this app fetched was made for this device alone"
         )
     return _(
-        "the issuer and the collector together, by a survey or key made for you alone, which "
-        "nothing here rules out"
+        "the issuer and the collector together, if the survey or the key that this app fetched was "
+        "made for this device alone"
     )

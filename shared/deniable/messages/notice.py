@@ -46,7 +46,7 @@ class Notice:
         sections = (
             (translate("What is asked"), _question(manifest, translate)),
             (translate("What leaves your device"), _leaves(manifest, translate)),
-            (translate("Who sees it"), _seen(manifest, translate)),
+            (translate("Who sees it"), _seen(manifest, relayed, translate)),
             (translate("What can be learnt"), _learnt(manifest, translate)),
             (translate("How to stop"), _stop(translate)),
         )
@@ -136,7 +136,11 @@ def _question(manifest: Manifest, _: Translate) -> Iterator[str]:
     yield f"“{manifest.question}”"
     yield _("The answers are: {answers}.").format(answers=" / ".join(answers))
     start, end = (_day(manifest.schedule.start), _day(manifest.schedule.end))
-    text = _("It is asked from {start} to {end}; an app may ask less often, or end earlier.")
+    text = (
+        _("It is asked on {start} alone; an app may ask less often, or end earlier.")
+        if start == end
+        else _("It is asked from {start} to {end}; an app may ask less often, or end earlier.")
+    )
     yield text.format(start=start, end=end)
 
 
@@ -149,6 +153,10 @@ def _leaves(manifest: Manifest, _: Translate) -> Iterator[str]:
         "With it go the survey's number, that of the time slice, a key that is made for this one "
         "report, and a signature: no name, no account, no number of your device."
     )
+    if manifest.enrolment.mode == "blind":
+        yield _("So does a token, which an issuer signed without seeing it.")
+    elif manifest.enrolment.mode == "certificate":
+        yield _("So does an issuer's signature of that key.")
     if manifest.repeat.epochs is not None:
         count = f"{manifest.repeat.epochs:,}"
         if manifest.mechanism.rounds is None:
@@ -164,9 +172,14 @@ def _leaves(manifest: Manifest, _: Translate) -> Iterator[str]:
         yield text.format(count=count)
 
 
-def _seen(manifest: Manifest, _: Translate) -> Iterator[str]:
+def _seen(manifest: Manifest, relayed: bool, _: Translate) -> Iterator[str]:
     text = _("The collector at {origin} receives each response by itself.")
     yield text.format(origin=manifest.origin)
+    if relayed:
+        yield _(
+            "It comes by way of a relay, which sees your network address and cannot read the "
+            "response; the collector does not see the address."
+        )
     if manifest.minimum_reports > 1:
         text = _("Others see estimates for all devices together, from {count} reports on.")
         yield text.format(count=f"{manifest.minimum_reports:,}")
@@ -175,7 +188,7 @@ def _seen(manifest: Manifest, _: Translate) -> Iterator[str]:
     if manifest.enrolment.mode != "open":
         yield _("An issuer, as a rule the maker of your app, vouches that you take part once.")
     if manifest.enrolment.mode == "blind":
-        yield _("It does so by a token, which it signs without seeing it.")
+        yield _("It does so by that token, and cannot tell whose report has it.")
 
 
 def _learnt(manifest: Manifest, _: Translate) -> Iterator[str]:

@@ -125,6 +125,13 @@ class SurveyExplanation(Disclosure):
     )
 
     @property
+    def blind(self) -> bool:
+        """Return whether an issuer vouches blindly, which decides when a report leaves."""
+        if self.terms is not None:
+            return self.terms.enrolment == "blind"
+        return self.promise is not None and self.promise.blind
+
+    @property
     def summary(self) -> list[Row]:
         """Return the three lines that stand before all else, as rows, if terms are known."""
         labels = ("In short", "", "")
@@ -289,6 +296,27 @@ class Explanation(Disclosure):
         ]
 
     def _when(self) -> str:
+        modes = {survey.blind for survey in self.surveys}
+        if modes == {False}:
+            return self._when_recorded()
+        if modes == {True}:
+            return self._when_drawn()
+        return f"{self._when_recorded()}; with an issuer's blind token {self._when_drawn()}"
+
+    def _when_drawn(self) -> str:
+        """Return when a report leaves of a survey for which an issuer vouches blindly."""
+        drawn = "a random time in the third quarter of its time slice"
+        late = "where you answer later, a random time within a quarter of a slice"
+        if not self.background:
+            chosen = "at a time that" if self.background is None else "at a moment"
+            return f"{chosen} the app chooses, but not before {drawn} ({late})"
+        after = shown_duration(min(self.delivery_seconds or LONGEST_DELAY, LONGEST_DELAY))
+        return (
+            f"at {drawn} ({late}; if the app is closed then, within {after} of running again, or "
+            "when the app chooses), never earlier"
+        )
+
+    def _when_recorded(self) -> str:
         if self.background is None or self.delivery_seconds is None:
             return "at a time that the app chooses"
         if not self.background:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar, Final, Literal
 
-from deniable.budget import changing_cost, format_nano, percent_text
+from deniable.budget import RangeCost, changing_cost, format_nano, percent_text
 from deniable.client.transparency.disclosure import Disclosure, Row
 from deniable.client.transparency.guessing import guess_of
 from deniable.client.transparency.plain_text import (
@@ -42,8 +42,7 @@ _VOUCHING: Final = {
     ),
     "blind": (
         f"{_VOUCHED} In the first half of each epoch this app asks its issuer, its own backend as "
-        "a rule, for a token, which the issuer signs without seeing it. The report that bears it "
-        "leaves in the second half or later.",
+        "a rule, for a token, which the issuer signs without seeing it.",
         "The issuer learns which account takes part, and when. It sees neither the token nor the "
         "report.",
     ),
@@ -92,6 +91,7 @@ class Terms(Disclosure):
     change_shows: Fraction | None  # how likely a changed answer shows within a range, at most
     most: int  # what all reports may cost, where kept against other answers of SAME_TIMES
     most_any: int | None  # the same against any other answers; None where nothing bounds it
+    enrolment: Mode  # who vouches for a device: nobody ("open"), or an issuer
     sent: tuple[SentField, ...]  # the parts of one report
     sent_bytes: tuple[int, int]  # size of one report, from and to; a request has one byte more
     guarantee: str
@@ -139,6 +139,8 @@ class Terms(Disclosure):
         most_any: int | None = most
         if manifest.repeat.epochs is not None:
             most_any = changing_cost(mechanism, schedule.epochs)
+        # Of all epochs, as notices count them; some may be over, and never be reported here.
+        whole = RangeCost.of(mechanism).most(schedule.epochs, manifest.repeat.epochs or 1)
         least, largest = _example(manifest, 0, 0), _example(manifest, -1, -1)
         mode = manifest.enrolment.mode
         learnt = Coalitions.of(mode, relayed=relayed, same=same, translate=translate)
@@ -159,15 +161,16 @@ class Terms(Disclosure):
             change_shows=_change_shows(mechanism) if memoised else None,
             most=most,
             most_any=most_any,
+            enrolment=mode,
             sent=_fields(least, largest, mode, named=mechanism.truth is not None),
             sent_bytes=(len(least), len(largest)),
             guarantee=f"Whatever you answer, {promise_text(odds)}; {shown_guess(guess)}.",
             truthfulness=_truthfulness(manifest),
             schedule=f"At most once every {every}, {times} in all, "
             f"from {shown_time(schedule.start)} to {shown_time(schedule.end)}.",
-            repetition=_repetition(manifest, most, most_any),
+            repetition=_repetition(manifest, whole, most_any),
             issuers=_issuers(manifest.enrolment),
-            vouching=_vouching(manifest.enrolment.mode, same=same),
+            vouching=_vouching(mode, same=same),
             coalitions=learnt.rows,
             apart=learnt.condition,
         )
