@@ -33,6 +33,7 @@ from deniable.messages import (
     Schedule,
     sign_manifest,
 )
+from deniable.messages.bundle import make_bundle, read_bundle
 from deniable.privacy_pass import MODULUS_BYTES, pack_token_request, token_key_id
 from tests.enrolment.blind_issuers import (
     BLIND,
@@ -244,6 +245,14 @@ def test_private_keys_are_erased_when_their_grace_is_over(ours: BlindIssuer, key
     # The clock is put back: the key is gone, from memory too.
     with pytest.raises(KeyFileError, match="missing"):
         ours.issue("ann", "blind", 0, ASKED.body, NOW)
+
+
+def test_the_file_of_an_export_is_told_from_a_manifest(ours: BlindIssuer) -> None:
+    exported = make_bundle([sign_manifest(BLIND, AUTHORITY)], AUTHORITY.public_key).to_json()
+    with pytest.raises(Refusal, match="read_bundle"):
+        ours.add_manifest(exported)
+    (given,) = read_bundle(exported).manifests
+    assert ours.add_manifest(given) == BLIND
 
 
 def test_private_keys_of_a_manifest_that_is_not_given_are_named_and_those_given_are_erased(
