@@ -337,7 +337,7 @@ def test_d12_an_on_from_before_the_rule_covers_the_next_start_once(bench: Bench)
     bench.rows("DROP TRIGGER ended_consents")
     bench.rows("DROP TABLE gateway_keys")
     bench.rows("ALTER TABLE decisions DROP COLUMN relayed")
-    for column in ("blind", "ends"):
+    for column in ("blind", "ends", "held"):
         bench.rows(f"ALTER TABLE credentials DROP COLUMN {column}")
     bench.rows("PRAGMA user_version=5")
     forget_coverage(bench.mark)
