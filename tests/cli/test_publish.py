@@ -21,8 +21,11 @@ from deniable.cli.root import deniable
 from deniable.cli.screen import console
 from deniable.client import Survey
 from deniable.directory import Config
-from deniable.messages import Manifest
+from deniable.messages import Enrolment, Manifest, Schedule
+from deniable.publishing.document import published_facts
 from tests.cli.commands import Workplace, fail, succeed
+from tests.support.rsa_keys import RSA_KEYS
+from tests.support.surveys import DAY, START, manifest
 
 MARKUP = '["[bold]x[/]", "[/]", ":smile:", "[link=https://x.example]y[/link]", "50 % [red]"]'
 
@@ -52,6 +55,17 @@ def test_publishing_tells_sequence_id_cost_and_declaration(place: Workplace) -> 
     assert manifest.survey_id.hex() in shown
     assert "epsilon 30.000 in all (30 epochs of 1.000)" in shown
     assert declared(shown) == Survey("tea", manifest.question, manifest.categories, "1")
+
+
+def test_epochs_keys_and_costs_of_a_successor_add_up() -> None:
+    keys = tuple(key.modulus for key in RSA_KEYS[:2])
+    enrolment = Enrolment("blind", issuer="issuer.example.org", first=2, keys=keys)
+    survey = manifest(enrolment=enrolment, schedule=Schedule(START, DAY, 4, DAY))
+    facts = published_facts(survey, [], [survey], 0, START + DAY)
+    told = {fact.label: fact.text for fact in facts}
+    assert told["epochs"].startswith("4 of 1 day")
+    assert told["keys"].startswith("one an epoch, for 2 to 3, none for the 2 before")
+    assert told["costs"].endswith("(3 epochs of 1.000; 1 of 4 are over)")
 
 
 def test_the_manifest_says_what_the_file_says(place: Workplace) -> None:

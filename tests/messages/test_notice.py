@@ -70,7 +70,7 @@ BLIND = manifest(
 @pytest.mark.parametrize("relayed", [False, True])
 def test_what_goes_with_a_blind_report_and_by_way_of_whom_is_told(*, relayed: bool) -> None:
     text = Notice.of(BLIND, relayed=relayed).markdown()
-    assert "a token, which an issuer signed without seeing it" in text
+    assert "A token goes with them, too, which an issuer signed without seeing it" in text
     assert ("by way of a relay, which sees your network address" in text) is relayed
     assert "It is asked on 2023-11-14 alone" in text
 

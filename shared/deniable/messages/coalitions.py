@@ -63,7 +63,7 @@ class Coalitions:
             )
         if mode == "blind" and same is None:
             beside = _(
-                "This holds for apps that came with this survey; a survey that an app fetched, or "
+                "It is so in apps that came with this survey; a survey that an app fetched, or "
                 "a key that it fetched to seal with, could be made for one device alone: then the "
                 "issuer and the collector together could tell whose a response is."
             )

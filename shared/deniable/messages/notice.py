@@ -154,9 +154,9 @@ def _leaves(manifest: Manifest, _: Translate) -> Iterator[str]:
         "report, and a signature: no name, no account, no number of your device."
     )
     if manifest.enrolment.mode == "blind":
-        yield _("So does a token, which an issuer signed without seeing it.")
+        yield _("A token goes with them, too, which an issuer signed without seeing it.")
     elif manifest.enrolment.mode == "certificate":
-        yield _("So does an issuer's signature of that key.")
+        yield _("An issuer's signature of that key goes with them, too.")
     if manifest.repeat.epochs is not None:
         count = f"{manifest.repeat.epochs:,}"
         if manifest.mechanism.rounds is None:
