@@ -6,13 +6,10 @@ from typing import Any
 import pytest
 
 from deniable.intake import judge_report
-from deniable.intake.libsodium import AgreementKey
 from deniable.intake.libsodium import verify as libsodium_verify
 from deniable.messages import Refusal, SignedReport, SigningKey
 from deniable.messages.admissible import check_report
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT, Verify, verify
-from deniable.oblivious_http import ObliviousHttpError, PrivateKey
-from tests.oblivious_http.test_hpke import SMALL_ORDER
 from tests.support.effort import effort
 from tests.vectors import edwards25519 as curve
 from tests.vectors.stored import BAD_REPORTS, BAD_SURVEYS, name_of
@@ -126,32 +123,3 @@ def test_a_signature_of_another_length_is_none(length: int) -> None:
         check(key.public_key, b"", signed[64:], signed[:64])
         with pytest.raises(Refusal):
             check(key.public_key, b"", signed[length:], signed[:length])
-
-
-def agreed(key: PrivateKey, public_key: bytes) -> bytes | None:
-    try:
-        return key.agree(public_key)
-    except ObliviousHttpError:
-        return None
-
-
-def test_both_agree_on_the_same_with_a_relayed_devices_key() -> None:
-    rng = random.Random(7)
-    some = [rng.randbytes(32) for _ in range(50)] + [
-        b"\xff" * 32,
-        (2**255 - 30).to_bytes(32, "little"),
-    ]
-    refused = [
-        *map(bytes.fromhex, SMALL_ORDER),
-        b"",
-        bytes(31),
-        rng.randbytes(31),
-        rng.randbytes(33),
-    ]
-    private = rng.randbytes(32)
-    by_us, by_libsodium = PrivateKey(private), AgreementKey(private)
-    assert by_us.public_key == by_libsodium.public_key
-    for public_key in some:
-        assert agreed(by_libsodium, public_key) == agreed(by_us, public_key) is not None
-    for public_key in refused:
-        assert agreed(by_libsodium, public_key) is agreed(by_us, public_key) is None

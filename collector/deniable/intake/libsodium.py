@@ -1,11 +1,10 @@
-"""Ed25519 and X25519 by libsodium, at half the processor time that OpenSSL takes."""
+"""Ed25519 by libsodium, at half the processor time that OpenSSL takes."""
 
-from nacl.bindings import crypto_scalarmult, crypto_sign_open
+from nacl.bindings import crypto_sign_open
 from nacl.exceptions import CryptoError
 
 from deniable.messages import Refusal, RefusalCode
 from deniable.messages.ed25519 import KEY_BYTES, SIGNATURE_BYTES
-from deniable.oblivious_http import ObliviousHttpError, PrivateKey
 
 
 def verify(public_key: bytes, context: bytes, payload: bytes, signature: bytes) -> None:
@@ -25,26 +24,3 @@ def verify(public_key: bytes, context: bytes, payload: bytes, signature: bytes) 
         crypto_sign_open(signature + context + payload, public_key)
     except CryptoError as error:
         raise Refusal(RefusalCode.BAD_SIGNATURE, "the signature does not match") from error
-
-
-class AgreementKey(PrivateKey):
-    """An X25519 private key that agrees as :class:`deniable.oblivious_http.PrivateKey` does."""
-
-    __slots__ = ("_private_bytes",)
-
-    def __init__(self, private_bytes: bytes) -> None:
-        super().__init__(private_bytes)
-        self._private_bytes = private_bytes
-
-    def agree(self, public_key: bytes) -> bytes:
-        """Return the 32 bytes shared with another key.
-
-        Raises:
-            ObliviousHttpError: if they are all zero, as for a key of small order.
-        """
-        if len(public_key) != KEY_BYTES:  # as above
-            raise ObliviousHttpError(f"a public key has {KEY_BYTES} bytes")
-        try:
-            return crypto_scalarmult(self._private_bytes, public_key)
-        except CryptoError as error:
-            raise ObliviousHttpError("not a public key that can be agreed with") from error

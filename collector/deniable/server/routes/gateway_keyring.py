@@ -8,7 +8,6 @@ from typing import Final
 
 from deniable.directory import Config, read_gateway_file
 from deniable.enrolment import KeyFileError
-from deniable.intake.libsodium import AgreementKey
 from deniable.messages import GatewayKeys, Refusal, RefusalCode
 from deniable.oblivious_http import PrivateKey
 from deniable.server.routes.catalogue import Catalogue
@@ -72,6 +71,4 @@ class GatewayKeyring:
         except (KeyFileError, OSError) as error:
             _LOG.error("the gateway's keys stay as they were: %s", error)
         else:
-            secrets = gateway.private_bytes.items()
-            private = {number: AgreementKey(secret) for number, secret in secrets}
-            self._held = HeldKeys(gateway.signed, listed, private)
+            self._held = HeldKeys(gateway.signed, listed, gateway.private_keys())
