@@ -95,6 +95,8 @@ class _Reader:
     def integer(self) -> int:
         """Return the next integer, of 1, 2, 4 or 8 bytes (RFC 9000, section 16)."""
         first = self._take(1)[0]
+        if first < 0x40:  # as most are
+            return first
         if first < 0x40:
             return first
         following = self._take((1 << (first >> 6)) - 1)
