@@ -85,7 +85,8 @@ def test_every_sentence_can_be_translated(survey: Manifest) -> None:
     said = Notice.of(survey, upper, relayed=True)
     given = {survey.name, survey.question, survey.origin, *survey.all_answers}
     text = " ".join([said.title, *said.summary, *(s for _, part in said.sections for s in part)])
-    text += " ".join([said.coalitions.title, *said.coalitions.heads, *said.coalitions.sentences])
+    learnt = said.coalitions
+    text += " ".join([learnt.title, *learnt.heads, learnt.text(learnt.rows)])
     for value in sorted(given, key=len, reverse=True):
         text = text.replace(value, "")
     assert text == text.upper()

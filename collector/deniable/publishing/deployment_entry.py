@@ -167,7 +167,7 @@ def _actors(manifest: Manifest, *, relayed: bool) -> Iterator[str]:
         else "Nobody vouches that reports come from different devices."
     )
     learnt = Coalitions.of(manifest.enrolment.mode, relayed=relayed)
-    yield f"{learnt.title}, as users are told: {' '.join(learnt.sentences)}"
+    yield f"{learnt.title}, as users are told: {learnt.text(learnt.rows)}"
 
 
 def _mechanism(manifest: Manifest) -> str:

@@ -211,7 +211,7 @@ def _keys_text(manifest: Manifest) -> str:
 def _coalition_facts(manifest: Manifest) -> Iterator[Fact]:
     """Yield the parties that could tell whose a response is, without a relay and with one."""
     mode = manifest.enrolment.mode
-    direct, relayed = (Coalitions.of(mode, relayed=way).rows[2:4] for way in (False, True))
+    direct, relayed = (Coalitions.of(mode, relayed=way).linking for way in (False, True))
     for number, ((what, who), (_, behind)) in enumerate(zip(direct, relayed, strict=True)):
         other = f"; behind a relay {behind}" * (behind != who)
         yield Fact("" if number else "learn", f"{what[0].lower()}{what[1:]}: {who}{other}")

@@ -12,7 +12,7 @@ A coalition can tell whose a response is if what it sees shares a key or an addr
 is a message id of gettext, as in ``deniable.messages.notice``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,10 +71,13 @@ class Coalitions:
         return cls(_("Who could learn what"), (_("To learn"), _("it takes")), rows, condition)
 
     @property
-    def sentences(self) -> tuple[str, ...]:
-        """Return the rows and the condition as sentences."""
-        rows = (f"{what}: {who}." for what, who in self.rows)
-        return (*rows, *([self.condition] if self.condition else ()))
+    def linking(self) -> tuple[Row, ...]:
+        """Return the rows on whose a response is, where the others are soon said."""
+        return self.rows[2:4]
+
+    def text(self, rows: Iterable[Row]) -> str:
+        """Return some of the rows, and the condition, in sentences."""
+        return " ".join([*(f"{what}: {who}." for what, who in rows), self.condition]).strip()
 
 
 def _part(mode: Mode, relayed: bool, _: Translate) -> str:

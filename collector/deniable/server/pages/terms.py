@@ -46,4 +46,4 @@ def privacy_terms(manifest: Manifest, *, relayed: bool) -> Iterator[tuple[str, s
         else "Nobody vouches that each report comes from another device.",
     )
     learnt = Coalitions.of(manifest.enrolment.mode, relayed=relayed)
-    yield learnt.title, " ".join(learnt.sentences)
+    yield learnt.title, learnt.text(learnt.linking)
