@@ -45,7 +45,7 @@ class World:
         self.bench.transport.answer = self.judge
         self.issuer_does: Callable[[EnrolmentRequest], bytes | None] = self.issuer
         self.collector_does = "honest"
-        self.asked: dict[bytes, tuple[int, int]] = {}  # whom, for which time, since a purge
+        self.asked: dict[bytes, tuple[int, int]] = {}  # whom, for which time
         self.bodies: dict[tuple[bytes, int], bytes] = {}
         self.latest = self.now
         self.in_time: set[tuple[bytes, int]] = set()
@@ -137,7 +137,6 @@ class World:
 
     def purge(self) -> None:
         self.client.purge()
-        self.asked.clear()
 
     def succeed(self) -> None:
         """Publish another survey of the name that begins now: within an epoch, as a rule."""

@@ -199,7 +199,10 @@ class State(Transactions):
             return
         with self.transaction(now) as connection:
             erase_reports(connection, "purged", now)
-            connection.execute("DELETE FROM credentials")
+            # Whom it asked for a token stays known for that time: no other is to be asked.
+            connection.execute(
+                "DELETE FROM credentials WHERE NOT (blind AND asks > 0 AND ends > ?)", (int(now),)
+            )
             connection.execute("DELETE FROM previews")
             connection.execute("DELETE FROM events")
             record_event(connection, now, "purge", "all report bytes erased")
