@@ -269,11 +269,7 @@ class Manifests(Forkable):
 
     def _judge(self, survey: Survey, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
         """Offer an answer's manifests of a survey; raise if none, or the newest is refused."""
-        if isinstance(answer, NotRecorded):
-            raise answer
-        answer = _reached(answer)
-        if answer.status != 200:
-            raise NotReady(f"the collector has no manifest of this name (HTTP {answer.status})")
+        answer = _given(answer, "manifest of this name")
         try:
             envelopes = split_manifests(answer.body)
         except Refusal as refusal:
@@ -292,11 +288,7 @@ class Manifests(Forkable):
     def _judge_keys(self, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
         """Take an answer's gateway keys, unless they are refused; raise if there are none."""
         assert self._keyring is not None
-        if isinstance(answer, NotRecorded):
-            raise answer
-        answer = _reached(answer)
-        if answer.status != 200:
-            raise NotReady(f"the collector has no gateway keys (HTTP {answer.status})")
+        answer = _given(answer, "gateway keys")
         try:
             try:
                 self._keyring.learn(answer.body, self._clock.now())
@@ -434,6 +426,16 @@ def _wanted(name: str) -> tuple[str, int]:
     if name == _GATEWAY:
         return GATEWAY_KEYS_PATH, MAX_GATEWAY_KEYS_BYTES
     return f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES
+
+
+def _given(answer: _Answer, wanted: str) -> HttpAnswer:
+    """Return the answer that has what was wanted; raise if there is none."""
+    if isinstance(answer, NotRecorded):
+        raise answer
+    answer = _reached(answer)
+    if answer.status != 200:
+        raise NotReady(f"the collector has no {wanted} (HTTP {answer.status})")
+    return answer
 
 
 def _reached(answer: _Answer) -> HttpAnswer:

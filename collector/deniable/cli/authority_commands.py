@@ -13,6 +13,7 @@ from deniable.directory import (
     hand_over,
     read_authority_key,
     read_gateway_file,
+    read_newest_key,
     rotations_of,
     sign_gateway_anew,
     store_text,
@@ -73,10 +74,7 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None, ye
     config = Config.load(directory)
     rotations = with_store(config, rotations_of)
     chain = follow_rotations(config.authority, rotations)
-    old_file = authority_key or find_key_file(directory, chain[-1])
-    old = read_authority_key(old_file)
-    if old.public_key != chain[-1]:
-        raise KeyFileError(f"{old_file} is not the key that signs now, {chain[-1].hex()}")
+    old_file, old = read_newest_key(directory, authority_key, chain[-1])
     new_file = new_key or default_key_file(directory, len(rotations) + 2)
     check_outside(new_file, directory)
     # The next key may be there: an attempt that failed, or another machine, made it.

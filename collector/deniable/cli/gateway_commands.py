@@ -10,17 +10,15 @@ from deniable.directory import (
     Config,
     GatewayFile,
     authority_chain,
-    find_key_file,
     first_gateway,
-    read_authority_key,
     read_gateway_file,
+    read_newest_key,
     rotated_gateway,
     signed_surveys,
     with_store,
     write_gateway_file,
 )
-from deniable.enrolment import KeyFileError
-from deniable.messages import GATEWAY_PATH, Manifest, SigningKey
+from deniable.messages import GATEWAY_PATH, Manifest
 from deniable.stores import Store
 
 authority_key_option = click.option(
@@ -49,7 +47,7 @@ def new(directory: Path, authority_key: Path | None) -> None:
             f"{config.gateway_keys} exists; `deniable gateway rotate` adds a key to it"
         )
     chain, _ = _published(config)
-    signer = _signer(directory, authority_key, chain)
+    _, signer = read_newest_key(directory, authority_key, chain[-1])
     _keep(config, first_gateway(config.origin, signer, time.time()), (signer.public_key,))
 
 
@@ -73,7 +71,7 @@ def rotate(directory: Path, authority_key: Path | None, drop_older: bool, yes: b
     file = read_gateway_file(config.gateway_keys)
     chain, surveys = _published(config)
     listed = file.opened(chain)
-    signer = _signer(directory, authority_key, chain)
+    _, signer = read_newest_key(directory, authority_key, chain[-1])
     if drop_older:
         confirm(yes, "Cut off devices that know no newer gateway key than those of now?")
         file = GatewayFile(file.signed, file.private_bytes, {})
@@ -96,14 +94,6 @@ def _published(config: Config) -> tuple[tuple[bytes, ...], list[Manifest]]:
         return await authority_chain(store, config.authority), surveys
 
     return with_store(config, work)
-
-
-def _signer(directory: Path, file: Path | None, chain: tuple[bytes, ...]) -> SigningKey:
-    file = file or find_key_file(directory, chain[-1])
-    key = read_authority_key(file)
-    if key.public_key != chain[-1]:
-        raise KeyFileError(f"{file} is not the key that signs now, {chain[-1].hex()}")
-    return key
 
 
 def _keep(config: Config, file: GatewayFile, chain: tuple[bytes, ...]) -> None:

@@ -57,6 +57,21 @@ def check_outside(file: Path, directory: Path) -> None:
         raise KeyFileError(f"{file} must be outside the server's directory, {directory}")
 
 
+def read_newest_key(
+    directory: Path, file: Path | None, public_key: bytes
+) -> tuple[Path, SigningKey]:
+    """Return the key that signs now and its file, which is looked for unless it is named.
+
+    Raises:
+        KeyFileError: if it cannot be read, or is another key.
+    """
+    file = file or find_key_file(directory, public_key)
+    key = read_authority_key(file)
+    if key.public_key != public_key:
+        raise KeyFileError(f"{file} is not the key that signs now, {public_key.hex()}")
+    return file, key
+
+
 def read_authority_key(file: Path) -> SigningKey:
     """Read the key, as read_key_file; if it is missing, the error says how to name another."""
     try:

@@ -8,15 +8,14 @@ It is copied to each machine that serves the same collector.
 """
 
 import json
-import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from deniable.enrolment import KeyFileError
+from deniable.enrolment.key_file import replace_file
 from deniable.messages import (
     GatewayKeys,
     Manifest,
@@ -103,22 +102,10 @@ def write_gateway_file(file: Path, gateway: GatewayFile) -> None:
         "private_keys": {number: key.hex() for number, key in gateway.private_bytes.items()},
         "needed_until": dict(gateway.needed_until),
     }
-    made = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-            json.dump(document, stream, indent=2)
-            stream.flush()
-            os.fsync(stream.fileno())
-        made.replace(file)
+        replace_file(file, json.dumps(document, indent=2).encode())
     except OSError as error:
-        with suppress(OSError):
-            made.unlink()
         raise KeyFileError(f"{file} cannot be written: {error.strerror}") from error
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def first_gateway(origin: str, authority: SigningKey, now: float) -> GatewayFile:

@@ -9,7 +9,6 @@ K3. What is erased was overwritten in place, and is gone from the directory, bef
 """
 
 import os
-import secrets
 import stat
 from collections.abc import Collection
 from contextlib import suppress
@@ -25,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from deniable.enrolment.errors import KeyFileError
-from deniable.enrolment.key_file import create_private, read_private
+from deniable.enrolment.key_file import create_whole, read_private, replace_file, sync_directory
 from deniable.enrolment.private_operation import PrivateKey
 from deniable.enrolment.public_keys import PublicKeys
 from deniable.privacy_pass import EXPONENT, MODULUS_BYTES
@@ -119,13 +118,9 @@ def create_epoch_keys(directory: Path, epochs: int, first: int | None = None) ->
                 )
         files = [_key_file(directory, epoch) for epoch in range(listed.end, listed.end + epochs)]
         made = tuple(_modulus(_created(file)) for file in files)
-        _sync(directory)
+        sync_directory(directory)
         public = PublicKeys(listed.first, listed.moduli + made)
-        written = public_file.with_name(f"{PUBLIC_FILE}.{secrets.token_hex(8)}")
-        create_private(written, public.text().encode())
-        written.chmod(0o644)
-        written.replace(public_file)
-        _sync(directory)
+        replace_file(public_file, public.text().encode(), mode=0o644)
     except OSError as error:
         raise KeyFileError(f"{directory} cannot be written: {error.strerror}") from error
     return public
@@ -135,15 +130,7 @@ def _created(file: Path) -> RSAPrivateKey:
     # The longest part, and nothing is listed before all of them are there.
     key = generate_private_key(EXPONENT, 8 * MODULUS_BYTES)
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    made = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
-    create_private(made, pem)
-    try:
-        os.link(made, file)  # whole, or not at all
-    except FileExistsError:
-        return _read_key(file)
-    finally:
-        made.unlink()
-    return key
+    return key if create_whole(file, pem) else _read_key(file)
 
 
 def _read_key(file: Path) -> RSAPrivateKey:
@@ -167,17 +154,9 @@ def _erase(file: Path) -> bool:
             stream.flush()
             os.fsync(stream.fileno())
         file.unlink()
-        _sync(file.parent)
+        sync_directory(file.parent)
         return True
     return False
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _check_directory(directory: Path) -> None:

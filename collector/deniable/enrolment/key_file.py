@@ -3,7 +3,6 @@
 import os
 import secrets
 import stat
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -59,14 +58,8 @@ def read_record_key(file: Path) -> bytes:
         KeyFileError: if it cannot be read or written, is readable by others, or is no such key.
     """
     if not file.exists():
-        made = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
         try:
-            create_private(made, f"{secrets.token_hex(_RECORD_KEY_BYTES)}\n".encode())
-            try:
-                with suppress(FileExistsError):
-                    os.link(made, file)  # whole, or not at all; of several processes one wins
-            finally:
-                made.unlink()
+            create_whole(file, f"{secrets.token_hex(_RECORD_KEY_BYTES)}\n".encode())
         except OSError as error:
             raise KeyFileError(f"{file} cannot be written: {error.strerror}") from error
     try:
@@ -85,6 +78,48 @@ def create_private(file: Path, content: bytes) -> None:
         stream.write(content)
         stream.flush()
         os.fsync(descriptor)
+
+
+def create_whole(file: Path, content: bytes) -> bool:
+    """Write a new file as ``create_private`` does, whole or not at all; tell whether we made it.
+
+    Of several processes one does.
+    """
+    made = _beside(file)
+    create_private(made, content)
+    try:
+        os.link(made, file)
+    except FileExistsError:
+        return False
+    finally:
+        made.unlink()
+    return True
+
+
+def replace_file(file: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file in the place of what was there, whole or not at all, and durably."""
+    made = _beside(file)
+    try:
+        create_private(made, content)
+        made.chmod(mode)
+        made.replace(file)
+    except OSError:
+        made.unlink(missing_ok=True)
+        raise
+    sync_directory(file.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make durable which files a directory has."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _beside(file: Path) -> Path:
+    return file.with_name(f"{file.name}.{secrets.token_hex(8)}")
 
 
 def read_private(file: Path) -> bytes:

@@ -58,7 +58,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedCertificates:
+class WantedCredentials:
     """The credentials wanted now, and the start of such a survey's next epoch: Unix seconds."""
 
     wanted: tuple[Wanted, ...] = ()
@@ -79,18 +79,18 @@ class Credentials:
         self._surveys = tuple(surveys)
         self._spread = spread
 
-    def plan(self, now: float) -> WantedCertificates:
+    def plan(self, now: float) -> WantedCredentials:
         """Return the credentials to ask for; none without consent. Creates no state."""
         with self._state.existing(now) as connection:
             if connection is None or self._state.effective_consent(connection) is not Consent.ON:
-                return WantedCertificates()
+                return WantedCredentials()
             surveys = [s for s in self._surveys if self._state.covers(connection, s.name)]
             candidates = (self._wanted(connection, survey, now) for survey in surveys)
             wanted = [
                 certificate for certificate in candidates if certificate is not None
             ] + self._renewals(connection)
             begins = min((self._begins(connection, survey, now) for survey in surveys), default=inf)
-        return WantedCertificates(tuple(wanted), begins)
+        return WantedCredentials(tuple(wanted), begins)
 
     def begin(self, wanted: Wanted, until: float, now: float) -> bool:
         """Count a call that is about to be made; tell whether it is still to be made, and by us."""
