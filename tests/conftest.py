@@ -1,8 +1,15 @@
 """Nothing here may be skipped where CI says so."""
 
+import pytest
+
 from tests.support.effort import THOROUGH
 from tests.support.require_all import pytest_make_collect_report, pytest_runtest_makereport
 
 __all__ = ["THOROUGH", "pytest_make_collect_report", "pytest_runtest_makereport"]
 
 pytest_plugins = ["pytester"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest test: if a worker began it last, the others would wait for it."""
+    items.sort(key=lambda item: "whole" not in getattr(item, "fixturenames", ()))
