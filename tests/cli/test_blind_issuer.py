@@ -158,8 +158,8 @@ def test_private_keys_of_epochs_that_are_over_are_erased(
     place.publish(**LISTED)
     erase = ("issuer", "erase", keys, "--dir", place.directory)
     assert succeed(*erase) == "erased  0\nleft    epochs 0 to 3\n"
-    now = time.time  # in epoch 0, since it began today; the second's grace ends after three days
-    monkeypatch.setattr(time, "time", lambda: now() + 3.5 * DAY)
+    today = time.time() // DAY * DAY  # epoch 0 began then; the second's grace ends after three days
+    monkeypatch.setattr(time, "time", lambda: today + 3.5 * DAY)
     assert succeed(*erase) == "erased  2\nleft    epochs 2 to 3\n"
     show = succeed("issuer", "show", keys, "--dir", place.directory)
     assert "private keys  epochs 2 to 3" in show
