@@ -114,6 +114,13 @@ def test_a_name_published_again_is_a_successor_with_another_id(place: Workplace)
     assert {manifest.schedule.start for manifest in seen} == {seen[0].schedule.start}
 
 
+def test_a_successor_says_what_changed_and_marks_what_weakens_privacy(place: Workplace) -> None:
+    assert "changed" not in place.publish()
+    printed = place.publish(epsilon='"2"', question='"And now?"')
+    assert "changed   ! epsilon was raised from 1 to 2" in printed
+    assert "the question changed from" in printed
+
+
 def test_two_names_are_independent(place: Workplace) -> None:
     place.publish()
     assert "published coffee, sequence 0" in place.publish(name='"coffee"')

@@ -14,6 +14,7 @@ from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, promise_tex
 from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
 from deniable.messages.coalitions import Coalitions
+from deniable.publishing.changes import changes
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
 from deniable.reading import duration_text, instant_text
 from deniable.reading.epochs import ranges_text
@@ -40,6 +41,9 @@ def published_facts(
     """
     from deniable.publishing.accuracy import accuracy_facts  # numpy, which others do without
 
+    older = [survey for survey in surveys if survey.name == manifest.name]
+    for number, change in enumerate(changes(older[0], manifest) if older else ()):
+        yield Fact("" if number else "changed", str(change))
     yield Fact("epochs", _epochs_text(manifest))
     yield from _mechanism_facts(manifest)
     if manifest.enrolment.issuer_ids:
@@ -50,7 +54,6 @@ def published_facts(
         total = format_nano(together)
         yield Fact("together", f"with all else that runs, epsilon {total} at most")
     yield from accuracy_facts(manifest)
-    older = [survey for survey in surveys if survey.name == manifest.name]
     for before, follows in left_behind(manifest, older, offered, now):
         yield Fact("older", left_behind_text(manifest, before, follows))
     for warning in _warnings(manifest, together, now):

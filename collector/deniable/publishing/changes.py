@@ -1,0 +1,245 @@
+"""Changes from one manifest of a name to the next, in plain words: one table, a row for each field.
+
+What weakens the privacy of those who answer comes first, and is marked. A row is right about its
+own field; that a lower epsilon makes up for more epochs is for the reader to see.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from deniable.mechanisms import exact_delta, exact_epsilon
+from deniable.mechanisms.bounds import times_likelier
+from deniable.messages import Enrolment, Manifest, codec
+from deniable.reading import duration_text, instant_text
+
+_MOST_LISTED: Final = 5
+_MARK: Final = "! "
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a field, in a sentence; ``weakens`` the privacy of those who answer, or may."""
+
+    field: str
+    text: str
+    weakens: bool = False
+
+    def __str__(self) -> str:
+        """Return the sentence, marked if it is about privacy, for plain text."""
+        return f"{_MARK * self.weakens}{self.text}"
+
+
+def changes(before: Manifest, after: Manifest) -> tuple[Change, ...]:
+    """Return the changes between two manifests of a name, those that weaken privacy first.
+
+    There is none if and only if the manifests are equal.
+    """
+    keys = ("version", *_TABLE)
+    old, new = (codec.exact_map(codec.decode(of.payload), keys) for of in (before, after))
+    differing = [field for field in _TABLE if old[field] != new[field]]
+    telling = [field for field in differing if field not in _NUMBERS] or differing[:1]
+    made = [
+        Change(field, text, weakens)
+        for field in telling
+        for text, weakens in _TABLE[field](before, after)
+    ]
+    return tuple(sorted(made, key=lambda change: not change.weakens))
+
+
+_Sentences = Iterable[tuple[str, bool]]
+
+
+def _name(before: Manifest, after: Manifest) -> _Sentences:
+    yield f"the name changed from {before.name} to {after.name}", False
+
+
+def _number(_: Manifest, __: Manifest) -> _Sentences:
+    yield "nothing but its number: it was published again", False
+
+
+def _question(before: Manifest, after: Manifest) -> _Sentences:
+    yield f"the question changed from “{before.question}” to “{after.question}”", False
+
+
+def _categories(before: Manifest, after: Manifest) -> _Sentences:
+    old, new = before.all_answers, after.all_answers
+    added, gone = _but(new, old), _but(old, new)
+    if added:
+        yield f"{_counted(added)} added: {_listed(added)}", False
+    if gone:
+        yield f"{_counted(gone)} taken away: {_listed(gone)}", False
+    if not added and not gone:
+        yield "the answers stand in another order", False
+
+
+def _but(answers: Collection[str], others: Collection[str]) -> list[str]:
+    known = set(others)
+    return [*dict.fromkeys(answer for answer in answers if answer not in known)]
+
+
+def _counted(answers: Collection[str]) -> str:
+    return "an answer was" if len(answers) == 1 else f"{len(answers):,} answers were"
+
+
+def _listed(answers: Collection[str]) -> str:
+    listed = ", ".join(f"“{answer}”" for answer in [*answers][:_MOST_LISTED])
+    more = len(answers) - _MOST_LISTED
+    return f"{listed} and {more:,} more" if more > 0 else listed
+
+
+def _mechanism(before: Manifest, after: Manifest) -> _Sentences:
+    old, new = (
+        manifest.kind.named(manifest.specification.parameters) for manifest in (before, after)
+    )
+    text = (
+        f"other parameters of the mechanism {new}"
+        if old == new
+        else f"answers are randomised by {new} instead of {old}"
+    )
+    likelier, was = _odds(after), _odds(before)
+    # Else the line of epsilon, or of delta, has it.
+    stated = (before.epsilon, before.delta) == (after.epsilon, after.delta)
+    weakens = stated and likelier > was
+    yield f"{text}{f': {_guess(before, after)}' if weakens else ''}", weakens
+    kept, newly = before.kept_epsilon or "0", after.kept_epsilon or "0"
+    if before.kind.first_round_kept and after.kind.first_round_kept and kept != newly:
+        raised = exact_epsilon(newly) > exact_epsilon(kept)
+        yield _went("the epsilon of a kept response", kept, newly, raised), raised
+
+
+def _odds(manifest: Manifest) -> Fraction:
+    odds = manifest.mechanism.privacy.odds
+    assert odds is not None, "every mechanism of a survey is pure"
+    return odds
+
+
+def _guess(before: Manifest, after: Manifest) -> str:
+    old, new = (times_likelier(_odds(manifest)) for manifest in (before, after))
+    if old == new:
+        return f"a response is {new} with one answer than with another, rounded up"
+    return f"a response is {new} with one answer than with another, before {old}"
+
+
+def _went(what: str, before: str, after: str, raised: bool) -> str:
+    return f"{what} was {'raised' if raised else 'lowered'} from {before} to {after}"
+
+
+def _epsilon(before: Manifest, after: Manifest) -> _Sentences:
+    raised = exact_epsilon(after.epsilon) > exact_epsilon(before.epsilon)
+    guessed = "better guessed" if raised else "harder to guess"
+    went = _went("epsilon", before.epsilon, after.epsilon, raised)
+    yield f"{went}: answers are {guessed}; {_guess(before, after)}", raised
+
+
+def _delta(before: Manifest, after: Manifest) -> _Sentences:
+    raised = exact_delta(after.delta) > exact_delta(before.delta)
+    went = _went("delta", before.delta, after.delta, raised)
+    yield f"{went}: the share of reports that may reveal more than epsilon says", raised
+
+
+def _repeat(before: Manifest, after: Manifest) -> _Sentences:
+    old, new = before.repeat.epochs, after.repeat.epochs
+    if new is None:
+        yield (
+            "responses are drawn afresh for each report, and not kept any more: all reports of an "
+            "answer together reveal more",
+            True,
+        )
+    elif old is None:
+        yield (
+            f"responses are kept for {new:,} epochs instead of drawn afresh: repeating an answer "
+            "tells little more, but kept responses can show that it changed, and link reports",
+            False,
+        )
+    else:
+        shorter = new < old
+        more = ": all reports together reveal more" * shorter
+        yield f"responses are kept for {new:,} epochs instead of {old:,}{more}", shorter
+
+
+def _start(before: Manifest, after: Manifest) -> _Sentences:
+    old, new = (instant_text(manifest.schedule.start) for manifest in (before, after))
+    yield f"epochs are counted from {new} instead of {old}", False
+
+
+def _epoch_seconds(before: Manifest, after: Manifest) -> _Sentences:
+    old, new = (manifest.schedule.epoch_seconds for manifest in (before, after))
+    oftener = "oftener" if new < old else "less often"
+    lengths = f"every {_every(new)} instead of every {_every(old)}"
+    yield f"answers are reported {oftener}: {lengths}", new < old
+
+
+def _every(seconds: int) -> str:
+    return duration_text(seconds).removeprefix("1 ")
+
+
+def _epochs(before: Manifest, after: Manifest) -> _Sentences:
+    old, new = (manifest.schedule.epochs for manifest in (before, after))
+    more = ": a device may report more often in all" * (new > old)
+    yield f"epochs go up to number {new - 1:,} instead of {old - 1:,}{more}", new > old
+
+
+def _grace_seconds(before: Manifest, after: Manifest) -> _Sentences:
+    old, new = (duration_text(manifest.schedule.grace_seconds) for manifest in (before, after))
+    yield f"reports are taken until {new} after their epoch, instead of {old}", False
+
+
+def _origin(before: Manifest, after: Manifest) -> _Sentences:
+    yield f"reports go to another collector: {after.origin} instead of {before.origin}", True
+
+
+_VOUCHING: Final = {
+    "open": "nobody vouches that each report comes from another device",
+    "certificate": "an issuer vouches for devices, and can link an account to its report's key",
+    "blind": "an issuer vouches for devices, without seeing which report is whose",
+}
+
+
+def _enrolment(before: Manifest, after: Manifest) -> _Sentences:
+    old, new = before.enrolment, after.enrolment
+    if old.mode != new.mode:
+        text = f"enrolment went from {old.mode} to {new.mode}: {_VOUCHING[new.mode]}"
+        yield text, new.mode == "certificate"
+        return
+    came, gone = (_issuers(x) - _issuers(y) for x, y in ((new, old), (old, new)))
+    if came:
+        yield f"another issuer vouches for devices: {', '.join(sorted(came))}", True
+    if gone:
+        yield f"an issuer vouches no longer: {', '.join(sorted(gone))}", False
+    if not came and not gone:
+        yield "the keys of the issuer are others, or in another order", False
+
+
+def _issuers(enrolment: Enrolment) -> set[str]:
+    return {enrolment.issuer} - {""} | {issuer.hex() for issuer in enrolment.issuers}
+
+
+def _minimum_reports(before: Manifest, after: Manifest) -> _Sentences:
+    old, new = before.minimum_reports, after.minimum_reports
+    fewer = "fewer" if new < old else "more"
+    yield f"figures appear from {fewer} reports on: {new:,} instead of {old:,}", new < old
+
+
+_NUMBERS: Final = frozenset({"sequence", "nonce"})
+"""Fields that differ in any two manifests: they are told of where nothing else differs."""
+
+_TABLE: Final[Mapping[str, Callable[[Manifest, Manifest], _Sentences]]] = {
+    "name": _name,
+    "sequence": _number,
+    "nonce": _number,
+    "question": _question,
+    "categories": _categories,
+    "mechanism": _mechanism,
+    "epsilon": _epsilon,
+    "delta": _delta,
+    "repeat": _repeat,
+    "start": _start,
+    "epoch_seconds": _epoch_seconds,
+    "epochs": _epochs,
+    "grace_seconds": _grace_seconds,
+    "origin": _origin,
+    "enrolment": _enrolment,
+    "minimum_reports": _minimum_reports,
+}

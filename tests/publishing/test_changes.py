@@ -1,0 +1,165 @@
+"""What changed between two manifests of a name, in words: every field has some."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
+
+import msgpack
+import pytest
+
+from deniable.messages import RANDOMISED_RESPONSE, Manifest, Specification
+from deniable.publishing.changes import changes
+from tests.messages.test_manifest_fields import TAKEN
+from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.surveys import DAY, manifest
+from tests.vectors.scene import BLIND_SURVEY, ISSUER, NEXT_ISSUER, OPEN_SURVEY, manifest_fields
+
+FIELDS = [field for field in manifest_fields() if field != "version"]
+
+
+def of(**fields: Any) -> Manifest:
+    return Manifest.from_payload(msgpack.packb(manifest_fields(**fields)))
+
+
+MANIFESTS = [
+    *(OPEN_SURVEY, BLIND_SURVEY),
+    *(of(**{field: value}) for field in FIELDS for value in TAKEN[field]),
+    *(
+        example_survey(kind, settings, answers)
+        for kind, examples in EXAMPLES.items()
+        for settings, answers in examples
+    ),
+]
+
+
+def test_two_manifests_differ_if_and_only_if_a_change_is_told() -> None:
+    for before, after in product(MANIFESTS, repeat=2):
+        told = changes(before, after)
+        assert bool(told) is (before != after), (before, after)
+        # What weakens privacy comes first, and nothing is said twice.
+        assert not any(two.weakens and not one.weakens for one, two in pairwise(told))
+        assert len({change.text for change in told}) == len(told)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_that_differs_is_told_of(field: str) -> None:
+    for value in TAKEN[field]:
+        after = of(**{field: value})
+        told = changes(OPEN_SURVEY, after)
+        assert {change.field for change in told} == ({field} if after != OPEN_SURVEY else set())
+        assert all(change.text.isprintable() for change in told)
+
+
+def changed(field: str, before: Any, after: Any, **fields: Any) -> list[str]:
+    told = changes(of(**{field: before}, **fields), of(**{field: after}, **fields))
+    return [str(change) for change in told]
+
+
+CERTIFICATE = {"mode": "certificate", "issuers": [ISSUER.public_key]}
+OTHER_ISSUER = {"mode": "certificate", "issuers": [NEXT_ISSUER.public_key]}
+KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("field", "less", "more", "lower", "raised"),
+    [
+        (
+            *("epsilon", "1", "2"),
+            "epsilon was lowered from 2 to 1: answers are harder to guess; a response is at most "
+            "2.72 times likelier with one answer than with another, before at most 7.39 times "
+            "likelier",
+            "epsilon was raised from 1 to 2: answers are better guessed; a response is at most "
+            "7.39 times likelier with one answer than with another, before at most 2.72 times "
+            "likelier",
+        ),
+        (
+            *("delta", "0", "0.01"),
+            "delta was lowered from 0.01 to 0: the share of reports that may reveal more than "
+            "epsilon says",
+            "delta was raised from 0 to 0.01: the share of reports that may reveal more than "
+            "epsilon says",
+        ),
+        (
+            *("epoch_seconds", 7 * DAY, DAY),
+            "answers are reported less often: every week instead of every day",
+            "answers are reported oftener: every day instead of every week",
+        ),
+        (
+            *("epochs", 8, 16),
+            "epochs go up to number 7 instead of 15",
+            "epochs go up to number 15 instead of 7: a device may report more often in all",
+        ),
+        (
+            *("minimum_reports", 100, 1),
+            "figures appear from more reports on: 100 instead of 1",
+            "figures appear from fewer reports on: 1 instead of 100",
+        ),
+        (
+            *("repeat", KEPT[1], KEPT[0]),
+            "responses are kept for 4 epochs instead of 2",
+            "responses are kept for 2 epochs instead of 4: all reports together reveal more",
+        ),
+        (
+            *("repeat", KEPT[0], {"kind": "fresh"}),
+            "responses are kept for 2 epochs instead of drawn afresh: repeating an answer tells "
+            "little more, but kept responses can show that it changed, and link reports",
+            "responses are drawn afresh for each report, and not kept any more: all reports of an "
+            "answer together reveal more",
+        ),
+        (
+            *("enrolment", {"mode": "open"}, CERTIFICATE),
+            "enrolment went from certificate to open: nobody vouches that each report comes from "
+            "another device",
+            "enrolment went from open to certificate: an issuer vouches for devices, and can link "
+            "an account to its report's key",
+        ),
+    ],
+)
+def test_what_weakens_privacy_is_marked_and_its_reverse_is_not(
+    field: str, less: object, more: object, lower: str, raised: str
+) -> None:
+    assert changed(field, less, more) == [f"! {raised}"]
+    assert changed(field, more, less) == [lower]
+
+
+def test_answers_are_listed_and_parties_named() -> None:
+    assert changed("categories", ["no", "yes"], ["no", "yes", "maybe"]) == [
+        "an answer was added: “maybe”"
+    ]
+    assert changed("categories", ["a", "no", *"bcdefg"], ["a", "yes"]) == [
+        "an answer was added: “yes”",
+        "7 answers were taken away: “no”, “b”, “c”, “d”, “e” and 2 more",
+    ]
+    assert changed("categories", ["no", "yes"], ["yes", "no"]) == [
+        "the answers stand in another order"
+    ]
+    assert changed("question", "How?", "Why?") == [
+        "the question changed from “How?” to “Why?”",
+    ]
+    assert changed("origin", "https://a.example", "https://b.example") == [
+        "! reports go to another collector: https://b.example instead of https://a.example"
+    ]
+    assert changed("enrolment", CERTIFICATE, OTHER_ISSUER) == [
+        f"! another issuer vouches for devices: {NEXT_ISSUER.public_key.hex()}",
+        f"an issuer vouches no longer: {ISSUER.public_key.hex()}",
+    ]
+    assert changed("sequence", 1, 2, nonce=bytes(16)) == [
+        "nothing but its number: it was published again"
+    ]
+
+
+def test_a_mechanism_that_tells_more_at_the_same_epsilon_is_marked() -> None:
+    def kept(epsilon: str) -> Manifest:
+        return example_survey("two-round", {"kept": epsilon}, ("never", "sometimes", "always"))
+
+    # The pure level of this matrix is ln 2, though the survey promises 2.
+    thirds = ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))
+    settings = {"matrix": thirds}
+    private = Specification.calibrated("matrix", 2, "2", settings=settings)
+    before = manifest(epsilon="2", categories=("yes", "no"), specification=private)
+    (change,) = changes(before, replace(before, specification=RANDOMISED_RESPONSE))
+    assert str(change) == (
+        "! answers are randomised by randomised-response instead of matrix: a response is at most "
+        "7.39 times likelier with one answer than with another, before at most 2.01 times likelier"
+    )
