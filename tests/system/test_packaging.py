@@ -116,6 +116,7 @@ def test_importing_the_device_sdk_imports_nothing_of_the_collectors(
         "oblivious_http",
         "privacy_pass",
         "sqlite_files",
+        "transparency_log",
     }
 
 
