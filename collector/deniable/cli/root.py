@@ -65,9 +65,12 @@ def expected_line(error: Exception) -> str | None:
     from deniable.messages import InvalidManifest, Refusal
     from deniable.reading import ReadingError
     from deniable.stores import StoreError
+    from deniable.transparency_log import TransparencyLogError
+    from deniable.witnessing import WitnessingError
 
     expected = (InvalidConfig, InvalidManifest, IssuerError, OSError, Refusal, StoreError)
-    if not isinstance(error, (*expected, ReadingError, TransportError)):
+    of_logs = (TransparencyLogError, WitnessingError)
+    if not isinstance(error, (*expected, *of_logs, ReadingError, TransportError)):
         return None
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
@@ -122,6 +125,10 @@ COMMANDS: Final = {
     "try": ("try_command:try_out", "Ask a question of your own, of simulated devices, on a page."),
     "watch": ("watch_command:watch", "Tell whether a figure is beyond a limit, by a status."),
     "token": ("token_commands:token", "Tokens of those who may read histograms."),
+    "witness": (
+        "witness_commands:witness",
+        "Cosign the logs of others, so that nobody is shown another history.",
+    ),
 }
 
 SURVEY_COMMANDS: Final = {

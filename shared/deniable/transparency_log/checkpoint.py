@@ -178,7 +178,8 @@ class SignedCheckpoint:
         return times
 
     def _of(self, key: VerifierKey) -> Collection[NoteSignature]:
-        return [signature for signature in self.signatures if signature.is_of(key)]
+        # Repeated lines cost nothing.
+        return {signature for signature in self.signatures if signature.is_of(key)}
 
 
 def log_origin(collector_origin: str) -> str:

@@ -98,7 +98,7 @@ def check_consistency(
         raise TransparencyLogError(f"a log of {old_size} entries cannot have shrunk to {size}")
     hashes = _PathHashes(path)
     if old_size == 0:
-        old, new = EMPTY_ROOT, root
+        old, new = EMPTY_ROOT, _check_length(root) if size else EMPTY_ROOT
     elif old_size == size:
         old, new = root, root
     else:
