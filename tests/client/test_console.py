@@ -211,7 +211,7 @@ class Shifty(FakeTransport):
     def _manifest(self, path: str) -> HttpAnswer:
         several = path.endswith("/manifests")
         body = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
-        return HttpAnswer(200, {}, body if several else split_manifests(body)[0])
+        return HttpAnswer(200, {}, body if several else split_manifests(body)[0].envelope)
 
 
 def test_d11_who_was_shown_one_survey_answers_no_other(

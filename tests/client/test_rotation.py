@@ -16,7 +16,14 @@ from deniable.client import (
     TransportError,
 )
 from deniable.client.client import Client, engine_of
-from deniable.messages import Manifest, Rotation, SigningKey, sign_manifest, sign_rotation
+from deniable.messages import (
+    Manifest,
+    Rotation,
+    SigningKey,
+    pack_rotations,
+    sign_manifest,
+    sign_rotation,
+)
 from tests.support.devices import (
     NAME,
     PORTAL,
@@ -272,7 +279,7 @@ def test_rotations_that_do_not_come_are_asked_for_again_soon(
     transport.publish(MANIFEST, NEXT)
     client = bench.client()
     assert isinstance(why(client.refresh(force=True)), NotReady)
-    transport.answer_to_authority = HttpAnswer(200, {}, b"\x91" + FIRST)
+    transport.answer_to_authority = HttpAnswer(200, {}, pack_rotations([FIRST]))
     bench.clock.time += 1200
     engine_of(client).refresh_when_due()
     assert client.report(NAME, "good").ok

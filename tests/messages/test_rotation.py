@@ -5,6 +5,7 @@ from itertools import pairwise, permutations
 import pytest
 
 from deniable.messages import (
+    MAX_PROOF_BYTES,
     MAX_ROTATIONS,
     MAX_ROTATIONS_BYTES,
     AuthorityFork,
@@ -106,8 +107,10 @@ def test_the_longest_array_fits_and_comes_back_as_it_was() -> None:
         sign_rotation(each, KEYS[number], KEYS[number + 1])
         for number, each in enumerate(chain(MAX_ROTATIONS, first))
     ]
-    body = pack_rotations(envelopes)
+    proofs = [bytes(MAX_PROOF_BYTES)] * MAX_ROTATIONS
+    body = pack_rotations(envelopes, proofs)
     assert len(body) <= MAX_ROTATIONS_BYTES
-    assert split_rotations(body) == tuple(envelopes)
+    assert split_rotations(body) == tuple(zip(envelopes, proofs, strict=True))
+    assert split_rotations(pack_rotations(envelopes)) == tuple((each, b"") for each in envelopes)
     with pytest.raises(Refusal):
         split_rotations(pack_rotations([*envelopes, envelopes[0]]))

@@ -13,12 +13,14 @@ from deniable.messages import (
     MAX_MANIFEST_BYTES,
     MAX_MANIFESTS,
     MAX_MANIFESTS_BYTES,
+    MAX_PROOF_BYTES,
     Refusal,
     RefusalCode,
     SigningKey,
     codec,
     open_manifest,
     open_manifest_of_chain,
+    pack_logged,
     pack_manifests,
     sign_manifest,
     split_manifests,
@@ -114,8 +116,12 @@ def envelopes(*sizes: int) -> list[bytes]:
 
 def test_what_is_packed_is_split() -> None:
     several = [sign_manifest(OPEN_SURVEY, key) for key in KEYS]
-    assert split_manifests(pack_manifests(several)) == several
-    assert pack_manifests(several) == msgpack.packb([msgpack.unpackb(one) for one in several])
+    proofs = [b"a proof", b"", bytes(MAX_PROOF_BYTES), b"another"]
+    body = pack_manifests(several, proofs)
+    assert split_manifests(body) == list(zip(several, proofs, strict=True))
+    pairs = [[msgpack.unpackb(one), proof] for one, proof in zip(several, proofs, strict=True)]
+    assert body == msgpack.packb(pairs)
+    assert split_manifests(pack_manifests(several)) == [(one, b"") for one in several]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,7 @@ def test_older_manifests_are_left_out_of_an_answer_that_is_full(
     offered = envelopes(*sizes)
     body = pack_manifests(offered)
     assert len(body) <= MAX_MANIFESTS_BYTES
-    assert split_manifests(body) == offered[:fitting]
+    assert split_manifests(body) == [(envelope, b"") for envelope in offered[:fitting]]
 
 
 @pytest.mark.parametrize(
@@ -160,10 +166,19 @@ def test_another_answer_is_refused(body: bytes, code: str) -> None:
     assert refusal.value.code is RefusalCode(code)
 
 
-@pytest.mark.parametrize("element", [None, 7, [b"", b""], [[]] * 1000, {"a": 1}])
+@pytest.mark.parametrize(
+    "element",
+    [
+        *(None, 7, [b"", b""], [[]] * 1000, {"a": 1}),
+        msgpack.unpackb(sign_manifest(OPEN_SURVEY, KEYS[0])),  # without a place for a proof
+        [msgpack.unpackb(sign_manifest(OPEN_SURVEY, KEYS[0])), "text"],
+        [msgpack.unpackb(sign_manifest(OPEN_SURVEY, KEYS[0])), bytes(MAX_PROOF_BYTES + 1)],
+    ],
+)
 def test_one_bad_element_leaves_the_others_alone(element: Any, decoded: list[int]) -> None:
     good = sign_manifest(OPEN_SURVEY, KEYS[0])
-    first, second = split_manifests(b"\x92" + pack(element) + good)
-    assert (second, decoded) == (good, [])
+    first, second = split_manifests(b"\x92" + pack(element) + pack_logged(good, b"proof"))
+    assert second == (good, b"proof")
+    assert len(good) not in decoded  # proofs alone are
     with pytest.raises(Refusal):
-        open_manifest(first, CHAIN[0])
+        open_manifest(first.envelope, CHAIN[0])

@@ -13,7 +13,7 @@ from deniable.messages import pack_upload, sign_manifest
 from deniable.server.routes import catalogue as catalogue_module
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.transport.connections import Connection
-from deniable.stores import PostgresStore, Store, StoreError
+from deniable.stores import PostgresStore, Store, StoredLog, StoreError
 from tests.server.collector import Collector, problem, running
 from tests.server.sockets import SECONDS, connected, healthy, until
 from tests.support.clock import FakeClock
@@ -112,6 +112,9 @@ class _Surveys:
 
     async def rotations(self) -> list[bytes]:
         return []
+
+    async def log(self, start: int) -> StoredLog:
+        return StoredLog((), "", "")
 
     async def ended(self) -> dict[bytes, int]:
         return {}

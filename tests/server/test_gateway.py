@@ -28,6 +28,7 @@ from deniable.messages import (
     open_gateway_keys,
     pack_upload,
     read_problem,
+    split_logged,
 )
 from deniable.oblivious_http import (
     KEY_PROBLEM,
@@ -106,7 +107,7 @@ async def test_what_devices_ask_is_answered_as_directly(tmp_path: Path) -> None:
             assert (answer.status, answer.body) == (200, await there.read())
             assert dict(answer.headers).keys() == {"content-type", "date"}
             assert parsedate_to_datetime(dict(answer.headers)["date"]).timestamp() == int(START)
-        assert open_gateway_keys(answer.body, CHAIN).configurations == (key,)
+        assert open_gateway_keys(split_logged(answer.body).envelope, CHAIN).configurations == (key,)
         keys = await collector.client.get(GATEWAY_PATH)
         assert keys.content_type == "application/ohttp-keys"
         assert decode_list(await keys.read()) == (key,)
@@ -199,7 +200,7 @@ async def test_keys_are_read_anew_and_what_an_older_one_sealed_opens_while_it_is
             write_gateway_file(file, rotated)
             key = rotated.opened(CHAIN).configurations[0]
             answer_, _ = await relay(collector, key, replace(MANIFESTS, path=GATEWAY_KEYS_PATH))
-            listed = open_gateway_keys(answer_.body, CHAIN)
+            listed = open_gateway_keys(split_logged(answer_.body).envelope, CHAIN)
             assert (old in listed.configurations) is opens
             sealed, opener = seal(old, REPORT)
             answer = await post(collector, sealed)

@@ -30,6 +30,7 @@ from deniable.server.routes.routing import ROUTES
 from deniable.stores import Role
 from tests.server.collector import Collector, running
 from tests.support.effort import THOROUGH
+from tests.support.public_logs import extension
 from tests.support.reports import envelope, report
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
@@ -78,12 +79,14 @@ async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -
     write_gateway_file(collector.config.gateway_keys, first_gateway(ORIGIN, AUTHORITY, START))
     await collector.send(envelope(1), envelope(2))
     await collector.store.add([report(device, epoch=1) for device in (1, 2)])
+    await collector.store.extend_log(extension([], [b"an entry"]))
+    collector.clock.time += 1
     for path, described in document["paths"].items():
         if "get" not in described:
             continue
         roles = {role for each in described["get"]["security"] for role in each.get("token", [])}
         for role, header in headers.items():
-            url = path.replace("{name}", MANIFEST.name)
+            url = path.replace("{name}", MANIFEST.name).replace("{path}", "tile/0/000.p/1")
             status = (await collector.client.get(url, headers=header)).status
             if not roles or role in roles or role == "operator":
                 assert status == 200, (path, role)

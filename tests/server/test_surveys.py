@@ -137,7 +137,7 @@ async def offered(collector: Collector, name: str = NAME) -> list[Manifest]:
     assert (answer.status, answer.content_type) == (200, "application/msgpack")
     assert "ETag" not in answer.headers
     envelopes = split_manifests(await answer.read())
-    return [open_manifest(envelope, AUTHORITY.public_key) for envelope in envelopes]
+    return [open_manifest(envelope, AUTHORITY.public_key) for envelope, _ in envelopes]
 
 
 async def test_all_manifests_of_a_name_that_have_not_ended_are_offered(

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 from deniable.messages import Manifest, Rotation, SigningKey, sign_rotation
 from deniable.reading import Note
-from deniable.stores import KEPT_SECONDS, Role, Store, Token
+from deniable.stores import KEPT_SECONDS, LogExtension, Role, Store, Token
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, counts, publish, reports
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
@@ -40,8 +40,12 @@ async def fill_with_everything(store: Store) -> None:
     await store.set_public(GONE.name, public=False)
     await store.add_note(GONE.name, Note(NOW, "2.0 released"))
     await store.add_note(GONE.name, Note(NOW - 1, "'é' <b>"))
+    await store.extend_log(LogExtension(0, (b"first", b"\x00second"), "checkpoint of 2\n"))
+    await store.cosign_log(lambda checkpoint: (f"{checkpoint}cosigned\n", True))
     rotation = Rotation(AUTHORITY.public_key, NEXT.public_key, 1)
-    await store.rotate(rotation, sign_rotation(rotation, AUTHORITY, NEXT), lambda signed: signed)
+    envelope = sign_rotation(rotation, AUTHORITY, NEXT)
+    extension = LogExtension(2, (envelope,), "checkpoint of 3\n")
+    await store.rotate(rotation, envelope, lambda signed: signed, extension)
 
 
 async def everything(store: Store) -> dict[str, object]:
@@ -54,6 +58,7 @@ async def everything(store: Store) -> dict[str, object]:
         "tokens": await store.tokens(),
         "public": await store.public(),
         "notes": await store.notes(GONE.name),
+        "log": await store.log(),
     }
     for survey in SURVEYS:
         seen[survey.name] = (

@@ -30,6 +30,8 @@ EVERYTHING = {
     "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
     "openings": {"name", "public"},
     "notes": {"name", "at", "text"},
+    "log_entries": {"position", "entry"},
+    "log_checkpoints": {"role", "checkpoint"},
     "tokens": {"digest", "role", "label", "created_at", "survey", "ends_at"},
     "moves": {"one", "moved_to"},
     "state": {"one", "touched", "backed_up_at"},

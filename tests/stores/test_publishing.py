@@ -3,7 +3,14 @@
 import pytest
 
 from deniable.messages import MAX_ROTATIONS, Rotation, SigningKey, sign_manifest, sign_rotation
-from deniable.stores import RotationConflict, Store, SurveyConflict
+from deniable.stores import (
+    LogConflict,
+    LogExtension,
+    RotationConflict,
+    Store,
+    StoredLog,
+    SurveyConflict,
+)
 from tests.stores.places import A, Place, counts, publish
 from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
@@ -92,6 +99,29 @@ async def test_surveys_are_signed_anew_and_keep_their_reports(store: Store) -> N
     assert await store.rotate(rotation, envelope, {old: anew, other: other}.__getitem__) == 1
     assert await store.surveys() == [other, anew]
     assert await counts(store) == [1, 0, 0, 0, 0]
+
+
+async def test_the_log_grows_with_what_is_published_or_neither_changes(store: Store) -> None:
+    assert await store.log() == StoredLog((), "", "")
+    survey, rotation = manifest(name="logged"), Rotation(KEYS[0].public_key, KEYS[1].public_key, 1)
+    envelope, handing = sign_manifest(survey, AUTHORITY), sign_rotation(rotation, *KEYS[:2])
+    before = await store.surveys()
+    with pytest.raises(LogConflict, match="do it again"):
+        await store.publish(survey, envelope, LogExtension(1, (envelope,), "of 2"))
+    with pytest.raises(LogConflict):
+        await store.rotate(rotation, handing, lambda signed: signed, LogExtension(1, (), "of 2"))
+    assert (await store.surveys(), await store.rotations()) == (before, [])
+    await store.publish(survey, envelope, LogExtension(0, (envelope,), "of 1"))
+    await store.rotate(
+        rotation, handing, lambda signed: signed, LogExtension(1, (handing, envelope), "of 3")
+    )
+    assert await store.log() == StoredLog((envelope, handing, envelope), "of 3", "")
+    await store.cosign_log(lambda newest: (f"{newest}, cosigned", True))
+    await store.extend_log(LogExtension(3, (b"another",), "of 4"))
+    await store.cosign_log(lambda newest: (f"{newest}, cosigned by few", False))
+    assert await store.log(2) == StoredLog(
+        (envelope, b"another"), "of 4, cosigned by few", "of 3, cosigned"
+    )
 
 
 async def test_a_rotation_during_which_signing_fails_did_not_happen(store: Store) -> None:

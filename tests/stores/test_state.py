@@ -8,7 +8,7 @@ import pytest
 
 from deniable.messages import Rotation, SigningKey, sign_rotation
 from deniable.reading import Note
-from deniable.stores import KEPT_SECONDS, Role, Store, StoreMoved, Token
+from deniable.stores import KEPT_SECONDS, LogExtension, Role, Store, StoreMoved, Token
 from deniable.stores.rules.copying import ReceiptRow, StoredRow
 from tests.stores.databases import many
 from tests.stores.fullness import COURTEOUS, GONE, NEXT, TOKEN, everything, fill_with_everything
@@ -63,6 +63,8 @@ REFUSED: dict[str, Callable[[Store], Awaitable[object]]] = {
     "open a survey": lambda store: store.set_public(MANIFEST.name, public=True),
     "add a note": lambda store: store.add_note(MANIFEST.name, Note(NOW, "2.0 released")),
     "remove a note": lambda store: store.remove_note(GONE.name, Note(NOW, "2.0 released")),
+    "extend the log": lambda store: store.extend_log(LogExtension(3, (), "another key's\n")),
+    "cosign the log": lambda store: store.cosign_log(lambda checkpoint: (checkpoint, True)),
     "note a backup": lambda store: store.note_backup(NOW),
     "ping": lambda store: store.ping(),
     "fill": lambda store: store.fill(_nothing()),

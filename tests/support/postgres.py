@@ -45,6 +45,8 @@ _EMPTY: Final = """
     DELETE FROM deniable.ends;
     DELETE FROM deniable.openings;
     DELETE FROM deniable.notes;
+    DELETE FROM deniable.log_entries;
+    DELETE FROM deniable.log_checkpoints;
     DELETE FROM deniable.tokens;
     DELETE FROM deniable.rotations;
     DELETE FROM deniable.surveys;

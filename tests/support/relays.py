@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from deniable.client import HttpAnswer, TransportError
-from deniable.messages import PROBLEM_JSON, RefusalCode, SigningKey, pack_problem
+from deniable.messages import PROBLEM_JSON, RefusalCode, SigningKey, pack_logged, pack_problem
 from deniable.messages.gateway import (
     ENCAPSULATED_REQUEST_BYTES,
     GATEWAY_KEYS_PATH,
@@ -78,7 +78,7 @@ class Gateway:
         assert f"{request.scheme}://{request.authority}" == ORIGIN
         self.opened.append(request)
         if request.path == GATEWAY_KEYS_PATH:
-            answer = HttpAnswer(200, {}, self.envelope())
+            answer = HttpAnswer(200, {}, pack_logged(self.envelope()))
         else:
             answer = self.collector.request(
                 request.method, request.path, dict(request.headers), request.body, 2 << 20

@@ -39,7 +39,7 @@ def test_apps_before_and_after_a_fifth_category_report_at_the_same_time(place: W
         def offered() -> list[Manifest]:
             status, body = server.request("GET", "/v1/surveys/tea/manifests")
             envelopes = split_manifests(body) if status == 200 else []
-            return [open_manifest(each, authority) for each in envelopes]
+            return [open_manifest(each, authority) for each, _ in envelopes]
 
         until(lambda: len(offered()) == 2)  # the server reads its store once a second
         manifests = offered()

@@ -26,8 +26,13 @@ IDENTITY = b"\1" + bytes(31)
 
 
 def array(*envelopes: bytes) -> bytes:
-    """Return a published array of so few envelopes."""
-    return bytes([0x90 + len(envelopes)]) + b"".join(envelopes)
+    """Return a published array of so few envelopes, each with an empty proof."""
+    return bytes([0x90 + len(envelopes)]) + b"".join(map(pair, envelopes))
+
+
+def pair(envelope: bytes) -> bytes:
+    """Return an envelope with an empty proof."""
+    return b"\x92" + envelope + b"\xc4\x00"
 
 
 def both_signed(payload: bytes) -> bytes:
@@ -43,11 +48,13 @@ def shapes() -> Iterator[Vector]:
         "an envelope without its array": GOOD,
         "truncated": array(GOOD)[:-1],
         "bytes behind it": array(GOOD) + b"\0",
-        "a header that is not minimal": b"\xdc\x00\x01" + GOOD,
+        "a header that is not minimal": b"\xdc\x00\x01" + pair(GOOD),
         "a claimed length of 2^32 - 1": b"\xdd\xff\xff\xff\xff" + GOOD,
-        "65 envelopes": b"\xdc\x00\x41" + GOOD * 65,
+        "65 envelopes": b"\xdc\x00\x41" + pair(GOOD) * 65,
         "arrays nested 10,000 deep": b"\x91" * 10_000 + b"\xc0",
         "nil for an envelope": array(b"\xc0"),
+        "nil for a proof": b"\x91\x92" + GOOD + b"\xc0",
+        "no proof": b"\x91" + GOOD,
         "an envelope as bytes": array(pack(GOOD)),
         "one signature": array(pack([PAYLOAD, OLD_SIGNATURE])),
         "three signatures": array(pack([PAYLOAD, OLD_SIGNATURE, NEW_SIGNATURE, NEW_SIGNATURE])),

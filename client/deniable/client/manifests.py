@@ -45,9 +45,10 @@ from deniable.messages import (
     Manifest,
     Refusal,
     RefusalCode,
+    split_logged,
     split_manifests,
 )
-from deniable.messages.gateway import MAX_GATEWAY_KEYS_BYTES
+from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_OFFLINE: Final = 3600.0
@@ -271,7 +272,7 @@ class Manifests(Forkable):
         """Offer an answer's manifests of a survey; raise if none, or the newest is refused."""
         answer = _given(answer, "manifest of this name")
         try:
-            envelopes = split_manifests(answer.body)
+            envelopes = [envelope for envelope, _ in split_manifests(answer.body)]
         except Refusal as refusal:
             raise ManifestRefused(ManifestFault.MALFORMED, refusal.reason) from refusal
         signed, refused = self._open_all(survey, envelopes, end, rotated)
@@ -290,14 +291,15 @@ class Manifests(Forkable):
         assert self._keyring is not None
         answer = _given(answer, "gateway keys")
         try:
+            keys = split_logged(answer.body).envelope
             try:
-                self._keyring.learn(answer.body, self._clock.now())
+                self._keyring.learn(keys, self._clock.now())
             except Refusal as refusal:
                 if refusal.code is not RefusalCode.BAD_SIGNATURE or rotated:
                     raise
                 rotated.append(True)
                 self._follow(_GATEWAY, self._authorities.known(self._clock.now()), end)
-                self._keyring.learn(answer.body, self._clock.now())
+                self._keyring.learn(keys, self._clock.now())
         except Refusal as refusal:
             _LOG.warning("no gateway keys were taken: %s", refusal)
             return Fetched.OF_NO_USE
@@ -424,7 +426,7 @@ class Manifests(Forkable):
 def _wanted(name: str) -> tuple[str, int]:
     """Return the path to ask at, and how many bytes are taken."""
     if name == _GATEWAY:
-        return GATEWAY_KEYS_PATH, MAX_GATEWAY_KEYS_BYTES
+        return GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES
     return f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES
 
 

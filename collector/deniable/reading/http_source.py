@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit
 from deniable.messages import (
     GATEWAY_KEYS_PATH,
     MAX_MANIFEST_BYTES,
+    MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
     PROBLEM_JSON,
     InvalidManifest,
@@ -38,10 +39,12 @@ from deniable.messages import (
     open_manifest,
     open_rotation,
     read_problem,
+    split_logged,
+    split_manifests,
     split_rotations,
 )
 from deniable.messages.bundle import Bundle, make_bundle, read_bundle
-from deniable.messages.gateway import MAX_GATEWAY_KEYS_BYTES
+from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
 from deniable.reading.errors import (
     NoSuchSurvey,
     NotAllowed,
@@ -211,10 +214,23 @@ class HttpSource(Source):
             self._signed(manifest.name, manifest.survey_id.hex(), signer)[0]
             for manifest in manifests
         ]
-        gateway = None
-        with suppress(NoSuchSurvey):  # as it answers what it has not, or does not know
-            gateway = self._get(GATEWAY_KEYS_PATH, MAX_GATEWAY_KEYS_BYTES)
-        return make_bundle(signed, signer, gateway)
+        gateway, gateway_proof, proofs = None, b"", dict[bytes, bytes]()
+        try:
+            with suppress(NoSuchSurvey):  # as it answers what it has not, or does not know
+                body = self._get(GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES)
+                gateway, gateway_proof = split_logged(body)
+            with suppress(NoSuchSurvey):
+                path = f"/v1/surveys/{quote(manifests[0].name)}/manifests"
+                proofs = dict(split_manifests(self._get(path, MAX_MANIFESTS_BYTES)))
+        except Refusal as refusal:
+            raise _unreadable() from refusal
+        return make_bundle(
+            signed,
+            signer,
+            gateway,
+            proofs=[proofs.get(envelope, b"") for envelope in signed],
+            gateway_proof=gateway_proof,
+        )
 
     def _life(self, manifest: Manifest) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
         body = self._json(f"{_path(manifest)}/epochs?{_survey(manifest)}", True)
@@ -240,8 +256,9 @@ class HttpSource(Source):
     def _signer(self) -> bytes:
         """Return the key that signs now: a rotation signs every survey anew."""
         try:
-            rotations = split_rotations(self._get("/v1/authority", MAX_ROTATIONS_BYTES))
-            return follow_rotations(self._authority, map(open_rotation, rotations))[-1]
+            published = split_rotations(self._get("/v1/authority", MAX_ROTATIONS_BYTES))
+            rotations = [open_rotation(envelope) for envelope, _ in published]
+            return follow_rotations(self._authority, rotations)[-1]
         except Refusal as refusal:
             raise Untrusted(
                 f"the rotations of the authority's key are not sound ({refusal.reason}); ask the "

@@ -9,6 +9,7 @@ from deniable.messages.seals import Seal as Seal
 from deniable.messages.seals import counts_digest as counts_digest
 from deniable.stores.backups import back_up as back_up
 from deniable.stores.backups import restore as restore
+from deniable.stores.errors import LogConflict as LogConflict
 from deniable.stores.errors import NotAdmitted as NotAdmitted
 from deniable.stores.errors import NotEmpty as NotEmpty
 from deniable.stores.errors import NotSealed as NotSealed
@@ -27,7 +28,9 @@ from deniable.stores.opening import open_store as open_store
 from deniable.stores.opening import place_text as place_text
 from deniable.stores.sqlite import SqliteStore as SqliteStore
 from deniable.stores.store import Store as Store
+from deniable.stores.values import LogExtension as LogExtension
 from deniable.stores.values import Role as Role
+from deniable.stores.values import StoredLog as StoredLog
 from deniable.stores.values import Token as Token
 from deniable.stores.values import Verdict as Verdict
 

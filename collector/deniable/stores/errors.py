@@ -37,6 +37,10 @@ class RotationConflict(StoreError):
     """One of the two keys was rotated before, or too many were."""
 
 
+class LogConflict(StoreError):
+    """The public log has grown since what is to be appended to it was signed."""
+
+
 class NotEmpty(StoreError):
     """The store holds something, and would have to be empty to be filled."""
 

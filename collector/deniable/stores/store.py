@@ -27,10 +27,10 @@ from deniable.messages.receipt import Receipt
 from deniable.messages.seals import Counts, Seal
 from deniable.reading.notes import Note
 from deniable.stores.group_commit import GroupCommit
-from deniable.stores.rules import life, operating, published_counts, surveys
+from deniable.stores.rules import life, operating, public_log, published_counts, surveys
 from deniable.stores.rules.copying import StoredRow
 from deniable.stores.statements import Result, Rule
-from deniable.stores.values import Token, Verdict
+from deniable.stores.values import LogExtension, StoredLog, Token, Verdict
 
 
 class Store(ABC):
@@ -74,35 +74,64 @@ class Store(ABC):
         """Store verified reports durably; one verdict each, in their order."""
         return await self._group.add(receipts)
 
-    async def publish(self, manifest: Manifest, envelope: bytes) -> None:
-        """Add a survey; publishing the same one again changes nothing.
+    async def publish(
+        self, manifest: Manifest, envelope: bytes, extension: LogExtension | None = None
+    ) -> None:
+        """Add a survey, and extend the public log by it; publishing it again changes nothing.
 
         Raises:
             SurveyConflict: if the name has another manifest of this or a higher sequence.
+            LogConflict: if the log is not of the size that is extended.
         """
-        await self._write(lambda: surveys.publish(manifest, envelope))
+        await self._write(lambda: surveys.publish(manifest, envelope, extension))
 
     async def surveys(self) -> list[bytes]:
         """Return the envelopes of all surveys, by name and descending sequence."""
         return await self._read(surveys.surveys)
 
     async def rotate(
-        self, rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], bytes]
+        self,
+        rotation: Rotation,
+        envelope: bytes,
+        sign_anew: Callable[[bytes], bytes],
+        extension: LogExtension | None = None,
     ) -> int:
         """Publish a hand-over of the authority's key, and every survey under the new one.
 
+        The public log is extended with it.
         ``sign_anew`` returns the envelope that replaces a survey's, or the same one. Returned is
         how many it changed.
 
         Raises:
             RotationConflict: if one of the keys was rotated before, or too many were.
+            LogConflict: if the log is not of the size that is extended.
         """
-        handing_over = partial(surveys.rotate, rotation, envelope, sign_anew)
+        handing_over = partial(surveys.rotate, rotation, envelope, sign_anew, extension)
         return await self._write(handing_over, repeatable=False)
 
     async def rotations(self) -> list[bytes]:
         """Return the envelopes of all rotations, oldest first."""
         return await self._read(surveys.rotations)
+
+    async def log(self, start: int = 0) -> StoredLog:
+        """Return the public log, its entries from a position on."""
+        return await self._read(lambda: public_log.log(start))
+
+    async def extend_log(self, extension: LogExtension) -> None:
+        """Append entries to the public log, with the checkpoint that covers them.
+
+        Raises:
+            LogConflict: if the log is not of the size that is extended.
+        """
+        await self._write(lambda: public_log.extend(extension), repeatable=False)
+
+    async def cosign_log(self, add: Callable[[str], tuple[str, bool]]) -> None:
+        """Replace the log's newest checkpoint by what ``add`` makes of it.
+
+        It returns the checkpoint with more cosignatures, and whether a quorum of the collector's
+        witnesses has cosigned it.
+        """
+        await self._write(lambda: public_log.cosign(add))
 
     async def counts(self, survey_id: bytes, epoch: int) -> Counts:
         """Return how often each response was counted, as figures may show it.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Verdict(StrEnum):
@@ -47,3 +48,19 @@ class Token:
     def opens(self, survey: str, now: float) -> bool:
         """Return whether its holder may see the figures of a survey."""
         return self.runs(now) and self.survey in {None, survey}
+
+
+class StoredLog(NamedTuple):
+    """The public log's entries (from some position on) and checkpoints; empty if there is none."""
+
+    entries: tuple[bytes, ...]
+    newest: str  # the newest signed checkpoint, with the cosignatures that have come
+    witnessed: str  # the newest that a quorum of the collector's witnesses cosigned
+
+
+class LogExtension(NamedTuple):
+    """Entries to be appended to the public log, and the checkpoint that covers them."""
+
+    size: int  # of the log before
+    entries: tuple[bytes, ...]
+    checkpoint: str

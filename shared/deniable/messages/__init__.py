@@ -33,6 +33,13 @@ from deniable.messages.gateway import (
     open_gateway_keys,
     sign_gateway_keys,
 )
+from deniable.messages.logged import (
+    MAX_PROOF_BYTES,
+    LoggedEnvelope,
+    log_entry,
+    pack_logged,
+    split_logged,
+)
 from deniable.messages.manifest import MAX_MANIFEST_BYTES, Manifest, check_name
 from deniable.messages.origin import check_origin, is_host_name
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
@@ -89,6 +96,7 @@ __all__ = [
     "MAX_MANIFESTS_BYTES",
     "MAX_MANIFEST_BYTES",
     "MAX_MEMOISED_CATEGORIES",
+    "MAX_PROOF_BYTES",
     "MAX_ROTATIONS",
     "MAX_ROTATIONS_BYTES",
     "MAX_UPLOAD_BYTES",
@@ -100,6 +108,7 @@ __all__ = [
     "Enrolment",
     "GatewayKeys",
     "InvalidManifest",
+    "LoggedEnvelope",
     "Manifest",
     "Refusal",
     "RefusalCode",
@@ -130,12 +139,14 @@ __all__ = [
     "format_value",
     "is_host_name",
     "is_simulated",
+    "log_entry",
     "media_type",
     "open_gateway_keys",
     "open_manifest",
     "open_manifest_of_chain",
     "open_rotation",
     "pack_credential",
+    "pack_logged",
     "pack_manifests",
     "pack_problem",
     "pack_rotations",
@@ -150,6 +161,7 @@ __all__ = [
     "sign_report",
     "sign_rotation",
     "simulated_name",
+    "split_logged",
     "split_manifests",
     "split_rotations",
     "split_upload",

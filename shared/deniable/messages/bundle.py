@@ -8,10 +8,13 @@ It is JSON, for people to read before they build it into an app::
       "authority": "…",                         the public key that signed, in hex
       "declaration": {"name": "theme", …},      what Survey(…), or .numeric or .several, takes
       "manifests": ["…"],                       signed, in base64: the newest first
-      "gateway": "…"                            signed keys in hex, for a relay; may be left out
+      "proofs": ["…"],                          each manifest's, that it is in the public log
+      "gateway": "…",                           signed keys in hex, for a relay
+      "gateway_proof": "…"                      that these are in the public log
     }
 
-Everything in it follows from the manifests and their signer, and is compared with them when read.
+What stands behind the manifests may be left out. The rest follows from the manifests and their
+signer, and is compared with them when read; a proof is judged by an app that pins witnesses.
 """
 
 import json
@@ -58,6 +61,8 @@ class Bundle:
     declaration: Declaration
     manifests: tuple[bytes, ...]
     gateway: bytes | None = None
+    proofs: tuple[bytes, ...] = ()  # one of each manifest, or none at all
+    gateway_proof: bytes = b""
     opened: tuple[Manifest, ...] = field(default=(), repr=False, compare=False)
 
     def to_json(self) -> bytes:
@@ -69,13 +74,22 @@ class Bundle:
             "declaration": self.declaration,
             "manifests": [b64encode(envelope).decode() for envelope in self.manifests],
         }
+        if self.proofs:
+            document["proofs"] = [proof.decode() for proof in self.proofs]
         if self.gateway is not None:
             document["gateway"] = self.gateway.hex()
+        if self.gateway_proof:
+            document["gateway_proof"] = self.gateway_proof.decode()
         return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def make_bundle(
-    envelopes: Sequence[bytes], authority: bytes, gateway: bytes | None = None
+    envelopes: Sequence[bytes],
+    authority: bytes,
+    gateway: bytes | None = None,
+    *,
+    proofs: Sequence[bytes] = (),
+    gateway_proof: bytes = b"",
 ) -> Bundle:
     """Return the bundle of signed manifests, the newest first, after verifying them.
 
@@ -83,6 +97,8 @@ def make_bundle(
         envelopes: The manifests.
         authority: The public key that signed them.
         gateway: The collector's signed gateway keys, for an app that sends through a relay.
+        proofs: That each of the manifests is in the public log; or none.
+        gateway_proof: That the gateway keys are.
 
     Raises:
         InvalidBundle: if they are none, do not go together, or another key signed.
@@ -104,6 +120,8 @@ def make_bundle(
     }
     if len(surveys) != 1 or (keys is not None and keys.origin != manifests[0].origin):
         raise InvalidBundle(f"its manifests are not of one survey for one collector; {_EXPORT}")
+    if len(proofs) not in {0, len(manifests)}:
+        raise InvalidBundle(f"it has not one proof for each of its manifests; {_EXPORT}")
     newest = manifests[0]
     return Bundle(
         newest.origin,
@@ -111,6 +129,8 @@ def make_bundle(
         declaration_of(newest),
         tuple(envelopes),
         gateway,
+        tuple(proofs) if any(proofs) else (),
+        gateway_proof,
         tuple(manifests),
     )
 
@@ -122,9 +142,11 @@ def read_bundle(data: bytes) -> Bundle:
         authority = bytes.fromhex(document["authority"])
         envelopes = [b64decode(text, validate=True) for text in document["manifests"]]
         gateway = bytes.fromhex(document["gateway"]) if "gateway" in document else None
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        proofs = [proof.encode() for proof in document.get("proofs", ())]
+        gateway_proof = document.get("gateway_proof", "").encode()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InvalidBundle(f"it is no bundle; {_EXPORT}") from error
-    bundle = make_bundle(envelopes, authority, gateway)
+    bundle = make_bundle(envelopes, authority, gateway, proofs=proofs, gateway_proof=gateway_proof)
     if json.loads(bundle.to_json()) != document:
         raise InvalidBundle(
             f"it says something else than its signed manifests; {_EXPORT}, and declare what is to "

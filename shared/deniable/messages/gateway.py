@@ -16,6 +16,7 @@ from deniable.messages.ed25519 import (
     SigningKey,
     verify_by_chain,
 )
+from deniable.messages.logged import MAX_PROOF_BYTES
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.oblivious_http import KeyConfiguration, ObliviousHttpError
@@ -29,6 +30,8 @@ GATEWAY_KEYS_PATH: Final = "/v1/gateway"
 MAX_GATEWAY_KEYS: Final = 16
 """How many keys are listed at once; each is named by a byte."""
 MAX_GATEWAY_KEYS_BYTES: Final = 2_048
+MAX_GATEWAY_ANSWER_BYTES: Final = MAX_GATEWAY_KEYS_BYTES + MAX_PROOF_BYTES + 8
+"""The longest ``[envelope, proof]`` of a list of gateway keys."""
 
 ENCAPSULATED_REQUEST_BYTES: Final = 1_024
 """The one size of what a device sends through a relay."""

@@ -19,13 +19,20 @@ from deniable.messages.ed25519 import (
     check_public_key,
     verify,
 )
+from deniable.messages.logged import (
+    MAX_PROOF_BYTES,
+    LoggedEnvelope,
+    pack_all_logged,
+    split_logged,
+)
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_ROTATIONS: Final = 64
 """How many rotations a collector publishes, and a device follows."""
 
-MAX_ROTATIONS_BYTES: Final = 16 * 1024
-"""The longest answer that holds so many."""
+_MAX_ROTATION_BYTES: Final = 256
+MAX_ROTATIONS_BYTES: Final = MAX_ROTATIONS * (_MAX_ROTATION_BYTES + MAX_PROOF_BYTES)
+"""The longest answer that holds so many, with their proofs."""
 
 _MAX_SEQUENCE: Final = 2**32 - 1
 
@@ -84,7 +91,7 @@ def sign_rotation(rotation: Rotation, old: SigningKey, new: SigningKey) -> bytes
 
 def open_rotation(envelope: bytes) -> Rotation:
     """Verify both signatures of an envelope and read it."""
-    if len(envelope) > MAX_ROTATIONS_BYTES:
+    if len(envelope) > _MAX_ROTATION_BYTES:
         raise Refusal(RefusalCode.MALFORMED, "no rotation is so long")
     payload_field, old_field, new_field = codec.exact_array(codec.decode(envelope), 3)
     payload = codec.binary(payload_field)
@@ -97,20 +104,20 @@ def open_rotation(envelope: bytes) -> Rotation:
     return rotation
 
 
-def pack_rotations(envelopes: Sequence[bytes]) -> bytes:
-    """Return the array of envelopes, oldest first, that a collector publishes."""
-    return codec.array_header(len(envelopes)) + b"".join(envelopes)
+def pack_rotations(envelopes: Sequence[bytes], proofs: Sequence[bytes] = ()) -> bytes:
+    """Return the array of ``[envelope, proof]``, oldest first, that a collector publishes."""
+    return codec.array_header(len(envelopes)) + b"".join(pack_all_logged(envelopes, proofs))
 
 
-def split_rotations(body: bytes) -> tuple[bytes, ...]:
-    """Return the envelopes of a published array, unverified."""
+def split_rotations(body: bytes) -> tuple[LoggedEnvelope, ...]:
+    """Return the envelopes of a published array, unverified, and their proofs."""
     if len(body) > MAX_ROTATIONS_BYTES:
         raise Refusal(RefusalCode.MALFORMED, "too many bytes for an array of rotations")
-    envelopes = codec.decode(body)
-    if type(envelopes) is not list or len(envelopes) > MAX_ROTATIONS:
+    pairs = codec.decode(body)
+    if type(pairs) is not list or len(pairs) > MAX_ROTATIONS:
         raise Refusal(RefusalCode.MALFORMED, f"an array of at most {MAX_ROTATIONS} is expected")
     # The whole is canonical, so that each part, encoded anew, is the bytes that came.
-    return tuple(codec.encode(codec.exact_array(envelope, 3)) for envelope in envelopes)
+    return tuple(split_logged(codec.encode(pair)) for pair in pairs)
 
 
 def follow_rotations(pinned: bytes, rotations: Iterable[Rotation]) -> tuple[bytes, ...]:

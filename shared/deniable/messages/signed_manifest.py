@@ -5,7 +5,7 @@ over bytes whose place in the envelope follows from its length alone, so that no
 before it is verified. Decoding costs some 70 times a payload's size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from deniable.messages import codec
@@ -15,6 +15,7 @@ from deniable.messages.ed25519 import (
     SigningKey,
     verify_by_chain,
 )
+from deniable.messages.logged import LoggedEnvelope, pack_all_logged, split_logged
 from deniable.messages.manifest import MAX_MANIFEST_BYTES, Manifest
 from deniable.messages.refusals import Refusal, RefusalCode
 
@@ -53,21 +54,32 @@ def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Man
     return Manifest.from_payload(payload), signer
 
 
-def pack_manifests(envelopes: Sequence[bytes]) -> bytes:
-    """Return the array of envelopes, the newest first, that a collector offers: those that fit."""
-    packed = b""
-    for most in range(min(len(envelopes), MAX_MANIFESTS), -1, -1):
-        packed = codec.array_header(most) + b"".join(envelopes[:most])
+def pack_manifests(envelopes: Sequence[bytes], proofs: Sequence[bytes] = ()) -> bytes:
+    """Return the array of ``[envelope, proof]``, the newest first, that a collector offers.
+
+    That is of as many as fit. Proofs may be left out.
+    """
+    packed, pairs = b"", pack_all_logged(envelopes, proofs)
+    for most in range(min(len(pairs), MAX_MANIFESTS), -1, -1):
+        packed = codec.array_header(most) + b"".join(pairs[:most])
         if len(packed) <= MAX_MANIFESTS_BYTES:
             break
     return packed
 
 
-def split_manifests(body: bytes) -> list[bytes]:
-    """Return the envelopes of an offered array, neither verified nor decoded."""
+def split_manifests(body: bytes) -> list[LoggedEnvelope]:
+    """Return the envelopes of an offered array, neither verified nor decoded, and their proofs."""
     if len(body) > MAX_MANIFESTS_BYTES:
         raise Refusal(RefusalCode.TOO_LARGE, "manifests of a name have at most 2 MiB together")
-    return list(codec.split_array(body, MAX_MANIFESTS))
+    return list(_pairs(codec.split_array(body, MAX_MANIFESTS)))
+
+
+def _pairs(elements: Iterator[bytes]) -> Iterator[LoggedEnvelope]:
+    for element in elements:
+        try:
+            yield split_logged(element)
+        except Refusal:  # it is refused when it is opened, and leaves the others alone
+            yield LoggedEnvelope(element, b"")
 
 
 def _split(envelope: bytes) -> tuple[bytes, bytes]:

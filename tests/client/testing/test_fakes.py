@@ -209,11 +209,11 @@ def test_all_manifests_that_have_not_ended_are_offered_newest_first() -> None:
         assert (status, "etag" in headers, split_manifests(body)) == (
             200,
             False,
-            [newest, brief, older],
+            [(newest, b""), (brief, b""), (older, b"")],
         )
         assert list(collector.counts("theme")) == ["dark", "light", "other"]
         clock.time += 2 * DAY
-        assert split_manifests(ask(collector, "GET", path)[2]) == [older]
+        assert split_manifests(ask(collector, "GET", path)[2]) == [(older, b"")]
         clock.time += DAY
         assert problem(*ask(collector, "GET", path)[::2]) == (404, "not-found")
 
@@ -246,7 +246,7 @@ def test_a_forgery_is_offered_alone(collector: FakeCollector, forgery: Misbehavi
     honest = collector.publish(THEME)
     collector.misbehave(forgery)
     (forged,) = split_manifests(ask(collector, "GET", "/v1/surveys/theme/manifests")[2])
-    assert forged != honest
+    assert forged.envelope != honest
 
 
 def test_a_published_manifest_can_be_bundled_and_follows_the_one_before(

@@ -241,7 +241,7 @@ def _offered(way: Transport, collector: str, authority: str, name: str) -> list[
     answer = _get(way, collector, f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES)
     if answer.status != 200:
         raise NotReady(f"{collector} publishes no survey named {name!r}")
-    envelopes = split_manifests(answer.body)
+    envelopes = [envelope for envelope, _ in split_manifests(answer.body)]
     pinned = bytes.fromhex(authority)
     try:
         return [open_manifest(envelope, pinned) for envelope in envelopes]
@@ -252,7 +252,8 @@ def _offered(way: Transport, collector: str, authority: str, name: str) -> list[
         rotations = _get(way, collector, "/v1/authority", MAX_ROTATIONS_BYTES)
         if rotations.status != 200:
             raise
-    chain = follow_rotations(pinned, map(open_rotation, split_rotations(rotations.body)))
+    published = [open_rotation(envelope) for envelope, _ in split_rotations(rotations.body)]
+    chain = follow_rotations(pinned, published)
     return [open_manifest_of_chain(envelope, chain)[0] for envelope in envelopes]
 
 

@@ -54,7 +54,7 @@ class Authorities:
 
     def learn(self, body: bytes, now: float) -> None:
         """Follow a collector's published rotations, and remember them; or refuse them all."""
-        offered = {open_rotation(envelope): envelope for envelope in split_rotations(body)}
+        offered = {open_rotation(envelope): envelope for envelope, _ in split_rotations(body)}
         fork: AuthorityFork | None = None
         with self.state.transaction(now) as connection:
             followed = self._kept(connection, "followed")

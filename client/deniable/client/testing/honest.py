@@ -19,6 +19,7 @@ from deniable.messages import (
     SignedReport,
     SigningKey,
     UploadAnswer,
+    pack_logged,
     pack_manifests,
     pack_rotations,
     sign_manifest,
@@ -156,7 +157,7 @@ class Routes:
             if (request.method, request.path) == ("GET", AUTHORITY_PATH):
                 return _signed(pack_rotations(self._authority.rotations))
             if (request.method, request.path) == ("GET", GATEWAY_KEYS_PATH):
-                return _signed(self._authority.sign_keys(self._keys))
+                return _signed(pack_logged(self._authority.sign_keys(self._keys)))
             matched = _MANIFESTS.fullmatch(request.path)
             if request.method == "GET" and matched:
                 return self._serve(matched[1], bool(matched[2]), request)

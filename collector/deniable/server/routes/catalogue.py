@@ -17,7 +17,9 @@ from deniable.messages import (
     open_manifest_of_chain,
     open_rotation,
 )
-from deniable.stores import Store, StoreError, Unreachable
+from deniable.public_log import PublicLog
+from deniable.stores import Store, StoredLog, StoreError, Unreachable
+from deniable.transparency_log import TransparencyLogError
 
 _LOG = logging.getLogger("deniable.collector")
 
@@ -43,6 +45,7 @@ class Catalogue:
         self._store = store
         self._chain: tuple[bytes, ...] = (authority,)
         self.rotations: list[bytes] = []  # envelopes, oldest first
+        self.log = PublicLog(StoredLog((), "", ""))
         self._clock = clock
         self._opened: dict[bytes, Manifest] = {}
         self._by_id: dict[bytes, Manifest] = {}
@@ -98,6 +101,7 @@ class Catalogue:
         envelopes = await self._store.surveys()
         # After the surveys: whatever key signed those is known then.
         self._follow(await self._store.rotations())
+        await self._read_log()
         self._opened_to_all = await self._store.public()
         ended = await self._store.ended()
         if ended != self._ended:
@@ -124,6 +128,22 @@ class Catalogue:
                 self.rotations = rotations
             except Refusal as refusal:
                 _LOG.error("the stored rotations are not offered: %s", refusal)
+
+    async def _read_log(self) -> None:
+        """Read the public log's new entries; all of them, if the log is another than before."""
+        known = self.log.stored
+        for entries in (known.entries, ()) if known.entries else ((),):
+            stored = await self._store.log(len(entries))
+            stored = stored._replace(entries=entries + stored.entries)
+            if stored == known:
+                return
+            try:
+                self.log = await asyncio.to_thread(PublicLog, stored)
+            except TransparencyLogError as error:
+                if not entries:
+                    _LOG.error("the public log is served as it was last read: %s", error)
+            else:
+                return
 
     @property
     def chain(self) -> tuple[bytes, ...]:

@@ -48,12 +48,18 @@ _PARAMETERS: Final = {
         ("format", "JSON by default", _of(FORMATS)),
     )
 }
-_NAME: Final = {
-    "name": "name",
-    "in": "path",
-    "required": True,
-    "description": "the survey's name",
-    "schema": {"type": "string", "minLength": 1},
+_PLACEHOLDERS: Final = {
+    f"{{{name}}}": {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": description,
+        "schema": {"type": "string", "minLength": 1},
+    }
+    for name, description in (
+        ("name", "the survey's name"),
+        ("path", "tile/LEVEL/INDEX, tile/entries/INDEX, both perhaps with .p/WIDTH, or large/ID"),
+    )
 }
 _TOKEN: Final = {
     "type": "http",
@@ -76,7 +82,7 @@ def openapi_document(config: Config) -> dict[str, Any]:
         "servers": [{"url": config.origin}],
         "paths": {
             route.path: {
-                **({"parameters": [_NAME]} if "{name}" in route.path else {}),
+                **({"parameters": [_PLACEHOLDERS[part]]} if (part := route.placeholder) else {}),
                 **{method.lower(): _described(route, method) for method in route.methods},
             }
             for route in ROUTES

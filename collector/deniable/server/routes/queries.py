@@ -1,7 +1,8 @@
 """Answers for anyone: surveys, their manifests, and the rotations of the authority's key."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from aiohttp import web
 
@@ -9,15 +10,30 @@ from deniable.messages import (
     GATEWAY_KEYS_PATH,
     MAX_MANIFESTS,
     Manifest,
+    Refusal,
+    RefusalCode,
+    pack_logged,
     pack_manifests,
     pack_rotations,
 )
 from deniable.messages.bundle import declaration_of
 from deniable.oblivious_http import BinaryRequest
+from deniable.public_log import CHECKPOINT_PATH
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.gateway_keyring import GatewayKeyring
 from deniable.server.routes.parameters import asked_survey, not_found
-from deniable.server.routes.routing import CSV, JSON, MSGPACK, DeviceHandler, Handler
+from deniable.server.routes.routing import (
+    BYTES,
+    CSV,
+    JSON,
+    LOG_PATH,
+    MSGPACK,
+    TEXT,
+    DeviceHandler,
+    Handler,
+)
+
+_FOREVER: Final = "public, max-age=31536000, immutable"
 
 
 class Queries:
@@ -31,7 +47,7 @@ class Queries:
         self._clock = clock
         self._described: dict[bytes, tuple[int | None, bytes]] = {}
         self._listed: tuple[int, bytes] = (-1, b"")
-        self._offered: dict[str, tuple[list[bytes], bytes]] = {}
+        self._offered: dict[str, tuple[tuple[Sequence[bytes], Sequence[bytes]], bytes]] = {}
 
     def handlers(self) -> dict[str, Handler]:
         """Return the handlers by path, but those of devices."""
@@ -40,6 +56,8 @@ class Queries:
             "/v1/surveys/{name}": self.survey,
             "/v1/surveys/{name}/versions": self.versions,
             "/v1/surveys/{name}/manifest": self.manifest,
+            f"{LOG_PATH}checkpoint": self.log_file,
+            f"{LOG_PATH}{{path}}": self.log_file,
         }
 
     def device_handlers(self) -> dict[str, DeviceHandler]:
@@ -100,23 +118,45 @@ class Queries:
         if len(running) > MAX_MANIFESTS:  # what each declaration has a newer one for goes first
             running = _needed(running, self._clock())
         envelopes = [self._catalogue.envelope(manifest) for manifest in running]
-        packed, body = self._offered.get(name, ([], b""))
-        if packed != envelopes:
-            body = pack_manifests(envelopes)
-            self._offered[name] = envelopes, body
+        proofs = self._proofs_of(envelopes)
+        packed, body = self._offered.get(name, (((), ()), b""))
+        if packed != (envelopes, proofs):
+            body = pack_manifests(envelopes, proofs)
+            self._offered[name] = (envelopes, proofs), body
         return _answer(body, MSGPACK, {"Cache-Control": "no-store"})
+
+    async def log_file(self, _: web.BaseRequest, path: str) -> web.Response:
+        """Answer with a file of the public log: without a path, its checkpoint."""
+        await self._catalogue.reread()
+        try:
+            if path == CHECKPOINT_PATH:  # written in some other way, to be kept for ever
+                raise KeyError
+            body = self._catalogue.log.file(path or CHECKPOINT_PATH)
+        except KeyError:
+            raise Refusal(RefusalCode.NOT_FOUND, "the public log has no such file") from None
+        if path:
+            return _answer(body, BYTES, {"Cache-Control": _FOREVER})
+        return web.Response(
+            body=body, content_type=TEXT, charset="utf-8", headers={"Cache-Control": "no-cache"}
+        )
 
     async def authority(self, request: web.BaseRequest | BinaryRequest, _: str) -> web.Response:
         """Answer with the rotations."""
         await self._catalogue.reread()
-        rotations = pack_rotations(self._catalogue.rotations)
-        return _tagged(request, self._catalogue.authority, rotations)
+        rotations = self._catalogue.rotations
+        body = pack_rotations(rotations, self._proofs_of(rotations))
+        return _tagged(request, self._catalogue.authority, body)
 
     async def gateway(self, _: web.BaseRequest | BinaryRequest, __: str) -> web.Response:
         """Answer with the signed list of the gateway's keys."""
         await self._catalogue.reread()
         # No ETag, as with manifests.
-        return _answer(self._gateway.read().signed, MSGPACK, {"Cache-Control": "no-store"})
+        signed = self._gateway.read().signed
+        body = pack_logged(signed, *self._proofs_of([signed]))
+        return _answer(body, MSGPACK, {"Cache-Control": "no-store"})
+
+    def _proofs_of(self, envelopes: Iterable[bytes]) -> list[bytes]:
+        return [self._catalogue.log.proof(envelope) for envelope in envelopes]
 
 
 def _needed(running: Iterable[Manifest], now: float) -> list[Manifest]:

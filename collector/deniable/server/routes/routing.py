@@ -21,10 +21,14 @@ CSV: Final = "text/csv"
 HTML: Final = "text/html"
 SVG: Final = "image/svg+xml"
 FORMATS: Final = ("json", "csv")
-_NAME: Final = "{name}"
+BYTES: Final = "application/octet-stream"
+TEXT: Final = "text/plain"
+_PLACEHOLDERS: Final = {"{name}": "([^/]+)", "{path}": "(.+)"}
+"""In a route's path, of a part and of all that follows; a path has at most one of them."""
+LOG_PATH: Final = "/log/"
 
 Handler = Callable[["web.BaseRequest", str], Awaitable["web.Response"]]
-"""Answers a request, given what stands for {name} in its path (else the empty text)."""
+"""Answers a request, given what stands for a placeholder in its path (else the empty text)."""
 DeviceHandler = Callable[["web.BaseRequest | BinaryRequest", str], Awaitable["web.Response"]]
 """A handler of what devices ask, perhaps through a relay."""
 AnyHandler = TypeVar("AnyHandler")
@@ -34,7 +38,7 @@ AnyHandler = TypeVar("AnyHandler")
 class Route:
     """One thing that can be asked."""
 
-    path: str  # with at most one part {name}
+    path: str  # with at most one placeholder
     summary: str
     media: str = JSON
     method: str = "GET"  # which answers HEAD too; or POST
@@ -54,10 +58,15 @@ class Route:
         return (*answered, "POST") if self.form or self.relayed else answered
 
     @property
+    def placeholder(self) -> str:
+        """Return the placeholder in its path; the empty text if there is none."""
+        return next((text for text in _PLACEHOLDERS if text in self.path), "")
+
+    @property
     def codes(self) -> tuple[RefusalCode, ...]:
         """Return the refusal codes of the route, besides those of any request."""
         return (
-            *([RefusalCode.NOT_FOUND] if _NAME in self.path else []),
+            *([RefusalCode.NOT_FOUND] if self.placeholder else []),
             *([RefusalCode.BAD_QUERY] if self.parameters is not None else []),
             *([RefusalCode.UNAUTHORISED, RefusalCode.FORBIDDEN] if self.role else []),
             *self.refusals,
@@ -205,6 +214,19 @@ ROUTES: Final = (
             RefusalCode.RATE_LIMITED,
         ),
     ),
+    Route(
+        f"{LOG_PATH}checkpoint",
+        "the public log's newest checkpoint, signed and cosigned (C2SP tlog-checkpoint)",
+        TEXT,
+        parameters=(),
+        refusals=(RefusalCode.NOT_FOUND,),
+    ),
+    Route(
+        f"{LOG_PATH}{{path}}",
+        "another file of the public log, which never changes (C2SP tlog-tiles)",
+        BYTES,
+        parameters=(),
+    ),
     Route("/healthz", "the process is up", schema="Health"),
     Route("/readyz", "the store takes durable writes", schema="Readiness"),
     Route("/metrics", "counts and times for Prometheus", "text/plain", role="operator"),
@@ -219,15 +241,11 @@ class Router(Generic[AnyHandler]):
     def __init__(self, table: Iterable[Route], handlers: Mapping[str, AnyHandler]) -> None:
         routes = {route.path: route for route in table}
         pairs = {path: (routes[path], handler) for path, handler in handlers.items()}
-        self._fixed = {path: pair for path, pair in pairs.items() if _NAME not in path}
-        self._named = [
-            (re.compile(re.escape(path).replace(re.escape(_NAME), "([^/]+)"), re.ASCII), *pair)
-            for path, pair in pairs.items()
-            if _NAME in path
-        ]
+        self._fixed = {path: pair for path, pair in pairs.items() if not pair[0].placeholder}
+        self._named = [(_pattern(pair[0]), *pair) for pair in pairs.values() if pair[0].placeholder]
 
     def find(self, method: str, path: str) -> tuple[Route, AnyHandler, str]:
-        """Return a request's route, who answers it, and what stands for {name} in its path.
+        """Return a request's route, who answers it, and what stands for its placeholder.
 
         Args:
             method: Of the request.
@@ -249,6 +267,11 @@ class Router(Generic[AnyHandler]):
             if match is not None:
                 return route, handler, unquote(match[1])
         raise Refusal(RefusalCode.NOT_FOUND, "there is nothing at this path; see GET /v1/surveys")
+
+
+def _pattern(route: Route) -> re.Pattern[str]:
+    text = re.escape(route.placeholder)
+    return re.compile(re.escape(route.path).replace(text, _PLACEHOLDERS[route.placeholder]))
 
 
 def check_query(request: "web.BaseRequest", allowed: tuple[str, ...] | None) -> None:

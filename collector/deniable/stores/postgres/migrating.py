@@ -13,6 +13,7 @@ _MIGRATIONS: Final = (
     "0002_growth.sql",
     "0003_sharing.sql",
     "0004_notes.sql",
+    "0005_log.sql",
 )
 
 VERSION: Final = len(_MIGRATIONS)

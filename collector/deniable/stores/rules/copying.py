@@ -119,6 +119,20 @@ class NoteRow(NamedTuple):
     text: str
 
 
+class LogEntryRow(NamedTuple):
+    """An entry of the public log."""
+
+    position: int
+    entry: bytes
+
+
+class LogCheckpointRow(NamedTuple):
+    """A checkpoint of the public log; ``role`` tells the newest from the one that is witnessed."""
+
+    role: str
+    checkpoint: str
+
+
 class TokenRow(NamedTuple):
     """A token without its secret; ``role`` is the role's name."""
 
@@ -141,6 +155,8 @@ StoredRow = (
     | EndRow
     | OpeningRow
     | NoteRow
+    | LogEntryRow
+    | LogCheckpointRow
     | TokenRow
 )
 
@@ -164,6 +180,8 @@ READ: Final[dict[type[StoredRow], str]] = {
     EndRow: "SELECT survey_id, ended_at FROM deniable.ends JOIN deniable.surveys USING (survey)",
     OpeningRow: "SELECT name, public FROM deniable.openings",
     NoteRow: "SELECT name, at, text FROM deniable.notes",
+    LogEntryRow: "SELECT position, entry FROM deniable.log_entries",
+    LogCheckpointRow: "SELECT role, checkpoint FROM deniable.log_checkpoints",
     TokenRow: "SELECT digest, role, label, created_at, survey, ends_at FROM deniable.tokens",
 }
 ROW_TYPES: Final = tuple(READ)  # in the order in which they come
@@ -181,6 +199,8 @@ _TABLES: Final[dict[type[StoredRow], tuple[str, tuple[str, ...]]]] = {
     EndRow: ("ends", ("survey", "ended_at")),
     OpeningRow: ("openings", OpeningRow._fields),
     NoteRow: ("notes", NoteRow._fields),
+    LogEntryRow: ("log_entries", LogEntryRow._fields),
+    LogCheckpointRow: ("log_checkpoints", LogCheckpointRow._fields),
     TokenRow: ("tokens", TokenRow._fields),
 }
 """Where rows are written, in the order of :meth:`Filling._record`."""
@@ -238,5 +258,5 @@ class Filling:
                 return self._surveys[survey_id], epoch, self._issuers[issuer], response, reports
             case SealRow() | EndRow():
                 return self._surveys[row.survey_id], *row[1:]
-            case OpeningRow() | NoteRow() | TokenRow():
+            case OpeningRow() | NoteRow() | LogEntryRow() | LogCheckpointRow() | TokenRow():
                 return tuple(row)

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 from deniable.messages import MAX_ROTATIONS, Manifest, Rotation
 from deniable.stores.errors import RotationConflict, StoreError, SurveyConflict
+from deniable.stores.rules import public_log
 from deniable.stores.statements import CATALOGUE, ManyTimes, Rule, Statement, first, lock
+from deniable.stores.values import LogExtension
 
 
 def find_survey(survey_id: bytes) -> Rule[tuple[int, int]]:
@@ -17,7 +19,9 @@ def find_survey(survey_id: bytes) -> Rule[tuple[int, int]]:
     return row[0], max(1, row[1])
 
 
-def publish(manifest: Manifest, envelope: bytes) -> Rule[None]:
+def publish(
+    manifest: Manifest, envelope: bytes, extension: LogExtension | None = None
+) -> Rule[None]:
     yield from lock(CATALOGUE)
     newest = yield from first(
         "SELECT survey_id, sequence FROM deniable.surveys WHERE name = $1"
@@ -35,6 +39,7 @@ def publish(manifest: Manifest, envelope: bytes) -> Rule[None]:
         " SELECT coalesce(max(survey), 0) + 1, $1, $2, $3, $4, $5 FROM deniable.surveys",
         (manifest.survey_id, manifest.name, manifest.sequence, manifest.minimum_reports, envelope),
     )
+    yield from public_log.extend(extension)
 
 
 def surveys() -> Rule[list[bytes]]:
@@ -42,7 +47,12 @@ def surveys() -> Rule[list[bytes]]:
     return [envelope for (envelope,) in rows]
 
 
-def rotate(rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], bytes]) -> Rule[int]:
+def rotate(
+    rotation: Rotation,
+    envelope: bytes,
+    sign_anew: Callable[[bytes], bytes],
+    extension: LogExtension | None = None,
+) -> Rule[int]:
     yield from lock(CATALOGUE)
     ((before,),) = yield Statement("SELECT count(*) FROM deniable.rotations")
     if before >= MAX_ROTATIONS:
@@ -58,6 +68,7 @@ def rotate(rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], byt
     anew = [(sign_anew(signed), survey, signed) for survey, signed in rows]
     changed = [(after, survey) for after, survey, signed in anew if after != signed]
     yield ManyTimes("UPDATE deniable.surveys SET envelope = $1 WHERE survey = $2", changed)
+    yield from public_log.extend(extension)
     return len(changed)
 
 

@@ -59,6 +59,7 @@ _MIGRATIONS: Final = (
     _script("0003_state.sql"),
     _script("0004_sharing.sql"),
     _script("0005_notes.sql"),
+    _script("0006_log.sql"),
 )
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""

@@ -1,0 +1,61 @@
+"""Envelopes with their proofs that they are in the public log: ``[envelope, proof]``.
+
+A proof is the text of a tlog-proof (C2SP), or empty. An app that pins witnesses refuses what has
+none; all others need none, and look at none.
+"""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from itertools import zip_longest
+from typing import Final, NamedTuple
+
+from deniable.messages import codec
+from deniable.messages.refusals import Refusal, RefusalCode
+
+MAX_PROOF_BYTES: Final = 8_192
+"""The longest proof: with the longest names, its checkpoint has room for 16 cosignatures."""
+
+_MAX_ENTRY_BYTES: Final = 65_535
+"""The longest entry of a log of tiles."""
+
+
+class LoggedEnvelope(NamedTuple):
+    """An envelope as it was signed, and the proof that it is in the public log; perhaps empty."""
+
+    envelope: bytes
+    proof: bytes
+
+
+def log_entry(envelope: bytes) -> bytes:
+    """Return the log's entry of an envelope: itself, or ``[SHA-256]`` of one beyond 65,535 bytes.
+
+    Of a list of one no envelope consists. The log serves what such an entry stands for beside it.
+    """
+    if len(envelope) <= _MAX_ENTRY_BYTES:
+        return envelope
+    return codec.encode([sha256(envelope).digest()])
+
+
+def pack_logged(envelope: bytes, proof: bytes = b"") -> bytes:
+    """Return the pair of an envelope and its proof."""
+    return codec.array_header(2) + envelope + codec.encode(proof)
+
+
+def pack_all_logged(envelopes: Iterable[bytes], proofs: Sequence[bytes]) -> list[bytes]:
+    """Return the pairs of envelopes and their proofs, of which some or all may be left out."""
+    return [pack_logged(*pair) for pair in zip_longest(envelopes, proofs, fillvalue=b"")]
+
+
+def split_logged(pair: bytes) -> LoggedEnvelope:
+    """Return an envelope, neither verified nor decoded, and its proof.
+
+    Raises:
+        Refusal: malformed, if it is no such pair.
+    """
+    try:
+        envelope, proof = codec.split_array(pair, 2)
+    except (Refusal, ValueError) as error:
+        raise Refusal(RefusalCode.MALFORMED, "no pair of an envelope and a proof") from error
+    if len(proof) > MAX_PROOF_BYTES + 3:  # and its header
+        raise Refusal(RefusalCode.MALFORMED, "no proof is so long")
+    return LoggedEnvelope(envelope, codec.binary(codec.decode(proof)))

@@ -1,0 +1,109 @@
+"""The log as it is read: its files and proofs follow from entries and checkpoints alone."""
+
+from hashlib import sha256
+
+import pytest
+
+from deniable.messages import MAX_MANIFEST_BYTES, MAX_PROOF_BYTES, log_entry
+from deniable.public_log import PublicLog, large_path
+from deniable.stores import StoredLog
+from deniable.transparency_log import (
+    LOG,
+    TILE_WIDTH,
+    LogPolicy,
+    LogProof,
+    SignedCheckpoint,
+    TransparencyLogError,
+    VerifierKey,
+    leaf_hash,
+    read_entry_bundle,
+    root_hash,
+)
+from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, WITNESS_KEYS, stored_log
+
+POLICY = LogPolicy.parse(
+    "\n".join(
+        [
+            f"log {VerifierKey(LOG_ORIGIN, LOG, LOG_KEY.public_key)}",
+            *(f"witness w{number} {key}" for number, key in enumerate(WITNESS_KEYS)),
+            "group all 2 w0 w1 w2",
+            "quorum all",
+        ]
+    )
+)
+
+
+def envelopes(number: int) -> list[bytes]:
+    return [b"envelope %d" % position for position in range(number)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 600])
+def test_the_files_hold_the_whole_log_and_nothing_else(size: int) -> None:
+    log = PublicLog(stored_log(envelopes(size)))
+    paths = list(log.paths())
+    assert paths[-1] == "checkpoint"
+    assert len(set(paths)) == len(paths)
+    checkpoint = SignedCheckpoint.parse(log.file("checkpoint")).checkpoint
+    entries: list[bytes] = []
+    for path in paths:
+        if path.startswith("tile/entries/"):
+            width = int(path.partition(".p/")[2] or TILE_WIDTH)
+            entries += read_entry_bundle(log.file(path), width)
+    assert entries == envelopes(size)
+    assert (checkpoint.size, checkpoint.root) == (size, root_hash(list(map(leaf_hash, entries))))
+    for missing in ("", "tile/entries/9", "tile/0/003", f"tile/0/000.p/{size + 1}", "large/00"):
+        with pytest.raises(KeyError):
+            log.file(missing)
+
+
+def test_files_of_a_smaller_log_stay_as_they_were() -> None:
+    for size in (1, 200, 256, 300):
+        smaller, larger = (PublicLog(stored_log(envelopes(number))) for number in (size, 700))
+        for path in list(smaller.paths())[:-1]:
+            assert smaller.file(path) == larger.file(path)
+
+
+def test_a_proof_is_by_the_newest_checkpoint_that_a_quorum_cosigned_and_covers_the_entry() -> None:
+    log = PublicLog(stored_log(envelopes(9), cosigners=1, witnessed=7))
+    for position, envelope in enumerate(envelopes(9)):
+        proof = LogProof.parse(log.proof(envelope))
+        if position < 7:
+            assert proof.checkpoint.checkpoint.size == 7
+            assert POLICY.check(envelope, proof) == frozenset(WITNESS_KEYS)
+        else:
+            assert proof.checkpoint.checkpoint.size == 9
+            with pytest.raises(TransparencyLogError, match="1 of the policy's witnesses"):
+                POLICY.check(envelope, proof)
+    assert log.proof(b"another") == b""
+    assert PublicLog(StoredLog((), "", "")).proof(b"another") == b""
+
+
+def test_an_envelope_that_is_too_long_for_an_entry_is_logged_by_its_digest() -> None:
+    long, just = bytes(MAX_MANIFEST_BYTES + 72), bytes(65_535)
+    log = PublicLog(stored_log([b"short", long, just], cosigners=3))
+    digest = sha256(long).digest()
+    assert log.entries == (b"short", b"\x91\xc4\x20" + digest, just)
+    assert log.file(large_path(digest)) == long
+    assert [path for path in log.paths() if path.startswith("large")] == [large_path(digest)]
+    POLICY.check(log_entry(long), LogProof.parse(log.proof(long)))
+
+
+def test_a_proof_among_a_thousand_with_three_cosignatures_has_about_a_kilobyte() -> None:
+    log = PublicLog(stored_log(envelopes(1_000), cosigners=3))
+    sizes = [len(log.proof(envelope)) for envelope in envelopes(1_000)[::50]]
+    assert max(sizes) < 1_200
+    assert max(sizes) < MAX_PROOF_BYTES
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        stored_log(envelopes(3))._replace(entries=tuple(envelopes(2))),
+        stored_log(envelopes(3))._replace(entries=(b"x", *envelopes(3)[1:])),
+        stored_log(envelopes(3))._replace(witnessed=stored_log([b"x"]).newest),
+        stored_log(envelopes(3))._replace(newest="no checkpoint"),
+    ],
+)
+def test_a_checkpoint_of_other_entries_is_an_error(damaged: StoredLog) -> None:
+    with pytest.raises(TransparencyLogError):
+        PublicLog(damaged)
