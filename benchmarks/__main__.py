@@ -23,6 +23,8 @@ from benchmarks import (
     postgres_growth,
     relay,
     repeated,
+    scale,
+    simulated_day,
     sqlite_growth,
     stores,
     tokens,
@@ -51,6 +53,8 @@ _SUBJECTS = {
     "many-responses": many_responses.run,
     "tokens": tokens.run,
     "relay": relay.run,
+    "scale": scale.run,
+    "simulated-day": simulated_day.run,
     "audit": audit.run,
     "budget": budget.run,
 }
