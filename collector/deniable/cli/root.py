@@ -94,6 +94,10 @@ COMMANDS: Final = {
         "The key that signs manifests, and its rotation.",
     ),
     "budget": ("budget_command:budget", "Add up what several reports reveal."),
+    "conformance": (
+        "conformance_command:conformance",
+        "Try whether a device keeps the protocol's rules.",
+    ),
     "note": ("note_command:note", "Note what happened, beside a survey's figures over time."),
     "plan": ("plan_command:plan", "How many reports a survey takes."),
     "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),

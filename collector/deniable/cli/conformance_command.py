@@ -1,0 +1,45 @@
+"""The command: takes a device through the protocol's rules."""
+
+import click
+
+from deniable.cli.options import json_option
+from deniable.cli.screen import progress, show
+
+
+@click.command(short_help="Try whether a device keeps the protocol's rules.")
+@click.option("--device", "command", required=True, help="The program that stands for the device.")
+@click.option("--rule", "rules", multiple=True, help="Only this rule, such as D5; repeatable.")
+@json_option
+@click.pass_context
+def conformance(ctx: click.Context, command: str, rules: tuple[str, ...], *, as_json: bool) -> None:
+    """Be a hostile collector to a device of any language; say which rules it keeps.
+
+    The device speaks lines of JSON on standard input and output, as docs/conformance.md says; its
+    clocks are the tester's, and the network is this machine's own. The exit status is 1 if a rule
+    fails, or could not be judged.
+    """
+    # Imported here: --help does not wait for what the scenarios need.
+    from deniable.conformance import (
+        RULES,
+        AdapterBroke,
+        Verdict,
+        hello,
+        judge,
+        play_all,
+        scenarios_of,
+        verdicts_document,
+    )
+
+    if unknown := sorted({*rules} - RULES.keys()):
+        raise click.BadParameter(f"{unknown[0]} is none of {', '.join(RULES)}", param_hint="--rule")
+    chosen = [rule for rule in RULES if not rules or rule in rules]
+    try:
+        said = hello(command)
+    except AdapterBroke as error:
+        raise click.ClickException(f"the device does not answer: {error}") from error
+    with progress("scenarios", len(scenarios_of(chosen))) as done:
+        played = play_all(command, said.get("offers", {}), chosen, lambda: done(1))
+    judgements = judge(played, chosen)
+    show(verdicts_document(said, judgements), as_json=as_json)
+    if any(judgement.verdict in {Verdict.FAILS, Verdict.UNJUDGED} for judgement in judgements):
+        ctx.exit(1)

@@ -1,0 +1,26 @@
+"""Conformance: a hostile collector takes any device through the protocol's rules D1 to D13.
+
+1. A scenario is what the collector, the user and the clocks do to a device, and which observations
+   convict it. Whatever it plays, its log is judged by what no device ever does.
+2. The device is a program of any language, which speaks lines of JSON; the network is real HTTP on
+   127.0.0.1. Its clocks are the tester's.
+3. A rule holds if every scenario of it that the device offers to be tested for was played to its
+   end without a conviction. What was not offered is never called passed.
+"""
+
+from deniable.conformance.adapter import AdapterBroke
+from deniable.conformance.document import verdicts_document
+from deniable.conformance.running import Judgement, Verdict, hello, judge, play_all, scenarios_of
+from deniable.conformance.scenario import RULES
+
+__all__ = [
+    "RULES",
+    "AdapterBroke",
+    "Judgement",
+    "Verdict",
+    "hello",
+    "judge",
+    "play_all",
+    "scenarios_of",
+    "verdicts_document",
+]

@@ -1,0 +1,132 @@
+"""The adapter: the program around a device, to which the tester speaks lines of JSON."""
+
+import json
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from tempfile import TemporaryFile
+from typing import Any, Final
+
+ANSWER_SECONDS: Final = 60.0
+"""How long a command may take, in real time."""
+
+
+class AdapterBroke(Exception):
+    """The adapter said that it cannot go on, ended, or did not answer."""
+
+
+class Adapter:
+    """The adapter's process: started when a command is to be carried out, and after each kill.
+
+    Attributes:
+        elapsed: running seconds of the device, which go on across restarts.
+    """
+
+    def __init__(self, command: str) -> None:
+        self._argv = shlex.split(command)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._received = b""
+        self._errors = TemporaryFile()  # noqa: SIM115 - closed by close()
+        self.elapsed = 1000.0
+
+    def hello(self) -> dict[str, Any]:
+        """Return the answer to the first command of a new process: the device's name and offers."""
+        self.kill()
+        return self.command("hello", now=0.0, version=1)
+
+    def command(self, do: str, **fields: Any) -> dict[str, Any]:
+        """Have a command carried out, and return its answer.
+
+        Raises:
+            AdapterBroke: if there is none, or it tells an error.
+        """
+        self.begin(do, **fields)
+        answer = self._answer(do)
+        if "error" in answer:
+            raise AdapterBroke(f"{do}: {answer['error']}")
+        return answer
+
+    def begin(self, do: str, **fields: Any) -> None:
+        """Say a command, and wait for no answer."""
+        process = self._process
+        if process is None:
+            process = self._start()
+            if do != "hello":
+                self.command("hello", now=fields["now"], version=1)
+        line = json.dumps({"do": do, "elapsed": self.elapsed, **fields})
+        assert process.stdin is not None
+        try:
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()
+        except OSError as error:
+            raise AdapterBroke(f"{do}: {self._ended()}") from error
+
+    def kill(self) -> None:
+        """Kill the process and all that it started, at once."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            with suppress(OSError):
+                assert stream is not None
+                stream.close()
+        self._received = b""
+
+    def close(self) -> None:
+        """End the process."""
+        self.kill()
+        self._errors.close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._errors.truncate(0)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - the command is the caller's own
+                self._argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise AdapterBroke(f"cannot be started: {error}") from error
+        return self._process
+
+    def _answer(self, do: str) -> dict[str, Any]:
+        process = self._process
+        if process is None:  # killed by the scenario while the command was carried out
+            raise AdapterBroke(f"{do}: killed")
+        assert process.stdout is not None
+        end = time.monotonic() + ANSWER_SECONDS
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._received:
+                if not selector.select(max(0.0, end - time.monotonic())):
+                    self.kill()
+                    raise AdapterBroke(f"{do}: no answer in {ANSWER_SECONDS:.0f} seconds")
+                received = os.read(process.stdout.fileno(), 1 << 16)
+                if not received:
+                    raise AdapterBroke(f"{do}: {self._ended()}")
+                self._received += received
+        line, _, self._received = self._received.partition(b"\n")
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise AdapterBroke(f"{do}: an answer that is no JSON object: {line[:100]!r}")
+        return answer
+
+    def _ended(self) -> str:
+        """Return the last line of what a process that is over said."""
+        self.kill()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").split("\n")
+        last = next((line for line in reversed(lines) if line.strip()), "")
+        return f"its process ended: {last}" if last else "its process ended"

@@ -1,0 +1,129 @@
+"""Running the scenarios, and the verdict on each rule."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from deniable.conformance.adapter import Adapter, AdapterBroke
+from deniable.conformance.invariants import convictions
+from deniable.conformance.scenario import RULES, SCENARIOS, Conviction, Scenario
+from deniable.conformance.stage import NotShown, staged
+
+AT_ONCE: Final = 2
+
+
+class Verdict(StrEnum):
+    """The verdict on a rule."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    UNJUDGED = "not judged"  # the device did not do what it must before it can be judged
+    NOT_OFFERED = "not offered"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The result of one scenario.
+
+    Attributes:
+        missing: what the device does not offer, so that it was not played.
+        broken: why it could not be judged.
+    """
+
+    scenario: Scenario
+    convictions: Sequence[Conviction] = ()
+    missing: str = ""
+    broken: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on one rule, with what was seen or missed."""
+
+    rule: str
+    verdict: Verdict
+    seen: Sequence[str]
+    played: int  # how many scenarios
+
+
+def hello(command: str) -> Mapping[str, Any]:
+    """Return the name and the offers that a device tells.
+
+    Raises:
+        AdapterBroke: if it says nothing.
+    """
+    with closing(Adapter(command)) as adapter:
+        return adapter.hello()
+
+
+def scenarios_of(rules: Iterable[str]) -> list[Scenario]:
+    """Return the scenarios that judge any of these rules."""
+    from deniable.conformance import scenarios  # noqa: F401 - enlists them
+
+    return [one for one in SCENARIOS if {*one.rules} & {*rules}]
+
+
+def play_all(
+    command: str,
+    offers: Mapping[str, Any],
+    rules: Iterable[str] = RULES,
+    done: Callable[[], object] = lambda: None,
+) -> list[Played]:
+    """Play the scenarios that judge any of these rules."""
+
+    def play(scenario: Scenario) -> Played:
+        with closing(Adapter(command)) as adapter:
+            played = play_one(adapter, offers, scenario)
+        done()
+        return played
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(play, scenarios_of(rules)))
+
+
+def play_one(adapter: Adapter, offers: Mapping[str, Any], scenario: Scenario) -> Played:
+    """Play one scenario."""
+    if missing := scenario.missing(offers):
+        return Played(scenario, missing=missing)
+    with (
+        TemporaryDirectory(prefix="conformance-") as folder,
+        staged(adapter, offers, Path(folder)) as stage,
+    ):
+        seen: list[Conviction] = []
+        broken = ""
+        try:
+            seen.extend(scenario.play(stage))
+        except (AdapterBroke, NotShown) as error:
+            broken = str(error)
+        seen += convictions(stage.log, scenario)
+    return Played(scenario, list(dict.fromkeys(seen)), broken=broken)
+
+
+def judge(played: Sequence[Played], rules: Iterable[str] = RULES) -> list[Judgement]:
+    """Return the verdict on each of these rules."""
+    return [_judge(rule, played) for rule in rules]
+
+
+def _judge(rule: str, played: Sequence[Played]) -> Judgement:
+    of_rule = [one for one in played if rule in one.scenario.rules]
+    seen = [
+        f"{conviction.seen} ({one.scenario.title})"
+        for one in played
+        for conviction in one.convictions
+        if conviction.rule == rule
+    ]
+    broken = [f"{one.scenario.title}: {one.broken}" for one in of_rule if one.broken]
+    missing = [f"{one.scenario.title}: needs {one.missing}" for one in of_rule if one.missing]
+    went = len(of_rule) - len(missing)
+    if seen:
+        return Judgement(rule, Verdict.FAILS, [*seen, *broken], went)
+    if broken:
+        return Judgement(rule, Verdict.UNJUDGED, broken, went)
+    if not went:
+        return Judgement(rule, Verdict.NOT_OFFERED, missing, went)
+    return Judgement(rule, Verdict.HOLDS, [f"not offered: {one}" for one in missing], went)

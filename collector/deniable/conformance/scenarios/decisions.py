@@ -1,0 +1,182 @@
+"""Decisions: what was decided stays so, whatever clocks, manifests, codes and the user say."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from deniable.conformance.scenario import Conviction, scenario
+from deniable.conformance.stage import (
+    CATEGORIES,
+    DAY,
+    NotShown,
+    Stage,
+    declared,
+    problem,
+    refused,
+)
+from deniable.messages import RefusalCode, Schedule
+from deniable.messages.refusals import Remedy
+
+NAME: Final = "asked"
+_FINAL: Final = frozenset({Remedy.DROP, Remedy.SPLIT, Remedy.TOO_LATE})
+_YEAR: Final = 365 * DAY
+
+
+def _started(stage: Stage, **schedule: object) -> None:
+    stage.publish(stage.manifest(NAME, **schedule))
+    stage.begin(NAME)
+
+
+@scenario("D3", title="asked again in the same epoch")
+def again(stage: Stage) -> Iterator[Conviction]:
+    """The first answer of an epoch is its only one, also after a restart."""
+    _started(stage)
+    stage.must_report(NAME, CATEGORIES[0])
+    outcomes = [stage.report(NAME, answer) for answer in CATEGORIES]
+    stage.deliver(NAME)
+    outcomes += [stage.report(NAME, answer) for answer in CATEGORIES]
+    stage.reopen()
+    stage.run(60)
+    outcomes += [stage.report(NAME, answer) for answer in CATEGORIES]
+    stage.run(3 * 3600)
+    if set(outcomes) != {"repeated"}:
+        yield Conviction("D3", f"a later call in an epoch was {sorted({*outcomes} - {'repeated'})}")
+
+
+@scenario("D3", title="a successor in the middle of an epoch", needs=("fetches",))
+def successor(stage: Stage) -> Iterator[Conviction]:
+    """A manifest that begins while an epoch goes on, which was decided under the one before."""
+    _started(stage, schedule=Schedule(stage.midnight, 2 * DAY, 10, DAY))
+    stage.must_report(NAME)
+    stage.deliver(NAME)
+    stage.run_until_day(0.9)
+    stage.publish(stage.manifest(NAME, sequence=2, schedule=Schedule(stage.midnight, DAY, 20, DAY)))
+    for day in (1.3, 1.8, 2.3, 3.3):
+        stage.run_until_day(day)
+        stage.report(NAME)
+    stage.run(3 * 3600)
+    if not any(sent.manifest.sequence == 2 for sent in stage.log.sent()):
+        raise NotShown("the successor was not reported after the decided epoch had ended")
+    yield from ()
+
+
+@scenario("D3", title="a clock that is put back", steady=False)
+def put_back(stage: Stage) -> Iterator[Conviction]:
+    """An epoch from before the last decided one comes again, by the device's clock."""
+    _started(stage)
+    for day in (1.4, 5.4):
+        stage.run_until_day(day)
+        stage.must_report(NAME)
+        stage.deliver(NAME)
+    for day in (3.4, 1.4, 0.4, 5.5):
+        stage.now = stage.midnight + day * DAY
+        outcome = stage.report(NAME)
+        stage.run(3 * 3600)
+        if outcome == "recorded":
+            yield Conviction("D3", f"day {day:.0f} was decided after day 5, by a clock put back")
+
+
+@scenario("D3", title="a clock that jumps by years", steady=False, needs=("lifetime", "fetches"))
+def jump(stage: Stage) -> Iterator[Conviction]:
+    """Ten years later, or before, no more than the lifetime's allowance was spent."""
+    schedule = Schedule(stage.midnight, DAY, 2, DAY)
+    stage.publish(stage.manifest(NAME, schedule=schedule))
+    stage.open([declared(NAME)], lifetime_epsilon="3")
+    stage.consent()
+    stage.run(120)
+    for day in (0.5, 1.4):
+        stage.run_until_day(day)
+        stage.must_report(NAME)
+        stage.deliver(NAME)
+    for sequence, years in ((2, 10), (3, 20), (4, -5), (5, 30)):
+        stage.now = stage.midnight + years * _YEAR + DAY / 2
+        begins = int(stage.now // DAY) * DAY
+        schedule = Schedule(begins, DAY, 1, DAY)
+        stage.publish(stage.manifest(NAME, sequence=sequence, schedule=schedule))
+        stage.run(26 * 3600)
+        stage.now = begins + DAY / 2
+        stage.report(NAME)
+        stage.run(3 * 3600)
+    yield from _spent(stage, 3)
+
+
+@scenario("D3", title="more surveys than a lifetime allows", needs=("lifetime",))
+def lifetime(stage: Stage) -> Iterator[Conviction]:
+    """Surveys that together cost more than the device will ever spend."""
+    names = [f"costly-{number}" for number in range(4)]
+    for name in names:
+        stage.publish(stage.manifest(name, schedule=Schedule(stage.midnight, DAY, 2, DAY)))
+    stage.open([declared(name) for name in names], lifetime_epsilon="4")
+    stage.consent()
+    for day in (0.5, 1.5):
+        stage.run_until_day(day)
+        for name in names:
+            stage.report(name)
+    stage.run(3 * 3600)
+    if not stage.log.sent():
+        raise NotShown("nothing was reported within the lifetime's allowance")
+    yield from _spent(stage, 4)
+
+
+def _spent(stage: Stage, allowance: int) -> Iterator[Conviction]:
+    spent = len({sent.identity for sent in stage.log.sent()})
+    if spent > allowance:
+        yield Conviction("D3", f"epsilon {spent} was spent of a lifetime's {allowance}")
+
+
+@scenario("D4", "D8", title="every refusal, of a report and of a request")
+def every_refusal(stage: Stage) -> Iterator[Conviction]:
+    """Each code ends or delays the bytes of a report, and never its decision."""
+    surveys: dict[str, RefusalCode] = {}
+    for code in RefusalCode:
+        surveys[f"one-{code.value}"] = code
+        if code.http_status is not None:
+            surveys[f"all-{code.value}"] = code
+    for name, code in surveys.items():
+        stage.publish(stage.manifest(name))
+        answer = refused(code) if name.startswith("one-") else problem(code)
+        stage.uploads[name] = lambda _, answer=answer: answer  # type: ignore[misc]
+    stage.begin(*surveys)
+    for name in surveys:
+        stage.must_report(name)
+    stage.run(3 * 3600)
+    outcomes = [stage.report(name) for name in surveys]
+    stage.reopen()
+    stage.run(3 * 3600)
+    if "recorded" in (*outcomes, *(stage.report(name) for name in surveys)):
+        yield Conviction("D4", "after a refusal the same epoch was recorded again")
+    stage.run(3 * DAY)
+    for name, code in surveys.items():
+        envelopes = Counter(sent.envelope for sent in stage.log.sent(name))
+        sends, final = max(envelopes.values(), default=0), code.remedy in _FINAL
+        if not sends:
+            raise NotShown(f"the report of {name!r} was not sent")
+        if final and sends > 1:
+            yield Conviction("D8", f"a report was sent again after {code.value}, which ends it")
+        if not final and sends == 1:
+            yield Conviction("D8", f"a report was given up after {code.value}, which only delays")
+
+
+@scenario("D4", title="consent that is taken back and given again")
+def wavering(stage: Stage) -> Iterator[Conviction]:
+    """A report that waits goes when consent goes; its epoch stays decided when consent returns."""
+    for name in ("waiting", "delivered"):
+        stage.publish(stage.manifest(name))
+    stage.begin("waiting", "delivered")
+    stage.must_report("delivered")
+    stage.deliver("delivered")
+    stage.must_report("waiting")
+    stage.consent("off")
+    before = len(stage.log.requests)
+    outcomes = [stage.report(name) for name in ("waiting", "delivered")]
+    stage.run(3 * 3600)
+    if len(stage.log.requests) > before or "recorded" in outcomes:
+        yield Conviction("D4", "something was recorded or sent after consent was taken back")
+    stage.consent("on")
+    stage.run(300)
+    for name in ("waiting", "delivered"):
+        if stage.report(name) == "recorded":
+            yield Conviction("D4", "consent off and on again made a decided epoch undecided")
+    stage.run(3 * 3600)
+    if stage.log.sent("waiting"):
+        yield Conviction("D4", "a report was sent that taking back consent must have erased")

@@ -1,0 +1,233 @@
+"""Manifests: a hostile operator, and whoever pretends to be one, ask what nobody declared."""
+
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+import msgpack
+
+from deniable.conformance.scenario import Conviction, scenario
+from deniable.conformance.stage import CATEGORIES, DAY, Stage, declared
+from deniable.messages import Manifest, Repeat, Schedule, SigningKey, Specification
+from deniable.messages.ed25519 import CONTEXT_MANIFEST
+
+HONEST: Final = "honest"
+_ORDER: Final = 2**252 + 27742317777372353535851937790883648493
+_STRANGER: Final = SigningKey(b"the seed of a stranger's own key")
+_NESTED: Final = 1_000_000
+
+Changes = Callable[[Stage], dict[str, Any]]
+OTHERWISE: Final[dict[str, tuple[str, Changes]]] = {
+    "d1-question": ("with another question", lambda _: {"question": "Who are you?"}),
+    "d1-fewer": ("with a category less", lambda _: {"categories": CATEGORIES[:2]}),
+    "d1-more": ("with a category more", lambda _: {"categories": (*CATEGORIES, "other")}),
+    "d1-order": ("with its categories reversed", lambda _: {"categories": CATEGORIES[::-1]}),
+    "d1-word": ("with another category", lambda _: {"categories": (*CATEGORIES[:2], "x")}),
+    "d2-origin": ("of another collector", lambda _: {"origin": "https://elsewhere.example"}),
+    "d2-epsilon": ("above its ceiling of epsilon", lambda _: {"epsilon": "1.000000000000000001"}),
+    "d2-delta": ("above its ceiling of delta", lambda _: {"delta": "0.000000000000000001"}),
+    "d2-short": ("with epochs below the floor", lambda s: _lasting(s, DAY - 1)),
+    "d2-long": ("with epochs of over 400 days", lambda s: _lasting(s, 400 * DAY + 1)),
+    "d2-grace": ("with over 90 days of grace", lambda s: _lasting(s, DAY, 90 * DAY + 1)),
+    "d2-ended": ("though it had ended", lambda stage: _ended(stage)),
+    "d2-kept": (
+        "whose responses are kept, which none may",
+        lambda _: {"repeat": Repeat("memoised", 9)},
+    ),
+}
+"""By name, which begins with its rule, how a manifest differs from what the app declared."""
+
+Forge = Callable[[Stage, Manifest], tuple[bytes, bytes]]
+"""Returns a payload and its signature."""
+
+
+def _lasting(stage: Stage, length: int, grace: int = DAY) -> dict[str, Any]:
+    return {"schedule": Schedule(stage.midnight, length, 2, grace)}
+
+
+def _ended(stage: Stage) -> dict[str, Any]:
+    return {"schedule": Schedule(stage.midnight - DAY, DAY, 1, DAY)}
+
+
+def _sign(stage: Stage, payload: bytes) -> tuple[bytes, bytes]:
+    return payload, stage.authority.sign(CONTEXT_MANIFEST, payload)
+
+
+def _stranger(_: Stage, manifest: Manifest) -> tuple[bytes, bytes]:
+    return manifest.payload, _STRANGER.sign(CONTEXT_MANIFEST, manifest.payload)
+
+
+def _bomb(_: Stage, __: Manifest) -> tuple[bytes, bytes]:
+    # As deep as a manifest may be long: whoever decodes before it verifies may not live.
+    return b"\x91" * _NESTED + b"\xc0", bytes(64)
+
+
+def _altered(stage: Stage, manifest: Manifest) -> tuple[bytes, bytes]:
+    return _changed(manifest, minimum_reports=2), _sign(stage, manifest.payload)[1]
+
+
+def _larger_s(stage: Stage, manifest: Manifest) -> tuple[bytes, bytes]:
+    payload, signature = _sign(stage, manifest.payload)
+    larger = int.from_bytes(signature[32:], "little") + _ORDER
+    return payload, signature[:32] + larger.to_bytes(32, "little")
+
+
+def _changed(manifest: Manifest, **fields: object) -> bytes:
+    """Return the payload with fields that no manifest of ours could have."""
+    return _packed({**_fields(manifest), **fields})
+
+
+def _fields(manifest: Manifest) -> dict[str, Any]:
+    fields: dict[str, Any] = msgpack.unpackb(manifest.payload)
+    return fields
+
+
+def _packed(value: object) -> bytes:
+    packed = msgpack.packb(value)
+    assert isinstance(packed, bytes)
+    return packed
+
+
+def _with(**fields: object) -> Forge:
+    return lambda stage, manifest: _sign(stage, _changed(manifest, **fields))
+
+
+def _rearranged(arrange: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Forge:
+    return lambda stage, manifest: _sign(stage, _packed(dict(arrange(_fields(manifest)))))
+
+
+FORGED: Final[dict[str, tuple[str, Forge]]] = {
+    "stranger": ("that a stranger signed", _stranger),
+    "altered": ("that was altered after it was signed", _altered),
+    "bomb": ("that nobody signed", _bomb),
+    "larger-s": ("whose signature has S + L for S", _larger_s),
+    "unknown": ("with an unknown key", _with(extra=1)),
+    "missing": ("without its last field", _rearranged(lambda f: dict([*f.items()][:-1]))),
+    "reordered": ("in another order", _rearranged(lambda f: dict([*f.items()][::-1]))),
+    "float": ("with a float for a number", _with(minimum_reports=1.0)),
+    "bool": ("with true for 1", _with(version=True)),
+    "version": ("of another version", _with(version=2)),
+    "kind": ("of an unknown kind", _with(mechanism={"kind": "own"})),
+    "decimal": ("whose epsilon is no decimal of the protocol", _with(epsilon="1.0")),
+    "longer": ("with bytes behind it", lambda s, m: _sign(s, m.payload + b"\xc0")),
+}
+"""By name, how bytes are no manifest, or none that the authority signed."""
+
+
+def serve_signed(stage: Stage, manifest: Manifest, payload: bytes, signature: bytes) -> None:
+    """Serve a payload under a manifest's name; what is sent under its id is read as of that."""
+    stage.log.manifests[sha256(payload).digest()] = manifest
+    stage.served[manifest.name] = [_packed([payload, signature])]
+
+
+def judged(
+    stage: Stage, names: Mapping[str, tuple[str, str]], **declares: object
+) -> Iterator[Conviction]:
+    """Report to surveys that must be refused, beside an honest one that must not.
+
+    ``names`` are theirs, with the rule that refuses each, and how it is wrong.
+    """
+    stage.publish(stage.manifest(HONEST))
+    stage.open([declared(HONEST), *(declared(name, **declares) for name in names)])
+    stage.consent()
+    stage.run(300)
+    stage.must_report(HONEST)
+    outcomes = {name: stage.report(name) for name in names}
+    stage.deliver(HONEST)
+    stage.run(2 * 3600)
+    came = {sent.manifest.name for sent in stage.log.sent()}
+    for name, (rule, how) in names.items():
+        if outcomes[name] != "not-recorded" or name in came:
+            yield Conviction(rule, f"a survey was reported {how}")
+
+
+@scenario("works", title="an honest survey")
+def honest(stage: Stage) -> Iterator[Conviction]:
+    """An honest collector is sent the one report of each epoch, once."""
+    stage.publish(stage.manifest(HONEST))
+    stage.begin(HONEST)
+    for day in range(3):
+        stage.run_until_day(day + 0.4)
+        stage.must_report(HONEST)
+        stage.deliver(HONEST)
+    stage.run(DAY)
+    if len(stage.log.sent()) != 3:
+        yield Conviction("works", f"{len(stage.log.sent())} sends of 3 reports that were counted")
+
+
+@scenario("works", title="a newer manifest, for newer apps, beside an older one")
+def several(stage: Stage) -> Iterator[Conviction]:
+    """A device follows the newest manifest that matches its declaration."""
+    newer = stage.manifest(HONEST, sequence=2, categories=(*CATEGORIES, "hourly"))
+    stage.log.never[newer.survey_id] = "D1: with a category more, of a newer manifest"
+    stage.publish(newer, stage.manifest(HONEST))
+    stage.begin(HONEST)
+    stage.must_report(HONEST)
+    stage.deliver(HONEST)
+    yield from ()
+
+
+@scenario("D1", "D2", title="manifests that differ from the declaration")
+def otherwise(stage: Stage) -> Iterator[Conviction]:
+    """The authority's own manifests, which the app's declaration forbids."""
+    names = {}
+    for name, (how, changes) in OTHERWISE.items():
+        names[name] = name[:2].upper(), how
+        stage.publish(stage.manifest(name, **changes(stage)))
+    yield from judged(stage, names)
+
+
+@scenario("D2", title="forged manifests")
+def forged(stage: Stage) -> Iterator[Conviction]:
+    """The bytes of no manifest, or of none that the authority signed."""
+    for name, (_, forge) in FORGED.items():
+        manifest = stage.manifest(name)
+        serve_signed(stage, manifest, *forge(stage, manifest))
+    yield from judged(stage, {name: ("D2", how) for name, (how, _) in FORGED.items()})
+
+
+@scenario("D2", title="a manifest of another name")
+def exchanged(stage: Stage) -> Iterator[Conviction]:
+    """The manifest of one survey, offered under the name of another."""
+    stage.serve("exchanged", stage.sign(stage.manifest(HONEST)))
+    yield from judged(stage, {"exchanged": ("D2", "under the manifest of another name")})
+
+
+@scenario("D2", title="a kind that the app did not declare", needs=("kinds:ordinal",))
+def undeclared_kind(stage: Stage) -> Iterator[Conviction]:
+    """A kind that betrays more of an answer to whoever asks of far ones."""
+    stage.publish(stage.manifest("ordinal", specification=_ordinal(4, 5)))
+    yield from judged(stage, {"ordinal": ("D2", "by a kind that the app did not declare")})
+
+
+@scenario("D2", title="weights beyond the declared epsilon", needs=("kinds:ordinal",))
+def uncertified(stage: Stage) -> Iterator[Conviction]:
+    """A kind that carries integers of its own, which leak more than the manifest says."""
+    leaking = stage.manifest("leaking", epsilon="4", specification=_ordinal(1, 5))
+    serve_signed(stage, leaking, *_sign(stage, _changed(leaking, epsilon="1")))
+    wrong = {"leaking": ("D2", "though its weights exceed the epsilon that it declares")}
+    yield from judged(stage, wrong, mechanisms=["ordinal"])
+
+
+def _ordinal(numerator: int, denominator: int) -> Specification:
+    return Specification("ordinal", {"distance": "absolute", "ratio": (numerator, denominator)})
+
+
+@scenario("D2", title="an older manifest, and another of the same number", needs=("fetches",))
+def rolled_back(stage: Stage) -> Iterator[Conviction]:
+    """Once the manifest that was followed is over, one from before it, and one beside it."""
+    followed = {"sequence": 5, "schedule": Schedule(stage.midnight, DAY, 2, DAY)}
+    others = [stage.manifest("older", sequence=4), stage.manifest("beside", sequence=5)]
+    for other in others:
+        stage.publish(stage.manifest(other.name, **followed))
+        stage.log.never[other.survey_id] = f"D2: by sequence {other.sequence}, after another 5"
+    stage.begin(*(other.name for other in others))
+    for other in others:
+        stage.must_report(other.name)
+        stage.publish(other)
+    for day in (1.4, 3.4):
+        stage.run_until_day(day)
+        for other in others:
+            stage.report(other.name)
+    stage.run(2 * 3600)
+    yield from ()

@@ -1,0 +1,337 @@
+"""The stage of a scenario: a device, a hostile collector, and the clocks that both go by."""
+
+import os
+import shutil
+import threading
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from deniable.conformance.adapter import Adapter, AdapterBroke
+from deniable.conformance.hostile_collector import Answer, HostileCollector
+from deniable.conformance.observations import Call, Log, Request, read_upload
+from deniable.messages import (
+    PROBLEM_JSON,
+    Enrolment,
+    Manifest,
+    RefusalCode,
+    Schedule,
+    SigningKey,
+    UploadAnswer,
+    pack_manifests,
+    pack_problem,
+    sign_manifest,
+)
+
+DAY: Final = 86_400
+CATEGORIES: Final = ("never", "sometimes", "always")
+_MIDNIGHT: Final = 20_000 * DAY
+_HOUR_OF_START: Final = 9 * 3600
+_LEAST_WAKE: Final = 0.001
+_MOST_ROUNDS: Final = 20_000
+JSON: Final = (("content-type", "application/json"),)
+
+Upload = Callable[[int], Answer | None]
+"""The answer to the n-th upload of a survey, from 1 on."""
+
+
+class NotShown(Exception):
+    """The device did not do what it must before the scenario can judge it."""
+
+
+def accepted(_: int = 1) -> Answer:
+    """Return the answer that one report was counted."""
+    return Answer(200, UploadAnswer(1, 0).to_json(), JSON)
+
+
+def refused(code: RefusalCode) -> Answer:
+    """Return the answer that one report was refused."""
+    return Answer(200, UploadAnswer(0, 0, ((0, code),)).to_json(), JSON)
+
+
+def problem(code: RefusalCode, *headers: tuple[str, str], status: int | None = None) -> Answer:
+    """Return the answer that the request as a whole was refused."""
+    status = status or code.http_status or 400
+    body = pack_problem(code, "as the scenario wants", status)
+    return Answer(status, body, (("content-type", PROBLEM_JSON), *headers))
+
+
+class Stage:
+    """The means of a scenario.
+
+    Attributes:
+        log: all that was observed.
+        now: the device's wall clock.
+        uploads, fetches: by a survey's name, what the collector says; else it is honest.
+        meanwhile: called with each request before it is answered.
+    """
+
+    def __init__(self, adapter: Adapter, offers: Mapping[str, Any], folder: Path) -> None:
+        self.adapter = adapter
+        self.offers = offers
+        self.folder = folder
+        self.log = Log()
+        self.midnight = _MIDNIGHT
+        self.now: float = _MIDNIGHT + _HOUR_OF_START
+        self.authority = SigningKey(os.urandom(32))
+        self.served: dict[str, list[bytes]] = {}  # envelopes by name, the newest first
+        self.uploads: dict[str, Upload] = {}
+        self.fetches: dict[str, Upload] = {}
+        self.meanwhile: Callable[[Request], object] = lambda _: None
+        self.collector = HostileCollector(self._respond, lambda: self.now)
+        self._counts: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+        self._device, self._during, self._started = "", "", 0.0
+        self._consented: set[str] = set()
+        self._open = False
+
+    # What the operator does.
+
+    def manifest(self, name: str, **changes: Any) -> Manifest:
+        """Return a manifest that fits the declaration of its name, but for the changes."""
+        schedule = Schedule(self.midnight, DAY, 30, DAY)
+        fields: dict[str, Any] = {
+            "name": name,
+            "sequence": 1,
+            "nonce": os.urandom(16),
+            "question": f"How often: {name}?",
+            "categories": CATEGORIES,
+            "epsilon": "1",
+            "delta": "0",
+            "schedule": schedule,
+            "origin": self.collector.origin,
+            "enrolment": Enrolment(),
+            "minimum_reports": 1,
+        }
+        return Manifest(**{**fields, **changes})
+
+    def sign(self, manifest: Manifest) -> bytes:
+        """Return a manifest's envelope."""
+        self.log.manifests[manifest.survey_id] = manifest
+        return sign_manifest(manifest, self.authority)
+
+    def publish(self, *manifests: Manifest) -> None:
+        """Serve these manifests of one name from now on, the newest first."""
+        self.served[manifests[0].name] = [self.sign(manifest) for manifest in manifests]
+
+    def serve(self, name: str, envelope: bytes) -> None:
+        """Serve any bytes as the one manifest of a name."""
+        self.served[name] = [envelope]
+
+    # What the user and the app do.
+
+    def open(self, surveys: Sequence[Mapping[str, Any]], device: str = "a", **more: Any) -> None:
+        """Start the app on a state; a new one, if there is none of this name."""
+        if self._open:
+            self.close()
+        state = self.state(device)
+        state.mkdir(exist_ok=True)
+        bundled = [] if self.offers.get("fetches") else [*_flat(self.served.values())]
+        bundled += more.pop("manifests", [])
+        self._device, self._started = device, self.adapter.elapsed
+        self._last = surveys
+        self._command(
+            "open",
+            collector=self.collector.origin,
+            authority=self.authority.public_key.hex(),
+            surveys=list(surveys),
+            manifests=[b64encode(envelope).decode() for envelope in bundled],
+            state=str(state),
+            **{"lifetime_epsilon": "9999", **more},
+        )
+        self._open = True
+
+    def reopen(self, surveys: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> None:
+        """End the app and start it anew on the same state."""
+        self.open(self._last if surveys is None else surveys, self._device, **more)
+
+    def begin(self, *names: str, device: str = "a", **more: Any) -> None:
+        """Start an app that declares these surveys, with the user's consent, and fetch."""
+        self.open([declared(name) for name in names], device, **more)
+        self.consent()
+        self.run(120)
+
+    def consent(self, value: str = "on") -> None:
+        """Have the user decide."""
+        self._command("consent", value=value)
+        (self._consented.add if value == "on" else self._consented.discard)(self._device)
+
+    def report(self, name: str, answer: str = CATEGORIES[1]) -> str:
+        """Report an answer; return the outcome."""
+        answered = self._command("report", survey=name, answer=answer)
+        outcome, epoch = str(answered.get("outcome")), answered.get("epoch")
+        self.log.calls.append(Call(self.now, self._device, name, outcome, epoch))
+        return outcome
+
+    def must_report(self, name: str, answer: str = CATEGORIES[1]) -> None:
+        """Report an answer that has to be recorded."""
+        if (outcome := self.report(name, answer)) != "recorded":
+            raise NotShown(f"an honest survey was to be reported, and report said {outcome!r}")
+
+    def kill_in_report(self, name: str, seconds: float) -> None:
+        """Kill the device some time after it was asked to report."""
+        self._during = "report"
+        self.adapter.begin("report", now=self.now, survey=name, answer=CATEGORIES[1])
+        threading.Event().wait(seconds)
+        self.kill()
+        self.log.calls.append(Call(self.now, self._device, name, "", None))
+
+    def run(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> bool:
+        """Let time pass, in which the device does what it wants; tell if ``until`` came true."""
+        end = self.now + seconds
+        for _ in range(_MOST_ROUNDS):
+            wake = self._command("run").get("wake")
+            if until():
+                return True
+            left = end - self.now
+            if left <= 0:
+                return False
+            step = left if wake is None else min(max(float(wake), _LEAST_WAKE), left)
+            self.pass_time(step)
+        raise NotShown(f"the device wanted to act {_MOST_ROUNDS:,} times in {seconds:,.0f} seconds")
+
+    def pass_time(self, seconds: float) -> None:
+        """Move both clocks while the device does nothing."""
+        self.now += seconds
+        self.adapter.elapsed += seconds
+
+    def run_until_day(self, day: float) -> None:
+        """Let time pass until a day after the first midnight."""
+        self.run(self.midnight + day * DAY - self.now)
+
+    def deliver(self, name: str, seconds: float = 2 * 3600) -> None:
+        """Let time pass until the next report of a survey arrives, which it has to."""
+        before = len(self.log.sent(name))
+        if not self.run(seconds, until=lambda: len(self.log.sent(name)) > before):
+            raise NotShown(f"the report of {name!r} did not arrive within {seconds:,.0f} seconds")
+
+    def close(self) -> None:
+        """End the app in order."""
+        self._open = False
+        self._command("close")
+
+    def kill(self) -> None:
+        """Kill the device, at once."""
+        self._open, self._during = False, ""
+        self.adapter.kill()
+
+    def state(self, device: str) -> Path:
+        """Return the directory of a state."""
+        return self.folder / device
+
+    def copy_state(self, device: str, other: str) -> None:
+        """Copy a state, all files of it, in place of another."""
+        if device in self._consented:
+            self._consented.add(other)
+        shutil.rmtree(self.state(other), ignore_errors=True)
+        shutil.copytree(self.state(device), self.state(other))
+
+    def on_disk(self, *needles: bytes, device: str = "a") -> list[str]:
+        """Return the names of the files in a state that hold any of these bytes."""
+        files = (file for file in sorted(self.state(device).rglob("*")) if file.is_file())
+        return [
+            file.name
+            for file in files
+            for content in [file.read_bytes()]
+            if any(needle in content for needle in needles)
+        ]
+
+    def end(self) -> None:
+        """Close the device and free the port."""
+        with suppress(AdapterBroke):
+            if self._open:
+                self.close()
+        self.collector.stop()
+
+    # What the collector sees, and says.
+
+    def _command(self, do: str, **fields: Any) -> dict[str, Any]:
+        self._during = do
+        try:
+            return self.adapter.command(do, now=self.now, **fields)
+        except AdapterBroke:
+            self._open = False
+            raise
+        finally:
+            self._during = ""
+
+    def observe(
+        self,
+        connection: int,
+        method: str,
+        path: str,
+        headers: tuple[tuple[str, str], ...],
+        body: bytes,
+        *,
+        relayed: bool = False,
+    ) -> Request:
+        """Note a request."""
+        with self._lock:
+            request = Request(
+                self.now,
+                self.adapter.elapsed,
+                self.adapter.elapsed - self._started,
+                self._device,
+                self._during,
+                self._device in self._consented,
+                connection,
+                method,
+                path,
+                headers,
+                body,
+                relayed,
+            )
+            self.log.requests.append(request)
+        self.meanwhile(request)
+        return request
+
+    def answer(self, request: Request) -> Answer | None:
+        """Return the scenario's answer to a request, or an honest one."""
+        if request.is_upload:
+            sent = next(read_upload(request, self.log.manifests), None)
+            name = sent.manifest.name if sent else ""
+            return self.uploads.get(name, accepted)(self._count("upload", name))
+        if request.path == "/v1/authority":
+            return Answer(200, b"\x90")
+        name = request.survey
+        if name in self.fetches:
+            return self.fetches[name](self._count("fetch", name))
+        return self.manifests_of(name) or problem(RefusalCode.NOT_FOUND)
+
+    def manifests_of(self, name: str) -> Answer | None:
+        """Return the honest answer to a fetch."""
+        envelopes = self.served.get(name)
+        msgpack = (("content-type", "application/msgpack"),)
+        return Answer(200, pack_manifests(envelopes), msgpack) if envelopes else None
+
+    def _respond(self, *request: Any) -> Answer | None:
+        return self.answer(self.observe(*request))
+
+    def _count(self, kind: str, name: str) -> int:
+        with self._lock:
+            self._counts[kind, name] = self._counts.get((kind, name), 0) + 1
+            return self._counts[kind, name]
+
+
+def declared(name: str, **changes: Any) -> dict[str, Any]:
+    """Return the declaration of a survey, as a bundle has it."""
+    question = f"How often: {name}?"
+    declaration = {"name": name, "question": question, "categories": list(CATEGORIES)}
+    return {**declaration, "max_epsilon": "1", **changes}
+
+
+def _flat(lists: Any) -> Iterator[bytes]:
+    for envelopes in lists:
+        yield from envelopes
+
+
+@contextmanager
+def staged(adapter: Adapter, offers: Mapping[str, Any], folder: Path) -> Iterator[Stage]:
+    """Yield a stage, and clear it in the end."""
+    stage = Stage(adapter, offers, folder)
+    try:
+        yield stage
+    finally:
+        stage.end()

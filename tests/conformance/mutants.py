@@ -1,0 +1,384 @@
+"""This SDK's device with one rule broken: ``python -m tests.conformance.mutants NAME`` is one."""
+
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, Final
+
+from deniable.client import Client, HttpTransport, TransportError
+from deniable.client.client import engine_of
+from deniable.client.errors import ManifestFault
+from deniable.client.ledger import admission, ledger
+from deniable.client.sending.outbox import Outbox
+from deniable.client.sending.relay_transport import RelayTransport
+from deniable.client.state.mark import Mark
+from deniable.client.state.state import State
+from deniable.client.testing.conformance_device import ConformanceDevice, main
+from deniable.messages import UploadAnswer, derive_report_key
+
+MUTANTS: Final[dict[str, tuple[str, Callable[[], ConformanceDevice]]]] = {}
+"""By name the rule that the mutant breaks, and what makes it."""
+
+
+def mutant(rule: str) -> Callable[[Callable[[], object]], Callable[[], object]]:
+    """Enlist a function that breaks the rule, and may return the device that does."""
+
+    def enlisted(make: Callable[[], object]) -> Callable[[], object]:
+        def device() -> ConformanceDevice:
+            made = make()
+            return made if isinstance(made, ConformanceDevice) else ConformanceDevice()
+
+        MUTANTS[make.__name__.replace("_", "-")] = rule, device
+        return make
+
+    return enlisted
+
+
+def put(place: str, value: object) -> None:
+    """Put a value in the place of the client's own, by module and attributes."""
+    module, _, path = place.partition(":")
+    owner: Any = import_module(module if "deniable" in module else f"deniable.client.{module}")
+    *parents, name = path.split(".")
+    for parent in parents:
+        owner = getattr(owner, parent)
+    setattr(owner, name, value)
+
+
+def overlook(fault: ManifestFault) -> None:
+    misfits = admission._misfits
+
+    def others(*arguments: Any) -> Iterator[tuple[ManifestFault, str]]:
+        return (misfit for misfit in misfits(*arguments) if misfit[0] is not fault)
+
+    put("ledger.admission:_misfits", others)
+
+
+def with_headers(**headers: str) -> None:
+    request = HttpTransport.request
+
+    telling = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def marked(self: Any, method: str, path: str, given: Any, *rest: Any, **named: Any) -> Any:
+        return request(self, method, path, {**given, **telling}, *rest, **named)
+
+    put("sending.http_transport:HttpTransport.request", marked)
+
+
+def erase_decisions(client: Client, which: str) -> None:
+    engine = engine_of(client)
+    with engine.state.transaction(engine.settings.clock.now()) as connection:
+        connection.execute(f"DELETE FROM decisions WHERE {which}")
+
+
+@mutant("D1")
+def takes_another_question_or_list() -> None:
+    overlook(ManifestFault.NOT_AS_DECLARED)
+
+
+@mutant("D1")
+def is_silent_on_one_answer() -> ConformanceDevice:
+    class Silent(ConformanceDevice):
+        def do_report(self, command: dict[str, Any]) -> dict[str, Any]:
+            if command["answer"] == "always":
+                return {"outcome": "recorded", "epoch": None}
+            return super().do_report(command)
+
+    return Silent()
+
+
+@mutant("D2")
+def looks_at_no_ceiling() -> None:
+    overlook(ManifestFault.TOO_HIGH_EPSILON)
+
+
+@mutant("D2")
+def takes_any_kind() -> None:
+    overlook(ManifestFault.MECHANISM)
+
+
+@mutant("D2")
+def takes_short_epochs() -> None:
+    overlook(ManifestFault.TOO_SHORT_EPOCHS)
+
+
+@mutant("D2")
+def verifies_no_signature() -> None:
+    put("deniable.messages.signed_manifest:verify_by_chain", lambda chain, *_: chain[-1])
+
+
+@mutant("D2")
+def follows_older_manifests() -> None:
+    put("ledger.admission:_check_sequence", lambda *_: None)
+
+
+@mutant("D3")
+def goes_back_with_the_clock() -> None:
+    def standing(connection: Any, name: str, now: float) -> tuple[Any, int, int]:
+        running = connection.execute(
+            "SELECT epoch, ends FROM decisions WHERE name = ? AND starts <= ? AND ends > ?",
+            (name, int(now), int(now)),
+        ).fetchone()
+        decided = None if running is None else ledger.Decision(running[0], drawn=False)
+        return decided, -1, -(2**62)
+
+    put("ledger.ledger:_standing_decision", standing)
+
+
+@mutant("D3")
+def spends_without_end() -> None:
+    put("ledger.following:check_budget", lambda *_: 0)
+    put("ledger.ledger:check_allowance", lambda *_: None)
+
+
+@mutant("D4")
+def draws_again_after_a_refusal() -> None:
+    follow = Outbox.follow
+
+    def forgetting(self: Outbox, steps: Any, now: float) -> Any:
+        pending = follow(self, steps, now)
+        with self._state.transaction(now) as connection:
+            connection.execute("DELETE FROM decisions WHERE status = 'dropped'")
+        return pending
+
+    put("sending.outbox:Outbox.follow", forgetting)
+
+
+@mutant("D4")
+def forgets_decisions_with_consent() -> ConformanceDevice:
+    class Forgetting(ConformanceDevice):
+        def do_consent(self, command: dict[str, Any]) -> dict[str, Any]:
+            answer = super().do_consent(command)
+            if command["value"] == "off":
+                erase_decisions(self.opened, "true")
+            return answer
+
+    return Forgetting()
+
+
+@mutant("D5")
+def says_recorded_too_early() -> ConformanceDevice:
+    class Early(ConformanceDevice):
+        def __init__(self) -> None:
+            super().__init__()
+            self.later: dict[str, dict[str, Any]] = {}
+
+        def do_report(self, command: dict[str, Any]) -> dict[str, Any]:
+            name = command["survey"]
+            if name in self.later or engine_of(self.opened).outbox.pending(self.clock.now()):
+                return super().do_report(command)
+            self.later[name] = command
+            return {"outcome": "recorded", "epoch": None}
+
+        def do_run(self, command: dict[str, Any]) -> dict[str, Any]:
+            for late in self.later.values():
+                super().do_report(late)
+            self.later.clear()
+            return super().do_run(command)
+
+    return Early()
+
+
+@mutant("D5")
+def knows_no_copy() -> None:
+    read = Mark.read
+
+    def genuine(path: Any) -> Mark | None:
+        mark = read(path)
+        return mark and mark._replace(genuine=True)
+
+    put("state.mark:Mark.read", genuine)
+
+
+@mutant("D6")
+def fetches_while_it_reports() -> ConformanceDevice:
+    class Fetching(ConformanceDevice):
+        def do_report(self, command: dict[str, Any]) -> dict[str, Any]:
+            self.opened.refresh(force=True)
+            return super().do_report(command)
+
+    return Fetching()
+
+
+@mutant("D7")
+def tells_the_etag() -> None:
+    with_headers(If_None_Match='"a-mark-of-this-device"')
+
+
+@mutant("D7")
+def returns_the_cookie() -> None:
+    with_headers(Cookie="mark=of-this-device")
+
+
+@mutant("D7")
+def sends_at_the_launch() -> None:
+    put("sending.launch:LONGEST_DELAY", 0)
+
+
+class _Configured(ConformanceDevice):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        self.settings = settings
+
+    def client_of(self, command: dict[str, Any]) -> Client:
+        client = super().client_of(command)
+        for name, value in self.settings.items():
+            object.__setattr__(engine_of(client).settings, name, value)
+        client._engine = type(client._engine)(client._engine.settings)
+        return client
+
+
+@mutant("D7")
+def sends_in_batches() -> ConformanceDevice:
+    return _Configured(linkable_batches=True)
+
+
+@mutant("D7")
+def sends_at_once() -> ConformanceDevice:
+    return _Configured(delivery_seconds=0.0)
+
+
+@mutant("D7")
+def fetches_before_consent() -> ConformanceDevice:
+    class Curious(ConformanceDevice):
+        def do_run(self, command: dict[str, Any]) -> dict[str, Any]:
+            answer = super().do_run(command)
+            if answer["wake"] is None:
+                origin = engine_of(self.opened).settings.collector
+                with suppress(OSError), urllib.request.urlopen(f"{origin}/v1/authority"):
+                    pass
+            return answer
+
+    return Curious()
+
+
+@mutant("D8")
+def sends_for_ever() -> None:
+    put("sending.delivery:MOST_SENDS", 100)
+    put("sending.outbox:MOST_SENDS", 100)
+
+
+@mutant("D8")
+def sends_by_the_hour() -> None:
+    put("sending.delivery:earliest_after", lambda *_: 0.0)
+    put("sending.outbox:earliest_after", lambda *_: 0.0)
+
+
+@mutant("D8")
+def believes_a_portal() -> None:
+    read = UploadAnswer.from_json
+
+    def believing(body: bytes, sent: int) -> UploadAnswer | None:
+        return read(body, sent) or UploadAnswer(sent, 0)
+
+    put("deniable.messages:UploadAnswer.from_json", believing)
+
+
+@mutant("D8")
+def obeys_retry_after() -> None:
+    put("sending.delivery:_retry_after", lambda value: int(value[:9]) if value.isdigit() else None)
+
+
+@mutant("D8")
+def follows_redirects() -> None:
+    request = HttpTransport.request
+
+    def following_them(self: Any, method: str, path: str, *rest: Any, **named: Any) -> Any:
+        answer = request(self, method, path, *rest, **named)
+        if method == "POST" and "location" in answer.headers:
+            return request(self, method, answer.headers["location"], *rest, **named)
+        return answer
+
+    put("sending.http_transport:HttpTransport.request", following_them)
+
+
+@mutant("D9")
+def keeps_what_is_delivered() -> None:
+    put("sending.outbox:Outbox._erase_settled", lambda *_: None)
+
+
+@mutant("D9")
+def keeps_what_files_remember() -> None:
+    put("state.state:State.erase_remains", lambda *_: None)
+
+
+@mutant("D10")
+def counts_no_fetch() -> None:
+    put("ledger.refreshes:MOST_REQUESTS_A_DAY", 1000)
+
+
+@mutant("D10")
+def fetches_at_each_start() -> ConformanceDevice:
+    class Fetching(ConformanceDevice):
+        def do_open(self, command: dict[str, Any]) -> dict[str, Any]:
+            answer = super().do_open(command)
+            engine = engine_of(self.opened)
+            with engine.state.existing(self.clock.now()) as connection:
+                if connection is not None:
+                    connection.execute("DELETE FROM refreshes")
+            return answer
+
+    return Fetching()
+
+
+@mutant("D12")
+def takes_consent_for_all() -> None:
+    def covers(self: State, connection: Any, _: str) -> bool:
+        return connection is not None and self.consent_in(connection).decided == "on"
+
+    put("state.state:State.covers", covers)
+
+
+@mutant("D13")
+def goes_round_the_relay() -> None:
+    request = RelayTransport.request
+
+    def straight(self: RelayTransport, *arguments: Any) -> Any:
+        try:
+            return request(self, *arguments)
+        except TransportError:
+            origin = f"{self._scheme}://{self._authority}"
+            return HttpTransport(origin).request(*arguments)
+
+    put("sending.relay_transport:RelayTransport.request", straight)
+
+
+@mutant("D13")
+def sends_without_the_relay() -> None:
+    begun = Outbox.__init__
+
+    def careless(self: Any, *arguments: Any, **named: Any) -> None:
+        begun(self, *arguments, **{**named, "relayed": True})
+
+    put("sending.outbox:Outbox.__init__", careless)
+
+
+@mutant("report")
+def has_one_key_for_all_epochs() -> None:
+    put(
+        "deniable.messages.report:derive_report_key",
+        lambda secret, survey_id, _: derive_report_key(secret, survey_id, 0),
+    )
+
+
+@mutant("noise")
+def tells_the_truth() -> ConformanceDevice:
+    return _Configured(draw=lambda: 2**64 - 1)
+
+
+@mutant("noise")
+def lies_less_than_it_says() -> None:
+    respond = ledger._respond
+
+    def louder(manifest: Any, *rest: Any) -> int:
+        if manifest.specification.kind == "randomised-response":
+            manifest = replace(manifest, epsilon="2")
+        return respond(manifest, *rest)
+
+    put("ledger.ledger:_respond", louder)
+
+
+if __name__ == "__main__":
+    main(MUTANTS[sys.argv[1]][1]())

@@ -1,0 +1,20 @@
+"""A device that breaks one rule is convicted of that one."""
+
+import sys
+
+import pytest
+
+from deniable.conformance import Verdict, hello, judge, play_all
+from tests.conformance.mutants import MUTANTS
+
+QUICK = {"draws-again-after-a-refusal", "fetches-while-it-reports", "tells-the-etag"}
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in MUTANTS]
+)
+def test_a_device_that_breaks_a_rule_fails_at_that_rule_alone(name: str) -> None:
+    rule, _ = MUTANTS[name]
+    command = f"{sys.executable} -m tests.conformance.mutants {name}"
+    judgements = judge(play_all(command, hello(command)["offers"], [rule]))
+    assert {j.rule for j in judgements if j.verdict is Verdict.FAILS} == {rule}

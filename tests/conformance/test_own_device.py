@@ -1,0 +1,78 @@
+"""This SDK's own device passes, and the tester says so; one that answers nonsense does not."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from deniable.cli.root import deniable
+from deniable.conformance import RULES
+
+OURS = f"{sys.executable} -m deniable.client.testing.conformance_device"
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(deniable, ["conformance", *arguments])
+    return done.exit_code, done.output
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [r if r in {"works", "D6", "D9"} else pytest.param(r, marks=pytest.mark.long) for r in RULES],
+)
+def test_our_own_device_passes(rule: str) -> None:
+    status, output = run("--device", OURS, "--rule", rule, "--json")
+    document = json.loads(output)
+    assert [(row["rule"], row["verdict"]) for row in document["rules"]] == [(rule, "holds")]
+    assert [row["seen"] for row in document["rules"]] == [[]]
+    assert status == 0
+
+
+def test_a_rule_that_a_device_does_not_offer_is_never_passed(tmp_path: Path) -> None:
+    script = tmp_path / "plain.py"
+    script.write_text(
+        "from deniable.client.testing import conformance_device as device\n"
+        "for key in ('erases', 'relay'):\n    device.OFFERS[key] = False\n"
+        "device.main(device.ConformanceDevice())\n"
+    )
+    device = f"{sys.executable} {script}"
+    status, output = run("--device", device, "--rule", "D9", "--rule", "D13", "--json")
+    verdicts = {row["rule"]: row["verdict"] for row in json.loads(output)["rules"]}
+    assert (status, verdicts) == (0, {"D9": "not offered", "D13": "not offered"})
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("print('[]')", "no JSON object"),
+        ("import sys; sys.exit('no such thing')", "no such thing"),
+        ("import json; print(json.dumps(dict(error='not today')))", "not today"),
+    ],
+)
+def test_a_device_that_does_not_answer_is_an_error_of_one_line(program: str, why: str) -> None:
+    status, output = run("--device", f'{sys.executable} -c "{program}"')
+    assert status == 1
+    assert why in output.splitlines()[-1]
+
+
+def test_a_device_that_breaks_off_is_not_judged_and_fails(tmp_path: Path) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    hello = json.loads(line)['do'] == 'hello'\n"
+        "    print(json.dumps({'device': 'x', 'offers': {}} if hello else {'error': 'lost'}))\n"
+        "    sys.stdout.flush()\n"
+    )
+    status, output = run("--device", f"{sys.executable} {script}", "--rule", "works")
+    assert status == 1
+    assert "not judged" in output
+    assert "lost" in output
+
+
+def test_only_rules_that_there_are_can_be_chosen() -> None:
+    status, output = run("--device", OURS, "--rule", "D99")
+    assert status == 2
+    assert "D99 is none of works, D1" in output
