@@ -18,6 +18,7 @@ from benchmarks import (
     exits,
     groups,
     launches,
+    log_proofs,
     many_responses,
     postgres,
     postgres_growth,
@@ -55,6 +56,7 @@ _SUBJECTS = {
     "relay": relay.run,
     "scale": scale.run,
     "simulated-day": simulated_day.run,
+    "log-proofs": log_proofs.run,
     "audit": audit.run,
     "budget": budget.run,
 }

@@ -13,6 +13,8 @@ from deniable.transparency_log import (
 from deniable.transparency_log.checkpoint import note_text, read_hash, read_size
 
 MAX_SUBMISSION_BYTES: Final = MAX_CHECKPOINT_BYTES + 4_096
+"""The most that a request to cosign has: a checkpoint, and 63 hashes."""
+
 SIZE_TYPE: Final = "text/x.tlog.size"
 """The media type of the size that a witness has seen, where it was another than the old one."""
 

@@ -29,6 +29,8 @@ MAX_CHECKPOINT_BYTES: Final = 131_072
 """More than sixteen of the largest signatures that others make, which must be taken, need."""
 
 MAX_SIGNATURES: Final = 100
+"""The most signature lines of a note."""
+
 _BEYOND: Final = 2**63  # sizes and times are below
 _TIME_BYTES: Final = 8
 _MARK: Final = "— "

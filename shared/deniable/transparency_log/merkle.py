@@ -13,6 +13,8 @@ from typing import Final
 from deniable.transparency_log.errors import TransparencyLogError
 
 HASH_BYTES: Final = 32
+"""The length of a hash, which is SHA-256's."""
+
 EMPTY_ROOT: Final = sha256(b"").digest()
 """The root of a tree without leaves."""
 

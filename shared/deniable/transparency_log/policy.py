@@ -16,6 +16,8 @@ from deniable.transparency_log.proof import LogProof
 from deniable.transparency_log.verifier_key import COSIGNER, LOG, VerifierKey
 
 MAX_POLICY_BYTES: Final = 65_536
+"""The most that a policy's text has."""
+
 _NOT_ALLOWED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _NUMBER: Final = re.compile("[1-9][0-9]{0,4}")
 _NONE: Final = "none"

@@ -16,6 +16,8 @@ from deniable.transparency_log.merkle import MAX_PATH, check_inclusion, leaf_has
 from deniable.transparency_log.verifier_key import decode_base64
 
 MAX_PROOF_BYTES: Final = MAX_CHECKPOINT_BYTES + 65_536
+"""The most that a proof's text has; ours have about 1 kB."""
+
 _FORM: Final = "c2sp.org/tlog-proof@v1"
 _EXTRA: Final = "extra "
 _INDEX: Final = "index "

@@ -8,10 +8,13 @@ from deniable.transparency_log.errors import TransparencyLogError
 from deniable.transparency_log.merkle import HASH_BYTES, root_hash
 
 TILE_WIDTH: Final = 256
+"""The hashes of a full tile, and the entries of a full bundle."""
+
 TILE_HEIGHT: Final = 8
 MAX_ENTRY_BYTES: Final = 65_535
 """The most that an entry's length in a bundle can say."""
 
+_MAX_LEVEL: Final = 63
 _PATH: Final = re.compile(
     "tile/(?P<level>entries|[0-9]{1,2})/(?P<index>(x[0-9]{3}/){0,6}[0-9]{3})(\\.p/(?P<width>[0-9]{1,3}))?"
 )
@@ -19,6 +22,8 @@ _PATH: Final = re.compile(
 
 def tile_path(level: int, index: int, width: int = TILE_WIDTH) -> str:
     """Return the path of a tile of hashes below the log's URL, without a slash in front."""
+    if not 0 <= level <= _MAX_LEVEL:
+        raise TransparencyLogError(f"a tile has a level of 0 to {_MAX_LEVEL}")
     return f"tile/{level}/{_numbered(index, width)}"
 
 
