@@ -122,6 +122,12 @@ def _origins(value: list[str]) -> frozenset[str]:
     return frozenset(value)
 
 
+def _exact_origins(value: list[str]) -> frozenset[str]:
+    if "*" in value:
+        raise ValueError('must name each origin, such as "https://example.org"')
+    return _origins(value)
+
+
 def _networks(value: list[str]) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(str(network)) for network in value)
@@ -193,6 +199,9 @@ class Config:
     )
     cross_origins: frozenset[str] = _setting(
         [], "origins whose pages may read public surveys in a browser; * for any", _origins
+    )
+    upload_origins: frozenset[str] = _setting(
+        [], "origins whose pages may report to surveys, as devices in a browser", _exact_origins
     )
     frame_origins: frozenset[str] = _setting(
         [], "origins whose pages may frame the cards of public surveys; * for any", _origins

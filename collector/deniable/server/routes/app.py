@@ -103,7 +103,7 @@ async def build_server(
         "/metrics": _metrics(meters, gauges, store, clock),
         "/openapi.json": openapi,
     }
-    cross_origin = CrossOrigin(config, catalogue.is_public)
+    cross_origin = CrossOrigin(config, catalogue.is_public, of_devices)
     return _server(config, handlers, meters, throttle, cross_origin)
 
 
@@ -147,8 +147,7 @@ def _server(
                 answer = answer_to(error, meters, throttle)
                 if _is_for_people(request, route):
                     answer = failure_page(request, answer)
-        if config.cross_origins:
-            cross_origin.allow(request, route, name, answer)
+        cross_origin.allow(request, route, name, answer)
         meters.count_request("" if route is None else route.path, answer.status)
         return answer
 

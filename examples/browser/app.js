@@ -1,0 +1,77 @@
+/* The example's page: a notice and a form. An app has its own; what it needs of the device is marked with an arrow. */
+
+import { Device } from "./deniable.js";
+import { bundle, notice, figures } from "./survey.js"; // what `deniable survey export` and the notice say, built into the app
+
+const survey = bundle.declaration, $ = (id) => document.getElementById(id);
+const device = new Device({ // <- declares what may be asked, before any answer exists
+  collector: bundle.origin, authority: bundle.authority, surveys: [survey], manifests: bundle.manifests, deliverySeconds: 10,
+});
+
+/** Make an element; texts are never markup. */
+function made(tag, text = "", ...inner) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  element.append(...inner);
+  return element;
+}
+
+const show = (id) => ["consent", "survey", "declined"].forEach((other) => { $(other).hidden = other !== id; });
+const timeOf = (seconds) => new Date(seconds * 1000).toLocaleTimeString();
+
+function write() {
+  const { title, summary, sections, coalitions } = notice;
+  $("title").textContent = title;
+  $("summary").append(...summary.map((line) => made("li", line)));
+  $("ceilings").textContent = `Whatever the collector publishes later, this page accepts no survey with an epsilon above ${survey.max_epsilon} `
+    + "or with another question, and none at all once this browser has spent 20 on all of them.";
+  for (const [heading, sentences] of sections) $("sections").append(made("h3", heading), made("p", sentences.join(" ")));
+  $("learnt").textContent = coalitions.title;
+  const row = (cell, texts) => made("tr", "", ...texts.map((text) => made(cell, text)));
+  $("coalitions").append(made("thead", "", row("th", coalitions.heads)), made("tbody", "", ...coalitions.rows.map((texts) => row("td", texts))));
+  $("figures").href = figures;
+  $("question").append(made("legend", survey.question), ...survey.categories.map((category, place) => {
+    const input = Object.assign(document.createElement("input"), { type: "radio", name: "answer", value: category, id: `answer-${place}`, required: true });
+    return made("label", "", input, category);
+  }));
+}
+
+/** Show what holds now: whether to ask, and what became of the answer. */
+async function look() {
+  const consent = await device.consent();
+  if (consent === "off") {
+    $("said").textContent = "Nothing is drawn or sent, and what waited is erased.";
+    return show("declined");
+  }
+  if (consent === "unset" || (await device.uncovered()).length) return show("consent");
+  device.start(); // <- sends and refreshes in the background, at random times
+  const { status, why, from } = await device.look(survey.name), ready = status === "ready";
+  const became = { waiting: "A response was drawn, and waits for a random moment to be sent.", accepted: "The collector has counted a response of this time slice.",
+    duplicate: "The collector has counted a response of this time slice.", withdrawn: "The response of this time slice was withdrawn before it was sent." };
+  const said = ready ? "Your answer stays here; dice choose what is sent." : status === "repeated" ? (became[why] ?? `The response was dropped (${why}).`) : `Not yet: ${why}.`;
+  $("state").textContent = said + (from ? ` The next answer can be given at ${timeOf(from)}.` : "");
+  $("question").disabled = $("send").disabled = !ready;
+  return show("survey");
+}
+
+async function decide(decision) {
+  await device.consent(decision); // <- once the user has read the notice
+  if (decision === "on") navigator.storage?.persist?.(); // ask the browser to evict this site's data last
+  await look();
+}
+
+$("agree").addEventListener("click", () => decide("on"));
+$("decline").addEventListener("click", () => decide("off"));
+$("withdraw").addEventListener("click", () => decide("off"));
+$("again").addEventListener("click", () => show("consent"));
+$("form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const outcome = await device.report(survey.name, new FormData(event.target).get("answer")); // <- draws; sends nothing
+  event.target.reset(); // the answer is nowhere any more
+  await look();
+  if (outcome.status === "not-recorded") $("state").textContent = `Nothing was recorded: ${outcome.why}.`;
+});
+
+write();
+await look();
+setInterval(look, 1000);

@@ -1,0 +1,30 @@
+// The device of examples/browser as the conformance kit drives it, in Node: a line of JSON for a line of JSON.
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { answering } from "./conformance_answers.mjs";
+
+/** A storage in one file of a directory, which is replaced as a whole. */
+function fileStorage(directory) {
+  const file = `${directory}/device.json`;
+  const read = () => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null);
+  return {
+    read: async () => read(),
+    async update(change) {
+      const kept = change(read());
+      if (kept === undefined) return;
+      const written = openSync(`${file}.new`, "w");
+      writeSync(written, JSON.stringify(kept));
+      fsyncSync(written);
+      closeSync(written);
+      renameSync(`${file}.new`, file);
+      const folder = openSync(directory, "r");
+      fsyncSync(folder);
+      closeSync(folder);
+    },
+  };
+}
+
+const answer = answering(fileStorage, { own_connections: false, erases: true });
+for await (const line of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${JSON.stringify(await answer(JSON.parse(line)))}\n`);
+}

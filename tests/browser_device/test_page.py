@@ -1,0 +1,66 @@
+"""The example's page as a visitor has it, on a real collector."""
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.watched import Watched
+from tests.browser_device.example import Example
+
+
+def wait(page: Page, condition: str) -> None:
+    """Let the page's clock run, a second at a time, until a condition holds."""
+    for _ in range(400):
+        if page.evaluate(condition):
+            return
+        page.clock.run_for(1000)
+    raise AssertionError(page.inner_text("main"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_visitor_is_asked_agrees_answers_is_counted_and_withdraws(
+    served: Example, browser: Browser, scheme: str
+) -> None:
+    before = len(served.receipts())
+    with browser.new_context(color_scheme=scheme) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        page.clock.install()
+        watched, asked = Watched(page, served.origin), []
+        context.on("request", lambda request: asked.append(request))
+        page.goto(served.origin)
+        page.get_by_role("button", name="I agree").wait_for()
+        page.get_by_text("All of it, in plain words").click()
+        assert watched.barriers() == []
+        # Before consent nothing is stored, and nobody asked but who serves the page.
+        page.clock.run_for(60_000)
+        assert page.evaluate("indexedDB.databases()") == []
+        assert page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]") == [
+            0,
+            0,
+            "",
+        ]
+        assert watched.problems == []
+        page.get_by_role("button", name="I agree").click()
+        wait(page, "!document.querySelector('#send').disabled")
+        assert watched.barriers() == []
+        page.get_by_label("dark").check()
+        page.get_by_role("button", name="Answer").click()
+        wait(page, "document.querySelector('#state').innerText.includes('counted')")
+        assert len(served.receipts()) == before + 1
+        page.reload()
+        wait(page, "document.querySelector('#state').innerText.includes('counted')")
+        assert page.get_by_role("button", name="Answer").is_disabled()
+        page.get_by_role("button", name="Withdraw").click()
+        page.get_by_role("button", name="Ask me again").wait_for()
+        page.reload()
+        page.get_by_role("button", name="Ask me again").wait_for()
+        sent = len(asked)
+        page.clock.run_for(300_000)
+        assert len(asked) == sent, "nothing is asked once consent has ended"
+        to_collector = [request for request in asked if not request.url.startswith(served.origin)]
+        assert [request.method for request in to_collector] == ["GET", "POST"]
+        for request in to_collector:
+            headers = request.all_headers()
+            assert not {"cookie", "authorization", "referer", "if-none-match"} & headers.keys()
+        assert {problem.split("/v1/")[0] for problem in watched.problems} <= {
+            f"asked {request.url.split('/v1/')[0]}" for request in to_collector
+        }

@@ -1,0 +1,61 @@
+// What the device of examples/browser makes of the vectors, in Node and in a page alike; Python compares.
+import * as device from "../../examples/browser/deniable.js";
+
+const { fromHex, hex } = device;
+const mechanism = (test) => device.mechanismOf(new Map(Object.entries(test.mechanism)), test.categories, device.exact(test.epsilon), device.exact(test.delta));
+
+/** Return a decoded value as the vectors write it. */
+function written(value) {
+  if (value === null) return { nil: true };
+  if (value instanceof Uint8Array) return { bytes: hex(value) };
+  if (Array.isArray(value)) return { array: value.map(written) };
+  if (value instanceof Map) return { map: Array.from(value, ([key, inner]) => [key, written(inner)]) };
+  return typeof value === "string" ? { text: value } : { uint: String(value) };
+}
+
+const TRIALS = {
+  msgpack(test) {
+    const value = device.decode(fromHex(test.encoded));
+    const ours = !JSON.stringify(written(value)).match(/"(text|map)":/); // which no report has
+    return { value: written(value), encoded: ours ? hex(device.encode(value)) : test.encoded };
+  },
+  mechanisms(test) {
+    const { lie, inside, outside, responses } = mechanism(test);
+    return lie === undefined ? { inside: String(inside), outside: String(outside), responses } : { lies: String(lie) };
+  },
+  samplers(test) {
+    const words = test.words.map(BigInt);
+    let consumed = 0;
+    const response = mechanism(test).randomise(test.answer, () => words[consumed++]);
+    return { response, consumed };
+  },
+  async manifests(test) {
+    const { id, question, categories } = await device.openManifest(fromHex(test.envelope), fromHex(test.authority));
+    return { survey_id: id, question, categories };
+  },
+  async report_keys(test) {
+    const secret = fromHex(test.device_secret), survey = fromHex(test.survey_id);
+    return { envelope: hex(await device.signReport(secret, survey, Number(test.epoch), Number(test.response))) };
+  },
+  answers(test) {
+    const body = new TextEncoder().encode(test.body);
+    return { verdict: device.verdictOf({ status: test.status, type: test.content_type, body }) };
+  },
+  drawn({ count, ...test }) { // how often each response comes of the generator's own words
+    const counts = Array(test.responses).fill(0), made = mechanism(test), word = () => crypto.getRandomValues(new BigUint64Array(1))[0];
+    for (let i = 0; i < count; i++) counts[made.randomise(test.answer, word)]++;
+    return { counts };
+  },
+};
+/** Return the outputs of the tests of a topic, or the code that each is refused with. */
+export async function tried(topic, tests) {
+  const results = [];
+  for (const test of tests) {
+    try {
+      results.push(await TRIALS[topic](test));
+    } catch (error) {
+      results.push({ code: error.code ?? String(error.stack) });
+    }
+  }
+  return results;
+}
