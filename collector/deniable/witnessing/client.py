@@ -105,7 +105,9 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
     try:
         async with (
             ClientSession(
-                timeout=ClientTimeout(total=seconds), cookie_jar=DummyCookieJar()
+                timeout=ClientTimeout(total=seconds),
+                cookie_jar=DummyCookieJar(),
+                trust_env=urlsplit(url).hostname not in _HERE,  # a proxy of the publisher's network
             ) as session,
             session.request(
                 method, url, data=body, allow_redirects=False, ssl=ssl.create_default_context()
