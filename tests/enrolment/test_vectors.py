@@ -16,10 +16,10 @@ from deniable.messages import (
 )
 from tests.enrolment.issuers import RECORD_KEY
 from tests.enrolment.issuers import record as open_record
-from tests.vectors.stored import BAD, BAD_AUTHORITY, GOLDEN, name_of
+from tests.vectors.stored import AUTHORITY, ENVELOPES, name_of, vectors_of
 
-REQUESTS = [vector for vector in BAD["vectors"] if "enrolment" in vector]
-ENROLMENT = GOLDEN["enrolment"]
+REQUESTS = vectors_of("enrolments", result="invalid")
+(ENROLMENT,) = vectors_of("enrolments", result="valid")
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +33,14 @@ def golden_issuer(record: SqliteIssuanceRecord) -> Issuer:
         SigningKey(bytes.fromhex(ENROLMENT["issuer_seed"])),
         record,
         record_key=RECORD_KEY,
-        authority=BAD_AUTHORITY,
-        manifests=[bytes.fromhex(BAD["surveys"]["certificate"])],
+        authority=AUTHORITY,
+        manifests=[ENVELOPES["certificate"]],
     )
 
 
 @pytest.mark.parametrize("vector", REQUESTS, ids=name_of)
 def test_a_bad_request_is_refused_with_its_code(issuer: Issuer, vector: dict[str, Any]) -> None:
-    answer = answer_enrolment(issuer, "ann", bytes.fromhex(vector["enrolment"]), vector["now"])
+    answer = answer_enrolment(issuer, "ann", bytes.fromhex(vector["request"]), vector["now"])
     told = json.loads(answer.body)
     assert told["type"] == ERROR_TYPE_PREFIX + vector["code"]
     assert told["status"] == answer.status >= 400

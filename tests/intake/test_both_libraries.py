@@ -12,9 +12,8 @@ from deniable.messages.admissible import check_report
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT, Verify, verify
 from tests.support.effort import effort
 from tests.vectors import edwards25519 as curve
-from tests.vectors.stored import BAD_REPORTS, BAD_SURVEYS, name_of
+from tests.vectors.stored import BAD_REPORTS, BY_ID, name_of
 
-SURVEYS = {survey.survey_id: survey for survey in BAD_SURVEYS.values()}
 TORSION = curve.small_order_points()
 MESSAGE = b"deniable"
 
@@ -37,7 +36,7 @@ def accepted(key: bytes, signature: bytes, context: bytes = CONTEXT_REPORT) -> b
 def judged_with_openssl(envelope: bytes, now: float) -> str | None:
     try:
         signed = SignedReport.from_envelope(envelope)
-        manifest = SURVEYS.get(signed.report.survey_id)
+        manifest = BY_ID.get(signed.report.survey_id)
         if manifest is None:
             return "unknown-survey"
         check_report(signed, manifest, now, verify)
@@ -50,7 +49,7 @@ def judged_with_openssl(envelope: bytes, now: float) -> str | None:
 def test_every_bad_vector_has_the_same_code_by_both(vector: dict[str, Any]) -> None:
     envelope = bytes.fromhex(vector["envelope"])
     with pytest.raises(Refusal) as by_libsodium:
-        judge_report(envelope, vector["now"], SURVEYS.get)
+        judge_report(envelope, vector["now"], BY_ID.get)
     assert by_libsodium.value.code.value == judged_with_openssl(envelope, vector["now"])
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from deniable.messages import Refusal, Report, sign_report, split_upload
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import secret
-from tests.vectors.stored import BAD, BAD_AUTHORITY, BAD_REPORTS, BAD_SURVEYS, BAD_UPLOADS
+from tests.vectors.stored import AUTHORITY, BAD_REPORTS, BAD_UPLOADS, ENVELOPES, SURVEYS, name_of
 
-OPEN = BAD_SURVEYS["open"]
+OPEN = SURVEYS["open"]
 EPOCH = 3
 RESPONSES = 4
 
@@ -20,7 +20,7 @@ def splits(envelope: bytes) -> bool:
         return False
 
 
-ENVELOPES = [
+REPORTS = [
     (bytes.fromhex(vector["envelope"]), vector["code"], vector["now"])
     for vector in BAD_REPORTS
     if splits(bytes.fromhex(vector["envelope"]))
@@ -32,19 +32,19 @@ def good(device: int) -> bytes:
 
 
 async def publish_surveys(collector: Collector) -> None:
-    for mode, envelope in BAD["surveys"].items():
-        await collector.store.publish(BAD_SURVEYS[mode], bytes.fromhex(envelope))
+    for mode, envelope in ENVELOPES.items():
+        await collector.store.publish(SURVEYS[mode], envelope)
     collector.clock.time += 1
     await collector.client.get("/v1/surveys")
 
 
 async def test_every_bad_report_has_its_code_among_good_ones(tmp_path: Path) -> None:
-    async with running(tmp_path, authority=BAD_AUTHORITY) as collector:
+    async with running(tmp_path, authority=AUTHORITY) as collector:
         await publish_surveys(collector)
         accepted = 0
-        for now in sorted({now for *_, now in ENVELOPES}):
+        for now in sorted({now for *_, now in REPORTS}):
             collector.clock.time = now
-            vectors = [vector for vector in ENVELOPES if vector[2] == now]
+            vectors = [vector for vector in REPORTS if vector[2] == now]
             for start in range(0, len(vectors), 40):
                 part = vectors[start : start + 40]
                 batch = [each for envelope, *_ in part for each in (envelope, good(accepted))]
@@ -60,14 +60,14 @@ async def test_every_bad_report_has_its_code_among_good_ones(tmp_path: Path) -> 
                     assert (answer.accepted, answer.duplicates) == (1, len(part) - 1)
         assert accepted > 3
         assert await collector.store.check() == []
-    assert len(ENVELOPES) > 150
+    assert len(REPORTS) > 150
 
 
 async def test_every_bad_body_is_refused_as_a_whole(tmp_path: Path) -> None:
-    async with running(tmp_path, authority=BAD_AUTHORITY) as collector:
+    async with running(tmp_path, authority=AUTHORITY) as collector:
         await publish_surveys(collector)
         for vector in BAD_UPLOADS:
             collector.clock.time = vector["now"]
             answer = await collector.upload(bytes.fromhex(vector["body"]))
             _, code = await problem(answer)
-            assert code == vector["code"], vector["name"]
+            assert code == vector["code"], name_of(vector)

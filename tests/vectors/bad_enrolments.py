@@ -13,6 +13,7 @@ from tests.vectors.bad_forms import (
     other_bytes,
     other_number,
 )
+from tests.vectors.layout import Case
 from tests.vectors.scene import (
     CERTIFICATE_SURVEY,
     DAY,
@@ -22,7 +23,6 @@ from tests.vectors.scene import (
     NOW,
     OPEN_SURVEY,
     START,
-    Vector,
     pack,
     report_key,
     seed,
@@ -34,7 +34,7 @@ KEY = report_key(CERTIFICATE_SURVEY).public_key
 GOOD = enrolment_statement(SURVEY_ID, EPOCH, KEY)
 
 
-def forms() -> Iterator[Vector]:
+def forms() -> Iterator[Case]:
     """Return bytes that are no statement, and put every fault into every position of one."""
     bodies = {
         "empty": b"",
@@ -48,7 +48,7 @@ def forms() -> Iterator[Vector]:
         "arrays nested 127 deep": b"\x91" * 127 + b"\xc0",
     }
     for what, body in bodies.items():
-        yield vector("enrolment", what, MALFORMED, enrolment=body)
+        yield vector("enrolment", what, MALFORMED, request=body)
     good = [pack(SURVEY_ID), pack(EPOCH), pack(KEY)]
     faults = [
         ("survey_id", FOREIGN | NIL | AN_INTEGER | other_bytes(SURVEY_ID)),
@@ -58,19 +58,19 @@ def forms() -> Iterator[Vector]:
     for position, (field, values) in enumerate(faults):
         for what, value in values.items():
             body = array(*good[:position], value, *good[position + 1 :])
-            yield vector(f"enrolment {field}", what, MALFORMED, enrolment=body)
-    yield vector("enrolment", "129 bytes", "too-large", enrolment=GOOD + bytes(129 - len(GOOD)))
+            yield vector(f"enrolment {field}", what, MALFORMED, request=body)
+    yield vector("enrolment", "129 bytes", "too-large", request=GOOD + bytes(129 - len(GOOD)))
 
 
-def judgements() -> Iterator[Vector]:
+def judgements() -> Iterator[Case]:
     """Return well-formed requests that an issuer of the certificate survey must refuse."""
     for times, point in enumerate(curve.small_order_points()):
         body = enrolment_statement(SURVEY_ID, EPOCH, curve.encode(point))
         what = f"torsion point {times}" if times else "the identity"
-        yield vector("enrolment key", what, "bad-key", layer="issuer", enrolment=body)
+        yield vector("enrolment key", what, "bad-key", layer="issuer", request=body)
     beyond = (curve.P + 18).to_bytes(32, "little")
     body = enrolment_statement(SURVEY_ID, EPOCH, beyond)
-    yield vector("enrolment key", "y = p + 18", "bad-key", layer="issuer", enrolment=body)
+    yield vector("enrolment key", "y = p + 18", "bad-key", layer="issuer", request=body)
     opens, closes = START - 300, START + DAY + GRACE
     faults = [
         ("an unknown survey", "unknown-survey", NOW, seed("unknown survey"), EPOCH),
@@ -85,7 +85,7 @@ def judgements() -> Iterator[Vector]:
     sound = SigningKey(seed("attacker")).public_key
     for what, code, now, survey_id, epoch in faults:
         body = enrolment_statement(survey_id, epoch, sound)
-        yield vector("enrolment", what, code, layer="issuer", now=now, enrolment=body)
+        yield vector("enrolment", what, code, layer="issuer", now=now, request=body)
         identity = enrolment_statement(survey_id, epoch, b"\1" + bytes(31))
         what = f"bad-key before {code}: {what}"
-        yield vector("enrolment", what, "bad-key", layer="issuer", now=now, enrolment=identity)
+        yield vector("enrolment", what, "bad-key", layer="issuer", now=now, request=identity)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import msgpack
 
 from deniable.messages.ed25519 import CONTEXT_REPORT
+from tests.vectors.layout import Case
 from tests.vectors.scene import (
     EPOCH,
     OPEN_SURVEY,
     RESPONSE,
-    Vector,
     pack,
     report_envelope,
     report_key,
@@ -67,7 +67,7 @@ def array(*elements: bytes) -> bytes:
     return bytes([0x90 | len(elements)]) + b"".join(elements)
 
 
-def payload_forms() -> Iterator[Vector]:
+def payload_forms() -> Iterator[Case]:
     """Put every fault into every position of the payload, which is signed as it then is."""
     good = [pack(OPEN_SURVEY.survey_id), pack(EPOCH), pack(RESPONSE)]
     faults = [
@@ -81,7 +81,7 @@ def payload_forms() -> Iterator[Vector]:
             yield vector(f"payload {field}", what, MALFORMED, envelope=report_envelope(payload))
 
 
-def payload_shapes() -> Iterator[Vector]:
+def payload_shapes() -> Iterator[Case]:
     """Give the payload as a whole another shape; it is signed as it then is."""
     good = report_payload()
     fields = [OPEN_SURVEY.survey_id, EPOCH, RESPONSE]
@@ -106,7 +106,7 @@ def payload_shapes() -> Iterator[Vector]:
         yield vector("payload", what, MALFORMED, envelope=report_envelope(payload))
 
 
-def envelope_forms() -> Iterator[Vector]:
+def envelope_forms() -> Iterator[Case]:
     """Put every fault into every position of the envelope."""
     payload = report_payload()
     key, signature = report_key().public_key, report_key().sign(CONTEXT_REPORT, payload)
@@ -127,7 +127,7 @@ def envelope_forms() -> Iterator[Vector]:
             yield vector(f"envelope {field}", what, MALFORMED, envelope=envelope)
 
 
-def envelope_shapes() -> Iterator[Vector]:
+def envelope_shapes() -> Iterator[Case]:
     """Give the envelope as a whole another shape."""
     good = report_envelope()
     fields = msgpack.unpackb(good)
@@ -152,7 +152,7 @@ def envelope_shapes() -> Iterator[Vector]:
         yield vector("envelope", what, MALFORMED, envelope=envelope)
 
 
-def bodies() -> Iterator[Vector]:
+def bodies() -> Iterator[Case]:
     """Give the upload as a whole another shape: these are refused before any element is read."""
     good = report_envelope()
     shapes = {

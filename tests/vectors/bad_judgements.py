@@ -8,6 +8,7 @@ from deniable.messages import Report, SigningKey, blind_request, enrolment_state
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
 from tests.support.rsa_keys import RSA_KEYS
 from tests.vectors import edwards25519 as curve
+from tests.vectors.layout import Case
 from tests.vectors.scene import (
     BLIND_SURVEY,
     CERTIFICATE_SURVEY,
@@ -20,7 +21,6 @@ from tests.vectors.scene import (
     NOW,
     OPEN_SURVEY,
     START,
-    Vector,
     credential,
     pack,
     report_envelope,
@@ -43,7 +43,7 @@ def assemble(key: bytes, signature: bytes, payload: bytes = PAYLOAD) -> bytes:
     return pack([key, payload, signature, None])
 
 
-def keys() -> Iterator[Vector]:
+def keys() -> Iterator[Case]:
     """Return keys that nobody owns, each with a signature that its equation accepts."""
     for times, point in enumerate(curve.small_order_points()):
         key = curve.encode(point)
@@ -71,7 +71,7 @@ def keys() -> Iterator[Vector]:
         yield vector("public key", what, "bad-key", envelope=assemble(key, honest))
 
 
-def signatures() -> Iterator[Vector]:
+def signatures() -> Iterator[Case]:
     """Return signatures that do not match, or match in a way that is not the canonical one."""
     key = ATTACKER.public_key
     honest = ATTACKER.sign(CONTEXT_REPORT, PAYLOAD)
@@ -120,7 +120,7 @@ def signatures() -> Iterator[Vector]:
     )
 
 
-def credentials() -> Iterator[Vector]:
+def credentials() -> Iterator[Case]:
     """Return reports of the certificate survey for which no issuer of it vouches."""
     payload, key = report_payload(CERTIFICATE_SURVEY), report_key(CERTIFICATE_SURVEY)
     other = enrolment_statement(CERTIFICATE_SURVEY.survey_id, EPOCH, ATTACKER.public_key)
@@ -162,7 +162,7 @@ def credentials() -> Iterator[Vector]:
     )
 
 
-def tokens() -> Iterator[Vector]:
+def tokens() -> Iterator[Case]:
     """Return reports of the blind survey whose credential is no token of it."""
     key, good = report_key(BLIND_SURVEY), token()
     elsewhere = replace(BLIND_SURVEY, sequence=2)
@@ -200,7 +200,7 @@ def tokens() -> Iterator[Vector]:
     yield vector("token", "in certificate mode", "not-enrolled", envelope=envelope)
 
 
-def surveys() -> Iterator[Vector]:
+def surveys() -> Iterator[Case]:
     """Return reports that only the surveys and the clock tell apart from good ones."""
 
     def signed(report: Report) -> bytes:

@@ -8,6 +8,7 @@ from deniable.messages import SigningKey
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
 from tests.support.rsa_keys import RSA_KEYS, hostile_moduli
 from tests.vectors import edwards25519 as curve
+from tests.vectors.layout import Case
 from tests.vectors.scene import (
     AUTHORITY,
     BLIND,
@@ -16,7 +17,6 @@ from tests.vectors.scene import (
     CERTIFICATE,
     ISSUER,
     OPEN_PAYLOAD,
-    Vector,
     manifest_envelope,
     manifest_fields,
     pack,
@@ -25,7 +25,7 @@ from tests.vectors.scene import (
 )
 
 
-def envelopes() -> Iterator[Vector]:
+def envelopes() -> Iterator[Case]:
     """Return envelopes around a good payload that are not the authority's."""
     good = manifest_envelope(OPEN_PAYLOAD)
     signature = AUTHORITY.sign(CONTEXT_MANIFEST, OPEN_PAYLOAD)
@@ -44,7 +44,7 @@ def envelopes() -> Iterator[Vector]:
         "arrays nested 10,000 deep": b"\x91" * 10_000 + b"\xc0",
     }
     for what, envelope in shapes.items():
-        yield vector("manifest envelope", what, "malformed", manifest=envelope)
+        yield vector("manifest envelope", what, "malformed", envelope=envelope)
     others = {
         "a flipped bit of the signature": pack(
             [OPEN_PAYLOAD, signature[:-1] + bytes([signature[-1] ^ 1])]
@@ -60,10 +60,10 @@ def envelopes() -> Iterator[Vector]:
         "a payload that was never signed": pack([b"\xc1", bytes(64)]),
     }
     for what, envelope in others.items():
-        yield vector("manifest envelope", what, "bad-signature", manifest=envelope)
+        yield vector("manifest envelope", what, "bad-signature", envelope=envelope)
 
 
-def maps() -> Iterator[Vector]:
+def maps() -> Iterator[Case]:
     """Return payloads whose map is not the one map; the authority signed each of them."""
     fields = manifest_fields()
     entries = [pack(key) + pack(value) for key, value in fields.items()]
@@ -93,10 +93,10 @@ def maps() -> Iterator[Vector]:
     for what, payload in shapes.items():
         assert payload != OPEN_PAYLOAD
         envelope = manifest_envelope(payload)
-        yield vector("manifest payload", what, "malformed", manifest=envelope)
+        yield vector("manifest payload", what, "malformed", envelope=envelope)
 
 
-def values() -> Iterator[Vector]:
+def values() -> Iterator[Case]:
     """Return payloads with one field outside its domain; the authority signed each of them."""
     kinds: dict[str, object] = {
         "nil": None,
@@ -112,7 +112,7 @@ def values() -> Iterator[Vector]:
     for field in manifest_fields():
         for what, value in kinds.items():
             envelope = manifest_envelope(pack(manifest_fields(**{field: value})))
-            yield vector(f"manifest {field}", what, "malformed", manifest=envelope)
+            yield vector(f"manifest {field}", what, "malformed", envelope=envelope)
     issuers = [ISSUER.public_key, b"\1" + bytes(31)]
     domains: list[tuple[str, str, object]] = [
         ("version", "2", 2),
@@ -151,10 +151,10 @@ def values() -> Iterator[Vector]:
     ]
     for field, what, value in domains:
         envelope = manifest_envelope(pack(manifest_fields(**{field: value})))
-        yield vector(f"manifest {field}", what, "malformed", manifest=envelope)
+        yield vector(f"manifest {field}", what, "malformed", envelope=envelope)
 
 
-def blind_enrolments() -> Iterator[Vector]:
+def blind_enrolments() -> Iterator[Case]:
     """Return blind enrolments whose map or keys are not sound; the authority signed each."""
     good, (first, *rest) = BLIND, RSA_KEYS
     faults: dict[str, dict[str, object]] = {
@@ -174,12 +174,12 @@ def blind_enrolments() -> Iterator[Vector]:
         faults[f"a modulus, {what}"] = good | {"keys": [modulus, *(key.modulus for key in rest)]}
     for what, enrolment in faults.items():
         fields = manifest_fields(epochs=BLIND_EPOCHS, enrolment=enrolment)
-        yield vector("manifest blind", what, "malformed", manifest=manifest_envelope(pack(fields)))
+        yield vector("manifest blind", what, "malformed", envelope=manifest_envelope(pack(fields)))
     fields = manifest_fields(epochs=65, enrolment=good | {"first": 0, "keys": [first.modulus] * 65})
-    yield vector("manifest blind", "65 keys", "malformed", manifest=manifest_envelope(pack(fields)))
+    yield vector("manifest blind", "65 keys", "malformed", envelope=manifest_envelope(pack(fields)))
 
 
-def mechanisms() -> Iterator[Vector]:
+def mechanisms() -> Iterator[Case]:
     """Return payloads whose mechanism cannot be certified; the authority signed each of them."""
     line: dict[str, object] = {"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]}
     table = [[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]
@@ -248,7 +248,7 @@ def mechanisms() -> Iterator[Vector]:
     changes |= dict(_questions()) | dict(_levels())
     for what, change in changes.items():
         envelope = manifest_envelope(pack(manifest_fields(**change)))
-        yield vector("manifest mechanism", what, "malformed", manifest=envelope)
+        yield vector("manifest mechanism", what, "malformed", envelope=envelope)
 
 
 def _two_rounds() -> Iterator[tuple[str, dict[str, object]]]:

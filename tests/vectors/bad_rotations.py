@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from deniable.messages import SigningKey
 from deniable.messages.ed25519 import CONTEXT_AUTHORITY, CONTEXT_AUTHORITY_ACCEPT, CONTEXT_MANIFEST
 from tests.vectors import edwards25519 as curve
+from tests.vectors.layout import Case
 from tests.vectors.scene import (
     AUTHORITY,
     LAST_AUTHORITY,
     NEXT_AUTHORITY,
-    Vector,
     pack,
     rotation_envelope,
     rotation_payload,
@@ -40,7 +40,7 @@ def both_signed(payload: bytes) -> bytes:
     return rotation_envelope(AUTHORITY, NEXT_AUTHORITY, 1, payload=payload)
 
 
-def shapes() -> Iterator[Vector]:
+def shapes() -> Iterator[Case]:
     """Return bytes that are no array of rotations."""
     bodies = {
         "empty": b"",
@@ -66,10 +66,10 @@ def shapes() -> Iterator[Vector]:
         "the payload as an array": array(pack([[1, 2, 3], OLD_SIGNATURE, NEW_SIGNATURE])),
     }
     for what, body in bodies.items():
-        yield vector("rotations", what, "malformed", rotations=body)
+        yield vector("rotations", what, "malformed", body=body)
 
 
-def payloads() -> Iterator[Vector]:
+def payloads() -> Iterator[Case]:
     """Return payloads that are no hand-over; both keys signed each of them."""
     old, new = AUTHORITY.public_key, NEXT_AUTHORITY.public_key
     malformed = {
@@ -90,17 +90,17 @@ def payloads() -> Iterator[Vector]:
         "a key that hands over to itself": pack([old, old, 1]),
     }
     for what, payload in malformed.items():
-        yield vector("rotation payload", what, "malformed", rotations=array(both_signed(payload)))
+        yield vector("rotation payload", what, "malformed", body=array(both_signed(payload)))
     unsound = {
         "the identity as old key": pack([IDENTITY, new, 1]),
         "the identity as new key": pack([old, IDENTITY, 1]),
         "an old key that is not canonical": pack([b"\xee" + b"\xff" * 30 + b"\x7f", new, 1]),
     }
     for what, payload in unsound.items():
-        yield vector("rotation payload", what, "bad-key", rotations=array(both_signed(payload)))
+        yield vector("rotation payload", what, "bad-key", body=array(both_signed(payload)))
 
 
-def signatures() -> Iterator[Vector]:
+def signatures() -> Iterator[Case]:
     """Return hand-overs that one of their keys did not sign."""
     old_s = int.from_bytes(OLD_SIGNATURE[32:], "little")
     new_s = int.from_bytes(NEW_SIGNATURE[32:], "little")
@@ -151,10 +151,10 @@ def signatures() -> Iterator[Vector]:
     }
     for what, envelope in envelopes.items():
         body = array(GOOD, envelope) if "behind" in what else array(envelope)
-        yield vector("rotation signatures", what, "bad-signature", rotations=body)
+        yield vector("rotation signatures", what, "bad-signature", body=body)
 
 
-def chains() -> Iterator[Vector]:
+def chains() -> Iterator[Case]:
     """Return sound rotations that are no chain from the authority."""
     onward = rotation_envelope(NEXT_AUTHORITY, LAST_AUTHORITY, 2)
     bodies = {
@@ -179,4 +179,4 @@ def chains() -> Iterator[Vector]:
         ),
     }
     for what, body in bodies.items():
-        yield vector("rotation chain", what, "malformed", rotations=body)
+        yield vector("rotation chain", what, "malformed", body=body)

@@ -1,92 +1,176 @@
-"""Write golden.json and bad.json. By hand: ``.venv/bin/python -m tests.vectors.generate``.
+"""Write the vectors' files. By hand: ``.venv/bin/python -m tests.vectors.generate``.
 
-Everything in them follows from names and fixed numbers (scene.py), and Ed25519 is deterministic, so
+All that they hold follows from names and fixed numbers (scene.py), and Ed25519 is deterministic, so
 a second run changes nothing. A vector that does change is a change of the protocol: devices in the
 field and collectors no longer agree. Then the version in the contexts has to change with it.
 """
 
-import json
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any, Final
 
-from tests.vectors import bad_enrolments, bad_forms, bad_judgements, bad_manifests, bad_rotations
-from tests.vectors.golden import golden
+from tests.vectors import (
+    answers,
+    bad_enrolments,
+    bad_forms,
+    bad_gateways,
+    bad_judgements,
+    bad_manifests,
+    bad_rotations,
+    golden_manifests,
+    golden_messages,
+    mechanisms,
+    msgpack_forms,
+    samplers,
+    sealed,
+    tokens,
+)
+from tests.vectors.layout import Case, document, group
 from tests.vectors.scene import (
     AUTHORITY,
     BLIND_PAYLOAD,
     CERTIFICATE_PAYLOAD,
+    ISSUER,
     OPEN_PAYLOAD,
-    Vector,
     manifest_envelope,
+    seed,
 )
 
-HERE = Path(__file__).parent
-
-GOLDEN_NOTE = (
-    "Made by tests/vectors/generate.py. Bytes are lower-case hex; integers that may exceed 2^53 "
-    "are strings. A changed vector is a protocol change."
-)
-BAD_NOTE = (
-    "Made by tests/vectors/generate.py. Each vector must be refused with its code at its time (in "
-    "Unix seconds). 'body' is a whole upload, 'envelope' one report of an upload, 'manifest' a "
-    "manifest's envelope under the authority, 'rotations' a published array of rotations, to be "
-    "verified and followed from the authority, 'enrolment' a request to an issuer of the "
-    "certificate survey. Layer 'messages' needs no more than the message "
-    "(and the issuers of its survey); layers 'intake' and 'issuer' need the surveys and the clock. "
-    "A changed vector is a protocol change."
-)
+HERE: Final = Path(__file__).parent
+SIGNED: Final = {"authority": AUTHORITY.public_key, "authority_seed": seed("authority")}
+PUBLISHED: Final = {
+    "authority": AUTHORITY.public_key,
+    "surveys": {
+        "open": manifest_envelope(OPEN_PAYLOAD),
+        "certificate": manifest_envelope(CERTIFICATE_PAYLOAD),
+        "blind": manifest_envelope(BLIND_PAYLOAD),
+    },
+}
 
 
-def bad() -> dict[str, object]:
-    """Return everything that goes into bad.json."""
-    sources: Iterable[Iterable[Vector]] = (
-        bad_forms.bodies(),
-        bad_forms.envelope_shapes(),
-        bad_forms.envelope_forms(),
-        bad_forms.payload_shapes(),
-        bad_forms.payload_forms(),
-        bad_judgements.keys(),
-        bad_judgements.signatures(),
-        bad_judgements.credentials(),
-        bad_judgements.tokens(),
-        bad_judgements.surveys(),
-        bad_manifests.envelopes(),
-        bad_manifests.maps(),
-        bad_manifests.values(),
-        bad_manifests.blind_enrolments(),
-        bad_manifests.mechanisms(),
-        bad_enrolments.forms(),
-        bad_enrolments.judgements(),
-        bad_rotations.shapes(),
-        bad_rotations.payloads(),
-        bad_rotations.signatures(),
-        bad_rotations.chains(),
+def timeless(*sources: Callable[[], Iterable[Case]]) -> Iterator[Case]:
+    """Yield the tests of sources, without what nobody looks at."""
+    for source in sources:
+        for test in source():
+            yield {name: value for name, value in test.items() if name not in {"layer", "now"}}
+
+
+def by_layer(
+    kind: str, good: Iterable[Case], bad: Iterable[Iterable[Case]], **shared: object
+) -> list[dict[str, Any]]:
+    """Return a group for each layer that judges, the good ones in the last."""
+    tests: dict[str, list[Case]] = {}
+    for test in chain.from_iterable(bad):
+        tests.setdefault(test.pop("layer"), []).append(test)
+    tests[[*tests][-1]][:0] = good
+    return [group(kind, own, layer=layer, **shared) for layer, own in tests.items()]
+
+
+def msgpack() -> list[dict[str, Any]]:
+    """Return the group of msgpack.json."""
+    return [group("Msgpack", timeless(msgpack_forms.values, msgpack_forms.others))]
+
+
+def reports() -> list[dict[str, Any]]:
+    """Return the groups of reports.json."""
+    forms, judgements = bad_forms, bad_judgements
+    bad = (
+        forms.envelope_shapes(),
+        forms.envelope_forms(),
+        forms.payload_shapes(),
+        forms.payload_forms(),
+        judgements.keys(),
+        judgements.signatures(),
+        judgements.credentials(),
+        judgements.tokens(),
+        judgements.surveys(),
     )
-    vectors = list(chain.from_iterable(sources))
-    for name, times in Counter(vector["name"] for vector in vectors).items():
-        assert times == 1, f"{times} vectors are called {name}"
-    return {
-        "authority": AUTHORITY.public_key.hex(),
-        "surveys": {
-            "open": manifest_envelope(OPEN_PAYLOAD).hex(),
-            "certificate": manifest_envelope(CERTIFICATE_PAYLOAD).hex(),
-            "blind": manifest_envelope(BLIND_PAYLOAD).hex(),
-        },
-        "vectors": vectors,
-    }
+    return by_layer("Report", golden_messages.reports(), bad, **PUBLISHED)
+
+
+def uploads() -> list[dict[str, Any]]:
+    """Return the group of uploads.json."""
+    return by_layer("Upload", golden_messages.uploads(), [bad_forms.bodies()], **PUBLISHED)
+
+
+def enrolments() -> list[dict[str, Any]]:
+    """Return the groups of enrolments.json."""
+    issuer = {"issuer_seed": seed("issuer"), "issuer": ISSUER.public_key}
+    bad = (bad_enrolments.forms(), bad_enrolments.judgements())
+    return by_layer("Enrolment", golden_messages.enrolments(), bad, **PUBLISHED, **issuer)
+
+
+def manifests() -> list[dict[str, Any]]:
+    """Return the group of manifests.json."""
+    bad = bad_manifests
+    sources = (bad.envelopes, bad.maps, bad.values, bad.blind_enrolments, bad.mechanisms)
+    return [group("Manifest", timeless(golden_manifests.manifests, *sources), **SIGNED)]
+
+
+def rotations() -> list[dict[str, Any]]:
+    """Return the groups of rotations.json."""
+    bad = bad_rotations
+    sources = (bad.shapes, bad.payloads, bad.signatures, bad.chains)
+    return [
+        group("Rotation", golden_messages.rotations()),
+        group("Rotations", timeless(golden_messages.published_rotations, *sources), **SIGNED),
+    ]
+
+
+def gateway_keys() -> list[dict[str, Any]]:
+    """Return the group of gateway_keys.json."""
+    return [
+        group("GatewayKeys", timeless(golden_messages.gateway_keys, bad_gateways.lists), **SIGNED)
+    ]
+
+
+TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
+    "msgpack": (
+        "Encodings: the one of each value, and others that are malformed.",
+        msgpack,
+    ),
+    "mechanisms": (
+        "Which integers follow from epsilon, delta and the number of categories.",
+        mechanisms.groups,
+    ),
+    "samplers": (
+        "What given words make of an answer: 'consumed' of the 'words' are taken, in their order.",
+        samplers.groups,
+    ),
+    "manifests": ("Envelopes of manifests, to be opened under the authority's key.", manifests),
+    "report_keys": (
+        "Reports: from the device's secret to the envelope.",
+        lambda: [group("ReportKey", golden_messages.report_keys())],
+    ),
+    "reports": (
+        "One report of an upload, judged at 'now' beside these published surveys.",
+        reports,
+    ),
+    "uploads": ("Whole uploads, each to a collector without receipts.", uploads),
+    "answers": (
+        "What a device makes of the answer to an upload of 'sent' reports (D8).",
+        answers.groups,
+    ),
+    "enrolments": ("Requests to the issuer of the certificate survey.", enrolments),
+    "blind_tokens": ("Blind enrolment: from the device's secret to the token.", tokens.groups),
+    "sealed_requests": ("What goes through a relay, sealed for the gateway's key.", sealed.groups),
+    "rotations": (
+        "Rotations of the authority, and the chain that a device follows from a pinned key.",
+        rotations,
+    ),
+    "gateway_keys": (
+        "Envelopes of gateway keys, to be opened under the authority's key.",
+        gateway_keys,
+    ),
+}
 
 
 def documents() -> dict[str, str]:
     """Return the text of each file."""
-    contents = {
-        "golden.json": {"note": GOLDEN_NOTE} | golden(),
-        "bad.json": {"note": BAD_NOTE} | bad(),
-    }
     return {
-        name: json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-        for name, content in contents.items()
+        f"{topic}.json": document(topic, header, *make())
+        for topic, (header, make) in TOPICS.items()
     }
 
 

@@ -4,7 +4,6 @@ Maps and lists are packed with msgpack itself, not with ``deniable.messages.code
 vector can say what the codec refuses to say.
 """
 
-import re
 from hashlib import sha256
 from typing import Final
 
@@ -25,6 +24,8 @@ from deniable.messages.ed25519 import (
     CONTEXT_REPORT,
 )
 from tests.support.rsa_keys import RSA_KEYS
+from tests.vectors.flags import flag_of
+from tests.vectors.layout import Case, case
 
 
 def seed(name: str) -> bytes:
@@ -186,20 +187,9 @@ def report_envelope(
     return pack([key.public_key, payload, key.sign(context, payload), credential])
 
 
-Vector = dict[str, object]
-"""One bad vector: name, what is wrong, the layer that judges, the code, the time, the bytes."""
-
-
 def vector(
-    name: str, what: str, code: str, *, layer: str = "messages", now: int = NOW, **data: bytes
-) -> Vector:
-    """Return a bad vector. ``data`` names its kind, as the note in bad.json lists them."""
-    ((kind, value),) = data.items()
-    return {
-        "name": re.sub("[^a-z0-9]+", "-", f"{name} {what}".lower()).strip("-"),
-        "what": f"{name}: {what}",
-        "layer": layer,
-        "code": code,
-        "now": now,
-        kind: value.hex(),
-    }
+    name: str, what: str, code: str, *, layer: str = "messages", now: int = NOW, **fields: bytes
+) -> Case:
+    """Return a bad message, with the layer that judges it and the time."""
+    comment = f"{name}: {what}"
+    return case(comment, flag_of(code, comment), layer=layer, now=now, **fields, code=code)

@@ -1,32 +1,61 @@
 """The vectors as they stand in their files, for tests that feed them to some part."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from deniable.messages import Manifest, open_manifest
 
-
-def _read(name: str) -> dict[str, Any]:
-    vectors: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text("utf-8"))
-    return vectors
+FOLDER: Final = Path(__file__).parent
 
 
-GOLDEN: Final = _read("golden.json")
-BAD: Final = _read("bad.json")
-BAD_AUTHORITY: Final = bytes.fromhex(BAD["authority"])
-"""Who signed the surveys that the bad vectors are about."""
+@cache
+def read(topic: str) -> dict[str, Any]:
+    """Return a file."""
+    content: dict[str, Any] = json.loads((FOLDER / f"{topic}.json").read_text("utf-8"))
+    return content
 
-BAD_SURVEYS: Final[dict[str, Manifest]] = {
-    mode: open_manifest(bytes.fromhex(envelope), BAD_AUTHORITY)
-    for mode, envelope in BAD["surveys"].items()
+
+def vectors_of(
+    topic: str, kind: str | None = None, *, result: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the tests of a file, or of one type of its groups, with what their groups share."""
+    return [
+        {name: value for name, value in group.items() if name != "tests"} | test
+        for group in read(topic)["testGroups"]
+        for test in group["tests"]
+        if kind in {None, group["type"]} and result in {None, test["result"]}
+    ]
+
+
+def name_of(test: dict[str, Any]) -> str:
+    """Return what a test is called."""
+    return f"{test['tcId']} {test['comment']}"
+
+
+def mechanism_of(test: dict[str, Any]) -> dict[str, Any]:
+    """Return a mechanism's map with its wide integers as such."""
+    mechanism = dict(test["mechanism"])
+    if "ratio" in mechanism:
+        mechanism["ratio"] = [int(term) for term in mechanism["ratio"]]
+    if "weights" in mechanism:
+        mechanism["weights"] = [[int(weight) for weight in row] for row in mechanism["weights"]]
+    return mechanism
+
+
+_PUBLISHED: Final = read("reports")["testGroups"][0]
+AUTHORITY: Final = bytes.fromhex(_PUBLISHED["authority"])
+"""Who signed the surveys that messages are about."""
+
+ENVELOPES: Final = {
+    mode: bytes.fromhex(envelope) for mode, envelope in _PUBLISHED["surveys"].items()
 }
 """These surveys, by the mode of their enrolment."""
+SURVEYS: Final[dict[str, Manifest]] = {
+    mode: open_manifest(envelope, AUTHORITY) for mode, envelope in ENVELOPES.items()
+}
+BY_ID: Final = {survey.survey_id: survey for survey in SURVEYS.values()}
 
-BAD_REPORTS: Final = [vector for vector in BAD["vectors"] if "envelope" in vector]
-BAD_UPLOADS: Final = [vector for vector in BAD["vectors"] if "body" in vector]
-
-
-def name_of(vector: dict[str, Any]) -> str:
-    """Return the name of a vector, as the id of its test."""
-    return str(vector["name"])
+BAD_REPORTS: Final = vectors_of("reports", result="invalid")
+BAD_UPLOADS: Final = vectors_of("uploads", result="invalid")

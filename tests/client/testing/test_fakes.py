@@ -46,20 +46,10 @@ from tests.support.clock import FakeClock
 from tests.support.fakes import THEME, device
 from tests.support.surveys import AUTHORITY, DAY
 from tests.support.watched import until
+from tests.vectors.stored import BAD_REPORTS, BAD_UPLOADS, BY_ID, name_of
 
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.5")
 TEA = Survey("tea", "Tea?", ("rarely", "often"), max_epsilon="1", mechanisms={"matrix"})
-
-BAD: dict[str, Any] = json.loads(
-    Path(__file__).parents[2].joinpath("vectors", "bad.json").read_text("utf-8")
-)
-SURVEYS = {
-    survey.survey_id: survey
-    for survey in (
-        open_manifest(bytes.fromhex(envelope), bytes.fromhex(BAD["authority"]))
-        for envelope in BAD["surveys"].values()
-    )
-}
 
 
 def ask(
@@ -104,17 +94,14 @@ def problem(status: int, body: bytes) -> tuple[int, str]:
 
 
 def test_what_is_bad_gets_the_code_that_a_real_collector_gives() -> None:
-    judged = [each for each in BAD["vectors"] if "envelope" in each or "body" in each]
-    assert len(judged) > 200
-    for vector in judged:
-        receipts = Receipts(SURVEYS.get)
-        judge, of = (
-            (receipts.add, "envelope") if "envelope" in vector else (receipts.upload, "body")
-        )
-        with pytest.raises(Refusal) as caught:
-            judge(bytes.fromhex(vector[of]), vector["now"])
-        assert caught.value.code.value == vector["code"], vector["name"]
-        assert receipts.taken == []
+    for field, vectors in (("envelope", BAD_REPORTS), ("body", BAD_UPLOADS)):
+        for vector in vectors:
+            receipts = Receipts(BY_ID.get)
+            judge = receipts.add if field == "envelope" else receipts.upload
+            with pytest.raises(Refusal) as caught:
+                judge(bytes.fromhex(vector[field]), vector["now"])
+            assert caught.value.code.value == vector["code"], name_of(vector)
+            assert receipts.taken == []
 
 
 def test_what_an_app_reports_is_counted_under_its_name(collector: FakeCollector) -> None:

@@ -1,0 +1,154 @@
+"""Golden manifests: of every kind and mode, from their fields to their envelopes."""
+
+from typing import Any
+
+from deniable.messages import Manifest, sign_manifest
+from tests.vectors.layout import Case, case
+from tests.vectors.mechanisms import matrix_digest
+from tests.vectors.scene import (
+    AUTHORITY,
+    BLIND_FIELDS,
+    CERTIFICATE,
+    ISSUER,
+    manifest_fields,
+    pack,
+    seed,
+)
+
+SIXTEENTH = 2**60
+FIFTH = 5 * SIXTEENTH - 1
+FIVE_RESPONSES = [
+    [*((5 * SIXTEENTH + 1 if x == y else 2 * SIXTEENTH) for y in range(4)), FIFTH] for x in range(4)
+]
+
+QUESTIONS = [["plan", "free", "paid"], ["Größe", *"ABCD"]]
+
+MANIFESTS: dict[str, dict[str, object]] = {
+    "open": manifest_fields(),
+    "certificate": manifest_fields(
+        name="tea-certified", nonce=seed("other nonce")[:16], enrolment=CERTIFICATE
+    ),
+    "blind": BLIND_FIELDS,
+    "one issuer, delta, texts beyond ASCII": manifest_fields(
+        name="t",
+        sequence=2**32 - 1,
+        question="Wie oft trinkst du Tee? 🍵",
+        categories=["nie", "manchmal", "täglich", "寿司"],
+        epsilon="0.5",
+        delta="0.000001",
+        start=0,
+        epoch_seconds=1,
+        epochs=1,
+        grace_seconds=0,
+        origin="http://[::1]:8080",
+        enrolment={"mode": "certificate", "issuers": [ISSUER.public_key]},
+        minimum_reports=0,
+    ),
+    "ordinal": manifest_fields(
+        mechanism={"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]}
+    ),
+    "circular": manifest_fields(
+        mechanism={"kind": "ordinal", "distance": "circular", "ratio": [5, 8]}
+    ),
+    "a table of distances": manifest_fields(
+        mechanism={
+            "kind": "ordinal",
+            "distance": [[0, 1, 3, 3], [1, 0, 2, 3], [3, 2, 0, 1], [3, 3, 1, 0]],
+            "ratio": [3, 4],
+        }
+    ),
+    "numeric": manifest_fields(
+        categories=["-1", "-0.5", "0", "0.5", "1"],
+        mechanism={"kind": "numeric", "ratio": [7, 9]},
+        epsilon="1.25",
+    ),
+    "a matrix whose fifth response is no category": manifest_fields(
+        mechanism={
+            "kind": "matrix",
+            "weights": FIVE_RESPONSES,
+            "responses": ["rarely", "now and then", "daily", "hourly", "寿司"],
+        }
+    ),
+    "a memoised matrix": manifest_fields(
+        mechanism={
+            "kind": "matrix",
+            "weights": [[(7 if x == y else 3) * SIXTEENTH for y in range(4)] for x in range(4)],
+            "responses": [],
+        },
+        repeat={"kind": "memoised", "epochs": 5},
+    ),
+    "a subset design": manifest_fields(mechanism={"kind": "subset", "d": 2}),
+    "a memoised subset design": manifest_fields(
+        mechanism={"kind": "subset", "d": 2}, repeat={"kind": "memoised", "epochs": 5}
+    ),
+    "a memoised difference set, of some of its points": manifest_fields(
+        mechanism={"kind": "difference-set", "v": 16}, repeat={"kind": "memoised", "epochs": 5}
+    ),
+    "an affine design, of some of its points, with delta": manifest_fields(
+        mechanism={"kind": "affine", "q": 3, "m": 2, "s": 1}, delta="0.000001"
+    ),
+    "one question of two": manifest_fields(
+        categories=["plan: free", "plan: paid", *(f"Größe: {each}" for each in "ABCD")],
+        mechanism={
+            "kind": "one-question",
+            "dimensions": QUESTIONS,
+            "mechanisms": [["randomised-response"], ["subset", 2]],
+        },
+    ),
+    "two questions at once": manifest_fields(
+        categories=[f"{plan} + {size}" for plan in ("free", "paid") for size in "ABCD"],
+        mechanism={
+            "kind": "joint",
+            "dimensions": QUESTIONS,
+            "mechanism": ["affine", 3, 2, 1],
+        },
+        delta="0.000001",
+    ),
+    "three levels of ordered answers": manifest_fields(
+        categories=list("abcdefg"),
+        mechanism={
+            "kind": "levels",
+            "widths": [4, 2, 1],
+            "mechanisms": [["randomised-response"], ["subset", 2], ["affine", 7, 1, 2]],
+        },
+        delta="0.000001",
+    ),
+    "memoised": manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
+    "memoised ordinal": manifest_fields(
+        mechanism={"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]},
+        repeat={"kind": "memoised", "epochs": 10_000},
+    ),
+    "two rounds": manifest_fields(
+        categories=[f"category {number}" for number in range(20)],
+        mechanism={"kind": "two-round", "kept": "2.5", "fresh": ["subset", 1]},
+        repeat={"kind": "memoised", "epochs": 7},
+    ),
+    "the widest numbers": manifest_fields(
+        name="a" * 64,
+        categories=[f"category {number}" for number in range(300)],
+        epsilon="40",
+        start=2**53 - 2**40 - 10_000 * 2**20 - 1,
+        epoch_seconds=2**20,
+        epochs=10_000,
+        grace_seconds=2**40,
+        minimum_reports=2**63 - 1,
+    ),
+}
+
+
+def manifests() -> list[Case]:
+    """Return the manifests that the authority signed and a device takes, at their time."""
+    return [_manifest(name, fields) for name, fields in MANIFESTS.items()]
+
+
+def _manifest(name: str, fields: dict[str, Any]) -> Case:
+    manifest = Manifest.from_payload(pack(fields))
+    return case(
+        name,
+        "WideInteger" if "widest" in name else "Ordinary",
+        fields=fields,
+        payload=manifest.payload,
+        survey_id=manifest.survey_id,
+        envelope=sign_manifest(manifest, AUTHORITY),
+        matrix_sha256=matrix_digest(manifest.mechanism),
+    )

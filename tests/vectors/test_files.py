@@ -1,0 +1,100 @@
+"""The files of vectors: valid by their schemas, numbered for good, explained, and reproducible."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import msgpack
+import pytest
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from referencing import Registry, Resource
+
+from deniable.mechanisms import KINDS
+from deniable.messages import RefusalCode
+from tests.vectors import bad_manifests
+from tests.vectors.generate import TOPICS, documents
+from tests.vectors.layout import case
+from tests.vectors.stored import FOLDER, read, vectors_of
+
+SCHEMAS = {
+    path.name: json.loads(path.read_text("utf-8")) for path in (FOLDER / "schemas").iterdir()
+}
+REGISTRY: Registry[Any] = Registry().with_resources(
+    (name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items()
+)
+"""The schemas, by the name with which they refer to each other."""
+
+
+def validator(topic: str) -> Draft202012Validator:
+    return Draft202012Validator(SCHEMAS[read(topic)["schema"]], registry=REGISTRY)
+
+
+def test_the_files_are_those_that_the_generator_writes() -> None:
+    # If this fails, the protocol changed: see the head of tests/vectors/generate.py.
+    written = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.json")}
+    assert documents() == written
+    assert {*SCHEMAS} == {"common_v1.json", *(f"{topic}_v1.json" for topic in TOPICS)}
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_file_is_valid_by_its_schema_and_explains_each_flag(topic: str) -> None:
+    content, tests = read(topic), vectors_of(topic)
+    Draft202012Validator.check_schema(SCHEMAS[content["schema"]])
+    validator(topic).validate(content)
+    assert content["numberOfTests"] == len(tests)
+    assert max(Counter(test["tcId"] for test in tests).values()) == 1
+    assert {flag for test in tests for flag in test["flags"]} == set(content["notes"])
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_schema_refuses_tests_that_lack_something_or_have_it_otherwise(topic: str) -> None:
+    content = read(topic)
+    for group in content["testGroups"]:
+        for test in {test["result"]: test for test in group["tests"]}.values():
+            faults = [{**test, "more": 1}, {**test, "flags": []}, {**test, "result": "acceptable"}]
+            faults += [{key: test[key] for key in test if key != left} for left in test]
+            faults += [{**test, key: 1.5} for key in test]
+            for fault in faults:
+                with pytest.raises(ValidationError):
+                    validator(topic).validate(
+                        {**content, "testGroups": [{**group, "tests": [fault]}]}
+                    )
+
+
+def test_a_number_follows_from_the_comment_alone() -> None:
+    assert case("x", "Ordinary", code="malformed", body=b"")["tcId"] == case("x")["tcId"]
+    for topic in TOPICS:
+        assert all(test["tcId"] == case(test["comment"])["tcId"] for test in vectors_of(topic))
+
+
+def test_every_kind_of_mechanism_has_good_and_bad_manifests() -> None:
+    good = {test["fields"]["mechanism"]["kind"] for test in vectors_of("manifests", result="valid")}
+    payloads = [
+        msgpack.unpackb(msgpack.unpackb(bytes.fromhex(str(test["envelope"])))[0])
+        for test in bad_manifests.mechanisms()
+    ]
+    bad = {payload["mechanism"].get("kind") for payload in payloads}
+    assert set(KINDS) <= good & bad
+
+
+def test_every_refusal_code_occurs() -> None:
+    codes = Counter(test.get("code", test.get("problem")) for t in TOPICS for test in vectors_of(t))
+    listed = {entry["code"] for test in vectors_of("answers") for entry in test.get("refused", [])}
+    assert {*codes, *listed} - {None} == {*RefusalCode, "no-answer", "ohttp-key"}
+    # Those that a message alone can get, and those that take a survey and the time.
+    by_layer: dict[str, set[str]] = {layer: set() for layer in ("messages", "intake")}
+    for test in vectors_of("reports", result="invalid"):
+        by_layer[test["layer"]].add(test["code"])
+    assert by_layer == {
+        "messages": {"malformed", "bad-key", "bad-signature", "not-enrolled"},
+        "intake": {
+            "malformed",
+            "unknown-survey",
+            "out-of-domain",
+            "too-early",
+            "epoch-closed",
+            "bad-signature",
+            "not-enrolled",
+        },
+    }

@@ -1,0 +1,235 @@
+"""Our own implementation agrees with every result of the vectors, the good ones and the bad."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from deniable.client.testing.honest import Receipts
+from deniable.intake import judge_report
+from deniable.messages import (
+    Refusal,
+    RefusalCode,
+    Report,
+    SignedReport,
+    UploadAnswer,
+    blind_request,
+    codec,
+    follow_rotations,
+    open_gateway_keys,
+    open_manifest,
+    open_rotation,
+    read_enrolment_statement,
+    read_problem,
+    sign_report,
+    split_rotations,
+    split_upload,
+)
+from deniable.oblivious_http import (
+    KeyConfiguration,
+    ObliviousHttpError,
+    PrivateKey,
+    open_request,
+    seal_request,
+)
+from tests.vectors.layout import plain
+from tests.vectors.mechanisms import matrix_digest
+from tests.vectors.msgpack_forms import described
+from tests.vectors.stored import BY_ID, SURVEYS, name_of, vectors_of
+
+Outcome = dict[str, Any]
+"""What came of a test: its code, or of a valid one what the vector says besides."""
+
+
+def data(test: dict[str, Any], field: str) -> bytes:
+    return bytes.fromhex(test[field])
+
+
+def of_the_protocol(value: object) -> object:
+    """Return a value, all of whose parts have types that the protocol has."""
+    match value:
+        case None | str() | bytes():
+            return value
+        case list():
+            return [of_the_protocol(item) for item in value]
+        case dict():
+            return {codec.text(key): of_the_protocol(item) for key, item in value.items()}
+    return codec.uint(value)
+
+
+def msgpack(test: dict[str, Any]) -> Outcome:
+    return {"value": plain(described(of_the_protocol(codec.decode(data(test, "encoded")))))}
+
+
+def manifest(test: dict[str, Any]) -> Outcome:
+    opened = open_manifest(data(test, "envelope"), data(test, "authority"))
+    return {
+        "survey_id": opened.survey_id.hex(),
+        "payload": opened.payload.hex(),
+        "matrix_sha256": matrix_digest(opened.mechanism),
+    }
+
+
+def report_key(test: dict[str, Any]) -> Outcome:
+    numbers = int(test["epoch"]), int(test["response"])
+    vouched = data(test, "credential") if test["credential"] else None
+    given = Report(data(test, "survey_id"), *numbers)
+    envelope = sign_report(data(test, "device_secret"), given, vouched)
+    read = SignedReport.from_envelope(envelope)
+    read.verify_signature()
+    assert (read.report, read.credential) == (given, vouched)
+    return {"envelope": envelope.hex(), "public_key": read.public_key.hex()}
+
+
+def report(test: dict[str, Any]) -> Outcome:
+    signed = SignedReport.from_envelope(data(test, "envelope"))
+    if test["layer"] == "intake":
+        judge_report(data(test, "envelope"), test["now"], BY_ID.get)
+        return {}
+    # What a message alone tells, and the issuers of its survey.
+    signed.verify_signature()
+    survey = BY_ID.get(signed.report.survey_id)
+    if survey is not None and survey.enrolment.issuers:
+        signed.verify_credential(survey.enrolment.issuers)
+    return {}
+
+
+def upload(test: dict[str, Any]) -> Outcome:
+    body = data(test, "body")
+    split_upload(body)
+    return {"answer": Receipts(BY_ID.get).upload(body, test["now"]).to_json().decode()}
+
+
+def answer(test: dict[str, Any]) -> Outcome:
+    body = test["body"].encode()
+    if test["status"] != 200:
+        code = read_problem(body, test["content_type"], test["status"])
+        return {"code": "no-answer"} if code is None else {"problem": code, "remedy": remedy(code)}
+    read = UploadAnswer.from_json(body, test["sent"])
+    if read is None:
+        return {"code": "no-answer"}
+    refused = [
+        {"index": index, "code": code, "remedy": remedy(code)} for index, code in read.refused
+    ]
+    return {"accepted": read.accepted, "duplicates": read.duplicates, "refused": refused}
+
+
+def remedy(code: RefusalCode) -> str:
+    return code.remedy.name.lower().replace("_", "-")
+
+
+def enrolment(test: dict[str, Any]) -> Outcome:
+    # What needs surveys and a clock is judged in tests/enrolment.
+    if test["layer"] == "issuer":
+        return {name: test[name] for name in ("answer", "code") if name in test}
+    read_enrolment_statement(data(test, "request"))
+    return {}
+
+
+def blind_token(test: dict[str, Any]) -> Outcome:
+    request = blind_request(data(test, "device_secret"), SURVEYS["blind"], int(test["epoch"]))
+    assert request.body.hex() == test["request"]
+    return {"credential": request.finish(data(test, "answer")).hex()}
+
+
+def configuration(test: dict[str, Any]) -> KeyConfiguration:
+    return KeyConfiguration(test["key_id"], data(test, "public_key"))
+
+
+def sealed_exchange(test: dict[str, Any]) -> Outcome:
+    ephemeral = PrivateKey(data(test, "ephemeral_key"))
+    sealed, opener = seal_request(configuration(test), data(test, "request"), ephemeral=ephemeral)
+    keys = {test["key_id"]: PrivateKey(data(test, "private_key"))}
+    request, sealer = open_request(keys, sealed)
+    response = sealer.seal(data(test, "response"), nonce=data(test, "response_nonce"))
+    return {
+        "sealed_request": sealed.hex(),
+        "request": request.hex(),
+        "sealed_response": response.hex(),
+        "response": opener.open(response).hex(),
+    }
+
+
+def sealed_request(test: dict[str, Any]) -> Outcome:
+    keys = {test["key_id"]: PrivateKey(data(test, "private_key"))}
+    try:
+        open_request(keys, data(test, "sealed_request"))
+    except ObliviousHttpError:
+        return {"code": "ohttp-key"}
+    return {}
+
+
+def sealed_answer(test: dict[str, Any]) -> Outcome:
+    ephemeral = PrivateKey(data(test, "ephemeral_key"))
+    _, opener = seal_request(configuration(test), data(test, "request"), ephemeral=ephemeral)
+    try:
+        opener.open(data(test, "sealed_response"))
+    except ObliviousHttpError:
+        return {"code": "no-answer"}
+    return {}
+
+
+def rotation(test: dict[str, Any]) -> Outcome:
+    return {"payload": open_rotation(data(test, "envelope")).payload.hex()}
+
+
+def rotations(test: dict[str, Any]) -> Outcome:
+    listed = [open_rotation(envelope) for envelope, _ in split_rotations(data(test, "body"))]
+    return {"keys": plain(list(follow_rotations(data(test, "authority"), listed)))}
+
+
+def gateway_keys(test: dict[str, Any]) -> Outcome:
+    opened = open_gateway_keys(data(test, "envelope"), (data(test, "authority"),))
+    return {
+        "payload": opened.payload.hex(),
+        "configurations": [
+            {"key_id": key.key_id, "public_key": key.public_key.hex()}
+            for key in opened.configurations
+        ],
+    }
+
+
+JUDGES: dict[tuple[str, str], Callable[[dict[str, Any]], Outcome]] = {
+    ("msgpack", "Msgpack"): msgpack,
+    ("manifests", "Manifest"): manifest,
+    ("report_keys", "ReportKey"): report_key,
+    ("reports", "Report"): report,
+    ("uploads", "Upload"): upload,
+    ("answers", "UploadAnswer"): answer,
+    ("enrolments", "Enrolment"): enrolment,
+    ("blind_tokens", "BlindToken"): blind_token,
+    ("sealed_requests", "SealedExchange"): sealed_exchange,
+    ("sealed_requests", "SealedRequest"): sealed_request,
+    ("sealed_requests", "SealedAnswer"): sealed_answer,
+    ("rotations", "Rotation"): rotation,
+    ("rotations", "Rotations"): rotations,
+    ("gateway_keys", "GatewayKeys"): gateway_keys,
+}
+
+
+def judged(judge: Callable[[dict[str, Any]], Outcome], test: dict[str, Any]) -> Outcome:
+    try:
+        return judge(test)
+    except Refusal as refusal:
+        return {"code": refusal.code}
+
+
+def disagreements(tests: list[dict[str, Any]], outcomes: dict[str, Outcome]) -> list[str]:
+    """Return the tests of which something else came than they say."""
+    return [
+        name
+        for name, test in zip(map(name_of, tests), tests, strict=True)
+        if ("code" in test) != ("code" in outcomes[name])
+        or outcomes[name] != {field: test.get(field) for field in outcomes[name]}
+    ]
+
+
+@pytest.mark.parametrize(("topic", "kind"), JUDGES, ids="-".join)
+def test_every_result_is_ours_and_none_of_who_takes_or_refuses_all(topic: str, kind: str) -> None:
+    tests = vectors_of(topic, kind)
+    ours = {name_of(test): judged(JUDGES[topic, kind], test) for test in tests}
+    assert disagreements(tests, ours) == []
+    everything: list[tuple[str, Outcome]] = [("invalid", {}), ("valid", {"code": "malformed"})]
+    for result, outcome in everything:
+        others = {name_of(test) for test in tests if test["result"] == result}
+        assert others <= {*disagreements(tests, dict.fromkeys(map(name_of, tests), outcome))}

@@ -1,0 +1,111 @@
+"""Vectors of blind tokens: from a device's secret to its token, and answers that make none."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from deniable.messages import blind_request, blind_token_input, derive_report_key
+from deniable.privacy_pass import token_key_id
+from tests.support.rsa_keys import RSA_KEYS
+from tests.vectors.layout import Case, case, group
+from tests.vectors.scene import (
+    AUTHORITY,
+    BLIND_PAYLOAD,
+    BLIND_SURVEY,
+    DEVICE_SECRET,
+    EPOCH,
+    manifest_envelope,
+    seed,
+)
+
+ENROLMENT = BLIND_SURVEY.enrolment
+
+
+def groups() -> list[dict[str, Any]]:
+    """Return the groups of blind_tokens.json."""
+    return [
+        group(
+            "BlindToken",
+            [*tokens(), *answers()],
+            authority=AUTHORITY.public_key,
+            survey=manifest_envelope(BLIND_PAYLOAD),
+            survey_id=BLIND_SURVEY.survey_id,
+            issuer=ENROLMENT.issuer,
+            issuer_id=ENROLMENT.issuer_ids[0],
+            origin=BLIND_SURVEY.origin,
+            issuer_keys=[
+                {"epoch": ENROLMENT.first + at, "p": f"{key.p:x}", "q": f"{key.q:x}"}
+                for at, key in enumerate(RSA_KEYS)
+            ],
+        )
+    ]
+
+
+def tokens() -> Iterator[Case]:
+    """Return enrolments that come to a token, in each epoch that has a key."""
+    for epoch in range(ENROLMENT.first, ENROLMENT.first + len(RSA_KEYS)):
+        for name in ("device secret", "another device"):
+            yield _enrolment(f"{name}, epoch {epoch}", "Ordinary", seed(name), epoch)
+
+
+def answers() -> Iterator[Case]:
+    """Return answers of an issuer that a device must not make a token of."""
+    key, other = RSA_KEYS[EPOCH - ENROLMENT.first], RSA_KEYS[EPOCH - ENROLMENT.first - 1]
+    request = blind_request(DEVICE_SECRET, BLIND_SURVEY, EPOCH).body
+    foreign = blind_request(seed("another device"), BLIND_SURVEY, EPOCH).body
+    good = key.answer(request)
+    n = int.from_bytes(key.modulus)
+    given = {
+        "a byte too few": ("malformed", "WrongLength", good[:-1]),
+        "a byte too many": ("malformed", "WrongLength", good + b"\0"),
+        "nothing": ("malformed", "WrongLength", b""),
+        "the modulus": ("malformed", "OutOfDomain", key.modulus),
+        "zeros": ("not-enrolled", "Forged", bytes(256)),
+        "the request itself": ("not-enrolled", "Forged", request[3:]),
+        "the negative root": ("not-enrolled", "Forged", (n - int.from_bytes(good)).to_bytes(256)),
+        "a flipped bit": ("not-enrolled", "Forged", good[:-1] + bytes([good[-1] ^ 1])),
+        "for another device": ("not-enrolled", "NotVouched", key.answer(foreign)),
+        "by the key of another epoch": (
+            "not-enrolled",
+            "NotVouched",
+            other.answer(request),
+        ),
+    }
+    for what, (code, flag, answer) in given.items():
+        yield _enrolment(f"answer: {what}", flag, DEVICE_SECRET, EPOCH, answer, code)
+
+
+def _enrolment(
+    comment: str,
+    flag: str,
+    secret: bytes,
+    epoch: int,
+    answer: bytes | None = None,
+    code: str | None = None,
+) -> Case:
+    request = blind_request(secret, BLIND_SURVEY, epoch)
+    public_key = derive_report_key(secret, BLIND_SURVEY.survey_id, epoch).public_key
+    key = RSA_KEYS[epoch - ENROLMENT.first]
+    key_id = token_key_id(key.modulus)
+    info = b"deniable/blind-salt/v1\0" + epoch.to_bytes(8) + key_id + bytes(8)
+    outcome = {}
+    if answer is None:
+        answer = key.answer(request.body)
+        outcome["credential"] = request.finish(answer)
+    return case(
+        comment,
+        flag,
+        code=code,
+        device_secret=secret,
+        epoch=str(epoch),
+        public_key=public_key,
+        token_key_id=key_id,
+        token_input=blind_token_input(BLIND_SURVEY, epoch, public_key),
+        salt=HKDF(SHA256(), 48, salt=BLIND_SURVEY.survey_id, info=info).derive(secret),
+        blind=request._factor.to_bytes(256),
+        request=request.body,
+        answer=answer,
+        **outcome,
+    )
