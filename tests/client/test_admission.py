@@ -340,10 +340,15 @@ def test_d1_the_judges_of_a_manifest_are_given_no_answer() -> None:
         assert not {"answer", "index", "category", "draw"} & set(judge.__annotations__)
 
 
-def test_every_fault_but_two_is_in_the_order() -> None:
-    # Malformed bytes have no other fault, and equivocation has its own test above.
+def test_every_fault_but_three_is_in_the_order() -> None:
+    # Malformed bytes have no other fault, equivocation has its own test above, and what witnesses
+    # have not seen those of pinned logs.
     missing = set(ManifestFault) - set(FAULTS)
-    assert missing == {ManifestFault.MALFORMED, ManifestFault.EQUIVOCATION}
+    assert missing == {
+        ManifestFault.MALFORMED,
+        ManifestFault.EQUIVOCATION,
+        ManifestFault.NOT_WITNESSED,
+    }
 
 
 def test_a_refusal_names_its_fault_and_can_be_copied_between_processes() -> None:

@@ -30,6 +30,7 @@ from deniable.messages import (
 from deniable.messages.bundle import declaration_of
 from tests.support.clock import FakeClock
 from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, fault_of, refused
+from tests.support.losses import forget_proofs
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.vouched import Vouched, enroller_of
@@ -255,6 +256,7 @@ def test_whom_a_device_asked_before_an_update_that_knows_tokens_stays_so(bench: 
     Vouched(bench).client().close()
     for column in ("blind", "ends", "held"):
         bench.rows(f"ALTER TABLE credentials DROP COLUMN {column}")
+    forget_proofs(bench)
     bench.rows("PRAGMA user_version = 7")
     vouched = Vouched(bench, blind=True)
     later = Schedule(START + DAY // 4, DAY, 4, DAY)

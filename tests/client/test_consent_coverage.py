@@ -27,6 +27,7 @@ from deniable.client.client import engine_of
 from deniable.client.testing import FakeIssuer
 from deniable.messages import SigningKey
 from tests.support.devices import NAME, Bench
+from tests.support.losses import forget_proofs
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 from tests.support.watched import threads
 
@@ -335,6 +336,7 @@ def test_d12_an_on_from_before_the_rule_covers_the_next_start_once(bench: Bench)
     client.close()
     bench.rows("DROP TABLE consents")
     bench.rows("DROP TRIGGER ended_consents")
+    forget_proofs(bench)
     bench.rows("DROP TABLE gateway_keys")
     bench.rows("ALTER TABLE decisions DROP COLUMN relayed")
     for column in ("blind", "ends", "held"):

@@ -254,9 +254,9 @@ def test_a_bundled_manifest_is_opened_once_however_often_it_is_refused(
 ) -> None:
     opened: list[bytes] = []
 
-    def counting(envelope: bytes, chain: Sequence[bytes]) -> SignedManifest:
+    def counting(envelope: bytes, chain: Sequence[bytes], proof: bytes) -> SignedManifest:
         opened.append(envelope)
-        return open_trusted(envelope, chain)
+        return open_trusted(envelope, chain, proof)
 
     monkeypatch.setattr(manifests, "open_trusted", counting)
     bundled = [

@@ -138,6 +138,7 @@ class FakeTransport(TransportDouble):
     def __init__(self, *manifests: Manifest) -> None:
         self.manifests: dict[str, list[bytes]] = {}  # signed envelopes, by name, the newest last
         self.rotations: list[bytes] = []  # of the authority, signed
+        self.proofs: dict[bytes, bytes] = {}  # of the log, by envelope; else none is sent
         self.answer: HttpAnswer | Exception | Callable[[bytes], HttpAnswer] = ACCEPTED
         self.requests: list[Call] = []  # all that came
         self.meanwhile: Callable[[Call], object] = lambda _: None  # called while each is under way
@@ -174,12 +175,18 @@ class FakeTransport(TransportDouble):
 
     def _manifest(self, path: str) -> HttpAnswer:
         if path == "/v1/authority":
-            return HttpAnswer(200, {}, pack_rotations(self.rotations))
+            rotations = self.rotations
+            return HttpAnswer(200, {}, pack_rotations(rotations, self._proofs(rotations)))
         envelopes = self.manifests.get(path.split("/")[3])
         if envelopes is None:
             return HttpAnswer(404, {}, b"")
         several = path.endswith("/manifests")
-        return HttpAnswer(200, {}, pack_manifests(envelopes[::-1]) if several else envelopes[-1])
+        newest_first = envelopes[::-1]
+        packed = pack_manifests(newest_first, self._proofs(newest_first))
+        return HttpAnswer(200, {}, packed if several else envelopes[-1])
+
+    def _proofs(self, envelopes: Iterable[bytes]) -> list[bytes]:
+        return [self.proofs.get(envelope, b"") for envelope in envelopes]
 
     def _judge(self, body: bytes) -> HttpAnswer:
         if isinstance(self.answer, Exception):

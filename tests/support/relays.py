@@ -51,6 +51,7 @@ class Gateway:
         self.sequence = 0
         self.keys: dict[int, PrivateKey] = {}  # the newest last
         self.opened: list[BinaryRequest] = []
+        self.proof = b""  # of the list of keys
         self.rotate()
 
     def rotate(self) -> None:
@@ -78,7 +79,7 @@ class Gateway:
         assert f"{request.scheme}://{request.authority}" == ORIGIN
         self.opened.append(request)
         if request.path == GATEWAY_KEYS_PATH:
-            answer = HttpAnswer(200, {}, pack_logged(self.envelope()))
+            answer = HttpAnswer(200, {}, pack_logged(self.envelope(), self.proof))
         else:
             answer = self.collector.request(
                 request.method, request.path, dict(request.headers), request.body, 2 << 20

@@ -23,6 +23,7 @@ from deniable.client.errors import UndeclaredSurvey
 from deniable.client.ledger.admission import SignedManifest
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.ledger.caps import OutboxCaps
+from deniable.client.log_pin import LogPin
 from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.http_transport import HttpTransport
 from deniable.client.sending.relay_transport import Relay
@@ -33,16 +34,21 @@ from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import (
     GatewayKeys,
     InvalidManifest,
+    LoggedEnvelope,
     Refusal,
     check_origin,
     check_public_key,
     open_gateway_keys,
+    split_logged,
 )
 from deniable.messages.ed25519 import KEY_BYTES
 
 _CO_COROUTINE: Final = 0x80
 """Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
 
+
+_ARRAYS: Final = {b"\x92", b"\x93"}
+"""First bytes of envelopes, which are arrays of bytes; what holds one begins with its own."""
 
 DEFAULT_LIFETIME_EPSILON: Final = 20
 """What a device spends on all surveys together unless the app says otherwise."""
@@ -129,11 +135,12 @@ def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
 
 def bundled_manifests(
     manifests: Iterable[bytes], surveys: Iterable[Survey], collector: str, authority: bytes
-) -> list[bytes | SignedManifest]:
+) -> list[LoggedEnvelope | SignedManifest]:
     """Return the app's signed manifests; those of a bundle were verified when it was read."""
-    bundled: list[bytes | SignedManifest] = [*manifests]
-    if not all(isinstance(manifest, bytes) for manifest in bundled):
+    given = [*manifests]
+    if not all(isinstance(manifest, bytes) for manifest in given):
         raise TypeError("manifests must be the bytes of several signed manifests, not their paths")
+    bundled: list[LoggedEnvelope | SignedManifest] = [*map(_logged, given)]
     for survey in surveys:
         bundle = survey.bundle
         if bundle is None:
@@ -149,35 +156,61 @@ def bundled_manifests(
                 "not the authority that this client was given; export all bundles again, and give "
                 "it the key that stands in them"
             )
+        proofs = bundle.proofs or repeat(b"")
         bundled += (
-            map(SignedManifest, bundle.opened, repeat(bundle.authority), bundle.manifests)
+            map(SignedManifest, bundle.opened, repeat(bundle.authority), bundle.manifests, proofs)
             if bundle.opened
-            else bundle.manifests
+            else map(LoggedEnvelope, bundle.manifests, proofs)
         )
     return bundled
 
 
+def _logged(given: bytes) -> LoggedEnvelope:
+    """Return an envelope and its proof, of ``[envelope, proof]`` or of an envelope alone."""
+    if given[1:2] not in _ARRAYS:
+        return LoggedEnvelope(given, b"")
+    try:
+        return split_logged(given)
+    except Refusal:  # it is refused when it is opened
+        return LoggedEnvelope(given, b"")
+
+
 def bundled_gateway_keys(
-    given: bytes | None, surveys: Iterable[Survey], collector: str, authority: bytes
+    given: bytes | None,
+    surveys: Iterable[Survey],
+    collector: str,
+    authority: bytes,
+    pin: LogPin | None = None,
 ) -> GatewayKeys:
     """Return the newest of the app's gateway keys, of which a relay needs some."""
     of_argument: object = given
     if not isinstance(of_argument, bytes | None):
         raise TypeError("gateway_keys must be the bytes of the signed keys, not their path")
-    bundled = [survey.bundle.gateway for survey in surveys if survey.bundle is not None]
-    envelopes = [envelope for envelope in (given, *bundled) if envelope is not None]
-    if not envelopes:
+    logged = [] if given is None else [_logged(given)]
+    logged += [
+        LoggedEnvelope(bundle.gateway, bundle.gateway_proof)
+        for survey in surveys
+        if (bundle := survey.bundle) is not None and bundle.gateway is not None
+    ]
+    if not logged:
         raise ValueError(
             "relay needs the collector's gateway keys: bundles have them that `deniable survey "
             "export` makes once `deniable gateway new` was called; or pass gateway_keys"
         )
     try:
-        keys = [open_gateway_keys(envelope, (authority,)) for envelope in envelopes]
+        keys = [open_gateway_keys(envelope, (authority,)) for envelope, _ in logged]
     except Refusal as error:
         raise ValueError(f"gateway_keys are not what the authority signed: {error}") from error
     if any(one.origin != collector for one in keys):
         raise ValueError(f"gateway_keys are of another collector than {collector}")
-    return max(keys, key=lambda one: one.sequence)
+    why_not = [pin.why_not(*one) if pin else "" for one in logged]
+    if all(why_not):
+        raise ValueError(
+            f"gateway_keys are not what log_policy asks for: {why_not[0]}; bundles have the proof "
+            "that `deniable survey export` makes once the keys are in the public log"
+        )
+    witnessed = [one for one, why in zip(keys, why_not, strict=True) if not why]
+    return max(witnessed, key=lambda one: one.sequence)
 
 
 def state_path(state: object) -> Path | None:
@@ -203,13 +236,15 @@ class ClientSettings:
     consent_covers: str
     lifetime: Ceiling
     sliding: SlidingCeiling | None
-    manifests: Sequence[bytes | SignedManifest]  # bundled with the app, or with a survey of it
+    # Bundled with the app, or with a survey of it.
+    manifests: Sequence[LoggedEnvelope | SignedManifest]
     enrol: Enrol | None
     background: bool
     delivery_seconds: float
     linkable_batches: bool
     relay: Relay | None
     gateway_keys: GatewayKeys | None  # some behind a relay, and none without
+    log_pin: LogPin | None
     caps: OutboxCaps
     backoff: Backoff
     clock: Clock
@@ -276,9 +311,10 @@ def settings_of(arguments: Mapping[str, Any]) -> ClientSettings:
     # No default of the signature: help() and crash reporters would print every variable.
     environment = os.environ if given.environment is None else given.environment
     collector, relay, keys = checked_origin(given.collector), None, None
+    pin = None if given.log_policy is None else LogPin.of(given.log_policy, collector)
     if given.relay is not None:
         relay = Relay.at(given.relay, collector)
-        keys = bundled_gateway_keys(given.gateway_keys, declared.values(), collector, key)
+        keys = bundled_gateway_keys(given.gateway_keys, declared.values(), collector, key, pin)
     return ClientSettings(
         collector=collector,
         authority=key,
@@ -295,6 +331,7 @@ def settings_of(arguments: Mapping[str, Any]) -> ClientSettings:
         linkable_batches=given.linkable_batches,
         relay=relay,
         gateway_keys=keys,
+        log_pin=pin,
         caps=OutboxCaps() if given.caps is None else given.caps,
         backoff=Backoff() if given.backoff is None else given.backoff,
         clock=given.clock or SystemClock(),

@@ -68,6 +68,10 @@ class Client:
             later client without a relay (D13).
         gateway_keys: the signed keys under which the collector opens what came through a relay, as
             ``deniable gateway`` shows them; bundles have them.
+        log_policy: the text that ``deniable log policy`` prints: the collector's public log, and
+            witnesses of it. Nothing is answered then, and no key trusted, that not enough of these
+            witnesses have seen there, so that nobody can be shown what others cannot see (D2).
+            Bundles have the proofs. By default none are looked at.
         caps: how much may wait; beyond, the oldest reports are dropped.
         backoff: how long to wait before a report's second send; later ones are a day apart, and
             after six it is dropped (D8).
@@ -99,6 +103,7 @@ class Client:
         linkable_batches: bool = False,
         relay: str | None = None,
         gateway_keys: bytes | None = None,
+        log_policy: str | None = None,
         caps: OutboxCaps | None = None,
         backoff: Backoff | None = None,
         clock: Clock | None = None,

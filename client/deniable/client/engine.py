@@ -74,8 +74,11 @@ class Engine:
             clock.boot_time if isinstance(clock, SystemClock) else None,
             lambda: settings.scopes,
         )
-        authorities = Authorities(self.state, settings.authority)
-        following = Following(authorities, settings.allowance, settings.collector, enrols=enrols)
+        pin = settings.log_pin
+        authorities = Authorities(self.state, settings.authority, pin)
+        following = Following(
+            authorities, settings.allowance, settings.collector, pin, enrols=enrols
+        )
         relayed = settings.relay is not None
         self.ledger = Ledger(following, settings.caps, self._delay, settings.draw, relayed=relayed)
         self._keyring, transport = self._relayed(authorities)
@@ -135,7 +138,7 @@ class Engine:
         if relay is None or keys is None:
             return None, self.settings.transport
         pinned = all(survey.pinned_ids is not None for survey in self.settings.surveys.values())
-        keyring = GatewayKeyring(authorities, keys, pinned=pinned)
+        keyring = GatewayKeyring(authorities, keys, self.settings.log_pin, pinned=pinned)
         return keyring, RelayTransport(
             self.settings.transport,
             relay,

@@ -93,6 +93,7 @@ class ManifestFault(StrEnum):
     KEPT_RESPONSES = "kept-responses"
     UNCERTIFIED = "uncertified"
     ENROLMENT = "enrolment"
+    NOT_WITNESSED = "not-witnessed"
     OVER_BUDGET = "over-budget"
 
 

@@ -42,6 +42,7 @@ from deniable.messages import (
     GATEWAY_KEYS_PATH,
     MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
+    LoggedEnvelope,
     Manifest,
     Refusal,
     RefusalCode,
@@ -93,6 +94,7 @@ class Manifests(Forkable):
         self._refreshes = refreshes
         self._surveys = settings.surveys
         self._bundled = settings.manifests
+        self._pin = settings.log_pin
         self._transport = transport
         self._keyring = keyring
         self._clock = settings.clock
@@ -142,14 +144,15 @@ class Manifests(Forkable):
             if (refused := self.offer_bundled(survey)) is not None:
                 errors[survey.name] = refused
         now = self._clock.now()
-        # Which manifests fit depends on the declaration and the keys, and on nothing else.
+        # Which manifests fit depends on the declaration, the keys and the pin, and on nothing else.
         oldest = self._authorities.known(now)[0].hex()
+        pin = self._pin.digest if self._pin else ""
         digests = {
-            name: sha256(f"{oldest} {survey.fingerprint}".encode()).hexdigest()[:16]
+            name: sha256(f"{oldest} {survey.fingerprint}{pin}".encode()).hexdigest()[:16]
             for name, survey in surveys.items()
         }
         if surveys and self._keyring is not None and not self._keyring.pinned:
-            digests[_GATEWAY] = ""
+            digests[_GATEWAY] = pin[:16]
         begin = partial(
             self._refreshes.begin, digests, now, force=force, in_background=in_background
         )
@@ -239,11 +242,10 @@ class Manifests(Forkable):
         refused: ManifestRefused | None = None
         for number in range(len(self._bundled)):
             try:
-                manifest = self._open_once(number, chain).manifest
+                opened = self._open_once(number, chain)
+                manifest = opened.manifest
                 check_addressee(manifest, survey, self._following.collector)
-                most = self._following.would_reserve(
-                    connection, manifest, survey, self._clock.now()
-                )
+                most = self._following.would_reserve(connection, opened, survey, self._clock.now())
             except ManifestRefused as error:
                 refused = refused if error.fault is ManifestFault.WRONG_NAME else error
             else:
@@ -258,7 +260,9 @@ class Manifests(Forkable):
             bundled = self._bundled[number]
             try:
                 opened = (
-                    bundled if isinstance(bundled, SignedManifest) else open_trusted(bundled, chain)
+                    bundled
+                    if isinstance(bundled, SignedManifest)
+                    else open_trusted(bundled.envelope, chain, bundled.proof)
                 )
             except ManifestRefused as error:
                 opened = ManifestRefused(error.fault, error.reason)
@@ -272,10 +276,10 @@ class Manifests(Forkable):
         """Offer an answer's manifests of a survey; raise if none, or the newest is refused."""
         answer = _given(answer, "manifest of this name")
         try:
-            envelopes = [envelope for envelope, _ in split_manifests(answer.body)]
+            offered = split_manifests(answer.body)
         except Refusal as refusal:
             raise ManifestRefused(ManifestFault.MALFORMED, refusal.reason) from refusal
-        signed, refused = self._open_all(survey, envelopes, end, rotated)
+        signed, refused = self._open_all(survey, offered, end, rotated)
         now, date_text = self._clock.now(), answer.headers.get("date", "")
         # Unless it is signed, perhaps a captive portal said what time it is.
         if signed and (date := http_date(date_text)) is not None:
@@ -291,40 +295,40 @@ class Manifests(Forkable):
         assert self._keyring is not None
         answer = _given(answer, "gateway keys")
         try:
-            keys = split_logged(answer.body).envelope
+            logged = split_logged(answer.body)
             try:
-                self._keyring.learn(keys, self._clock.now())
+                self._keyring.learn(*logged, self._clock.now())
             except Refusal as refusal:
                 if refusal.code is not RefusalCode.BAD_SIGNATURE or rotated:
                     raise
                 rotated.append(True)
                 self._follow(_GATEWAY, self._authorities.known(self._clock.now()), end)
-                self._keyring.learn(keys, self._clock.now())
+                self._keyring.learn(*logged, self._clock.now())
         except Refusal as refusal:
             _LOG.warning("no gateway keys were taken: %s", refusal)
             return Fetched.OF_NO_USE
         return Fetched.OF_USE
 
     def _open_all(
-        self, survey: Survey, envelopes: Iterable[bytes], end: float, rotated: list[bool]
+        self, survey: Survey, offered: Iterable[LoggedEnvelope], end: float, rotated: list[bool]
     ) -> tuple[list[SignedManifest], NotRecorded | None]:
         """Return the manifests that the authority signed; and why another one was refused."""
         chain = self._authorities.known(self._clock.now())
         signed: list[SignedManifest] = []
         refused: NotRecorded | None = None
-        for envelope in envelopes:
+        for logged in offered:
             if self._clock.monotonic() >= end:  # many large ones take their time
                 refused = refused or NotReady("the time was over before every manifest was read")
                 break
             try:
                 try:
-                    opened = open_trusted(envelope, chain)
+                    opened = open_trusted(logged.envelope, chain, logged.proof)
                 except ManifestRefused as error:
                     if error.fault is not ManifestFault.BAD_SIGNATURE or rotated:
                         raise
                     rotated.append(True)
                     chain = self._follow(survey.name, chain, end)
-                    opened = open_trusted(envelope, chain)
+                    opened = open_trusted(logged.envelope, chain, logged.proof)
                 check_addressee(opened.manifest, survey, self._following.collector)
                 self._check_signer(opened, chain)
             except (ManifestRefused, NotReady) as error:

@@ -63,9 +63,10 @@ class Coalitions:
             )
         if mode == "blind" and same is None:
             beside = _(
-                "It is so in apps that came with this survey; a survey that an app fetched, or "
-                "a key that it fetched to seal with, could be made for one device alone: then the "
-                "issuer and the collector together could tell whose a response is."
+                "It is so in apps that came with this survey, or take only what witnesses have "
+                "seen in its public log; a survey that another app fetched, or a key that it "
+                "fetched to seal with, could be made for one device alone: then the issuer and the "
+                "collector together could tell whose a response is."
             )
             condition = f"{condition} {beside}"
         return cls(_("Who could learn what"), (_("To learn"), _("it takes")), rows, condition)

@@ -52,6 +52,7 @@ from deniable.messages import (
     open_manifest,
     open_manifest_of_chain,
     open_rotation,
+    pack_logged,
     split_manifests,
     split_rotations,
 )
@@ -78,6 +79,11 @@ def report(arguments: Sequence[str]) -> int:
     )
     parser.add_argument(
         "--relay", help="the URL of a relay, through which all goes, sealed; it needs --bundle"
+    )
+    parser.add_argument(
+        "--log-policy",
+        type=Path,
+        help="a file of `deniable log policy`: answer nothing that its witnesses have not seen",
     )
     parser.add_argument(
         "--max-epsilon",
@@ -108,7 +114,8 @@ def _report(options: argparse.Namespace) -> int:
 
         bundle = read_bundle(options.bundle.read_bytes())
         collector, authority = bundle.origin, bundle.authority.hex()
-        gateway_keys = bundle.gateway
+        if bundle.gateway is not None:
+            gateway_keys = pack_logged(bundle.gateway, bundle.gateway_proof)
     way = _way(checked_origin(collector), authority, options.relay, gateway_keys)
     offered = _offered(way, collector, authority, options.name)
     manifest, survey = _choose(offered, options, collector)
@@ -121,6 +128,7 @@ def _report(options: argparse.Namespace) -> int:
         background=False,
         relay=options.relay,
         gateway_keys=gateway_keys,
+        log_policy=options.log_policy and options.log_policy.read_text(encoding="utf-8"),
     ) as client:
         _show_terms(manifest, collector, options.relay)
         if client.uncovered or client.consent is not Consent.ON:

@@ -26,11 +26,15 @@ from deniable.messages import (
 
 
 class SignedManifest(NamedTuple):
-    """A manifest, the public key that signed it, and the signed bytes as they came."""
+    """A manifest, the public key that signed it, and the signed bytes as they came.
+
+    With them, the log's proof of those bytes, which nobody looks at unless the app pins a log.
+    """
 
     manifest: Manifest
     signer: bytes
     envelope: bytes
+    proof: bytes = b""
 
 
 class NameRecord(NamedTuple):
@@ -44,7 +48,7 @@ class NameRecord(NamedTuple):
     decided: int = -1  # the highest epoch decided
 
 
-def open_trusted(envelope: bytes, chain: Sequence[bytes]) -> SignedManifest:
+def open_trusted(envelope: bytes, chain: Sequence[bytes], proof: bytes = b"") -> SignedManifest:
     """Verify a manifest's signature under the authority's keys, of which the newest is last."""
     try:
         manifest, signer = open_manifest_of_chain(envelope, chain)
@@ -54,7 +58,7 @@ def open_trusted(envelope: bytes, chain: Sequence[bytes]) -> SignedManifest:
             fault = ManifestFault.BAD_SIGNATURE
             reason = "it is not signed with the authority's key that this client was given"
         raise ManifestRefused(fault, reason) from refusal
-    return SignedManifest(manifest, signer, envelope)
+    return SignedManifest(manifest, signer, envelope, proof)
 
 
 def check_addressee(manifest: Manifest, survey: Survey, origin: str) -> None:

@@ -3,15 +3,20 @@
 1. A key hands over once: what this device followed it never leaves, and a fork it refuses (D2).
 2. What a device remembers of sequences belongs to the chain, not to one of its keys: a rotation
    starts nothing afresh, nor does an app update that pins a later key of the same chain.
+3. Where the app pins a log, no key after the one that it pins is trusted by a hand-over that the
+   log's witnesses have not seen, nor by one that was followed before the app pinned the log.
 """
 
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import Final
 
+from deniable.client.errors import ManifestFault, ManifestRefused
+from deniable.client.log_pin import LogPin
+from deniable.client.state.erasing import record_once
 from deniable.client.state.state import State
 from deniable.messages import (
     AuthorityFork,
@@ -23,16 +28,22 @@ from deniable.messages import (
 )
 
 _LOG = logging.getLogger("deniable")
+_Logged = tuple[bytes, bytes]
+"""An envelope, and the log's proof of it."""
 _MOST_PROOFS: Final = 4
 """Rotations kept although they were refused: two prove the point."""
 
 
 class Authorities:
-    """The chain of keys under which manifests must verify, one of which the app pinned."""
+    """The chain of keys under which manifests must verify, one of which the app pinned.
 
-    def __init__(self, state: State, pinned: bytes) -> None:
+    ``pin`` is the log that it pins, if it does.
+    """
+
+    def __init__(self, state: State, pinned: bytes, pin: LogPin | None) -> None:
         self.state = state
         self._pinned = pinned
+        self._pin = pin
         self._opened: dict[bytes, Rotation] = {}
 
     def chain(self, connection: sqlite3.Connection | None) -> tuple[bytes, ...]:
@@ -41,10 +52,10 @@ class Authorities:
         The pinned key may be any of them. The first names what is remembered of the chain. Where
         there is no state, it is the only one known.
         """
-        followed = [] if connection is None else self._kept(connection, "followed")
+        followed = {} if connection is None else self._kept(connection, "followed")
         with suppress(Refusal):  # the disk's content rotted, or somebody else wrote it
             if followed:
-                return follow_rotations(self._oldest(followed), followed)
+                return self._trusted(follow_rotations(self._oldest(followed), followed), followed)
         return (self._pinned,)
 
     def known(self, now: float) -> tuple[bytes, ...]:
@@ -53,9 +64,15 @@ class Authorities:
             return self.chain(connection)
 
     def learn(self, body: bytes, now: float) -> None:
-        """Follow a collector's published rotations, and remember them; or refuse them all."""
-        offered = {open_rotation(envelope): envelope for envelope, _ in split_rotations(body)}
+        """Follow a collector's published rotations, and remember them; or refuse them all.
+
+        Raises:
+            ManifestRefused: for one that the log's witnesses have not seen; others are followed.
+            Refusal: if they are none, or do not follow each other.
+        """
+        offered = {open_rotation(logged[0]): logged for logged in split_rotations(body)}
         fork: AuthorityFork | None = None
+        unwitnessed: ManifestRefused | None = None
         with self.state.transaction(now) as connection:
             followed = self._kept(connection, "followed")
             handed = {rotation.old_key for rotation in followed}
@@ -72,13 +89,21 @@ class Authorities:
                 fork = error
                 for rotation in (error.first, error.second):
                     if rotation in offered and rotation not in followed:
-                        _store(connection, rotation, offered[rotation], "forking", now)
+                        _store(connection, rotation, (offered[rotation][0], b""), "forking", now)
             else:
                 links = set(pairwise(chain))
-                for rotation, envelope in offered.items():
+                for rotation, (envelope, proof) in offered.items():
+                    if (rotation.old_key, rotation.new_key) not in links:
+                        continue
                     new = rotation not in followed
-                    if new and (rotation.old_key, rotation.new_key) in links:
-                        _store(connection, rotation, envelope, "followed", now)
+                    if why_not := self._why_not(chain, rotation, (envelope, proof)):
+                        if new:
+                            detail = f"the authority's new key {rotation.new_key.hex()}: {why_not}"
+                            record_once(connection, now, ManifestFault.NOT_WITNESSED, detail)
+                            unwitnessed = ManifestRefused(ManifestFault.NOT_WITNESSED, detail)
+                    elif new or self._pin is not None:
+                        logged = envelope, b"" if self._pin is None else proof
+                        _store(connection, rotation, logged, "followed", now)
                 # What is remembered of later keys, when an app pinned one of them, is the chain's.
                 connection.executemany(
                     "UPDATE OR IGNORE manifests SET authority = ? WHERE authority = ?",
@@ -86,8 +111,27 @@ class Authorities:
                 )
         if fork is not None:
             raise fork
+        if unwitnessed is not None:
+            raise unwitnessed
 
-    def _oldest(self, followed: Sequence[Rotation]) -> bytes:
+    def _trusted(
+        self, chain: tuple[bytes, ...], followed: Mapping[Rotation, _Logged]
+    ) -> tuple[bytes, ...]:
+        """Return the keys of a chain up to the first hand-over that was not witnessed."""
+        ends = [
+            chain.index(rotation.old_key) + 1
+            for rotation, logged in followed.items()
+            if rotation.old_key in chain and self._why_not(chain, rotation, logged)
+        ]
+        return chain[: min(ends, default=len(chain))]
+
+    def _why_not(self, chain: Sequence[bytes], rotation: Rotation, logged: _Logged) -> str:
+        """Return why a hand-over within a chain is trusted by nobody; an empty text if it is."""
+        # What came before the pinned key names the chain, and gives nobody any trust.
+        before = chain.index(rotation.old_key) < chain.index(self._pinned)
+        return "" if self._pin is None or before else self._pin.why_not(*logged)
+
+    def _oldest(self, followed: Iterable[Rotation]) -> bytes:
         """Return the first key of the followed chain that the pinned one belongs to."""
         by_new = {rotation.new_key: rotation.old_key for rotation in followed}
         key = self._pinned
@@ -95,19 +139,19 @@ class Authorities:
             key = by_new.get(key, key)
         return key
 
-    def _kept(self, connection: sqlite3.Connection, role: str) -> list[Rotation]:
-        rows = connection.execute("SELECT envelope FROM authorities WHERE role = ?", (role,))
-        rotations = []
-        for (envelope,) in rows.fetchall():
+    def _kept(self, connection: sqlite3.Connection, role: str) -> dict[Rotation, _Logged]:
+        rows = connection.execute("SELECT envelope, proof FROM authorities WHERE role = ?", (role,))
+        rotations = {}
+        for envelope, proof in rows.fetchall():
             with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
                 if envelope not in self._opened:
                     self._opened[envelope] = open_rotation(envelope)
-                rotations.append(self._opened[envelope])
+                rotations[self._opened[envelope]] = envelope, proof
         return rotations
 
 
 def _store(
-    connection: sqlite3.Connection, rotation: Rotation, envelope: bytes, role: str, now: float
+    connection: sqlite3.Connection, rotation: Rotation, logged: _Logged, role: str, now: float
 ) -> None:
     (proofs,) = connection.execute(
         "SELECT count(*) FROM authorities WHERE role = 'forking'"
@@ -116,15 +160,15 @@ def _store(
         return
     key = (rotation.old_key, rotation.new_key, rotation.sequence)
     if connection.execute(
-        "UPDATE authorities SET envelope = ?"  # which may have rotted
+        "UPDATE authorities SET envelope = ?, proof = ?"  # which may have rotted
         " WHERE old_key = ? AND new_key = ? AND sequence = ?",
-        (envelope, *key),
+        (*logged, *key),
     ).rowcount:
         return
     connection.execute(
-        "INSERT INTO authorities (old_key, new_key, sequence, envelope, role, seen)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (*key, envelope, role, int(now)),
+        "INSERT INTO authorities (old_key, new_key, sequence, envelope, proof, role, seen)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*key, *logged, role, int(now)),
     )
     keys = f"from {rotation.old_key.hex()} to {rotation.new_key.hex()}"
     level = logging.WARNING if role == "forking" else logging.INFO

@@ -4,18 +4,21 @@
    takes the place of what it replaces when it begins, for good.
 2. No manifest is accepted below the highest sequence ever followed: accepted, and begun.
 3. What was refused is remembered to say why, and keeps out nothing but another of its sequence.
+4. Where the app pins a log, nothing counts but what its witnesses have seen: what was accepted
+   before the pin came, or under another, waits until a proof comes, and is answered by nobody.
 """
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
-from deniable.client.errors import ManifestRefused
+from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.ledger.admission import (
     NameRecord,
     SignedManifest,
     admit_manifest,
     check_budget,
+    check_declaration,
     check_terms,
     fits_declaration,
 )
@@ -27,6 +30,7 @@ from deniable.client.ledger.allowance import (
 )
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.manifest_rows import ManifestRows
+from deniable.client.log_pin import LogPin
 from deniable.client.survey import Survey
 from deniable.messages import Manifest, Refusal, open_manifest_of_chain
 
@@ -34,18 +38,27 @@ from deniable.messages import Manifest, Refusal, open_manifest_of_chain
 class Following:
     """The manifests that a device follows; every method raises ``StateUnavailable``.
 
-    They are for ``collector``, and verify under ``authorities``. Unless it ``enrols``, there is no
-    issuer to ask, and surveys that demand one are refused.
+    They are for ``collector``, and verify under ``authorities``; with a ``pin``, its log has shown
+    them to be witnessed. Unless it ``enrols``, there is no issuer to ask, and surveys that demand
+    one are refused.
     """
 
     def __init__(
-        self, authorities: Authorities, allowance: Allowance, collector: str, *, enrols: bool
+        self,
+        authorities: Authorities,
+        allowance: Allowance,
+        collector: str,
+        pin: LogPin | None,
+        *,
+        enrols: bool,
     ) -> None:
         self.state = authorities.state
         self.authorities = authorities
         self.allowance = allowance
         self.collector = collector
         self.enrols = enrols
+        self._pin = pin
+        self._unwitnessed: dict[bytes, str] = {}  # why, of accepted ones, by id
         self._opened: dict[bytes, Manifest] = {}
         self._warm: set[str] = set()
         self._fits: dict[bytes, bool] = {}
@@ -77,9 +90,7 @@ class Following:
         record = rows.record(now)
         # What an app does not declare any more goes, if there is something that it does.
         candidates = {
-            candidate.survey_id: candidate
-            for candidate in held
-            if fits_declaration(candidate, survey)
+            candidate.survey_id: candidate for candidate in held if self.fits(candidate, survey)
         }
         fresh: dict[bytes, SignedManifest] = {}
         refused: list[tuple[SignedManifest, ManifestRefused]] = []
@@ -88,6 +99,7 @@ class Following:
                 continue
             try:
                 check_terms(signed.manifest, survey, record, now, enrols=self.enrols)
+                self._check_witnessed(signed)
             except ManifestRefused as error:
                 refused.append((signed, error))
             else:
@@ -115,6 +127,7 @@ class Following:
             else:
                 rows.accept(signed, now)
                 self._opened[manifest.survey_id] = manifest
+                self._unwitnessed.pop(manifest.survey_id, None)
         rows.take_the_place(chosen, now)
         for replaced in held:
             if replaced not in chosen:
@@ -122,16 +135,22 @@ class Following:
         return refused
 
     def would_reserve(
-        self, connection: sqlite3.Connection | None, manifest: Manifest, survey: Survey, now: float
+        self,
+        connection: sqlite3.Connection | None,
+        signed: SignedManifest,
+        survey: Survey,
+        now: float,
     ) -> int:
         """Return the cost that accepting a manifest would reserve; nothing is written."""
-        record = NameRecord()
+        manifest, record = signed.manifest, NameRecord()
         if connection is not None:
             rows = self.rows(connection, manifest.name)
             record = _reserved(rows, rows.record(now), manifest)
-        return admit_manifest(
+        reserves = admit_manifest(
             manifest, survey, record, self.allowance.lifetime, now, enrols=self.enrols
         )
+        self._check_witnessed(signed)
+        return reserves
 
     def holds(self, name: str, now: float) -> bool:
         """Tell whether a manifest of a name is accepted."""
@@ -142,19 +161,29 @@ class Following:
         """Return the manifests of a name that may be followed, newest first."""
         rows = self.rows(connection, name).accepted()
         self._open(rows, self.authorities.chain(connection))
-        return [self._opened[survey_id] for survey_id, _ in rows if survey_id in self._opened]
+        return [self._opened[survey_id] for survey_id, *_ in rows if survey_id in self._opened]
 
     def fits(self, manifest: Manifest, survey: Survey) -> bool:
-        """Tell whether a manifest fits the declaration of its name; each is judged once."""
+        """Tell whether :meth:`check_fits` raises nothing; each declaration is judged once."""
         fits = self._fits.get(manifest.survey_id)
         if fits is None:
             fits = self._fits[manifest.survey_id] = fits_declaration(manifest, survey)
-        return fits
+        return fits and manifest.survey_id not in self._unwitnessed
+
+    def check_fits(self, manifest: Manifest, survey: Survey) -> None:
+        """Check that an accepted manifest still fits the app: its declaration, and its pin.
+
+        Raises:
+            ManifestRefused: if the app has changed since.
+        """
+        check_declaration(manifest, survey)
+        if why_not := self._unwitnessed.get(manifest.survey_id):
+            raise ManifestRefused(ManifestFault.NOT_WITNESSED, why_not)
 
     def any_of(self, connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
         """Return a manifest that is or was followed."""
         rows = connection.execute(
-            "SELECT survey_id, envelope FROM manifests WHERE survey_id = ?"
+            "SELECT survey_id, envelope, CAST(proof AS BLOB) FROM manifests WHERE survey_id = ?"
             " AND role IN ('accepted', 'replaced') AND typeof(envelope) = 'blob'",
             (survey_id,),
         ).fetchall()
@@ -182,8 +211,18 @@ class Following:
         """Return the rows of a name under the app's authority."""
         return ManifestRows(connection, self.authorities.chain(connection)[0], name)
 
-    def _open(self, rows: Iterable[tuple[bytes, bytes]], chain: Sequence[bytes]) -> None:
-        for survey_id, envelope in rows:
+    def _check_witnessed(self, signed: SignedManifest) -> None:
+        if self._pin is not None:
+            self._pin.check(signed.envelope, signed.proof)
+
+    def _open(self, rows: Iterable[tuple[bytes, bytes, bytes]], chain: Sequence[bytes]) -> None:
+        for survey_id, envelope, proof in rows:
+            # What is not witnessed yet is judged again: another process may have fetched a proof.
+            fresh = survey_id not in self._opened or survey_id in self._unwitnessed
+            if self._pin is not None and fresh:
+                self._unwitnessed.pop(survey_id, None)
+                if why_not := self._pin.why_not(envelope, proof):
+                    self._unwitnessed[survey_id] = why_not
             if survey_id not in self._opened:
                 with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
                     manifest, _ = open_manifest_of_chain(envelope, chain)
@@ -209,7 +248,7 @@ def _reserved(
     rows: ManifestRows, record: NameRecord, manifest: Manifest, dropped: Collection[bytes] = ()
 ) -> NameRecord:
     """Return the record with what is reserved once the manifest has taken the place of others."""
-    begins = manifest.schedule.start
+    begins, dropped = manifest.schedule.start, {*dropped, manifest.survey_id}
     new = Replacement(rows.authority, rows.name, manifest.sequence, begins, dropped)
     return record._replace(
         reserved=reserved_in_all(rows.connection, new),

@@ -7,13 +7,17 @@
 3. The newest key of the newest list is the one; what it cannot open waits for the next list.
 4. An app that pins all its surveys keeps the keys that it came with, whatever an older version
    fetched: those could be for this device alone, as manifests could (RFC 9458, section 7).
+5. An app that pins a log takes no keys that the log's witnesses have not seen, nor uses those that
+   were fetched before it did.
 """
 
 import sqlite3
 from contextlib import suppress
 
+from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.ledger.authorities import Authorities
-from deniable.client.state.erasing import record_event
+from deniable.client.log_pin import LogPin
+from deniable.client.state.erasing import record_event, record_once
 from deniable.messages import GatewayKeys, Refusal, RefusalCode, open_gateway_keys
 from deniable.oblivious_http import KeyConfiguration
 
@@ -21,11 +25,15 @@ from deniable.oblivious_http import KeyConfiguration
 class GatewayKeyring:
     """One collector's gateway keys; every method raises ``StateUnavailable``.
 
-    ``bundled`` came with the app, which is ``pinned`` if it pins the ids of all its surveys.
+    ``bundled`` came with the app, which is ``pinned`` if it pins the ids of all its surveys;
+    ``pin`` is the log that it pins, if it does.
     """
 
-    def __init__(self, authorities: Authorities, bundled: GatewayKeys, *, pinned: bool) -> None:
+    def __init__(
+        self, authorities: Authorities, bundled: GatewayKeys, pin: LogPin | None, *, pinned: bool
+    ) -> None:
         self.pinned = pinned
+        self._pin = pin
         self._authorities = authorities
         self._state = authorities.state
         self._bundled = bundled
@@ -40,10 +48,11 @@ class GatewayKeyring:
         """Tell whether the key to seal for came with the app, which is the same on all devices."""
         return self._known(connection) is self._bundled
 
-    def learn(self, envelope: bytes, now: float) -> None:
+    def learn(self, envelope: bytes, proof: bytes, now: float) -> None:
         """Take the signed keys that a collector publishes, unless they are known already.
 
         Raises:
+            ManifestRefused: for keys that the log's witnesses have not seen.
             Refusal: for what rules 1 and 2 forbid; ``bad-signature`` also where the authority may
                 have handed over to a key that this device does not know.
         """
@@ -57,18 +66,26 @@ class GatewayKeyring:
                 raise Refusal(RefusalCode.MALFORMED, "gateway keys of another collector")
             if offered.sequence <= known.sequence:
                 raise Refusal(RefusalCode.MALFORMED, "older gateway keys than this device has")
-            connection.execute(
-                "INSERT OR REPLACE INTO gateway_keys (origin, envelope) VALUES (?, ?)",
-                (known.origin, envelope),
-            )
             key = offered.configurations[0].public_key.hex()
-            record_event(connection, now, "gateway-keys", f"number {offered.sequence}, {key}")
+            if why_not := self._pin and self._pin.why_not(envelope, proof):
+                detail = f"the gateway key {key}: {why_not}"
+                record_once(connection, now, ManifestFault.NOT_WITNESSED, detail)
+            else:
+                connection.execute(
+                    "INSERT OR REPLACE INTO gateway_keys (origin, envelope, proof)"
+                    " VALUES (?, ?, ?)",
+                    (known.origin, envelope, proof if self._pin else b""),
+                )
+                record_event(connection, now, "gateway-keys", f"number {offered.sequence}, {key}")
+        if why_not:
+            raise ManifestRefused(ManifestFault.NOT_WITNESSED, detail)
 
     def _known(self, connection: sqlite3.Connection | None) -> GatewayKeys:
         row = (
             connection
             and connection.execute(
-                "SELECT envelope FROM gateway_keys WHERE origin = ?", (self._bundled.origin,)
+                "SELECT envelope, proof FROM gateway_keys WHERE origin = ?",
+                (self._bundled.origin,),
             ).fetchone()
         )
         if not row or self.pinned:
@@ -76,6 +93,8 @@ class GatewayKeyring:
         known = [self._bundled]
         with suppress(Refusal, TypeError):  # bytes that rotted, or not signed by the newest key
             key = row[0], self._authorities.chain(connection)[-1:]
+            if self._pin is not None and self._pin.why_not(*row):
+                return self._bundled
             if key not in self._opened:
                 self._opened = {key: open_gateway_keys(*key)}
             known.append(self._opened[key])

@@ -26,7 +26,6 @@ from deniable.client.errors import (
     NotRunning,
     ReportDropped,
 )
-from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import check_allowance
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.credential_rows import (
@@ -282,7 +281,7 @@ class Ledger:
             raise NotRunning("the survey has not begun: explain() tells when it runs")
         fitting = [manifest for manifest in begun if self.following.fits(manifest, survey)]
         if not fitting:
-            check_declaration(begun[0], survey)  # raises
+            self.following.check_fits(begun[0], survey)  # raises
         epoch = fitting[0].schedule.epoch_at(now)
         if epoch is None:
             raise NotRunning("the survey is over: explain() tells when it ran")

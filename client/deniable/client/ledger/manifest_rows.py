@@ -56,10 +56,10 @@ class ManifestRows(NamedTuple):
             decided=decided,
         )
 
-    def accepted(self) -> list[tuple[bytes, bytes]]:
-        """Return ids and signed bytes of the accepted manifests, newest first."""
+    def accepted(self) -> list[tuple[bytes, bytes, bytes]]:
+        """Return ids, signed bytes and proofs of the accepted manifests, newest first."""
         return self.connection.execute(
-            "SELECT survey_id, envelope FROM manifests"
+            "SELECT survey_id, envelope, CAST(proof AS BLOB) FROM manifests"
             " WHERE authority = ? AND name = ? AND role = 'accepted'"
             " AND typeof(envelope) = 'blob' ORDER BY sequence DESC",
             (self.authority, self.name),
@@ -74,7 +74,7 @@ class ManifestRows(NamedTuple):
         """Let the chosen manifests take the place of all others."""
         ids = {manifest.survey_id for manifest in chosen}
         replaced = [
-            (self.authority, survey_id) for survey_id, _ in self.accepted() if survey_id not in ids
+            (self.authority, survey_id) for survey_id, *_ in self.accepted() if survey_id not in ids
         ]
         # What never began was never followed. Later nobody can tell: clocks are put back.
         self.connection.executemany(
@@ -143,10 +143,12 @@ class ManifestRows(NamedTuple):
         manifest, followed = signed.manifest, role == "accepted"
         self.connection.execute(
             "INSERT INTO manifests (authority, survey_id, name, sequence, envelope, signer, role,"
-            " seen, reason, starts, epoch_seconds, epochs, range_epochs, range_cost, reserved)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " seen, reason, proof, starts, epoch_seconds, epochs, range_epochs, range_cost,"
+            " reserved)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (authority, survey_id) DO UPDATE"
-            " SET role = excluded.role, envelope = excluded.envelope, reason = excluded.reason,"
+            " SET role = excluded.role, envelope = excluded.envelope, signer = excluded.signer,"
+            " reason = excluded.reason, proof = excluded.proof,"
             " starts = excluded.starts, epoch_seconds = excluded.epoch_seconds,"
             " epochs = excluded.epochs, range_epochs = excluded.range_epochs,"
             " range_cost = excluded.range_cost, reserved = excluded.reserved",
@@ -160,6 +162,7 @@ class ManifestRows(NamedTuple):
                 role,
                 int(now),
                 reason,
+                signed.proof if followed else b"",
                 *(Reservation.of(manifest) if followed else _NONE),
             ),
         )

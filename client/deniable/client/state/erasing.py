@@ -29,6 +29,13 @@ def record_event(connection: sqlite3.Connection, at: float, kind: str, detail: s
     )
 
 
+def record_once(connection: sqlite3.Connection, at: float, kind: str, detail: str) -> None:
+    """Note an event that may come again every day, unless its note is still there."""
+    known = "SELECT 1 FROM events WHERE kind = ? AND detail = ?"
+    if connection.execute(known, (kind, detail)).fetchone() is None:
+        record_event(connection, at, kind, detail)
+
+
 def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> None:
     """Erase all reports' bytes, certificates and memo keys; what waited is dropped."""
     connection.execute(

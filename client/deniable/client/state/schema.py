@@ -283,6 +283,14 @@ UPDATE credentials SET ends = coalesce((SELECT m.starts + (epoch + 1) * m.epoch_
 ALTER TABLE credentials ADD COLUMN held REAL NOT NULL DEFAULT 0;
 """
 
+_PROOFS: Final = """
+-- The log's proofs that an app's pinned witnesses have seen the signed bytes beside them; empty
+-- without such a pin.
+ALTER TABLE manifests ADD COLUMN proof BLOB NOT NULL DEFAULT x'';
+ALTER TABLE authorities ADD COLUMN proof BLOB NOT NULL DEFAULT x'';
+ALTER TABLE gateway_keys ADD COLUMN proof BLOB NOT NULL DEFAULT x'';
+"""
+
 STEPS: Final = {
     2: _TABLES,
     3: _SPENDING,
@@ -291,5 +299,6 @@ STEPS: Final = {
     6: _CONSENTS,
     7: _RELAYED,
     8: _TOKENS,
+    9: _PROOFS,
 }
 """What brings a state to each version of the schema from the one before; none was ever at 1."""

@@ -11,6 +11,7 @@ from itertools import chain
 from deniable.budget import NANO, epsilon_to_nano
 from deniable.client import DAY, Survey
 from deniable.client.clock import Clock, SystemClock
+from deniable.client.testing.fake_log import FakeLog
 from deniable.client.testing.fake_relay import FakeGateway
 from deniable.client.testing.honest import (
     AUTHORITY_PATH,
@@ -58,19 +59,22 @@ class FakeCollector:
             collector.publish(THEME)
             with Client(collector.origin, authority=collector.authority, ...) as client:
 
-    Give the client the same ``clock`` to move both.
+    Give the client the same ``clock`` to move both. All that it signs is in its ``log``, whose
+    ``log.policy`` an app can pin (two of three witnesses), and of whose witnesses only so many
+    cosign what it sends and returns from then on, as ``log.cosigning`` says.
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._authority = FakeAuthority()
         self._changed = threading.Condition(threading.RLock())
-        self._receipts = Receipts(self._authority.signed.get)
         self._gateway = FakeGateway()
         self._requests: list[ReceivedRequest] = []
         self._plan: list[tuple[AnyMisbehaviour, frozenset[Route]]] = []
         self._server = LoopbackServer(self._respond)
         self.origin = self._server.origin
+        self.log = FakeLog(self.origin, self._clock.now)
+        self._authority = FakeAuthority(self.log)
+        self._receipts = Receipts(self._authority.signed.get)
         self.authority = self._authority.public_key
         self._keys = GatewayKeys(self.origin, 1, (self._gateway.configuration,))
         self._routes = Routes(self._authority, self._receipts, self._clock, self._keys)
@@ -106,7 +110,8 @@ class FakeCollector:
         app that bundles it.
 
         Returns:
-            The signed manifest, as an app may bundle it: ``Client(manifests=[...])``.
+            The signed manifest, as an app may bundle it: ``Client(manifests=[...])``; as
+            ``log.logged(...)`` has it with its proof, for one that pins the log.
 
         Raises:
             InvalidManifest: for what no manifest could hold.

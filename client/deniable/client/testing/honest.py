@@ -2,12 +2,13 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from deniable.client import HttpAnswer
 from deniable.client.clock import Clock
+from deniable.client.testing.fake_log import FakeLog
 from deniable.client.testing.loopback import ReceivedRequest
 from deniable.client.testing.misbehaviour import Misbehaviour, problem_answer
 from deniable.messages import (
@@ -19,7 +20,6 @@ from deniable.messages import (
     SignedReport,
     SigningKey,
     UploadAnswer,
-    pack_logged,
     pack_manifests,
     pack_rotations,
     sign_manifest,
@@ -44,9 +44,10 @@ class ReceivedReport:
 
 
 class FakeAuthority:
-    """A key of its own, and every manifest that it ever signed."""
+    """A key of its own, every manifest that it ever signed, and the log of all that it signs."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: FakeLog) -> None:
+        self.log = log
         self._key = SigningKey(os.urandom(32))
         self.signed: dict[bytes, Manifest] = {}  # by survey id
         self.published: dict[str, list[Manifest]] = {}  # by name, the newest first
@@ -71,8 +72,8 @@ class FakeAuthority:
         self.rotations.append(sign_rotation(rotation, old, self._key))
 
     def sign_keys(self, keys: GatewayKeys) -> bytes:
-        """Return the envelope of a gateway's keys."""
-        return sign_gateway_keys(keys, self._key)
+        """Return the envelope of a gateway's keys, and its proof."""
+        return self.log.logged(sign_gateway_keys(keys, self._key))
 
     def forge(self, misbehaviour: Misbehaviour, published: Manifest) -> bytes:
         """Return the envelope of another manifest than the published one: one of ``FORGERIES``."""
@@ -155,9 +156,10 @@ class Routes:
             if (request.method, request.path) == ("POST", "/v1/reports"):
                 return self._take(request)
             if (request.method, request.path) == ("GET", AUTHORITY_PATH):
-                return _signed(pack_rotations(self._authority.rotations))
+                rotations = self._authority.rotations
+                return _signed(pack_rotations(rotations, self._proofs(rotations)))
             if (request.method, request.path) == ("GET", GATEWAY_KEYS_PATH):
-                return _signed(pack_logged(self._authority.sign_keys(self._keys)))
+                return _signed(self._authority.sign_keys(self._keys))
             matched = _MANIFESTS.fullmatch(request.path)
             if request.method == "GET" and matched:
                 return self._serve(matched[1], bool(matched[2]), request)
@@ -172,7 +174,10 @@ class Routes:
         if not matched or not published:
             return problem_answer(RefusalCode.NOT_FOUND, "there is nothing to forge")
         forged = self._authority.forge(misbehaviour, published[0])
-        return _signed(pack_manifests([forged]) if matched[2] else forged)
+        return _signed(pack_manifests([forged], self._proofs([forged])) if matched[2] else forged)
+
+    def _proofs(self, envelopes: Iterable[bytes]) -> list[bytes]:
+        return [self._authority.log.proof(envelope) for envelope in envelopes]
 
     def _take(self, request: ReceivedRequest) -> HttpAnswer:
         headers = request.headers
@@ -194,7 +199,7 @@ class Routes:
             raise Refusal(RefusalCode.NOT_FOUND, "no survey has this name")
         envelopes = [self._authority.sign(manifest) for manifest in published]
         if every:
-            return _signed(pack_manifests(envelopes))
+            return _signed(pack_manifests(envelopes, self._proofs(envelopes)))
         tag = f'"{published[0].survey_id.hex()}"'
         if request.headers.get("if-none-match") == tag:
             return HttpAnswer(304, {"etag": tag}, b"")

@@ -10,7 +10,6 @@ from deniable.budget import changing_cost
 from deniable.client.arguments import ClientSettings
 from deniable.client.consent import Consent
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
-from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import Allowance, reserved_in_all, reserved_of_name
 from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Ledger
@@ -169,7 +168,7 @@ def _declared_survey(
     terms_of = partial(_terms_of, connection, app, survey)
     for manifest in accepted:
         try:
-            check_declaration(manifest, survey)
+            ledger.following.check_fits(manifest, survey)
         except ManifestRefused as error:
             misfit = misfit or f"The survey that is held does not fit the app any more: {error}."
         else:
@@ -206,7 +205,12 @@ def _survey(
         survey.question,
         survey.categories,
         app.settings.collector,
-        Promise.of(survey, app.settings.allowance, enrols=app.settings.enrol is not None),
+        Promise.of(
+            survey,
+            app.settings.allowance,
+            enrols=app.settings.enrol is not None,
+            seen_by=app.settings.log_pin.quorum if app.settings.log_pin else "",
+        ),
         terms,
         standing,
         *account,
@@ -254,12 +258,17 @@ def _followed(accepted: list[Manifest], now: float) -> tuple[Manifest | None, st
 def _terms_of(
     connection: sqlite3.Connection | None, app: App, survey: Survey, manifest: Manifest, most: int
 ) -> Terms:
-    """Return the terms; what came with the app, or was pinned, is the same on all devices."""
-    came = (it if isinstance(it, bytes) else it.envelope for it in app.settings.manifests)
-    same = survey.pinned_ids is not None or any(manifest.payload in it for it in came)
+    """Return the terms; what came with the app, or was pinned, is the same on all devices.
+
+    So is what the witnesses of a pinned log have seen, or everybody can see that it is not.
+    """
+    settings = app.settings
+    came = any(manifest.payload in logged.envelope for logged in settings.manifests)
+    same = survey.pinned_ids is not None or came
     same = same and (app.keyring is None or app.keyring.is_as_bundled(connection))
-    relayed = app.settings.relay is not None
-    return Terms.of(manifest, most, app.translate, relayed=relayed, same=same)
+    seen_by = "" if same or settings.log_pin is None else settings.log_pin.quorum
+    relayed = settings.relay is not None
+    return Terms.of(manifest, most, app.translate, relayed=relayed, same=same, seen_by=seen_by)
 
 
 def _reserved(connection: sqlite3.Connection | None, manifest: Manifest) -> int:

@@ -48,9 +48,12 @@ class Promise(Disclosure):
     pinned: bool  # whether only surveys whose ids the app was shipped with are accepted
     enrols: bool  # whether an issuer may be asked to vouch for this device
     blind: bool  # whether it is then asked blindly alone, and shown the key of no report
+    seen_by: str  # how many witnesses of a public log must have seen a survey; "" for none
 
     @classmethod
-    def of(cls, survey: Survey, allowance: Allowance, *, enrols: bool) -> "Promise":
+    def of(
+        cls, survey: Survey, allowance: Allowance, *, enrols: bool, seen_by: str = ""
+    ) -> "Promise":
         """Return the promise of an app that declares a survey, and asks an issuer or none."""
         lifetime, own, kept = allowance.lifetime, survey.total_ceiling, survey.kept_ceiling
         shared = own is None or own.most > lifetime.most
@@ -68,6 +71,7 @@ class Promise(Disclosure):
             pinned=survey.pinned_ids is not None,
             enrols=enrols,
             blind=enrols and survey.enrolment == "blind",
+            seen_by=seen_by,
         )
 
     def brief(self) -> tuple[str, ...]:
@@ -107,6 +111,11 @@ class Promise(Disclosure):
         sentences.append(f"The collector takes a response for at most {grace} after its epoch.")
         if self.pinned:
             sentences.append("The app takes only the surveys that it was built for.")
+        if self.seen_by:
+            sentences.append(
+                f"The app takes only surveys that {self.seen_by}, which it names, have seen in the "
+                "collector's public log, where everybody can read them."
+            )
         if self.blind:
             sentences.append(
                 "Whoever vouches for this device does so blindly: it is shown neither the key of "

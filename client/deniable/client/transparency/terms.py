@@ -47,6 +47,11 @@ _VOUCHING: Final = {
         "report.",
     ),
 }
+_SEEN: Final = (
+    "{} that the app names have seen this survey, and any key that it is sealed for, in the "
+    "collector's public log: what was made for this device alone would stand there, for everybody "
+    "to see."
+)
 _SAME: Final = {
     True: "This survey was built into the app, so that it is the same on all devices and marks "
     "none of them.",
@@ -123,11 +128,12 @@ class Terms(Disclosure):
         *,
         relayed: bool = False,
         same: bool = False,
+        seen_by: str = "",
     ) -> "Terms":
         """Return the terms of a manifest of which accepting it reserved ``most``.
 
         Reports may go through a relay; and it may be certain that all devices get the ``same``,
-        gateway key included.
+        gateway key included, or that so many witnesses of a public log have seen it.
         """
         mechanism, schedule = manifest.mechanism, manifest.schedule
         memoised = manifest.repeat.epochs is not None and mechanism.rounds is None
@@ -143,7 +149,9 @@ class Terms(Disclosure):
         whole = RangeCost.of(mechanism).most(schedule.epochs, manifest.repeat.epochs or 1)
         least, largest = _example(manifest, 0, 0), _example(manifest, -1, -1)
         mode = manifest.enrolment.mode
-        learnt = Coalitions.of(mode, relayed=relayed, same=same, translate=translate)
+        learnt = Coalitions.of(
+            mode, relayed=relayed, same=same or bool(seen_by), translate=translate
+        )
         return cls(
             summary=summary(manifest, translate),
             survey_id=manifest.survey_id.hex(),
@@ -170,7 +178,7 @@ class Terms(Disclosure):
             f"from {shown_time(schedule.start)} to {shown_time(schedule.end)}.",
             repetition=_repetition(manifest, whole, most_any),
             issuers=_issuers(manifest.enrolment),
-            vouching=_vouching(mode, same=same),
+            vouching=_vouching(mode, _SEEN.format(seen_by) if seen_by else _SAME[same]),
             coalitions=learnt.rows,
             apart=learnt.condition,
         )
@@ -180,8 +188,8 @@ def _issuers(enrolment: Enrolment) -> tuple[str, ...]:
     return (enrolment.issuer,) if enrolment.issuer else tuple(map(bytes.hex, enrolment.issuers))
 
 
-def _vouching(mode: Mode, *, same: bool) -> tuple[str, ...]:
-    return (*_VOUCHING[mode], *([_SAME[same]] if mode == "blind" else ()))
+def _vouching(mode: Mode, certain: str) -> tuple[str, ...]:
+    return (*_VOUCHING[mode], *([certain] if mode == "blind" else ()))
 
 
 def _truthfulness(manifest: Manifest) -> str:

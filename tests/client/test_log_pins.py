@@ -1,0 +1,744 @@
+"""A pinned log: nothing counts but what enough of the pinned witnesses have seen (D2)."""
+
+import base64
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from deniable.client import (
+    IN_MEMORY,
+    Client,
+    EventEntry,
+    ManifestEntry,
+    ManifestFault,
+    ManifestRefused,
+    OutcomeStatus,
+)
+from deniable.client.client import engine_of
+from deniable.client.log_pin import LogPin
+from deniable.client.testing import FakeCollector
+from deniable.messages import (
+    Rotation,
+    SigningKey,
+    pack_logged,
+    sign_manifest,
+    sign_rotation,
+)
+from deniable.messages.bundle import make_bundle
+from deniable.messages.gateway import GATEWAY_KEYS_PATH
+from deniable.transparency_log import (
+    LogPolicy,
+    LogProof,
+    NoteSignature,
+    SignedCheckpoint,
+    VerifierKey,
+    consistency_path,
+    cosign,
+    leaf_hash,
+    sign_checkpoint,
+)
+from deniable.witnessing import Cosigner, NotCosigned, Submission, judge
+from tests.support.devices import NAME, Bench, fault_of
+from tests.support.fakes import THEME, device
+from tests.support.relays import RELAY, Gateway, Relay
+from tests.support.shell import Shell
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
+from tests.support.vouched import Vouched
+from tests.support.witnessed import WITNESSES, ShownLog, name_of, policy_text
+
+NOT_WITNESSED = ManifestFault.NOT_WITNESSED
+RECORDED = OutcomeStatus.RECORDED
+ENVELOPE = sign_manifest(MANIFEST, AUTHORITY)
+NEXT = SigningKey(bytes([1]) * 32)
+FIRST = sign_rotation(Rotation(AUTHORITY.public_key, NEXT.public_key, 1), AUTHORITY, NEXT)
+
+
+@pytest.fixture
+def log() -> ShownLog:
+    log = ShownLog()
+    log.append(b"what was published before", b"and more of it")
+    return log
+
+
+def prove(
+    bench: Bench, log: ShownLog, *envelopes: bytes, cosigners: Iterable[int] = (0, 1)
+) -> None:
+    """Have the collector send a proof of each of these."""
+    who = tuple(cosigners)
+    bench.transport.proofs |= {envelope: log.proof(envelope, who) for envelope in envelopes}
+
+
+def pinned(bench: Bench, log: ShownLog, **changes: Any) -> Client:
+    return bench.client(**{"log_policy": log.policy(), **changes})
+
+
+def check_refused(bench: Bench, client: Client) -> str:
+    """Check that nothing is drawn since nobody has seen what is offered; return the reason."""
+    before = bench.draw.count
+    outcome = client.report(NAME, "good")
+    assert outcome.status is OutcomeStatus.NOT_RECORDED
+    assert isinstance(outcome.error, ManifestRefused)
+    assert outcome.error.fault is NOT_WITNESSED
+    assert bench.draw.count == before
+    why_not = engine_of(client).ledger.why_not(DECLARED, bench.clock.now())
+    assert "not-witnessed" in str(why_not)
+    assert "not-witnessed" in " ".join(str(client.explain()).split())
+    return outcome.error.reason
+
+
+# What an app passes.
+
+
+def test_a_policy_that_is_none_of_this_collectors_log_is_refused_by_the_constructor(
+    bench: Bench, log: ShownLog
+) -> None:
+    keys, key = dict(enumerate(log.witnesses[:3])), log.log_key
+    twice = {0: log.witnesses[0], 1: log.witnesses[0], 2: log.witnesses[2]}
+    log_too = {0: log.witnesses[0], 1: log.witnesses[1], 2: log.key}
+    four = dict(enumerate(log.witnesses[:4]))
+    for text, reason in (
+        ("", "no policy of a log"),
+        (log.policy(1), "more than half"),  # one of three
+        (policy_text(key, four, 2), "more than half"),
+        (policy_text(key, twice, 2), "one key"),
+        (policy_text(key, log_too, 2), "one key"),
+        (log.policy().replace("quorum all", "quorum none"), "without witnesses"),
+        (ShownLog("elsewhere.example/log").policy(), "must name the log 127.0.0.1:8377/log, not"),
+        (f"log {ShownLog('elsewhere.example/log', 7).log_key}\n{log.policy()}", "not elsewhere"),
+        (policy_text(key, keys, 2)[:-2], "policy"),
+    ):
+        with pytest.raises(ValueError, match=reason) as caught:
+            bench.client(log_policy=text)
+        assert "deniable log policy" in str(caught.value)
+    for given in (log.policy().encode(), bench.path, 3):
+        with pytest.raises(TypeError, match="log_policy must be a text"):
+            bench.client(log_policy=given)
+
+
+# What a manifest must bring.
+
+
+def _resigned(log: ShownLog, key: SigningKey) -> SignedCheckpoint:
+    """Return the checkpoint under another log's key of the same name, with good cosignatures."""
+    lines = [signature.line for signature in log.signed().signatures[1:]]
+    return sign_checkpoint(log.checkpoint(), key).with_signatures(lines)
+
+
+def _altered(log: ShownLog) -> bytes:
+    """Return a proof in which a bit of a pinned witness's cosignature differs."""
+    head, _, last = log.proof(ENVELOPE).decode().rpartition(" ")
+    signature = bytearray(base64.b64decode(last))
+    signature[-1] ^= 1
+    return f"{head} {base64.b64encode(signature).decode()}\n".encode()
+
+
+def _of_another_root(log: ShownLog) -> bytes:
+    """Return a proof whose path leads to no root that anybody cosigned."""
+    proof = LogProof.parse(log.proof(ENVELOPE))
+    log.append(b"later")
+    return replace(proof, checkpoint=log.signed()).text.encode()
+
+
+def _renamed(log: ShownLog, imposter: SigningKey) -> bytes:
+    """Return a proof cosigned by one pinned witness, and by an imposter under another's name."""
+    log.proof(ENVELOPE)
+    lines = [cosign(log.checkpoint(), name_of(1), imposter, START)]
+    return log.proof_under(ENVELOPE, log.signed((0,)).with_signatures(lines))
+
+
+def _twice(log: ShownLog) -> bytes:
+    """Return a proof that one witness cosigned at two times."""
+    log.proof(ENVELOPE)
+    again = NoteSignature.parse(cosign(log.checkpoint(), name_of(0), log.witnesses[0], START + 1))
+    signed = log.signed((0,))
+    return log.proof_under(ENVELOPE, replace(signed, signatures=(*signed.signatures, again)))
+
+
+def _unsigned(log: ShownLog) -> bytes:
+    log.proof(ENVELOPE)
+    signed = log.signed()
+    return log.proof_under(ENVELOPE, replace(signed, signatures=signed.signatures[1:]))
+
+
+def _of_another_log(log: ShownLog) -> bytes:
+    other = ShownLog("elsewhere.example/log")
+    other.witnesses = log.witnesses
+    return other.proof(ENVELOPE)
+
+
+INSUFFICIENT: Final[dict[str, Callable[[ShownLog], bytes]]] = {
+    "none": lambda _: b"",
+    "garbage": lambda _: b"\xff\x00",
+    "a text": lambda _: b"c2sp.org/tlog-proof@v1\nindex 0\n\n",
+    "without cosignatures": lambda log: log.proof(ENVELOPE, ()),
+    "one cosignature": lambda log: log.proof(ENVELOPE, (0,)),
+    "the same witness twice": _twice,
+    "unpinned witnesses": lambda log: log.proof(ENVELOPE, (0, 3, 4)),
+    "another's name": lambda log: _renamed(log, log.witnesses[4]),
+    "a cosignature altered": _altered,
+    "of another entry": lambda log: log.proof(sign_manifest(manifest(sequence=9), AUTHORITY)),
+    "of another root": _of_another_root,
+    "of another log's origin": _of_another_log,
+    "not signed by the log": _unsigned,
+    "another key of the log's name": lambda log: (
+        log.proof(ENVELOPE) and log.proof_under(ENVELOPE, _resigned(log, log.witnesses[4]))
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ["fetched", "passed", "bundled"])
+@pytest.mark.parametrize("what", INSUFFICIENT)
+def test_d2_what_the_pinned_witnesses_have_not_seen_is_not_answered(
+    bench: Bench, log: ShownLog, what: str, how: str
+) -> None:
+    proof = INSUFFICIENT[what](log)
+    if how == "fetched":
+        bench.transport.proofs[ENVELOPE] = proof
+        client = pinned(bench, log)
+        assert fault_of(client.refresh(force=True)) is NOT_WITNESSED
+    else:
+        bench.transport.manifests.clear()
+        given: dict[str, Any] = {"manifests": [pack_logged(ENVELOPE, proof)]}
+        if how == "bundled":
+            bundle = make_bundle([ENVELOPE], AUTHORITY.public_key, proofs=[proof])
+            given = {"surveys": [replace(DECLARED, bundle=bundle)]}
+        client = pinned(bench, log, **given)
+    check_refused(bench, client)
+    ((role, reason),) = [
+        (entry.role, entry.reason)
+        for entry in client.journal().entries
+        if isinstance(entry, ManifestEntry)
+    ]
+    assert (role, reason.partition(":")[0]) == ("refused", "not-witnessed")
+    # An app that pins no log looks at no proof; and for this one, what is shown later is enough.
+    unpinned = bench.client(state=bench.path.with_name("unpinned"), manifests=[ENVELOPE])
+    assert unpinned.report(NAME, "good").status is RECORDED
+    prove(bench, log, ENVELOPE)
+    bench.transport.publish(MANIFEST)
+    assert client.refresh(force=True).errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+
+
+@pytest.mark.parametrize(
+    ("left_out", "then_enough"),
+    [
+        ("entry", {"of another entry", "of another root"}),
+        ("log", {"not signed by the log", "another key of the log's name"}),
+        (
+            "witnesses",
+            {"without cosignatures", "one cosignature", "the same witness twice"}
+            | {"unpinned witnesses", "another's name", "a cosignature altered"},
+        ),
+        ("origin", {"of another log's origin"}),
+    ],
+)
+def test_each_check_of_a_proof_is_needed(
+    bench: Bench,
+    log: ShownLog,
+    monkeypatch: pytest.MonkeyPatch,
+    left_out: str,
+    then_enough: set[str],
+) -> None:
+    # One is left out at a time: then just those proofs pass that it is there for.
+    proofs = {what: make(log) for what, make in INSUFFICIENT.items()}
+    pin = engine_of(pinned(bench, log)).settings.log_pin
+    assert pin is not None
+    if left_out == "entry":
+        monkeypatch.setattr(LogProof, "check_entry", lambda *_: None)
+    elif left_out == "log":
+        monkeypatch.setattr(SignedCheckpoint, "verify", lambda *_: None)
+    elif left_out == "witnesses":
+        everybody = frozenset(witness.key for witness in pin.policy.witnesses)
+        monkeypatch.setattr(SignedCheckpoint, "cosigned_by", lambda *_: everybody)
+    else:
+        other = ShownLog("elsewhere.example/log")
+        policy = LogPolicy.parse(policy_text(other.log_key, dict(enumerate(log.witnesses[:3])), 2))
+        pin = replace(pin, policy=policy)
+    passing = {what for what, proof in proofs.items() if not pin.why_not(ENVELOPE, proof)}
+    assert passing == then_enough
+
+
+def test_d2_a_verdict_is_how_many_pinned_witnesses_cosigned_whoever_else_did(
+    bench: Bench, log: ShownLog
+) -> None:
+    draws = random.Random(1)
+    for _ in range(100):
+        known = draws.sample(range(WITNESSES), draws.randint(1, WITNESSES))
+        quorum = draws.randint(len(known) // 2 + 1, len(known))
+        cosigners = draws.sample(range(WITNESSES), draws.randint(0, WITNESSES))
+        policy = log.policy(quorum, known)
+        given = [pack_logged(ENVELOPE, log.proof(ENVELOPE, cosigners, draws.randrange(1, 2**40)))]
+        client = bench.client(log_policy=policy, manifests=given, state=IN_MEMORY)
+        before = bench.draw.count
+        enough = len(set(cosigners) & set(known)) >= quorum
+        assert client.report(NAME, "good").ok == enough == bench.draw.count - before
+        client.close()
+
+
+def test_nobody_looks_at_the_times_of_cosignatures(bench: Bench, log: ShownLog) -> None:
+    # A clock of a device may be wrong, and what is in a log stays there.
+    for at in (1, START - 9_000 * DAY, 2**62):
+        bench.transport.proofs[ENVELOPE] = log.proof(ENVELOPE, (1, 2), at)
+        with pinned(bench, log, state=IN_MEMORY) as client:
+            assert client.refresh(force=True).errors == {}
+
+
+def test_d2_two_manifests_of_one_sequence_are_proof_whether_witnessed_or_not(
+    bench: Bench, log: ShownLog
+) -> None:
+    twin = manifest(nonce=b"another nonce 16")
+    for first, second in ((MANIFEST, twin), (twin, MANIFEST)):
+        bench.path = bench.path.with_name(f"first-{first.nonce.hex()}")
+        prove(bench, log, sign_manifest(MANIFEST, AUTHORITY))
+        client = pinned(bench, log)
+        bench.transport.publish(first)
+        client.refresh(force=True)
+        bench.transport.publish(second)
+        assert fault_of(client.refresh(force=True)) is ManifestFault.EQUIVOCATION
+        entries = [e for e in client.journal().entries if isinstance(e, ManifestEntry)]
+        assert sum(entry.contradicted is not None for entry in entries) == 1
+        assert client.report(NAME, "good").ok == (first is MANIFEST)
+
+
+def test_a_proof_that_comes_later_is_taken(bench: Bench, log: ShownLog) -> None:
+    prove(bench, log, ENVELOPE, cosigners=(2,))
+    client = pinned(bench, log)
+    assert fault_of(client.refresh(force=True)) is NOT_WITNESSED
+    assert "1 of the policy's witnesses" in check_refused(bench, client)
+    prove(bench, log, ENVELOPE, cosigners=(2, 0))
+    bench.clock.time += DAY * 5 / 4
+    assert client.refresh().ready == (NAME,)
+    assert client.report(NAME, "good").status is RECORDED
+    assert {e.role for e in client.journal().entries if isinstance(e, ManifestEntry)} == {
+        "accepted"
+    }
+
+
+def test_a_newer_one_that_nobody_has_seen_leaves_the_older_in_its_place(
+    bench: Bench, log: ShownLog
+) -> None:
+    prove(bench, log, ENVELOPE)
+    bench.transport.publish_all(MANIFEST, manifest(sequence=1, epsilon="0.5"))
+    client = pinned(bench, log)
+    refreshed = client.refresh(force=True)
+    assert (refreshed.ready, fault_of(refreshed)) == ((NAME,), NOT_WITNESSED)
+    assert client.report(NAME, "good").status is RECORDED
+    client.flush()
+    assert bench.transport.uploads
+
+
+# What is kept.
+
+
+def test_a_proof_is_kept_across_restarts_and_verified_once_a_process(
+    bench: Bench, log: ShownLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[bytes] = []
+    check = LogPolicy.check
+
+    def counting(policy: LogPolicy, entry: bytes, proof: LogProof) -> frozenset[VerifierKey]:
+        judged.append(entry)
+        return check(policy, entry, proof)
+
+    monkeypatch.setattr(LogPolicy, "check", counting)
+    prove(bench, log, ENVELOPE)
+    for start in range(3):
+        client = pinned(bench, log)
+        if not start:
+            client.refresh(force=True)
+        bench.transport.requests.clear()
+        for _ in range(2):
+            bench.clock.time += DAY
+            assert client.report(NAME, "good").status is RECORDED
+            client.explain()
+        assert bench.transport.requests == []
+        client.close()
+    assert judged == [ENVELOPE] * 3
+
+
+def test_an_update_that_brings_a_pin_draws_for_nothing_before_a_proof_of_it_came(
+    bench: Bench, log: ShownLog
+) -> None:
+    before = bench.reported()
+    before.close()
+    bench.clock.time += DAY
+    client = pinned(bench, log)
+    assert "no proof came" in check_refused(bench, client)
+    assert client.flush().delivered == 1  # what was drawn before is sent
+    bench.transport.requests.clear()
+    # The pin is a reason to ask anew, at once; and what comes without a proof is as before.
+    assert fault_of(client.refresh()) is NOT_WITNESSED
+    assert [request.path for request in bench.transport.requests] == [
+        f"/v1/surveys/{NAME}/manifests"
+    ]
+    check_refused(bench, client)
+    prove(bench, log, ENVELOPE)
+    assert client.refresh(force=True).errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+    # An app that is taken back goes on, and so does the update after that.
+    client.close()
+    for again in (bench.client(), pinned(bench, log)):
+        bench.clock.time += DAY
+        assert again.report(NAME, "good").status is RECORDED
+        again.close()
+
+
+def test_an_update_whose_bundle_has_the_proof_goes_on_offline(bench: Bench, log: ShownLog) -> None:
+    bench.reported().close()
+    bench.clock.time += DAY
+    bench.transport.requests.clear()
+    client = pinned(bench, log, manifests=[pack_logged(ENVELOPE, log.proof(ENVELOPE))])
+    assert client.report(NAME, "good").status is RECORDED
+    assert bench.transport.requests == []
+    budget = client.explain().budget
+    assert budget is not None
+    assert budget.reserved == 8 * budget.spent // 2  # its own place is not reserved twice
+
+
+def test_other_witnesses_are_another_pin_which_the_kept_proof_may_do_for(
+    bench: Bench, log: ShownLog
+) -> None:
+    prove(bench, log, ENVELOPE, cosigners=(1, 2, 3))
+    client = pinned(bench, log)
+    client.refresh(force=True)
+    client.close()
+    bench.transport.requests.clear()
+    overlapping = bench.client(log_policy=log.policy(2, (2, 3, 4)))
+    assert overlapping.report(NAME, "good").status is RECORDED
+    assert bench.transport.requests == []
+    overlapping.close()
+    bench.clock.time += DAY
+    client = bench.client(log_policy=log.policy(2, (0, 4)))
+    check_refused(bench, client)
+    prove(bench, log, ENVELOPE, cosigners=(0, 4))
+    assert client.refresh().errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+
+
+def test_a_proof_that_another_process_was_sent_is_enough(bench: Bench, log: ShownLog) -> None:
+    bench.reported().close()
+    bench.clock.time += DAY
+    client, other = pinned(bench, log), pinned(bench, log)
+    check_refused(bench, client)
+    prove(bench, log, ENVELOPE)
+    assert other.refresh(force=True).errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+
+
+def test_a_rotten_proof_is_none(bench: Bench, log: ShownLog) -> None:
+    prove(bench, log, ENVELOPE)
+    pinned(bench, log).refresh(force=True)
+    bench.close()
+    for rotten in ("x'00'", "'text'", "1", "2.5"):
+        bench.rows(f"UPDATE manifests SET proof = {rotten}")
+        with pinned(bench, log) as client:
+            check_refused(bench, client)
+
+
+def test_nobody_is_asked_to_vouch_for_what_nobody_has_seen(bench: Bench, log: ShownLog) -> None:
+    vouched = Vouched(bench, blind=True)
+    client = pinned(bench, log, enrol=vouched.issuer)
+    client.refresh(force=True)
+    assert not vouched.issuer.requests
+    prove(bench, log, *bench.transport.envelopes)
+    client.refresh(force=True)
+    assert len(vouched.issuer.requests) == 1
+
+
+# Keys.
+
+
+def test_a_hand_over_that_nobody_has_seen_is_not_followed(bench: Bench, log: ShownLog) -> None:
+    successor = bench.transport.publish(manifest(sequence=1), NEXT)
+    prove(bench, log, ENVELOPE, successor)
+    bench.transport.rotations = [FIRST]
+    bench.transport.manifests[NAME] = [ENVELOPE, successor]
+    client = pinned(bench, log, lifetime_epsilon="1000")
+    refreshed = client.refresh(force=True)
+    assert (refreshed.ready, fault_of(refreshed)) == ((NAME,), NOT_WITNESSED)
+    for _ in range(2):  # it is noted once
+        client.refresh(force=True)
+        (noted,) = events(client)
+        assert NEXT.public_key.hex() in noted
+    assert bench.rows("SELECT count(*) FROM authorities") == [(0,)]
+    prove(bench, log, FIRST)
+    assert client.refresh(force=True).errors == {}
+    assert newest_key(bench, client) == NEXT.public_key
+    client.close()
+    assert newest_key(bench, pinned(bench, log)) == NEXT.public_key
+
+
+def test_a_hand_over_that_was_followed_before_the_pin_needs_a_proof_too(
+    bench: Bench, log: ShownLog
+) -> None:
+    bench.transport.rotations = [FIRST]
+    successor = bench.transport.publish(manifest(sequence=1), NEXT)
+    bench.reported().close()
+    bench.clock.time += DAY
+    prove(bench, log, successor)
+    client = pinned(bench, log)
+    assert newest_key(bench, client) == AUTHORITY.public_key
+    assert not client.report(NAME, "good").ok
+    client.refresh(force=True)
+    assert newest_key(bench, client) == AUTHORITY.public_key
+    assert bench.draw.count == 1
+    prove(bench, log, FIRST)
+    assert client.refresh(force=True).errors == {}
+    assert newest_key(bench, client) == NEXT.public_key
+    assert client.report(NAME, "good").status is RECORDED
+    # What the sequences were is not forgotten meanwhile, and an app that pins the newer key needs
+    # no proof of how it came to it.
+    client.close()
+    bench.transport.proofs.clear()
+    prove(bench, log, ENVELOPE, successor)
+    later = pinned(bench, log, authority=NEXT.public_key)
+    bench.transport.publish(MANIFEST, NEXT)
+    assert fault_of(later.refresh(force=True)) is ManifestFault.ROLLED_BACK
+
+
+def test_gateway_keys_that_nobody_has_seen_are_not_sealed_for(bench: Bench, log: ShownLog) -> None:
+    gateway = Gateway(bench.transport)
+    relayed: dict[str, Any] = {"relay": RELAY, "transport": Relay(gateway)}
+    first = gateway.envelope()
+    with pytest.raises(ValueError, match="log_policy asks for: no proof came"):
+        pinned(bench, log, gateway_keys=first, **relayed)
+    relayed["gateway_keys"] = pack_logged(first, log.proof(first))
+    prove(bench, log, ENVELOPE)
+    bundle = make_bundle(
+        [ENVELOPE],
+        AUTHORITY.public_key,
+        first,
+        proofs=[log.proof(ENVELOPE)],
+        gateway_proof=log.proof(first),
+    )
+    bundled = replace(DECLARED, bundle=bundle)
+    pinned(bench, log, relay=RELAY, surveys=[bundled], transport=Relay(gateway)).close()
+    client = pinned(bench, log, **relayed)
+    gateway.rotate()
+    for _ in range(2):
+        client.refresh(force=True)
+        assert sealed_for(client) == 1
+        assert len(events(client)) == 1
+    assert GATEWAY_KEYS_PATH in {request.path for request in gateway.opened}
+    assert client.report(NAME, "good").status is RECORDED
+    # An app that pinned nothing took them; the pin makes them need a proof.
+    with bench.client(**relayed) as before:
+        before.refresh(force=True)
+        assert sealed_for(before) == 2
+    assert sealed_for(client) == 1
+    gateway.proof = log.proof(gateway.envelope())
+    client.refresh(force=True)
+    assert sealed_for(client) == 2
+    client.close()
+    assert sealed_for(pinned(bench, log, **relayed)) == 2
+
+
+# What a pin changes, and what not.
+
+
+@pytest.mark.parametrize("relayed", [False, True])
+def test_d7_requests_are_the_same_bytes_with_a_pin_and_without(
+    bench: Bench, log: ShownLog, monkeypatch: pytest.MonkeyPatch, *, relayed: bool
+) -> None:
+    gateway = Gateway(bench.transport)
+    way = {"relay": RELAY, "transport": Relay(gateway)} if relayed else {}
+    keys = gateway.envelope()
+    successor = bench.transport.publish(manifest(sequence=1), NEXT)
+    bench.transport.rotations = [FIRST]
+    prove(bench, log, ENVELOPE, successor, FIRST)
+    gateway.proof = log.proof(keys)
+    sent: list[list[Any]] = []
+    reading = LogProof.parse
+
+    def unread(text: str | bytes) -> LogProof:
+        raise AssertionError("who pins nothing reads no proof")
+
+    for policy in (None, log.policy()):
+        bench.transport.requests.clear()
+        gateway.opened.clear()
+        monkeypatch.setattr(LogProof, "parse", unread if policy is None else reading)
+        bench.path = bench.path.with_name(f"pinned-{policy is not None}")
+        given = {"gateway_keys": pack_logged(keys, gateway.proof), **way} if relayed else {}
+        client = bench.client(log_policy=policy, manifests=[ENVELOPE], **given)
+        for day in range(3):
+            bench.clock.time = START + day * DAY
+            client.refresh(force=True)
+            assert client.report(NAME, "good").status is RECORDED
+            client.flush()
+        client.close()
+        opened = [(call.path, call.headers, len(call.body)) for call in gateway.opened]
+        plain = [
+            (call.method, call.path, sorted(call.headers.items()), len(call.body))
+            for call in bench.transport.requests
+        ]
+        # Manifests and gateway keys are asked for at once.
+        sent.append(sorted(opened) if relayed else plain)
+    assert sent[0] == sent[1]
+    assert len(sent[0]) >= 7
+
+
+def test_d12_no_change_of_the_pin_needs_consent_anew(bench: Bench, log: ShownLog) -> None:
+    # What was agreed to, what is asked and of whom and at what cost, holds without any witness.
+    agreed = bench.client(consent="unset")
+    agreed.set_consent("on")
+    for policy in (log.policy(), log.policy(3), log.policy(2, (2, 3, 4)), None):
+        updated = bench.client(consent="unset", log_policy=policy)
+        assert updated.uncovered == ()
+        brief = " ".join(updated.explain().brief().split())
+        assert "witness" not in brief
+        said = " ".join(str(updated.explain()).split())
+        assert ("witnesses, which it names, have seen in the collector's public log" in said) == (
+            policy is not None
+        )
+
+
+@pytest.mark.parametrize("relayed", [False, True])
+def test_blind_enrolment_is_promised_for_what_witnesses_have_seen(
+    bench: Bench, log: ShownLog, *, relayed: bool
+) -> None:
+    vouched = Vouched(bench, blind=True)
+    gateway = Gateway(bench.transport)
+    given: dict[str, Any] = {"enrol": vouched.issuer}
+    if relayed:
+        first = pack_logged(gateway.envelope(), log.proof(gateway.envelope()))
+        given |= {"relay": RELAY, "transport": Relay(gateway), "gateway_keys": first}
+        gateway.rotate()
+        gateway.proof = log.proof(gateway.envelope())
+    prove(bench, log, *bench.transport.envelopes)
+    seen, alone = "2 of 3 witnesses that the app names have seen this survey", "Not promised here"
+    for policy in (log.policy(), None):
+        client = bench.client(**given, log_policy=policy)
+        client.refresh(force=True)
+        said = " ".join(str(client.explain()).split())
+        assert (seen in said, alone in said) == (policy is not None, policy is None)
+        client.close()
+    came = pack_logged(bench.transport.envelopes[0], log.proof(bench.transport.envelopes[0]))
+    client = bench.client(**{**given, "relay": None}, log_policy=log.policy(), manifests=[came])
+    assert "built into the app" in " ".join(str(client.explain()).split())
+
+
+# What it is for.
+
+
+class Operator:
+    """An operator who would show two devices two histories, and three honest witnesses."""
+
+    def __init__(self, draws: random.Random) -> None:
+        self.draws = draws
+        self.histories = [ShownLog(), ShownLog()]  # one log by its key, of two minds
+        first = self.histories[0]
+        self.cosigners = [Cosigner(name_of(n), first.witnesses[n]) for n in range(3)]
+        self.newest: list[SignedCheckpoint | None] = [None] * 3
+        self.proofs: list[list[tuple[bytes, bytes]]] = [[], []]  # of entries of one history alone
+
+    def act(self) -> None:
+        """Publish in one history, and ask witnesses for all that may bring a cosignature."""
+        which = self.draws.randrange(2)
+        log = self.histories[which]
+        entry = sign_manifest(manifest(nonce=self.draws.randbytes(16)), AUTHORITY)
+        if self.draws.random() < 0.3:
+            for both in self.histories:
+                both.append(entry)
+        else:
+            log.append(entry)
+        lines: list[str] = []
+        for number in self.draws.sample(range(3), self.draws.randint(1, 3)):
+            lines += self.ask(number, log)
+        signed = sign_checkpoint(log.checkpoint(), log.key).with_signatures(lines)
+        other = self.histories[1 - which].leaves
+        if leaf_hash(entry) not in other:
+            self.proofs[which].append((entry, log.proof_under(entry, signed)))
+
+    def ask(self, number: int, log: ShownLog) -> list[str]:
+        newest, cosigner = self.newest[number], self.cosigners[number]
+        old = newest.checkpoint.size if newest else 0
+        if old > len(log.leaves):
+            return []
+        path = consistency_path(log.leaves, old)
+        submission = Submission(old, path, sign_checkpoint(log.checkpoint(), log.key))
+        try:
+            signed = judge(submission, [log.log_key], newest, cosigner, START)
+        except NotCosigned:
+            return []
+        self.newest[number] = signed
+        return [line.line for line in signed.signatures[1:]]
+
+
+def test_d2_two_devices_with_one_pin_are_never_shown_two_histories() -> None:
+    draws, shown = random.Random(2), 0
+    for _ in range(60):
+        operator = Operator(draws)
+        for _ in range(12):
+            operator.act()
+        log = operator.histories[0]
+        pin = LogPin.of(log.policy(), ORIGIN)
+        taken = [
+            [entry for entry, proof in proofs if not pin.why_not(entry, proof)]
+            for proofs in operator.proofs
+        ]
+        assert not (taken[0] and taken[1])
+        shown += bool(taken[0] or taken[1])
+    assert shown > 20
+
+
+def test_one_dishonest_witness_more_than_a_quorum_allows_for_can_fork_a_log(
+    bench: Bench, log: ShownLog
+) -> None:
+    """k > (n + f) / 2: of three with one dishonest, two are too few and three are enough."""
+    fork = ShownLog()
+    mine, theirs = (sign_manifest(manifest(nonce=bytes([n]) * 16), AUTHORITY) for n in (1, 2))
+    proofs = log.proof(mine, (0, 1)), fork.proof(theirs, (1, 2))  # 1 cosigns whatever comes
+    for quorum, deceived in ((2, True), (3, False)):
+        pin = LogPin.of(log.policy(quorum), ORIGIN)
+        verdicts = [pin.why_not(mine, proofs[0]), pin.why_not(theirs, proofs[1])]
+        assert (verdicts == ["", ""]) is deceived
+
+
+# Whole.
+
+
+def test_an_app_that_pins_the_log_is_tested_with_a_fake_collector() -> None:
+    with FakeCollector() as collector:
+        bundled = collector.log.logged(collector.publish(THEME))
+        with device(collector, log_policy=collector.log.policy, manifests=[bundled]) as client:
+            assert client.report("theme", "dark", strict=True).ok
+            assert client.flush().delivered == 1
+        collector.rotate_authority()
+        with device(collector, log_policy=collector.log.policy) as client:
+            assert client.refresh(force=True).errors == {}
+            assert client.report("theme", "dark", strict=True).ok
+        collector.log.cosigning = 1
+        with device(collector, log_policy=collector.log.policy) as client:
+            assert fault_of(client.refresh(force=True), "theme") is NOT_WITNESSED
+            assert not client.report("theme", "dark").ok
+
+
+def test_a_shell_can_pin_the_log_too(
+    shell: Shell, log: ShownLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "policy"
+    policy.write_text(log.policy())
+    assert shell.run("y", "2", options=("--log-policy", str(policy))) == 1
+    assert "not-witnessed: no proof came that 2 of 3 witnesses" in capsys.readouterr().err
+    (envelope,) = shell.transport.envelopes
+    shell.transport.proofs[envelope] = log.proof(envelope)
+    assert shell.run("2", options=("--log-policy", str(policy))) == 0
+
+
+def events(client: Client) -> list[str]:
+    entries = client.journal().entries
+    return [e.detail for e in entries if isinstance(e, EventEntry) and e.event == "not-witnessed"]
+
+
+def newest_key(bench: Bench, client: Client) -> bytes:
+    return engine_of(client).ledger.following.authorities.known(bench.clock.now())[-1]
+
+
+def sealed_for(client: Client) -> int:
+    engine = engine_of(client)
+    assert engine._keyring is not None
+    return engine._keyring.newest(engine.settings.clock.now()).key_id
