@@ -47,8 +47,9 @@ docs: $(VENV)/docs.stamp
 bench: $(VENV)/ci.stamp
 	$(BIN)/python -m benchmarks
 
-release-check: $(VENV)/release.stamp
-	.ci/release-check
+# RELEASE=DIR keeps the files that it makes.
+release-check: $(VENV)/release.stamp $(VENV)/docs.stamp
+	.ci/release-check $(RELEASE)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

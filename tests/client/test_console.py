@@ -374,7 +374,7 @@ def test_the_device_half_alone_names_the_extra_for_any_other_command(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert console.main(arguments) == 2
-    assert 'from a clone: pip install ".[collector]"' in capsys.readouterr().err
+    assert 'pip install "deniable[collector]"' in capsys.readouterr().err
 
 
 def test_an_interrupt_sends_nothing(

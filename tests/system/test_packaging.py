@@ -21,7 +21,7 @@ from tests.support.processes import ROOT, free_port, run
 
 ROOTS = ("shared", "client", "collector")
 FOREIGN = ("aiohttp", "asyncpg", "click", "jinja2", "nacl", "numpy", "rich", "scipy")
-EXTRA = 'from a clone: pip install ".[collector]"'
+EXTRA = 'pip install "deniable[collector]"'
 IMPORTED = "import deniable.client, sys; print(*sorted(sys.modules))"
 
 

@@ -16,8 +16,8 @@ def main(arguments: Sequence[str]) -> int:
     if arguments and arguments[0] == "device":
         return device(arguments[1:])
     print(
-        'deniable: all commands but "report" and "device" need the extra "collector"; '
-        'from a clone: pip install ".[collector]"',
+        'deniable: all commands but "report" and "device" need the extra "collector": '
+        'pip install "deniable[collector]"',
         file=sys.stderr,
     )
     return 2

@@ -1,0 +1,33 @@
+"""Render a conda recipe: what it needs must be what pyproject.toml says."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from rattler_build import Stage0Recipe
+
+CONDA_NAMES = {"msgpack": "msgpack-python"}
+
+
+def requirement(text: str) -> str:
+    """Return a requirement as conda writes it: its name there, a space, the versions."""
+    name, versions = re.fullmatch(r"([A-Za-z0-9-]+)(.*)", text).groups()
+    return f"{CONDA_NAMES.get(name, name)} {versions}".strip()
+
+
+project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+(python,) = re.findall(r">=([0-9.]+)", project["requires-python"])
+expected = {
+    "deniable": [f"python >={python}", *map(requirement, project["dependencies"])],
+    "deniable-collector": [
+        {"pin_subpackage": {"name": "deniable", "exact": True}},
+        *map(requirement, project["optional-dependencies"]["collector"]),
+    ],
+}
+rendered = [variant.recipe.to_dict() for variant in Stage0Recipe.from_file(sys.argv[1]).render()]
+needed = {recipe["package"]["name"]: recipe["requirements"]["run"] for recipe in rendered}
+if needed != expected:
+    sys.exit(f"the recipe needs {needed}, and pyproject.toml {expected}")
+(source,) = rendered[0]["source"]
+print("the conda recipe renders:", *needed, "of", source["url"])
