@@ -19,19 +19,19 @@ from deniable.client.state.state import State
 from deniable.client.testing.conformance_device import ConformanceDevice, main
 from deniable.messages import UploadAnswer, derive_report_key
 
-MUTANTS: Final[dict[str, tuple[str, Callable[[], ConformanceDevice]]]] = {}
-"""By name the rule that the mutant breaks, and what makes it."""
+MUTANTS: Final[dict[str, tuple[tuple[str, ...], Callable[[], ConformanceDevice]]]] = {}
+"""By name the rules that the mutant breaks, the first of all it is for, and what makes it."""
 
 
-def mutant(rule: str) -> Callable[[Callable[[], object]], Callable[[], object]]:
-    """Enlist a function that breaks the rule, and may return the device that does."""
+def mutant(*rules: str) -> Callable[[Callable[[], object]], Callable[[], object]]:
+    """Enlist a function that breaks the rules, and may return the device that does."""
 
     def enlisted(make: Callable[[], object]) -> Callable[[], object]:
         def device() -> ConformanceDevice:
             made = make()
             return made if isinstance(made, ConformanceDevice) else ConformanceDevice()
 
-        MUTANTS[make.__name__.replace("_", "-")] = rule, device
+        MUTANTS[make.__name__.replace("_", "-")] = rules, device
         return make
 
     return enlisted
@@ -133,7 +133,7 @@ def spends_without_end() -> None:
     put("ledger.ledger:check_allowance", lambda *_: None)
 
 
-@mutant("D4")
+@mutant("D4", "D8")  # it may draw the same, and sends the same bytes then
 def draws_again_after_a_refusal() -> None:
     follow = Outbox.follow
 
@@ -335,12 +335,12 @@ def takes_consent_for_all() -> None:
 def goes_round_the_relay() -> None:
     request = RelayTransport.request
 
-    def straight(self: RelayTransport, *arguments: Any) -> Any:
+    def straight(self: RelayTransport, *arguments: Any, **named: Any) -> Any:
         try:
-            return request(self, *arguments)
+            return request(self, *arguments, **named)
         except TransportError:
             origin = f"{self._scheme}://{self._authority}"
-            return HttpTransport(origin).request(*arguments)
+            return HttpTransport(origin).request(*arguments, **named)
 
     put("sending.relay_transport:RelayTransport.request", straight)
 

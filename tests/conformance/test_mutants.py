@@ -14,7 +14,9 @@ QUICK = {"draws-again-after-a-refusal", "fetches-while-it-reports", "tells-the-e
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in MUTANTS]
 )
 def test_a_device_that_breaks_a_rule_fails_at_that_rule_alone(name: str) -> None:
-    rule, _ = MUTANTS[name]
+    rules, _ = MUTANTS[name]
     command = f"{sys.executable} -m tests.conformance.mutants {name}"
-    judgements = judge(play_all(command, hello(command)["offers"], [rule]))
-    assert {j.rule for j in judgements if j.verdict is Verdict.FAILS} == {rule}
+    judgements = judge(play_all(command, hello(command)["offers"], rules[:1]))
+    failed = {judgement.rule for judgement in judgements if judgement.verdict is Verdict.FAILS}
+    assert rules[0] in failed
+    assert failed <= {*rules}

@@ -38,7 +38,7 @@ def conformance(ctx: click.Context, command: str, rules: tuple[str, ...], *, as_
     except AdapterBroke as error:
         raise click.ClickException(f"the device does not answer: {error}") from error
     with progress("scenarios", len(scenarios_of(chosen))) as done:
-        played = play_all(command, said.get("offers", {}), chosen, lambda: done(1))
+        played = play_all(command, said["offers"], chosen, lambda: done(1))
     judgements = judge(played, chosen)
     show(verdicts_document(said, judgements), as_json=as_json)
     if any(judgement.verdict in {Verdict.FAILS, Verdict.UNJUDGED} for judgement in judgements):

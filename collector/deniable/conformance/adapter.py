@@ -27,7 +27,10 @@ class Adapter:
     """
 
     def __init__(self, command: str) -> None:
-        self._argv = shlex.split(command)
+        try:
+            self._argv = shlex.split(command)
+        except ValueError as error:
+            raise AdapterBroke(f"the command cannot be read: {error}") from error
         self._process: subprocess.Popen[bytes] | None = None
         self._received = b""
         self._errors = TemporaryFile()  # noqa: SIM115 - closed by close()
@@ -36,7 +39,10 @@ class Adapter:
     def hello(self) -> dict[str, Any]:
         """Return the answer to the first command of a new process: the device's name and offers."""
         self.kill()
-        return self.command("hello", now=0.0, version=1)
+        said = self.command("hello", now=0.0, version=1)
+        if not isinstance(said.get("offers"), dict):
+            raise AdapterBroke("hello: the answer has no offers")
+        return said
 
     def command(self, do: str, **fields: Any) -> dict[str, Any]:
         """Have a command carried out, and return its answer.
@@ -85,7 +91,8 @@ class Adapter:
         self._errors.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        self._errors.truncate(0)
+        self._errors.seek(0)
+        self._errors.truncate()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the command is the caller's own
                 self._argv,
@@ -94,7 +101,7 @@ class Adapter:
                 stderr=self._errors,
                 start_new_session=True,
             )
-        except OSError as error:
+        except (OSError, IndexError) as error:  # IndexError: of no words at all
             raise AdapterBroke(f"cannot be started: {error}") from error
         return self._process
 

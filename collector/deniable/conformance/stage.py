@@ -6,6 +6,7 @@ import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -183,6 +184,8 @@ class Stage:
         end = self.now + seconds
         for _ in range(_MOST_ROUNDS):
             wake = self._command("run").get("wake")
+            if wake is not None and not (isinstance(wake, int | float) and isfinite(wake)):
+                raise AdapterBroke("run: wake is neither a number nor null")
             if until():
                 return True
             left = end - self.now

@@ -1,6 +1,5 @@
 """Decisions: what was decided stays so, whatever clocks, manifests, codes and the user say."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -140,6 +139,11 @@ def every_refusal(stage: Stage) -> Iterator[Conviction]:
     for name in surveys:
         stage.must_report(name)
     stage.run(3 * 3600)
+    again = {
+        name for name, code in surveys.items() if code.remedy in _FINAL and _sends(stage, name) > 1
+    }
+    for ended in sorted({surveys[name].value for name in again}):
+        yield Conviction("D8", f"a report was sent again after {ended}, which ends it")
     outcomes = [stage.report(name) for name in surveys]
     stage.reopen()
     stage.run(3 * 3600)
@@ -147,14 +151,15 @@ def every_refusal(stage: Stage) -> Iterator[Conviction]:
         yield Conviction("D4", "after a refusal the same epoch was recorded again")
     stage.run(3 * DAY)
     for name, code in surveys.items():
-        envelopes = Counter(sent.envelope for sent in stage.log.sent(name))
-        sends, final = max(envelopes.values(), default=0), code.remedy in _FINAL
-        if not sends:
-            raise NotShown(f"the report of {name!r} was not sent")
-        if final and sends > 1:
-            yield Conviction("D8", f"a report was sent again after {code.value}, which ends it")
-        if not final and sends == 1:
+        if code.remedy not in _FINAL and _sends(stage, name) == 1:
             yield Conviction("D8", f"a report was given up after {code.value}, which only delays")
+
+
+def _sends(stage: Stage, name: str) -> int:
+    sends = len(stage.log.sent(name))
+    if not sends:
+        raise NotShown(f"the report of {name!r} was not sent")
+    return sends
 
 
 @scenario("D4", title="consent that is taken back and given again")

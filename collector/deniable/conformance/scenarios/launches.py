@@ -72,6 +72,13 @@ def apart(stage: Stage) -> Iterator[Conviction]:
         if min(times) < 0:
             raise NotShown("a report was not sent within two hours")
         waits.append(times)
+    stage.run_until_day(_DEVICES + 0.5)
+    for name in names:
+        stage.must_report(name)
+    stage.close()
+    stage.pass_time(4 * 3600)
+    stage.reopen()
+    stage.run(2 * 3600)  # both are overdue, and go one by one all the same
     if all(abs(first - second) < 1 for first, second in waits):
         yield Conviction("D7", "two reports of one moment always left together")
     if max(first for first, _ in waits) - min(first for first, _ in waits) < 1:

@@ -141,7 +141,7 @@ def judged(
             yield Conviction(rule, f"a survey was reported {how}")
 
 
-@scenario("works", title="an honest survey")
+@scenario("works", "report", title="an honest survey")
 def honest(stage: Stage) -> Iterator[Conviction]:
     """An honest collector is sent the one report of each epoch, once."""
     stage.publish(stage.manifest(HONEST))
