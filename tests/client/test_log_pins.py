@@ -2,6 +2,7 @@
 
 import base64
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from deniable.client import (
 from deniable.client.client import engine_of
 from deniable.client.log_pin import LogPin
 from deniable.client.testing import FakeCollector
+from deniable.client.transparency.explaining import explain_stored
 from deniable.messages import (
     Rotation,
     SigningKey,
@@ -38,6 +40,7 @@ from deniable.transparency_log import (
     VerifierKey,
     consistency_path,
     cosign,
+    inclusion_path,
     leaf_hash,
     sign_checkpoint,
 )
@@ -279,6 +282,23 @@ def test_d2_a_verdict_is_how_many_pinned_witnesses_cosigned_whoever_else_did(
         client.close()
 
 
+def test_a_survey_that_is_longer_than_an_entry_of_the_log_is_there_by_its_digest(
+    bench: Bench, log: ShownLog
+) -> None:
+    many = tuple(f"answer number {number:05}" for number in range(4_000))
+    bench.surveys = [replace(DECLARED, categories=many)]
+    envelope = bench.transport.publish(manifest(categories=many))
+    assert len(envelope) > 65_535
+    log.leaves.append(leaf_hash(envelope))
+    bench.transport.proofs[envelope] = LogProof(
+        2, inclusion_path(log.leaves, 2), log.signed()
+    ).text.encode()
+    client = pinned(bench, log)
+    assert fault_of(client.refresh(force=True)) is NOT_WITNESSED
+    prove(bench, log, envelope)
+    assert client.refresh(force=True).errors == {}
+
+
 def test_nobody_looks_at_the_times_of_cosignatures(bench: Bench, log: ShownLog) -> None:
     # A clock of a device may be wrong, and what is in a log stays there.
     for at in (1, START - 9_000 * DAY, 2**62):
@@ -345,19 +365,32 @@ def test_a_proof_is_kept_across_restarts_and_verified_once_a_process(
         return check(policy, entry, proof)
 
     monkeypatch.setattr(LogPolicy, "check", counting)
-    prove(bench, log, ENVELOPE)
+    gateway = Gateway(bench.transport)
+    keys = gateway.envelope()
+    way = {"relay": RELAY, "gateway_keys": pack_logged(keys, log.proof(keys))}
+    bench.transport.rotations = [FIRST]
+    envelope = bench.transport.publish(MANIFEST, NEXT)
+    prove(bench, log, FIRST, envelope)
     for start in range(3):
-        client = pinned(bench, log)
+        client = pinned(bench, log, transport=Relay(gateway), **way)
         if not start:
             client.refresh(force=True)
-        bench.transport.requests.clear()
+        gateway.opened.clear()
         for _ in range(2):
             bench.clock.time += DAY
             assert client.report(NAME, "good").status is RECORDED
             client.explain()
-        assert bench.transport.requests == []
+        assert gateway.opened == []
         client.close()
-    assert judged == [ENVELOPE] * 3
+    assert Counter(judged) == dict.fromkeys((FIRST, envelope, keys), 3)
+
+
+def test_a_proof_that_was_enough_for_one_survey_is_not_for_another(log: ShownLog) -> None:
+    pin, proof = LogPin.of(log.policy(), ORIGIN), log.proof(ENVELOPE)
+    other = sign_manifest(manifest(sequence=1), AUTHORITY)
+    for _ in range(2):
+        assert not pin.why_not(ENVELOPE, proof)
+        assert "does not lead" in pin.why_not(other, proof)
 
 
 def test_an_update_that_brings_a_pin_draws_for_nothing_before_a_proof_of_it_came(
@@ -388,15 +421,14 @@ def test_an_update_that_brings_a_pin_draws_for_nothing_before_a_proof_of_it_came
 
 
 def test_an_update_whose_bundle_has_the_proof_goes_on_offline(bench: Bench, log: ShownLog) -> None:
-    bench.reported().close()
+    bench.reported(lifetime_epsilon="9").close()
     bench.clock.time += DAY
     bench.transport.requests.clear()
-    client = pinned(bench, log, manifests=[pack_logged(ENVELOPE, log.proof(ENVELOPE))])
+    given = [pack_logged(ENVELOPE, log.proof(ENVELOPE))]
+    client = pinned(bench, log, manifests=given, lifetime_epsilon="9")
+    # Of the eight epochs that are set aside, those ahead are not set aside once more.
     assert client.report(NAME, "good").status is RECORDED
     assert bench.transport.requests == []
-    budget = client.explain().budget
-    assert budget is not None
-    assert budget.reserved == 8 * budget.spent // 2  # its own place is not reserved twice
 
 
 def test_other_witnesses_are_another_pin_which_the_kept_proof_may_do_for(
@@ -498,6 +530,34 @@ def test_a_hand_over_that_was_followed_before_the_pin_needs_a_proof_too(
     later = pinned(bench, log, authority=NEXT.public_key)
     bench.transport.publish(MANIFEST, NEXT)
     assert fault_of(later.refresh(force=True)) is ManifestFault.ROLLED_BACK
+
+
+def test_a_hand_over_to_the_key_that_the_app_pins_now_needs_no_proof(
+    bench: Bench, log: ShownLog
+) -> None:
+    bench.transport.rotations = [FIRST]
+    envelope = bench.transport.publish(MANIFEST, NEXT)
+    bench.reported().close()
+    bench.clock.time += DAY
+    prove(bench, log, envelope)
+    client = pinned(bench, log, authority=NEXT.public_key)
+    assert client.refresh().errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+
+
+def test_what_was_followed_before_the_pin_may_be_witnessed_as_a_newer_key_signed_it(
+    bench: Bench, log: ShownLog
+) -> None:
+    bench.reported().close()
+    bench.clock.time += DAY
+    bench.transport.rotations = [FIRST]
+    prove(bench, log, FIRST, bench.transport.publish(MANIFEST, NEXT))
+    client = pinned(bench, log)
+    assert client.refresh().errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+    (survey,) = explain_stored(engine_of(client).state, bench.clock.now()).surveys
+    assert survey.reports == 2
 
 
 def test_gateway_keys_that_nobody_has_seen_are_not_sealed_for(bench: Bench, log: ShownLog) -> None:

@@ -12,12 +12,12 @@ GUIDE = ROOT / "docs" / "testing.md"
 
 def test_the_guides_tests_pass_as_they_stand(tmp_path: Path) -> None:
     blocks = {block.label: block.text for block in marked_blocks(GUIDE)}
-    assert set(blocks) == {"app", "capture", "collector", "issuer", "relay"}
+    assert set(blocks) == {"app", "capture", "collector", "issuer", "log", "relay"}
     (tmp_path / "app.py").write_text(blocks.pop("app"), "utf-8")
     for label, text in blocks.items():
         (tmp_path / f"test_{label}.py").write_text(text, "utf-8")
     done = run([*PYTEST, tmp_path], cwd=tmp_path)
-    assert re.search(r"\b6 passed\b", done.stdout)
+    assert re.search(r"\b7 passed\b", done.stdout)
     assert not (tmp_path / "telemetry.sqlite").exists()
 
 

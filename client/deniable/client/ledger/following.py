@@ -218,11 +218,13 @@ class Following:
     def _open(self, rows: Iterable[tuple[bytes, bytes, bytes]], chain: Sequence[bytes]) -> None:
         for survey_id, envelope, proof in rows:
             # What is not witnessed yet is judged again: another process may have fetched a proof.
+            # It is named before it is opened, and until it is judged: other threads look too.
             fresh = survey_id not in self._opened or survey_id in self._unwitnessed
             if self._pin is not None and fresh:
-                self._unwitnessed.pop(survey_id, None)
                 if why_not := self._pin.why_not(envelope, proof):
                     self._unwitnessed[survey_id] = why_not
+                else:
+                    self._unwitnessed.pop(survey_id, None)
             if survey_id not in self._opened:
                 with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
                     manifest, _ = open_manifest_of_chain(envelope, chain)
