@@ -86,7 +86,7 @@ def test_the_operations_guide_lists_every_check(place: Workplace) -> None:
         r"^\| `([^`]+)` \|", guide.partition("| check |")[2].partition("\n\n")[0], re.MULTILINE
     )
     _, found = examined(place.directory, "--online")
-    others = {"settings", "environment", "server", "origin"}
+    others = {"settings", "environment", "server", "origin", "served log", "witnesses"}
     assert set(found) <= {*listed} == {*others, *CHECKS, *STORE_CHECKS}
 
 

@@ -393,6 +393,20 @@ def without_surveys(it: Broken) -> None:
     it.empty()
     it.store.touch()
     succeed("store", "migrate", "--dir", it.place.directory)
+    it.place.directory.with_name("collector-log.checkpoint").unlink()
+
+
+def put_back(it: Broken) -> None:
+    it.place.publish(name='"coffee"', epochs="8")
+    succeed("log", "export", it.place.directory / "copy", "--dir", it.place.directory)
+    it.empty()
+    succeed("store", "restore", it.backup, "--dir", it.place.directory)
+
+
+@state("public log", put_back)
+def a_store_that_has_less_than_was_signed(it: Broken) -> None:
+    it.deniable("log recover", it.place.directory / "copy")
+    it.place.publish(name='"milk"', epochs="8")
 
 
 @state("surveys", without_surveys)

@@ -291,7 +291,7 @@ def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> N
     assert "epsilon 30.000 in all" in shown
     assert "percentage points takes at most" in shown
     assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
-    assert place.publish().splitlines()[3:] == shown.splitlines()[1:]
+    assert place.publish().splitlines()[4:] == shown.splitlines()[1:]
 
 
 def test_what_nobody_could_estimate_is_not_published(place: Workplace) -> None:

@@ -9,7 +9,10 @@ import pytest
 
 from deniable.directory import CONFIG_FILE, SETTINGS, Config, InvalidConfig
 from deniable.messages import EARLY_SECONDS
+from deniable.transparency_log import COSIGNER, VerifierKey, Witness
 from tests.support.surveys import AUTHORITY
+
+WITNESS = VerifierKey("w.example", COSIGNER, AUTHORITY.public_key)
 
 KEY = AUTHORITY.public_key.hex()
 MINIMAL = {"origin": '"https://collector.example"', "authority": f'"{KEY}"'}
@@ -70,6 +73,11 @@ EVERY: dict[str, tuple[str, object]] = {
     "relay_rate": ("50", 50.0),
     "relay_connections": ("0", 0),
     "gateway_keys": ('"/run/secrets/gateway.json"', Path("/run/secrets/gateway.json")),
+    "witnesses": (
+        f'["{WITNESS} https://w.example"]',
+        (Witness("w1", WITNESS, "https://w.example"),),
+    ),
+    "witness_quorum": ("1", 1),
     "tls_certificate": ('"tls/chain.pem"', Path("tls/chain.pem")),
     "tls_key": ('"/etc/deniable/key.pem"', Path("/etc/deniable/key.pem")),
     "metrics": ('"[::1]:9377"', ("::1", 9377)),

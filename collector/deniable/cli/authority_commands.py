@@ -7,6 +7,7 @@ import click
 from deniable.cli.options import a_file, confirm, directory_option, yes_option
 from deniable.directory import (
     Config,
+    begin_publishing,
     check_outside,
     default_key_file,
     find_key_file,
@@ -21,7 +22,8 @@ from deniable.directory import (
     write_gateway_file,
 )
 from deniable.enrolment import KeyFileError, create_key_file
-from deniable.messages import follow_rotations
+from deniable.messages import Rotation, follow_rotations
+from deniable.stores import Store
 
 
 @click.group()
@@ -83,9 +85,13 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None, ye
     gateway = None  # made before the hand-over, so that a broken file stops it
     if config.gateway_keys.exists():
         gateway = sign_gateway_anew(read_gateway_file(config.gateway_keys), chain, new)
-    rotation, signed = with_store(
-        config, lambda store: hand_over(store, config.authority, old, new)
-    )
+
+    async def work(store: Store) -> tuple[Rotation, int]:
+        publisher = await begin_publishing(store, config, old_file)
+        signed_keys = None if gateway is None else gateway.signed
+        return await hand_over(store, config.authority, old, new, publisher, signed_keys)
+
+    rotation, signed = with_store(config, work)
     if gateway is not None:
         write_gateway_file(config.gateway_keys, gateway)
         click.echo(f"gateway keys   signed anew in {config.gateway_keys}; copy it as before")

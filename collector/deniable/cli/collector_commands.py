@@ -19,6 +19,7 @@ from deniable.directory import (
     store_text,
 )
 from deniable.directory.start_warnings import start_warnings
+from deniable.public_log import log_key_file
 from deniable.publishing.survey_file import EXAMPLE
 
 _PORT: Final = 8377
@@ -62,6 +63,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     click.echo(f"store          {store_text(Config.load(directory))}")
     click.echo(f"example        {directory / EXAMPLE_FILE}")
     click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
+    click.echo(f"log key        {log_key_file(key_file)}  (private; keep it with that)")
     click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")
     click.echo("\nnext:")
     click.echo(f"  deniable survey publish {directory / EXAMPLE_FILE} --dir {directory}")

@@ -10,6 +10,7 @@ from deniable.directory import (
     Config,
     GatewayFile,
     authority_chain,
+    begin_publishing,
     first_gateway,
     read_gateway_file,
     read_newest_key,
@@ -47,8 +48,9 @@ def new(directory: Path, authority_key: Path | None) -> None:
             f"{config.gateway_keys} exists; `deniable gateway rotate` adds a key to it"
         )
     chain, _ = _published(config)
-    _, signer = read_newest_key(directory, authority_key, chain[-1])
-    _keep(config, first_gateway(config.origin, signer, time.time()), (signer.public_key,))
+    key_file, signer = read_newest_key(directory, authority_key, chain[-1])
+    file = first_gateway(config.origin, signer, time.time())
+    _keep(config, file, (signer.public_key,), key_file)
 
 
 @gateway.command(short_help="Add a key in front of the others.")
@@ -71,12 +73,12 @@ def rotate(directory: Path, authority_key: Path | None, drop_older: bool, yes: b
     file = read_gateway_file(config.gateway_keys)
     chain, surveys = _published(config)
     listed = file.opened(chain)
-    _, signer = read_newest_key(directory, authority_key, chain[-1])
+    key_file, signer = read_newest_key(directory, authority_key, chain[-1])
     if drop_older:
         confirm(yes, "Cut off devices that know no newer gateway key than those of now?")
         file = GatewayFile(file.signed, file.private_bytes, {})
         surveys = []
-    _keep(config, rotated_gateway(file, listed, signer, surveys, time.time()), chain)
+    _keep(config, rotated_gateway(file, listed, signer, surveys, time.time()), chain, key_file)
 
 
 @gateway.command(short_help="Show the keys, and how long each is needed.")
@@ -96,7 +98,15 @@ def _published(config: Config) -> tuple[tuple[bytes, ...], list[Manifest]]:
     return with_store(config, work)
 
 
-def _keep(config: Config, file: GatewayFile, chain: tuple[bytes, ...]) -> None:
+def _keep(config: Config, file: GatewayFile, chain: tuple[bytes, ...], key_file: Path) -> None:
+    async def log(store: Store) -> None:
+        publisher = await begin_publishing(store, config, key_file)
+        if (extension := publisher.extension([file.signed])) is not None:
+            await store.extend_log(extension)
+        await publisher.committed()
+
+    # Before anybody is offered them.
+    with_store(config, log)
     write_gateway_file(config.gateway_keys, file)
     _show(file, chain)
     click.echo(f"kept in     {config.gateway_keys}  (private)")

@@ -98,6 +98,7 @@ COMMANDS: Final = {
         "conformance_command:conformance",
         "Try whether a device keeps the protocol's rules.",
     ),
+    "log": ("root:log", "The public log: all that was ever asked."),
     "note": ("note_command:note", "Note what happened, beside a survey's figures over time."),
     "plan": ("plan_command:plan", "How many reports a survey takes."),
     "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
@@ -151,6 +152,17 @@ SURVEY_COMMANDS: Final = {
     "seals": ("life_commands:seals", "Show the seals that stand."),
     "show": ("survey_commands:show", "Show what NAME asks, and its privacy in words."),
 }
+
+LOG_COMMANDS: Final = {
+    "cosign": ("log_commands:cosign_log", "Ask the witnesses again."),
+    "export": ("log_commands:export", "Write the log's files into DIR."),
+    "new-key": ("log_commands:new_key", "Replace the log's key, which is lost."),
+    "policy": ("log_commands:policy", "Print the policy that an app pins."),
+    "recover": ("log_commands:recover_log", "Get back what the store's log has lost."),
+    "show": ("log_commands:show", "Show the log, and who has cosigned it."),
+}
+
+log = LazyGroup(LOG_COMMANDS, name="log", help=COMMANDS["log"][1])
 
 survey = LazyGroup(SURVEY_COMMANDS, name="survey", help=COMMANDS["survey"][1])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from deniable.budget import NANO
+from deniable.cli.log_commands import cosigned_text, entries_text
 from deniable.cli.options import a_file, directory_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import published
@@ -17,6 +18,7 @@ from deniable.documents.terminal import facts_text
 from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import Manifest, is_simulated
 from deniable.messages.bundle import declaration_of, declared_in_python
+from deniable.public_log import PublicLog
 from deniable.publishing.document import answers_of, published_facts, survey_facts
 from deniable.publishing.following import CEILING, reserved, reserved_by_all
 from deniable.publishing.survey_file import SurveyFile
@@ -56,7 +58,9 @@ def publish(
     config = Config.load(directory)
     written = SurveyFile.load(file)
 
-    async def work(store: Store) -> tuple[Manifest, list[Manifest], dict[bytes, int]]:
+    async def work(
+        store: Store,
+    ) -> tuple[Manifest, list[Manifest], dict[bytes, int], PublicLog]:
         surveys = await published(store, config)
         if dry_run:
             manifest = successor(config, written, surveys, after_epoch)
@@ -66,15 +70,17 @@ def publish(
             manifest = await sign_and_publish(
                 store, config, written, surveys, key_file, after_epoch
             )
-        return manifest, surveys, await store.ended()
+        return manifest, surveys, await store.ended(), PublicLog(await store.log())
 
-    manifest, surveys, ended = with_store(config, work)
+    manifest, surveys, ended, log = with_store(config, work)
     offered = running([manifest, *surveys], ended, now)
     together = reserved_by_all(offered, now)
     called = f"{manifest.name}, sequence {manifest.sequence}"
     facts = [Fact("would be" if dry_run else "published", called)]
     if not dry_run:
         facts += [Fact("id", manifest.survey_id.hex()), Fact("store", store_text(config))]
+        logged = f"{entries_text(log.size)}, cosigned {cosigned_text(config, log)}"
+        facts.append(Fact("log", logged))
     _show([*facts, *published_facts(manifest, surveys, offered, together, now)])
     client = ""
     # By itself, or with all else.

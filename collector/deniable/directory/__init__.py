@@ -28,6 +28,11 @@ from deniable.directory.gateway_file import read_gateway_file as read_gateway_fi
 from deniable.directory.gateway_file import rotated_gateway as rotated_gateway
 from deniable.directory.gateway_file import sign_gateway_anew as sign_gateway_anew
 from deniable.directory.gateway_file import write_gateway_file as write_gateway_file
+from deniable.directory.log_publishing import all_signed as all_signed
+from deniable.directory.log_publishing import begin_publishing as begin_publishing
+from deniable.directory.log_publishing import log_policy as log_policy
+from deniable.directory.log_publishing import offer_logged as offer_logged
+from deniable.directory.log_publishing import witnesses_of as witnesses_of
 from deniable.directory.settings import CONFIG_FILE as CONFIG_FILE
 from deniable.directory.settings import SETTINGS as SETTINGS
 from deniable.directory.settings import Config as Config

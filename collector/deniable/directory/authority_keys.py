@@ -20,6 +20,7 @@ from deniable.messages import (
     sign_manifest,
     sign_rotation,
 )
+from deniable.public_log import Publisher
 from deniable.stores import Store
 
 
@@ -97,9 +98,16 @@ async def authority_chain(store: Store, authority: bytes) -> tuple[bytes, ...]:
 
 
 async def hand_over(
-    store: Store, authority: bytes, old: SigningKey, new: SigningKey
+    store: Store,
+    authority: bytes,
+    old: SigningKey,
+    new: SigningKey,
+    publisher: Publisher,
+    gateway: bytes | None = None,
 ) -> tuple[Rotation, int]:
     """Rotate the authority to a new key; return the rotation, and how many surveys it signed anew.
+
+    The publisher logs both, and the gateway keys that the new key signed, if there are any.
 
     Raises:
         Refusal: if the stored rotations, or this one after them, are not sound.
@@ -116,4 +124,10 @@ async def hand_over(
             return envelope
         return sign_manifest(manifest, new)
 
-    return rotation, await store.rotate(rotation, sign_rotation(rotation, old, new), sign_anew)
+    envelope = sign_rotation(rotation, old, new)
+    anew = [sign_anew(survey) for survey in reversed(await store.surveys())]
+    signed = [envelope, *anew, *([] if gateway is None else [gateway])]
+    extension = publisher.extension(signed)
+    changed = await store.rotate(rotation, envelope, sign_anew, extension)
+    await publisher.committed()
+    return rotation, changed

@@ -11,6 +11,7 @@ from deniable.directory.authority_keys import authority_chain, check_outside
 from deniable.directory.settings import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
 from deniable.enrolment import create_key_file
 from deniable.messages import Manifest, Refusal, check_origin, open_manifest_of_chain
+from deniable.public_log import log_key_file
 from deniable.stores import Store, open_store
 
 Result = TypeVar("Result")
@@ -33,7 +34,7 @@ def create_collector(
     example: str,
     public: Sequence[str] = (),
 ) -> bytes:
-    """Make a collector's directory and its authority's key; return the public key.
+    """Make a collector's directory, its authority's key and its log's; return the public key.
 
     Args:
         directory: to be made, or empty.
@@ -55,6 +56,10 @@ def create_collector(
     check_outside(key_file, directory)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = create_key_file(key_file)
+    log_key = log_key_file(key_file)
+    check_outside(log_key, directory)
+    if not log_key.exists():
+        create_key_file(log_key)
     decided = {"origin": origin, "authority": key.public_key.hex(), "port": port}
     decided |= {"public": public} if public else {}
     config_file.write_text(settings_file(decided), "utf-8")
@@ -147,3 +152,14 @@ def opened_surveys(
         with suppress(Refusal):
             manifests.append(open_manifest_of_chain(envelope, chain)[0])
     return manifests, len(envelopes) - len(manifests)
+
+
+async def signed_envelopes(store: Store, config: Config) -> tuple[list[bytes], tuple[bytes, ...]]:
+    """Return all rotations and surveys that the authority signed, the older first; and its keys."""
+    envelopes, chain = await stored_surveys(store, config)
+    signed = [*await store.rotations()]
+    for envelope in reversed(envelopes):
+        with suppress(Refusal):
+            open_manifest_of_chain(envelope, chain)
+            signed.append(envelope)
+    return signed, chain

@@ -26,6 +26,7 @@ from deniable.messages import (
     check_origin,
     check_public_key,
 )
+from deniable.transparency_log import COSIGNER, VerifierKey, Witness
 
 CONFIG_FILE: Final = "collector.toml"
 """The settings file's name in a collector's directory."""
@@ -133,6 +134,24 @@ def _networks(value: list[str]) -> tuple[Network, ...]:
         return tuple(ip_network(str(network)) for network in value)
     except ValueError as error:
         raise ValueError('must be a list of addresses or networks, such as "10.0.0.0/8"') from error
+
+
+def _witnesses(value: list[str]) -> tuple[Witness, ...]:
+    """Read lines of a verifier key and a URL."""
+    try:
+        read = [line.split() for line in value]
+        witnesses = tuple(
+            Witness(f"w{number}", VerifierKey.parse(key), url)
+            for number, (key, url) in enumerate(read, start=1)
+        )
+    except (ValueError, AttributeError) as error:
+        raise ValueError(
+            'must be a list of "name+id+key https://…", a verifier key and a URL each'
+        ) from error
+    keys = {witness.key.public_key for witness in witnesses}
+    if len(keys) < len(witnesses) or any(one.key.algorithm != COSIGNER for one in witnesses):
+        raise ValueError("must be the keys of witnesses, each once")
+    return witnesses
 
 
 def _file(value: str) -> Path | None:
@@ -255,6 +274,16 @@ class Config:
         "file of the gateway's keys, which `deniable gateway` writes, relative to this one",
         Path,
     )
+    witnesses: tuple[Witness, ...] = _setting(
+        [],
+        'witnesses of the public log: "name+id+key https://…" each, as `deniable witness` shows',
+        _witnesses,
+    )
+    witness_quorum: int = _setting(
+        0,
+        "witnesses that must have cosigned, more than half of them; 0 for the fewest that are",
+        _between(0, 1_000),
+    )
     tls_certificate: Path | None = _setting(  # noqa: RUF009
         "", "PEM file of the certificate and its chain, to speak HTTPS; empty for HTTP", _file
     )
@@ -288,6 +317,11 @@ class Config:
         """Return the name of a setting, behind where it stands."""
         return f"{self.places[name]}: {name}" if name in self.places else name
 
+    @property
+    def quorum(self) -> int:
+        """Return how many witnesses must have cosigned a checkpoint."""
+        return self.witness_quorum or len(self.witnesses) // 2 + 1
+
     @classmethod
     def load(cls, directory: Path, environment: Mapping[str, str] = os.environ) -> "Config":
         """Read the settings of a collector's directory, where relative paths in them start.
@@ -314,6 +348,11 @@ class Config:
             )
         if config.relayed_from != _NEVER and not config.relays:
             raise InvalidConfig(f"{config.place('relayed_from')} is set, and relays is not")
+        if not len(config.witnesses) // 2 < config.quorum <= max(1, len(config.witnesses)):
+            raise InvalidConfig(
+                f"{config.place('witness_quorum')} must be more than half of the "
+                f"{len(config.witnesses)} witnesses, and not more than there are"
+            )
         return config
 
 

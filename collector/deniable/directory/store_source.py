@@ -20,6 +20,7 @@ from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
 from deniable.messages import Manifest, Refusal, open_manifest
 from deniable.messages.bundle import Bundle, make_bundle
+from deniable.public_log import PublicLog
 from deniable.reading import EpochCounts, ListedEpoch, Note, Source
 from deniable.stores import open_store
 
@@ -92,7 +93,15 @@ class StoreSource(Source):
         gateway = None
         with suppress(FileNotFoundError):
             gateway = read_gateway_file(self._config.gateway_keys).signed
-        return make_bundle([signed[survey.survey_id] for survey in manifests], signer, gateway)
+        log = PublicLog(self._done(self._store.log()))
+        bundled = [signed[survey.survey_id] for survey in manifests]
+        return make_bundle(
+            bundled,
+            signer,
+            gateway,
+            proofs=[log.proof(envelope) for envelope in bundled],
+            gateway_proof=b"" if gateway is None else log.proof(gateway),
+        )
 
     def check_unmoved(self) -> None:
         """Raise StoreMoved if the store was moved away: what it holds may be out of date."""

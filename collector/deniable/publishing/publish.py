@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from deniable.directory import Config, authority_chain, read_authority_key
+from deniable.directory import Config, authority_chain, begin_publishing, read_authority_key
 from deniable.enrolment import KeyFileError
 from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
 from deniable.messages import (
@@ -73,10 +73,11 @@ async def publish(
         KeyFileError: for a key that is unreadable or not this collector's authority.
         InvalidManifest: naming the field at fault.
         StoreError: if the store cannot take it.
+        PublicLogError: if the public log is not as it was left.
     """
     key = await _authority_key(store, config, key_file)
     manifest = successor(config, written, surveys, after_epoch)
-    await store.publish(manifest, sign_manifest(manifest, key))
+    await _publish(store, config, manifest, key, key_file)
     return manifest
 
 
@@ -109,8 +110,18 @@ async def publish_rehearsal(
     )
     manifest = replace(first, sequence=max(sequences, default=-1) + 1, schedule=schedule)
     check_invertible(manifest)
-    await store.publish(manifest, sign_manifest(manifest, key))
+    await _publish(store, config, manifest, key, key_file)
     return manifest
+
+
+async def _publish(
+    store: Store, config: Config, manifest: Manifest, key: SigningKey, key_file: Path
+) -> None:
+    """Sign a manifest, and publish and log it in one transaction."""
+    publisher = await begin_publishing(store, config, key_file)
+    envelope = sign_manifest(manifest, key)
+    await store.publish(manifest, envelope, publisher.extension([envelope]))
+    await publisher.committed()
 
 
 async def _authority_key(store: Store, config: Config, key_file: Path) -> SigningKey:

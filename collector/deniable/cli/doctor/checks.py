@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from deniable.cli.doctor import devices, network
-from deniable.directory import Config
-from deniable.directory.checks import files, gateway, machine, settings, store, surveys
+from deniable.directory import Config, witnesses_of
+from deniable.directory.checks import files, gateway, machine, public_log, settings, store, surveys
 from deniable.directory.checks.finding import Diagnosis
 from deniable.directory.states import current
 
@@ -47,6 +47,9 @@ STORE_CHECKS: Final[Checks[store.Stored]] = {
     "recount": lambda it: store.judge_order(it.faults),
     "authority": lambda it: surveys.judge_signatures(it.others, it.others + len(it.surveys)),
     "gateway": lambda it: gateway.check_gateway(it.config, it.chain),
+    "public log": lambda it: public_log.judge_log(
+        it.log, it.record, it.signed, witnesses_of(it.config)
+    ),
     "surveys": lambda it: surveys.judge_surveys(it.surveys, it.offered, it.now),
     "seals": lambda it: surveys.judge_seals(it.surveys, it.overdue),
     "signed origin": lambda it: surveys.judge_origin(current(it.offered), it.config.origin),
@@ -70,7 +73,7 @@ def examine(
     # Both may have to wait for what does not answer.
     with ThreadPoolExecutor(1) as asking:
         server_finding = asking.submit(network.check_server, config)
-        stored = store.check_schema(config) or store.read_store(config, now)
+        stored = store.check_schema(config) or store.read_store(directory, config, now)
     if (server := server_finding.result()) is not None:
         yield "server", server
     if isinstance(stored, Diagnosis):
@@ -80,6 +83,10 @@ def examine(
     if online:
         authority = config.authority if isinstance(stored, Diagnosis) else stored.chain[-1]
         yield "origin", network.check_origin_answers(config, authority)
+        if not isinstance(stored, Diagnosis) and stored.log.newest:
+            yield "served log", network.check_served_log(config, stored.log)
+            if config.witnesses:
+                yield "witnesses", network.check_witnesses(config, stored.log)
 
 
 def _findings(checks: Checks[Examined], it: Examined) -> Iterator[tuple[str, Diagnosis]]:

@@ -1,5 +1,6 @@
 """The collector as devices meet it: a certificate that holds, and at the origin this collector."""
 
+import asyncio
 import http.client
 import ssl
 from urllib.parse import urlsplit
@@ -9,7 +10,11 @@ from cryptography import x509
 from deniable.cli.asking_server import server_finding
 from deniable.directory import Config, InvalidConfig
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
+from deniable.public_log import CHECKPOINT_PATH, files_at
 from deniable.server import tls_context
+from deniable.stores import StoredLog
+from deniable.transparency_log import SignedCheckpoint
+from deniable.witnessing import WitnessingError
 
 _RENEWAL_DAYS = 14
 _SECONDS = 10.0
@@ -89,6 +94,47 @@ def check_origin_answers(config: Config, authority: bytes) -> Diagnosis:
         remedy = _of_ports(config) or "look at DNS and the proxy"
         return bad(f"another collector answers at {config.origin}", remedy)
     return good(f"{config.origin} is this collector")
+
+
+def check_served_log(config: Config, stored: StoredLog) -> Diagnosis:
+    """Check that the origin serves the store's log."""
+    ours = SignedCheckpoint.parse(stored.newest).checkpoint
+    try:
+        served = SignedCheckpoint.parse(files_at(config.origin)(CHECKPOINT_PATH)).checkpoint
+    except (OSError, ValueError) as error:
+        return bad(
+            f"{config.origin}/log/ serves none: {error}",
+            "have the proxy pass on /log/ as it is (examples/operations/nginx.conf)",
+        )
+    if served != ours:
+        return bad(
+            f"{config.origin}/log/ serves one of {served.size} entries, the store has {ours.size}",
+            "is a proxy's cache in between, or another store behind it? /log/checkpoint is not to"
+            " be cached",
+        )
+    return good(f"{config.origin}/log/ serves all {ours.size} entries")
+
+
+def check_witnesses(config: Config, stored: StoredLog) -> Diagnosis:
+    """Ask each witness what it has seen, and check that a quorum answers."""
+    from deniable.witnessing.client import newest_checkpoint  # it needs aiohttp
+
+    origin = SignedCheckpoint.parse(stored.newest).checkpoint.origin
+    silent = []
+
+    async def ask() -> None:
+        for witness in config.witnesses:
+            try:
+                await newest_checkpoint(witness.url or "", origin, seconds=_SECONDS)
+            except WitnessingError as error:
+                silent.append(str(error))
+
+    asyncio.run(ask())
+    answering, number = len(config.witnesses) - len(silent), len(config.witnesses)
+    text = f"{answering} of {number} answer, {config.quorum} must have cosigned"
+    if answering < config.quorum:
+        return doubtful(f"{text}: {silent[0]}", "ask who runs them, or name others")
+    return good(text)
 
 
 def _of_ports(config: Config) -> str:

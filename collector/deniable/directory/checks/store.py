@@ -3,20 +3,29 @@
 import shlex
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.directory import Config, authority_chain, signed_surveys, with_store
+from deniable.directory import (
+    Config,
+    all_signed,
+    authority_chain,
+    default_key_file,
+    signed_surveys,
+    with_store,
+)
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.directory.checks.rights import check_rights
 from deniable.directory.states import AGREEMENT_SECONDS, all_overdue, running
 from deniable.intake import Due
 from deniable.messages import Manifest, Refusal
+from deniable.public_log import log_key_file, read_record
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
     Store,
+    StoredLog,
     StoreError,
     StoreFull,
     StoreLocked,
@@ -25,6 +34,7 @@ from deniable.stores import (
     Unreachable,
 )
 from deniable.stores.sqlite.database import VERSION
+from deniable.transparency_log import SignedCheckpoint, TransparencyLogError
 
 _QUICK_BYTES = 64 << 20
 _LOCK_SECONDS = 2.0
@@ -44,6 +54,9 @@ class Stored:
     offered: list[Manifest]  # those that run
     overdue: list[tuple[Manifest, Due]]
     distrusted: frozenset[bytes]
+    log: StoredLog
+    record: SignedCheckpoint | None  # beside the log's key, if that is here
+    signed: list[bytes]  # all that the authority signed and that is offered
 
 
 def check_schema(config: Config) -> Diagnosis | None:
@@ -78,7 +91,7 @@ def check_schema(config: Config) -> Diagnosis | None:
     return None
 
 
-def read_store(config: Config, now: float) -> Stored | Diagnosis:
+def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosis:
     """Open the store and read what is judged, or say why not; the server may be running."""
 
     async def read(store: Store) -> Stored:
@@ -99,6 +112,9 @@ def read_store(config: Config, now: float) -> Stored | Diagnosis:
             offered=running(surveys, await store.ended(), now),
             overdue=await all_overdue(store, surveys, now),
             distrusted=await store.distrusted(),
+            log=await store.log(),
+            record=_record(directory),
+            signed=await all_signed(store, config),
         )
 
     try:
@@ -109,6 +125,13 @@ def read_store(config: Config, now: float) -> Stored | Diagnosis:
         return bad(f"its rotations are not sound: {refusal}", _RESTORE)
     except (StoreError, OSError) as error:
         return bad(" ".join(str(error).split()), _remedy(config, error))
+
+
+def _record(directory: Path) -> SignedCheckpoint | None:
+    """Return the record beside the log's key, if that is here and whoever looks may read it."""
+    with suppress(OSError, TransparencyLogError):
+        return read_record(log_key_file(default_key_file(directory)))
+    return None
 
 
 _RESTORE = (

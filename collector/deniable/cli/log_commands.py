@@ -1,0 +1,189 @@
+"""``deniable log``: the public log of all that the authority ever signed."""
+
+from pathlib import Path
+
+import click
+
+from deniable.cli.options import a_file, confirm, directory_option, yes_option
+from deniable.directory import (
+    Config,
+    all_signed,
+    authority_chain,
+    find_key_file,
+    log_policy,
+    offer_logged,
+    store_text,
+    with_store,
+    witnesses_of,
+)
+from deniable.public_log import (
+    Answer,
+    PublicLog,
+    cosign,
+    files_at,
+    find_log_key,
+    recover,
+    replace_key,
+    verifier_key,
+    write_files,
+)
+from deniable.stores import Store
+
+authority_key_option = click.option(
+    "--authority-key",
+    type=a_file,
+    help="The authority's private key, beside which the log's is.  [default: beside DIRECTORY]",
+)
+
+
+@click.command(short_help="Show the log, and who has cosigned it.")
+@directory_option
+def show(directory: Path) -> None:
+    """Show how many entries the log has, and which witnesses cosigned its newest checkpoint."""
+    config = Config.load(directory)
+
+    async def work(store: Store) -> tuple[PublicLog, list[bytes]]:
+        return PublicLog(await store.log()), await all_signed(store, config)
+
+    held, signed = with_store(config, work)
+    if held.newest is None:
+        raise click.ClickException("there is no log yet: the next deniable survey publish makes it")
+    checkpoint = held.newest.checkpoint
+    click.echo(f"log        {checkpoint.origin}")
+    click.echo(f"entries    {checkpoint.size}")
+    click.echo(f"root       {checkpoint.root.hex()}")
+    click.echo(f"cosigned   {cosigned_text(config, held)}")
+    if config.witnesses:
+        covered = 0 if held.witnessed is None else held.witnessed.checkpoint.size
+        click.echo(f"witnessed  {covered} entries, by {config.quorum} witnesses or more")
+    if missing := sum(envelope not in held for envelope in signed):
+        click.echo(f"missing    {missing}, which the next deniable survey publish appends")
+
+
+@click.command(short_help="Print the policy that an app pins.")
+@directory_option
+@authority_key_option
+def policy(directory: Path, authority_key: Path | None) -> None:
+    """Print the policy that an app pins: the log's key, the witnesses and how many must cosign.
+
+    Client(log_policy=…) takes it (C2SP tlog-policy). The witnesses are those of the settings
+    `witnesses` and `witness_quorum`.
+    """
+    config = Config.load(directory)
+    if not config.witnesses:
+        raise click.ClickException('name witnesses in collector.toml: witnesses = ["KEY URL", …]')
+
+    async def work(store: Store) -> str:
+        held = PublicLog(await store.log())
+        if held.newest is None:
+            raise click.ClickException("there is no log yet: deniable survey publish makes it")
+        _, key = find_log_key(await _key_file(store, config, directory, authority_key), held.newest)
+        return log_policy(config, verifier_key(held.newest.checkpoint.origin, key))
+
+    click.echo(with_store(config, work), nl=False)
+
+
+@click.command("cosign", short_help="Ask the witnesses again.")
+@directory_option
+@click.pass_context
+def cosign_log(ctx: click.Context, directory: Path) -> None:
+    """Ask the witnesses to cosign the newest checkpoint; exit with 1 if too few have.
+
+    It needs no private key. A running server gives out at once what came of it.
+    """
+    config = Config.load(directory)
+
+    async def work(store: Store) -> tuple[list[Answer], PublicLog]:
+        answers = await cosign(store, witnesses_of(config))
+        return answers, PublicLog(await store.log())
+
+    answers, held = with_store(config, work)
+    for answer in answers:
+        said = "cosigned" if answer.refusal is None else str(answer.refusal)
+        click.echo(f"{answer.witness.key.name}: {said}")
+    click.echo(f"cosigned   {cosigned_text(config, held)}")
+    if not witnesses_of(config).are_enough(held.newest):
+        ctx.exit(1)
+
+
+@click.command(short_help="Write the log's files into DIR.")
+@click.argument("copy", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@directory_option
+def export(copy: Path, directory: Path) -> None:
+    """Write the log's static files into DIR, for a mirror or a web server; again, what is new."""
+    held = with_store(Config.load(directory), _read)
+    written = write_files(held, copy)
+    click.echo(f"wrote      {written} files of {entries_text(held.size)} into {copy}")
+
+
+@click.command("recover", short_help="Get back what the store's log has lost.")
+@click.argument("source", metavar="FROM")
+@directory_option
+@authority_key_option
+def recover_log(source: str, directory: Path, authority_key: Path | None) -> None:
+    """Get back the entries that the store's log has lost, from a URL or a directory FROM.
+
+    It is for a store that was put back from a backup. Whatever FROM gives must be signed by the
+    log's key and extend what the store, the record beside the key and the witnesses have. Surveys
+    and rotations that come back are offered again.
+    """
+    config = Config.load(directory)
+
+    async def work(store: Store) -> tuple[int, int]:
+        key_file = await _key_file(store, config, directory, authority_key)
+        entries = await recover(store, key_file, files_at(source), witnesses_of(config))
+        return entries, await offer_logged(store, config, PublicLog(await store.log()))
+
+    entries, offered = with_store(config, work)
+    again = "1 survey or rotation" if offered == 1 else f"{offered} surveys and rotations"
+    click.echo(f"recovered  {entries_text(entries)}, {again} to offer")
+    click.echo(f"store      {store_text(config)}")
+
+
+@click.command("new-key", short_help="Replace the log's key, which is lost.")
+@directory_option
+@authority_key_option
+@yes_option
+def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
+    """Replace the log's private key, which is lost or was stolen; the entries stay.
+
+    Apps that pin the former key refuse what is published from now on, until an update brings the
+    new policy; witnesses must be told the new key, too.
+    """
+    config = Config.load(directory)
+
+    async def work(store: Store) -> str:
+        key_file = await _key_file(store, config, directory, authority_key)
+        confirm(yes, "Cut off apps that pin the log's former key, until they are updated?")
+        return str((await replace_key(store, key_file, witnesses_of(config))).verifier_key)
+
+    click.echo(f"log key    {with_store(config, work)}")
+    click.echo("next       deniable log policy, for your app's next version and each witness")
+
+
+def entries_text(entries: int) -> str:
+    """Return a number of entries in words."""
+    return "1 entry" if entries == 1 else f"{entries:,} entries"
+
+
+def cosigned_text(config: Config, held: PublicLog) -> str:
+    """Return how many of the witnesses cosigned the newest checkpoint, and what to do."""
+    witnesses = witnesses_of(config)
+    if not witnesses.witnesses:
+        return "by nobody: no witness is named in collector.toml"
+    cosigners = witnesses.cosigners(held.newest)
+    text = f"by {len(cosigners)} of {len(witnesses.witnesses)} witnesses"
+    if witnesses.are_enough(held.newest):
+        return text
+    return f"{text}, of which {witnesses.quorum} must; deniable log cosign asks again"
+
+
+async def _read(store: Store) -> PublicLog:
+    return PublicLog(await store.log())
+
+
+async def _key_file(
+    store: Store, config: Config, directory: Path, authority_key: Path | None
+) -> Path:
+    chain = await authority_chain(store, config.authority)
+    return authority_key or find_key_file(directory, chain[-1])

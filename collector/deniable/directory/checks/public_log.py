@@ -1,0 +1,47 @@
+"""The public log: whether all that the authority signed is in it, and has been cosigned."""
+
+from collections.abc import Sequence
+
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
+from deniable.public_log import PublicLog, Witnesses
+from deniable.stores import StoredLog
+from deniable.transparency_log import SignedCheckpoint, TransparencyLogError
+
+
+def judge_log(
+    stored: StoredLog,
+    record: SignedCheckpoint | None,
+    signed: Sequence[bytes],
+    witnesses: Witnesses,
+) -> Diagnosis | None:
+    """Judge the store's log; None while there is neither one nor anything to be in it.
+
+    The record is that beside the log's key, if that is on this machine.
+    """
+    try:
+        log = PublicLog(stored)
+        cosigners = len(witnesses.cosigners(log.newest))
+        enough = witnesses.are_enough(log.newest)
+    except TransparencyLogError as error:
+        return bad(f"{error}", "restore the store, then deniable log recover FROM")
+    if record is not None and record.checkpoint.size > log.size:
+        return bad(
+            f"{log.size} entries, of {record.checkpoint.size} that were signed",
+            "deniable log recover FROM, from a mirror or an exported directory; nothing can be"
+            " published until then (docs/operations/backups.md)",
+        )
+    missing = sum(envelope not in log for envelope in signed)
+    if log.newest is None and not missing:
+        return None
+    text = f"{log.size} entries"
+    if missing:
+        return doubtful(
+            f"{text}, without {missing} of what the authority signed",
+            "the next deniable survey publish appends them",
+        )
+    if not witnesses.witnesses:
+        return good(f"{text}, of which no witness is named in the settings")
+    text += f", cosigned by {cosigners} of {len(witnesses.witnesses)} witnesses"
+    if not enough:
+        return doubtful(f"{text}, of which {witnesses.quorum} must", "deniable log cosign")
+    return good(text)

@@ -1,0 +1,101 @@
+"""A collector's public log: its publisher, and all that belongs into it."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from deniable.directory.collector_directory import opened_surveys, signed_envelopes
+from deniable.directory.gateway_file import read_gateway_file
+from deniable.directory.settings import Config
+from deniable.enrolment import KeyFileError
+from deniable.messages import (
+    Manifest,
+    Refusal,
+    Rotation,
+    follow_rotations,
+    open_gateway_keys,
+    open_manifest_of_chain,
+    open_rotation,
+)
+from deniable.public_log import PublicLog, Publisher, Witnesses
+from deniable.stores import Store, SurveyConflict
+from deniable.transparency_log import VerifierKey, log_origin
+
+
+def witnesses_of(config: Config) -> Witnesses:
+    """Return the witnesses that the settings name."""
+    return Witnesses(config.witnesses, config.quorum)
+
+
+async def begin_publishing(store: Store, config: Config, authority_key: Path) -> Publisher:
+    """Return the publisher of the collector's log, whose key is beside the authority's.
+
+    What the store has and the log has not, it appends with what is published next.
+
+    Raises:
+        KeyFileError: if the log's key cannot be read or made.
+        PublicLogError: if the log is not as it was left, as :meth:`Publisher.begin` finds.
+    """
+    return await Publisher.begin(
+        store,
+        log_origin(config.origin),
+        authority_key,
+        witnesses_of(config),
+        await all_signed(store, config),
+    )
+
+
+async def all_signed(store: Store, config: Config) -> list[bytes]:
+    """Return all envelopes that the authority signed and that are offered now."""
+    envelopes, chain = await signed_envelopes(store, config)
+    with suppress(FileNotFoundError, KeyFileError, Refusal):
+        gateway = read_gateway_file(config.gateway_keys).signed
+        open_gateway_keys(gateway, chain)
+        envelopes.append(gateway)
+    return envelopes
+
+
+def log_policy(config: Config, log_key: VerifierKey) -> str:
+    """Return the policy that an app pins (C2SP tlog-policy): log, witnesses and quorum."""
+    names = [witness.name for witness in config.witnesses]
+    lines = [
+        f"log {log_key} {config.origin}/log",
+        *(f"witness {one.name} {one.key} {one.url}" for one in config.witnesses),
+        f"group witnesses {config.quorum} {' '.join(names)}",
+        "quorum witnesses",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+async def offer_logged(store: Store, config: Config, log: PublicLog) -> int:
+    """Offer again the logged rotations and surveys that the store has not; return how many."""
+    rotations: dict[bytes, Rotation] = {}
+    for envelope in log.envelopes:
+        with suppress(Refusal):
+            rotations[envelope] = open_rotation(envelope)
+    chain = follow_rotations(config.authority, rotations.values())
+    # In the order of publishing, and each as the last key signed it.
+    newest: dict[bytes, tuple[Manifest, bytes]] = {}
+    for envelope in log.envelopes:
+        with suppress(Refusal):
+            manifest, _ = open_manifest_of_chain(envelope, chain)
+            newest[manifest.survey_id] = manifest, envelope
+
+    def as_logged(envelope: bytes) -> bytes:
+        with suppress(Refusal):
+            manifest, _ = open_manifest_of_chain(envelope, chain)
+            return newest.get(manifest.survey_id, (manifest, envelope))[1]
+        return envelope
+
+    offered, held = 0, await store.rotations()
+    for envelope, rotation in rotations.items():
+        if envelope not in held:
+            await store.rotate(rotation, envelope, as_logged)
+            offered += 1
+    surveys, _ = opened_surveys(tuple(await store.surveys()), chain)
+    ids = {survey.survey_id for survey in surveys}
+    for manifest, envelope in newest.values():
+        if manifest.survey_id not in ids:
+            with suppress(SurveyConflict):  # another of its name was published since
+                await store.publish(manifest, envelope)
+                offered += 1
+    return offered

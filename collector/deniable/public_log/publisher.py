@@ -1,0 +1,189 @@
+"""The publisher of the public log: it signs what extends the log, and nothing else.
+
+P1. What is signed extends the record beside the log's key, the store's newest checkpoint, and the
+    newest of every witness that answers. Else nothing is signed.
+P2. A checkpoint leaves the publisher by the commit that stores its entries, and only then is the
+    record written and a witness told. So whatever is broken off, no second checkpoint of a size
+    follows: an uncommitted one was seen by nobody, and a committed one is extended.
+P3. Of publishers at once, one commits: the others' entries would not follow the log's end.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from deniable.messages import SigningKey, log_entry
+from deniable.public_log.errors import LogForked, LogRolledBack, PublicLogError
+from deniable.public_log.log_key import (
+    find_log_key,
+    keep_fork,
+    read_record,
+    verifier_key,
+    write_record,
+)
+from deniable.public_log.public_log import PublicLog
+from deniable.public_log.witnesses import Answer, Witnesses, ask, cosign
+from deniable.stores import LogExtension, Store
+from deniable.transparency_log import (
+    Checkpoint,
+    SignedCheckpoint,
+    VerifierKey,
+    leaf_hash,
+    root_hash,
+    sign_checkpoint,
+)
+from deniable.witnessing import NotCosigned, WitnessingError
+
+_INCONSISTENT: Final = 422
+"""The status of a witness's answer to a log that does not extend what it has seen."""
+
+
+class Publisher:
+    """The publisher of one log; :meth:`begin` checks P1 before there is one."""
+
+    def __init__(
+        self,
+        store: Store,
+        log: PublicLog,
+        origin: str,
+        key: tuple[Path, SigningKey],
+        witnesses: Witnesses,
+        known: Sequence[bytes] = (),
+        held: str = "the store",
+    ) -> None:
+        self.log = log
+        self._held = held  # the log, for people
+        self.key_file, self._key = key
+        self._store = store
+        self._origin = origin
+        self._witnesses = witnesses
+        self._known = known
+        self._signed: SignedCheckpoint | None = None
+
+    @classmethod
+    async def begin(
+        cls,
+        store: Store,
+        origin: str,
+        authority_key: Path,
+        witnesses: Witnesses,
+        known: Sequence[bytes] = (),
+    ) -> "Publisher":
+        """Return a publisher, once it is sure that the store has all that was ever signed.
+
+        Args:
+            store: Where the log is.
+            origin: The log's, if it has no entry yet.
+            authority_key: The file beside which the log's key is, or is made.
+            witnesses: Who is asked what they have seen.
+            known: All envelopes that belong into the log, perhaps in it already.
+
+        Raises:
+            LogRolledBack: if somebody has seen more.
+            LogForked: if somebody has seen something else.
+        """
+        log = PublicLog(await store.log())
+        if log.newest is not None:
+            origin = log.newest.checkpoint.origin
+        key = find_log_key(authority_key, log.newest)
+        publisher = cls(store, log, origin, key, witnesses, known)
+        await publisher.check_seen()
+        publisher.remember(log.newest)
+        return publisher
+
+    @property
+    def verifier_key(self) -> VerifierKey:
+        """Return the log's public key."""
+        return verifier_key(self._origin, self._key)
+
+    def extension(self, envelopes: Iterable[bytes]) -> LogExtension | None:
+        """Return the extension of the log by envelopes, signed; None if it has all of them.
+
+        It is to be committed together with what they publish; then comes :meth:`committed`.
+        """
+        wanted = dict.fromkeys((*self._known, *envelopes))
+        entries = tuple(envelope for envelope in wanted if envelope not in self.log)
+        if not entries:
+            return None
+        hashes = [*self.log.leaf_hashes, *(leaf_hash(log_entry(entry)) for entry in entries)]
+        self._signed = self.sign(len(hashes), root_hash(hashes))
+        return LogExtension(self.log.size, entries, self._signed.text)
+
+    def sign(self, size: int, root: bytes) -> SignedCheckpoint:
+        """Return the signed checkpoint of a log."""
+        return sign_checkpoint(Checkpoint(self._origin, size, root), self._key)
+
+    async def committed(self) -> list[Answer]:
+        """Record the committed checkpoint, and have it cosigned; return the witnesses' answers."""
+        if self._signed is None:
+            return []
+        self.remember(self._signed)
+        return await cosign(self._store, self._witnesses)
+
+    def remember(self, signed: SignedCheckpoint | None) -> None:
+        """Write the record, unless it is of that checkpoint."""
+        record = read_record(self.key_file)
+        if signed is not None and (record is None or record.checkpoint != signed.checkpoint):
+            write_record(self.key_file, signed)
+
+    async def check_seen(self) -> None:
+        """Check that the log extends the record, and what each witness has seen.
+
+        Raises:
+            LogRolledBack: if it has not all of that.
+            LogForked: if it has something else.
+        """
+        record = read_record(self.key_file)
+        if record is not None:
+            self.check_extends(record, f"the record beside {self.key_file}")
+        await self._check_witnesses()
+
+    def check_extends(self, seen: SignedCheckpoint, whose: str) -> None:
+        """Check that the log extends a checkpoint.
+
+        Raises:
+            LogRolledBack: if that is of a larger log.
+            LogForked: if it is of another.
+        """
+        if seen.checkpoint.size > self.log.size:
+            raise LogRolledBack(whose, seen.checkpoint.size, self._held, self.log.size)
+        if not self.log.extends(seen):
+            ours = self._newest
+            raise LogForked(ours.text, seen.text, keep_fork(self.key_file, ours, seen))
+
+    @property
+    def _newest(self) -> SignedCheckpoint:
+        """The newest checkpoint; of a log without one, that of the empty log."""
+        return self.log.newest or self.sign(0, root_hash(()))
+
+    async def _check_witnesses(self) -> None:
+        for answer in await ask(self.log, self._newest, self._witnesses):
+            refusal = answer.refusal
+            if not isinstance(refusal, NotCosigned):
+                continue
+            if refusal.size is not None:
+                raise LogRolledBack(_named(answer), refusal.size, self._held, self.log.size)
+            if refusal.status == _INCONSISTENT:
+                if (seen := await self._seen_by(answer)) is not None:
+                    self.check_extends(seen, _named(answer))
+                raise PublicLogError(
+                    f"{self._held} has not the log that {_named(answer)} has seen, which it does "
+                    "not show. Nothing was signed; ask it for its newest checkpoint"
+                )
+
+    async def _seen_by(self, answer: Answer) -> SignedCheckpoint | None:
+        """Return the newest checkpoint that a witness has seen of this log, if it tells."""
+        from deniable.witnessing.client import newest_checkpoint
+
+        assert answer.witness.url is not None
+        try:
+            seen = await newest_checkpoint(answer.witness.url, self._origin)
+            if seen is not None:
+                seen.verify(self.verifier_key)
+        except (WitnessingError, ValueError):
+            return None
+        return seen
+
+
+def _named(answer: Answer) -> str:
+    return f"the witness {answer.witness.key.name}"

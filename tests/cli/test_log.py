@@ -1,0 +1,174 @@
+"""``deniable log``: the log is shown, cosigned, exported, recovered, and serves its very files."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from deniable.enrolment import read_key_file
+from deniable.messages import log_entry, open_manifest, split_manifests
+from deniable.messages.bundle import read_bundle
+from deniable.public_log import log_key_file, verifier_key
+from deniable.transparency_log import LogPolicy, LogProof, SignedCheckpoint, VerifierKey
+from deniable.witnessing import Submission, WitnessDirectory
+from tests.cli.commands import Workplace, fail, run, succeed
+from tests.cli.serving import serving
+
+
+@pytest.fixture
+def log_key(place: Workplace) -> VerifierKey:
+    return verifier_key("127.0.0.1:8377/log", read_key_file(log_key_file(place.key_file)))
+
+
+@pytest.fixture
+def witness(place: Workplace, log_key: VerifierKey, tmp_path: Path) -> Iterator[WitnessDirectory]:
+    """Run a witness of the collector's log, and name it in the settings."""
+    made = WitnessDirectory.create(tmp_path / "witness", "witness.example")
+    made.watch(log_key)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            submission = Submission.parse(body)
+            from deniable.witnessing import NotCosigned
+
+            try:
+                status, answer, kind = 200, made.cosign(submission, 1_800_000_000), "text/plain"
+            except NotCosigned as error:
+                status, answer, kind = error.status, f"{error.size}\n", "text/x.tlog.size"
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.end_headers()
+            self.wfile.write(answer.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    settings = place.settings.read_text("utf-8")
+    url = f"http://127.0.0.1:{server.server_port}"
+    place.settings.write_text(f'witnesses = ["{made.key} {url}"]\n{settings}', "utf-8")
+    yield made
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_log_is_shown_with_who_cosigned_it(
+    place: Workplace, witness: WitnessDirectory, log_key: VerifierKey
+) -> None:
+    at = ("--dir", place.directory)
+    assert "no log yet" in fail("log", "show", *at)
+    assert "log       1 entry, cosigned by 1 of 1 witnesses" in place.publish()
+    shown = succeed("log", "show", *at)
+    assert "log        127.0.0.1:8377/log\nentries    1\nroot       " in shown
+    assert "cosigned   by 1 of 1 witnesses\nwitnessed  1 entries" in shown
+    assert "missing" not in shown
+    assert "witness.example: cosigned\ncosigned   by 1 of 1" in succeed("log", "cosign", *at)
+    policy = LogPolicy.parse(succeed("log", "policy", *at))
+    assert [log.key for log in policy.logs] == [log_key]
+    assert policy.quorum == 1
+    assert policy.witnesses[0].key == witness.key
+
+
+def test_too_few_witnesses_are_said_and_asked_for_again(
+    place: Workplace, witness: WitnessDirectory
+) -> None:
+    strange = WitnessDirectory.create(place.directory.parent / "silent", "silent.example").key
+    settings = place.settings.read_text("utf-8")
+    first, rest = settings.split("]", 1)
+    place.settings.write_text(f'{first}, "{strange} http://127.0.0.1:9/"]{rest}', "utf-8")
+    assert "by 1 of 2 witnesses, of which 2 must" in " ".join(place.publish().split())
+    result = run("log", "cosign", "--dir", place.directory)
+    assert result.exit_code == 1
+    assert "silent.example: http://127.0.0.1:9/add-checkpoint cannot be reached" in result.stdout
+    assert "deniable log cosign asks again" in result.stdout
+
+
+def test_what_is_served_is_what_is_exported_and_bundled(
+    place: Workplace, witness: WitnessDirectory, tmp_path: Path
+) -> None:
+    at = ("--dir", place.directory)
+    for epsilon in ("1", "0.5", "0.4"):
+        place.publish(epsilon=f'"{epsilon}"')
+    copy = tmp_path / "copy"
+    assert "3 files of 3 entries" in succeed("log", "export", copy, *at)
+    policy = LogPolicy.parse(succeed("log", "policy", *at))
+    files = [file for file in copy.rglob("*") if file.is_file()]
+    assert len(files) == 3
+    with serving(place) as server:
+        for file in files:
+            answer = server.request("GET", f"/log/{file.relative_to(copy)}")
+            assert answer == (200, file.read_bytes())
+        status, body = server.request("GET", "/v1/surveys/tea/manifests")
+    assert status == 200
+    for envelope, proof in split_manifests(body):
+        policy.check(log_entry(envelope), LogProof.parse(proof))
+    bundle = read_bundle(succeed("survey", "export", "tea", *at).encode())
+    assert len(bundle.proofs) == len(bundle.manifests) >= 1
+    for envelope, proof in zip(bundle.manifests, bundle.proofs, strict=True):
+        policy.check(log_entry(envelope), LogProof.parse(proof))
+
+
+def test_rotations_and_gateway_keys_are_logged_too(place: Workplace) -> None:
+    at = ("--dir", place.directory)
+    place.publish()
+    succeed("gateway", "new", *at)
+    assert "entries    2\n" in succeed("log", "show", *at)
+    succeed("authority", "rotate", *at, "--yes")
+    shown = succeed("log", "show", *at)
+    assert "entries    5\n" in shown  # the rotation, the survey and the gateway keys
+    assert "missing" not in shown
+    assert "cosigned   by nobody: no witness is named" in shown
+    succeed("gateway", "rotate", *at)
+    assert "entries    6\n" in succeed("log", "show", *at)
+    place.publish(epsilon='"0.5"')
+    assert "entries    7\n" in succeed("log", "show", *at)
+    document = json.loads(succeed("survey", "export", "tea", *at))
+    assert len(document["proofs"]) == len(document["manifests"])
+    LogProof.parse(document["gateway_proof"])
+    bundle = read_bundle(json.dumps(document).encode())
+    open_manifest(bundle.manifests[0], bundle.authority)
+
+
+def test_a_store_that_was_put_back_is_recovered_and_a_lost_key_replaced(
+    place: Workplace, tmp_path: Path
+) -> None:
+    at = ("--dir", place.directory)
+    place.publish()
+    succeed("store", "backup", tmp_path / "backup", *at)
+    place.publish(epsilon='"0.5"')
+    succeed("log", "export", tmp_path / "copy", *at)
+    for file in place.directory.glob("store.sqlite*"):
+        file.unlink()
+    succeed("store", "restore", tmp_path / "backup", *at)
+    told = fail("survey", "publish", place.written(epsilon='"0.4"'), *at)
+    assert "deniable log recover FROM" in told
+    shown = succeed("log", "recover", tmp_path / "copy", *at)
+    assert "recovered  1 entry, 1 survey or rotation to offer" in shown
+    assert place.manifest().epsilon == "0.5"
+    place.publish(epsilon='"0.4"')
+    log_key_file(place.key_file).unlink()
+    assert "deniable log new-key" in fail("survey", "publish", place.written(), *at)
+    key = VerifierKey.parse(succeed("log", "new-key", *at, "--yes").split()[2])
+    place.publish()
+    assert "entries    4\n" in succeed("log", "show", *at)
+    succeed("log", "export", tmp_path / "copy", *at)
+    SignedCheckpoint.parse((tmp_path / "copy" / "checkpoint").read_bytes()).verify(key)
+
+
+def test_settings_of_witnesses_are_checked(place: Workplace, witness: WitnessDirectory) -> None:
+    settings = place.settings.read_text("utf-8")
+    for line, wrong in (
+        ('witnesses = ["no key"]', "must be a list of"),
+        (f'witnesses = ["{witness.key} https://a", "{witness.key} https://b"]', "each once"),
+        ("witness_quorum = 2", "witness_quorum must be more than half of the 1"),
+    ):
+        changed = line if line.startswith("witnesses") else f"{line}\n{settings.splitlines()[0]}"
+        place.settings.write_text(f"{changed}\n{settings.split(chr(10), 1)[1]}", "utf-8")
+        assert wrong in fail("log", "show", "--dir", place.directory)

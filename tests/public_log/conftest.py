@@ -1,0 +1,1 @@
+from tests.public_log.publishing import site as site

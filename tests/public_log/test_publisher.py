@@ -1,0 +1,277 @@
+"""The publisher: P1 to P3, whatever is broken off, put back or published at once."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.directory import all_signed, begin_publishing, witnesses_of
+from deniable.public_log import (
+    LogForked,
+    LogKeyMissing,
+    LogRolledBack,
+    PublicLog,
+    PublicLogError,
+    cosign,
+    log_key_file,
+    read_record,
+    replace_key,
+)
+from deniable.public_log import publisher as publisher_module
+from deniable.stores import LogConflict, Store
+from deniable.transparency_log import SignedCheckpoint
+from deniable.witnessing import client as witness_client
+from tests.public_log.publishing import Site, made_site
+from tests.support.witnesses import witnessing
+
+
+async def test_what_is_published_is_logged_and_cosigned(site: Site, tmp_path: Path) -> None:
+    async with witnessing(tmp_path / "w", 3, site.verifier_key) as site.witnesses:
+        for number, name in enumerate(("first", "second", "third"), start=1):
+            await site.publish(name)
+            log = await site.log()
+            assert log.newest is not None
+            log.newest.verify(site.verifier_key)
+            assert log.newest.checkpoint.size == number
+            assert witnesses_of(site.config).are_enough(log.newest)
+            assert log.witnessed == log.newest
+            record = read_record(log_key_file(site.key_file))
+            assert record is not None
+            assert record.checkpoint == log.newest.checkpoint
+            for running in site.witnesses:
+                (watched,) = running.directory.logs()
+                assert watched.newest is not None
+                assert watched.newest.checkpoint == log.newest.checkpoint
+
+
+class Killed(Exception):
+    """The process was killed."""
+
+
+class Instants:
+    """Each effect of publishing, before and after it: at one of these the process is killed.
+
+    It keeps every checkpoint that left the publisher.
+    """
+
+    def __init__(self, site: Site, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.last: int | None = None
+        self.passed = 0
+        self._watch(monkeypatch, store, "publish")
+        self._watch(monkeypatch, store, "cosign_log")
+        self._watch(monkeypatch, witness_client, "submit")
+        self._watch(monkeypatch, publisher_module, "write_record")
+
+    def _pass(self) -> None:
+        if self.passed == self.last:
+            raise Killed
+        self.passed += 1
+
+    def _watch(self, monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> None:
+        effect: Callable[..., Any] = getattr(where, name)
+
+        async def awaited(*arguments: Any, **named: Any) -> Any:
+            self._pass()
+            result = await effect(*arguments, **named)
+            self._pass()
+            return result
+
+        def called(*arguments: Any, **named: Any) -> Any:
+            self._pass()
+            effect(*arguments, **named)
+            self._pass()
+
+        is_awaited = asyncio.iscoroutinefunction(effect)
+        monkeypatch.setattr(where, name, awaited if is_awaited else called)
+
+
+def saw(site: Site, log: PublicLog) -> list[SignedCheckpoint]:
+    """Return what anybody but the publisher itself can have seen, and what it keeps."""
+    watched = [running.directory.logs()[0].newest for running in site.witnesses]
+    seen = [log.newest, log.witnessed, read_record(log_key_file(site.key_file)), *watched]
+    return [signed for signed in seen if signed is not None]
+
+
+async def test_p2_killed_at_any_instant_no_second_checkpoint_of_a_size_leaves(
+    tmp_path: Path,
+) -> None:
+    last, killed = 0, True
+    while killed:
+        place = tmp_path / str(last)
+        site = await asyncio.to_thread(made_site, place)
+        async with witnessing(place / "w", 2, site.verifier_key) as site.witnesses:
+            await site.publish("first")
+            seen = saw(site, await site.log())
+            with pytest.MonkeyPatch.context() as monkeypatch:
+                async with site.store() as store:
+                    instants = Instants(site, store, monkeypatch)
+                    instants.last = last
+                    try:
+                        await site.publish("second", store)
+                    except Killed:
+                        pass
+                    else:
+                        killed = False
+            seen += saw(site, await site.log())
+            await site.publish("third")
+            await site.publish("fourth")
+            log = await site.log()
+            seen += saw(site, log)
+            roots = {(signed.checkpoint.size, signed.checkpoint.root) for signed in seen}
+            assert len(roots) == len(dict(roots)), f"two histories, killed at instant {last}"
+            assert all(log.extends(signed) for signed in seen)
+            assert witnesses_of(site.config).are_enough(log.newest)
+            # What is offered is logged, and the other way round.
+            async with site.store() as store:
+                assert set(await all_signed(store, site.config)) == set(log.envelopes)
+            assert {"first", "third", "fourth"} <= await site.names()
+        last += 1
+    assert last > 12
+
+
+async def test_p3_of_two_publishers_at_once_one_commits(site: Site) -> None:
+    async with site.store() as store:
+        one = await begin_publishing(store, site.config, site.key_file)
+        other = await begin_publishing(store, site.config, site.key_file)
+        ours, theirs = one.extension([b"ours"]), other.extension([b"theirs"])
+        assert ours is not None
+        assert theirs is not None
+        await store.extend_log(ours)
+        with pytest.raises(LogConflict):
+            await store.extend_log(theirs)
+        await one.committed()
+        assert (await store.log()).entries == (b"ours",)
+
+
+async def test_p1_a_store_that_was_put_back_is_told_from_the_record_and_from_a_witness(
+    site: Site, tmp_path: Path
+) -> None:
+    async with witnessing(tmp_path / "w", 1, site.verifier_key) as site.witnesses:
+        await site.publish("first")
+        backup = site.copied(tmp_path / "backup")
+        await site.publish("second")
+        site.put_back(backup)
+        with pytest.raises(LogRolledBack, match=r"record .* has 2 .* has 1.*deniable log recover"):
+            await site.publish("another")
+        site.record.unlink()
+        with pytest.raises(LogRolledBack, match=r"witness w0\.example has 2 .* has 1"):
+            await site.publish("another")
+        assert await site.names() == {"first"}
+        assert not site.record.exists()
+
+
+@pytest.mark.parametrize("witnesses", [0, 1])
+async def test_p1_another_history_is_kept_as_proof(
+    site: Site, tmp_path: Path, witnesses: int
+) -> None:
+    async with witnessing(tmp_path / "w", witnesses, site.verifier_key) as site.witnesses:
+        await site.publish("first")
+        thief = site.copied(tmp_path / "thief")
+        thief.witnesses = []
+        await thief.publish("theirs")
+        await thief.publish("theirs-too")
+        await site.publish("ours")
+        if witnesses:  # who has seen what the thief's store has not
+            thief.witnesses = site.witnesses
+        else:  # somebody copied the store, but not the record
+            thief.record.write_text(site.record.read_text("utf-8"), "utf-8")
+        with pytest.raises(LogForked, match="two histories") as forked:
+            await thief.publish("more")
+        kept = thief.record.with_suffix(".fork").read_text("utf-8")
+        assert forked.value.ours in kept
+        assert forked.value.theirs in kept
+        for text, size in ((forked.value.ours, 3), (forked.value.theirs, 2)):
+            signed = SignedCheckpoint.parse(text)
+            signed.verify(site.verifier_key)
+            assert signed.checkpoint.size == size
+
+
+async def test_witnesses_that_do_not_answer_hold_nothing_up_and_are_asked_again(
+    site: Site, tmp_path: Path
+) -> None:
+    async with witnessing(tmp_path / "w", 3, site.verifier_key) as site.witnesses:
+        await site.publish("first")
+        for running in site.witnesses[:2]:
+            await running.server.close()
+        await site.publish("second")
+        log = await site.log()
+        assert log.newest is not None
+        assert log.witnessed is not None
+        assert (log.newest.checkpoint.size, log.witnessed.checkpoint.size) == (2, 1)
+        witnesses = witnesses_of(site.config)
+        assert len(witnesses.cosigners(log.newest)) == 1
+
+
+async def test_cosignatures_are_asked_for_again(site: Site, tmp_path: Path) -> None:
+    await site.publish("first")
+    async with (
+        witnessing(tmp_path / "w", 3, site.verifier_key) as knowing,
+        witnessing(tmp_path / "strangers", 1) as strangers,
+        site.store() as store,
+    ):
+        site.witnesses = [*knowing, *strangers]
+        for _ in range(2):
+            answers = await cosign(store, witnesses_of(site.config))
+            assert [answer.refusal is None for answer in answers] == [True, True, True, False]
+            log = PublicLog(await store.log())
+            assert log.witnessed == log.newest
+            assert witnesses_of(site.config).cosigners(log.newest) == {
+                running.directory.key for running in knowing
+            }
+
+
+async def test_an_older_directory_gets_a_key_and_its_log_all_that_it_has(site: Site) -> None:
+    log_key_file(site.key_file).unlink()
+    for name in ("first", "second"):
+        await site.publish(name)
+    async with site.store() as store:
+        signed = await all_signed(store, site.config)
+    older = await site.log()
+    assert older.size == 2
+    assert set(signed) == set(older.envelopes)
+
+
+async def test_what_the_store_has_and_the_log_has_not_comes_first(site: Site) -> None:
+    from dataclasses import replace
+
+    from deniable.directory import read_authority_key, signed_surveys
+    from deniable.messages import sign_manifest
+
+    first = await site.publish("first")
+    unlogged = replace(first, name="unlogged")
+    async with site.store() as store:
+        envelope = sign_manifest(unlogged, read_authority_key(site.key_file))
+        await store.publish(unlogged, envelope)
+        assert (await signed_surveys(store, site.config))[1] == 0
+    await site.publish("third")
+    log = await site.log()
+    assert log.size == 3
+    assert log.envelopes[1] == envelope
+
+
+async def test_a_key_that_is_gone_is_missed_and_replaced_with_the_same_log(
+    site: Site, tmp_path: Path
+) -> None:
+    await site.publish("first")
+    before, key = await site.log(), site.verifier_key
+    log_key_file(site.key_file).unlink()
+    with pytest.raises(LogKeyMissing, match=r"collector-log\.pem.*deniable log new-key"):
+        await site.publish("second")
+    async with site.store() as store:
+        await replace_key(store, site.key_file, witnesses_of(site.config))
+    after = await site.log()
+    assert before.newest is not None
+    assert after.newest is not None
+    assert after.newest.checkpoint == before.newest.checkpoint
+    assert site.verifier_key != key
+    after.newest.verify(site.verifier_key)
+    await site.publish("second")
+    assert (await site.log()).size == 2
+
+
+async def test_a_log_has_to_be_before_its_key_is_replaced(site: Site) -> None:
+    async with site.store() as store:
+        with pytest.raises(PublicLogError, match="no log yet"):
+            await replace_key(store, site.key_file, witnesses_of(site.config))

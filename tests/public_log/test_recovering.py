@@ -1,0 +1,165 @@
+"""Copies and recovery: whatever a store lost comes back from files that prove themselves."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deniable.directory import offer_logged, read_authority_key, signed_surveys, witnesses_of
+from deniable.directory.authority_keys import hand_over
+from deniable.directory.log_publishing import begin_publishing
+from deniable.enrolment import create_key_file
+from deniable.public_log import (
+    LogForked,
+    LogRolledBack,
+    PublicLog,
+    files_at,
+    read_log,
+    recover,
+    write_files,
+)
+from deniable.transparency_log import TransparencyLogError
+from tests.public_log.publishing import Site
+from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, stored_log
+from tests.support.witnesses import witnessing
+
+
+def copied_files(log: PublicLog, place: Path) -> Path:
+    write_files(log, place)
+    return place
+
+
+async def recovered(site: Site, source: Path) -> int:
+    async with site.store() as store:
+        return await recover(store, site.key_file, files_at(str(source)), witnesses_of(site.config))
+
+
+def test_a_copy_has_every_file_and_grows_by_what_is_new(tmp_path: Path) -> None:
+    envelopes = [b"envelope %d" % number for number in range(300)]
+    envelopes[7] = bytes(70_000)
+    smaller, larger = (PublicLog(stored_log(envelopes[:size])) for size in (260, 300))
+    assert write_files(smaller, tmp_path) == len(list(smaller.paths()))
+    new = write_files(larger, tmp_path)
+    assert new == len(set(larger.paths()) - set(smaller.paths())) + 1  # and the checkpoint
+    assert write_files(larger, tmp_path) == 1
+    for path in larger.paths():
+        assert (tmp_path / path).read_bytes() == larger.file(path)
+    from deniable.public_log import verifier_key
+
+    read = read_log(files_at(str(tmp_path)), verifier_key(LOG_ORIGIN, LOG_KEY))
+    assert read.envelopes == larger.envelopes
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("checkpoint", lambda content: content.replace(b"300", b"299")),
+        ("checkpoint", lambda content: content[:-1]),
+        ("checkpoint", lambda _: stored_log([b"another"]).newest.replace("LOG", "x").encode()),
+        ("tile/entries/000", lambda content: content[:-1] + b"x"),
+        ("tile/entries/001.p/44", lambda content: content + b"\0\0"),
+        ("tile/0/000", lambda content: content[:-1] + b"x"),
+        ("tile/1/000.p/1", lambda content: content[1:] + b"x"),
+    ],
+)
+def test_a_copy_of_which_one_byte_is_another_is_none(
+    tmp_path: Path, path: str, change: Callable[[bytes], bytes]
+) -> None:
+    from deniable.public_log import verifier_key
+
+    write_files(PublicLog(stored_log([b"envelope %d" % number for number in range(300)])), tmp_path)
+    file = tmp_path / path
+    file.write_bytes(change(file.read_bytes()))
+    if path == "checkpoint" and b"\n1\n" in file.read_bytes():
+        return
+    with pytest.raises(TransparencyLogError):
+        read_log(files_at(str(tmp_path)), verifier_key(LOG_ORIGIN, LOG_KEY))
+
+
+async def test_a_store_that_was_put_back_goes_on_with_all_that_was_published(
+    site: Site, tmp_path: Path
+) -> None:
+    async with witnessing(tmp_path / "w", 2, site.verifier_key) as site.witnesses:
+        await site.publish("first")
+        backup = site.copied(tmp_path / "backup")
+        await site.publish("second")
+        new_file = site.key_file.with_name("collector-authority-2.pem")
+        old, new = read_authority_key(site.key_file), create_key_file(new_file)
+        async with site.store() as store:
+            publisher = await begin_publishing(store, site.config, site.key_file)
+            _, changed = await hand_over(store, site.config.authority, old, new, publisher)
+        assert changed == 2
+        before = await site.log()
+        assert before.size == 5  # both surveys twice
+        async with site.store() as store:
+            surveys, rotations = await store.surveys(), await store.rotations()
+        copy = copied_files(before, tmp_path / "mirror")
+        site.put_back(backup)
+        with pytest.raises(LogRolledBack):
+            await site.publish("third")
+        assert await recovered(site, copy) == 4
+        async with site.store() as store:
+            assert await offer_logged(store, site.config, PublicLog(await store.log())) == 2
+            assert (await store.surveys(), await store.rotations()) == (surveys, rotations)
+            assert await offer_logged(store, site.config, PublicLog(await store.log())) == 0
+        after = await site.log()
+        assert after.envelopes == before.envelopes
+        assert witnesses_of(site.config).are_enough(after.newest)
+        assert after.newest == after.witnessed
+        assert await recovered(site, copy) == 0
+
+
+async def test_a_lost_store_is_filled_from_its_own_files(site: Site, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        await site.publish(name)
+    before = await site.log()
+    copy = copied_files(before, tmp_path / "mirror")
+    for file in site.directory.glob("store.sqlite*"):
+        file.unlink()
+    with pytest.raises(LogRolledBack):
+        await site.publish("third")
+    assert await recovered(site, copy) == 2
+    async with site.store() as store:
+        assert await offer_logged(store, site.config, PublicLog(await store.log())) == 2
+        assert len((await signed_surveys(store, site.config))[0]) == 2
+    await site.publish("third")
+    assert (await site.log()).extends(before.newest)  # type: ignore[arg-type]
+
+
+async def test_a_copy_that_lacks_something_or_has_something_else_changes_nothing(
+    site: Site, tmp_path: Path
+) -> None:
+    await site.publish("first")
+    thief = site.copied(tmp_path / "thief")
+    shorter = copied_files(await site.log(), tmp_path / "shorter")
+    await site.publish("second")
+    with pytest.raises(LogRolledBack, match=r"the store has 2 .* the copy has 1"):
+        await recovered(site, shorter)
+    await thief.publish("theirs")
+    await thief.publish("theirs-too")
+    other = copied_files(await thief.log(), tmp_path / "other")
+    held = await site.log()
+    with pytest.raises(LogForked, match=r"two histories .* 3 .* 2 "):
+        await recovered(site, other)
+    assert site.record.with_suffix(".fork").exists()
+    assert (await site.log()).stored == held.stored
+    # Of a store without the second entry, the record alone tells.
+    await asyncio.to_thread(site.put_back, site.copied(tmp_path / "now"))
+    for file in site.directory.glob("store.sqlite*"):
+        file.unlink()
+    with pytest.raises(LogRolledBack, match=r"the record .* has 2 .* the copy has 1"):
+        await recovered(site, shorter)
+    with pytest.raises(LogForked):
+        await recovered(site, other)
+
+
+async def test_a_copy_signed_by_another_key_is_none(site: Site, tmp_path: Path) -> None:
+    await site.publish("first")
+    write_files(PublicLog(stored_log([b"another"])), tmp_path / "strange")
+    with pytest.raises(TransparencyLogError, match="not beside"):
+        await recovered(site, tmp_path / "strange")
+    shutil.rmtree(tmp_path / "strange")
+    with pytest.raises(FileNotFoundError):
+        await recovered(site, tmp_path / "strange")
