@@ -121,7 +121,6 @@ async def test_many_submissions_at_once_are_one_history(
 
 
 ANSWERS: dict[str, tuple[type[Exception], dict[str, Any]]] = {
-    "a redirect": (NoAnswer, {"status": 307, "headers": {"Location": "/elsewhere"}}),
     "an error of its own": (NoAnswer, {"status": 500}),
     "too much": (NoAnswer, {"text": "x" * 200_000}),
     "no signature": (NoAnswer, {"text": "thanks\n"}),
@@ -162,6 +161,19 @@ async def test_other_answers_are_none(witness: WitnessDirectory, case: str) -> N
         if case != "a refusal":
             with pytest.raises(NoAnswer):
                 await newest_checkpoint(str(server.make_url("")), ORIGIN)
+
+
+async def test_a_redirect_is_not_followed(witness: WitnessDirectory) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/elsewhere":
+            return web.Response(text=witness.cosign(submission(0, 5), 1))
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", answer)
+    async with TestServer(application) as server:
+        with pytest.raises(NoAnswer, match="307"):
+            await submit(str(server.make_url("")), witness.key, signed(5), path_from(5))
 
 
 async def test_a_silent_witness_is_left_after_a_while(witness: WitnessDirectory) -> None:

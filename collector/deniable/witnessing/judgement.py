@@ -72,8 +72,6 @@ def judge(
     seen_root = newest.checkpoint.root if newest else EMPTY_ROOT
     if submission.old_size != seen_size:
         raise NotCosigned(409, f"the witness has seen {seen_size} entries", seen_size)
-    if checkpoint.size == 0 and checkpoint.root != EMPTY_ROOT:
-        raise NotCosigned(422, "a log without entries has the root of the empty tree")
     try:
         check_consistency(seen_size, seen_root, checkpoint.size, checkpoint.root, submission.path)
     except TransparencyLogError as error:
