@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Threads of linear algebra spin while they wait, on processors that other workers of the tests need.
 tests all-tests: export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs test test-all lint types contracts tests all-tests bench release-check clean
+.PHONY: demo docs test test-all lint types contracts tests all-tests bench release-check vectors clean
 
 demo: $(VENV)/collector.stamp
 	@$(BIN)/deniable demo $(DEMO)
@@ -43,6 +43,14 @@ all-tests: $(VENV)/ci.stamp
 docs: $(VENV)/docs.stamp
 	rm -rf docs/reference/api build/site
 	$(BIN)/python -m sphinx -E -W --keep-going -q -j auto -d build/doctrees docs build/site
+
+# Into build/vectors: the test vectors, with what it takes to read them. Links stay among these files.
+vectors:
+	rm -rf build/vectors && mkdir -p build/vectors
+	cp -R LICENSE tests/vectors/*.json tests/vectors/schemas build/vectors
+	for page in docs/protocol.md docs/mathematics.md tests/vectors/README.md; do \
+		sed -e 's,](../../docs/,](,' -e 's,](../tests/vectors/,](,' \
+			-e 's,\[\([^]]*\)\](coverage.md),\1,' $$page >build/vectors/$${page##*/} || exit 1; done
 
 bench: $(VENV)/ci.stamp
 	$(BIN)/python -m benchmarks

@@ -20,6 +20,7 @@ from tests.vectors import (
     bad_rotations,
     golden_manifests,
     golden_messages,
+    log_proofs,
     mechanisms,
     msgpack_forms,
     samplers,
@@ -108,6 +109,11 @@ def manifests() -> list[dict[str, Any]]:
     return [group("Manifest", timeless(golden_manifests.manifests, *sources), **SIGNED)]
 
 
+def offered_manifests() -> list[dict[str, Any]]:
+    """Return the group of offered_manifests.json."""
+    return [group("Manifests", timeless(golden_messages.offers, golden_messages.bad_offers))]
+
+
 def rotations() -> list[dict[str, Any]]:
     """Return the groups of rotations.json."""
     bad = bad_rotations
@@ -139,6 +145,10 @@ TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
         samplers.groups,
     ),
     "manifests": ("Envelopes of manifests, to be opened under the authority's key.", manifests),
+    "offered_manifests": (
+        "Bodies of GET /v1/surveys/NAME/manifests: pairs of an envelope and its proof.",
+        offered_manifests,
+    ),
     "report_keys": (
         "Reports: from the device's secret to the envelope.",
         lambda: [group("ReportKey", golden_messages.report_keys())],
@@ -153,6 +163,10 @@ TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
         answers.groups,
     ),
     "enrolments": ("Requests to the issuer of the certificate survey.", enrolments),
+    "log_proofs": (
+        "Proofs of the public log, by a policy of two of three witnesses.",
+        log_proofs.groups,
+    ),
     "blind_tokens": ("Blind enrolment: from the device's secret to the token.", tokens.groups),
     "sealed_requests": ("What goes through a relay, sealed for the gateway's key.", sealed.groups),
     "rotations": (

@@ -1,6 +1,7 @@
 """Golden messages: keys, reports, uploads, enrolments, rotations and gateway keys."""
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -13,6 +14,7 @@ from deniable.messages import (
     SignedReport,
     SigningKey,
     UploadAnswer,
+    pack_manifests,
     pack_rotations,
     pack_upload,
     sign_gateway_keys,
@@ -24,22 +26,26 @@ from tests.vectors.layout import Case, case
 from tests.vectors.scene import (
     AUTHORITY,
     BLIND_SURVEY,
+    CERTIFICATE_PAYLOAD,
     CERTIFICATE_SURVEY,
     DAY,
     DEVICE_SECRET,
     EPOCH,
     GRACE,
     NOW,
+    OPEN_PAYLOAD,
     OPEN_SURVEY,
     RESPONSE,
     START,
     credential,
+    manifest_envelope,
     pack,
     report_envelope,
     report_key,
     report_payload,
     seed,
     token,
+    vector,
 )
 
 REPORTS: dict[str, tuple[bytes, Report, bytes | None]] = {
@@ -85,6 +91,32 @@ def report_keys() -> Iterator[Case]:
             credential=vouched,
             envelope=envelope,
         )
+
+
+def offers() -> Iterator[Case]:
+    """Return what a collector offers of a name: pairs of envelopes and proofs, perhaps empty."""
+    first, second = manifest_envelope(OPEN_PAYLOAD), manifest_envelope(CERTIFICATE_PAYLOAD)
+    for what, envelopes, proofs in (
+        ("one", [first], []),
+        ("two, the second with a proof", [first, second], [b"", b"c2sp.org/tlog-proof@v1"]),
+    ):
+        pairs = [list(pair) for pair in zip_longest(envelopes, proofs, fillvalue=b"")]
+        body = pack_manifests(envelopes, proofs)
+        yield case(f"offered manifests: {what}", "Ordinary", body=body, offered=pairs)
+
+
+def bad_offers() -> Iterator[Case]:
+    """Return bodies that offer nothing."""
+    pair = pack([OPEN_PAYLOAD, b""])
+    for what, code, body in (
+        ("empty", "malformed", b""),
+        ("a map", "malformed", b"\x80"),
+        ("no manifest", "malformed", b"\x90"),
+        ("truncated", "malformed", b"\x91" + pair[:-1]),
+        ("bytes behind it", "malformed", b"\x91" + pair + b"\0"),
+        ("17 of them", "too-large", b"\xdc\0\x11" + pair * 17),
+    ):
+        yield vector("offered manifests", what, code, body=body)
 
 
 def reports() -> Iterator[Case]:

@@ -24,8 +24,7 @@ from deniable.messages.ed25519 import (
     CONTEXT_REPORT,
 )
 from tests.support.rsa_keys import RSA_KEYS
-from tests.vectors.flags import flag_of
-from tests.vectors.layout import Case, case
+from tests.vectors.layout import Case, case, flag_of
 
 
 def seed(name: str) -> bytes:

@@ -81,7 +81,7 @@ def test_every_kind_of_mechanism_has_good_and_bad_manifests() -> None:
 def test_every_refusal_code_occurs() -> None:
     codes = Counter(test.get("code", test.get("problem")) for t in TOPICS for test in vectors_of(t))
     listed = {entry["code"] for test in vectors_of("answers") for entry in test.get("refused", [])}
-    assert {*codes, *listed} - {None} == {*RefusalCode, "no-answer", "ohttp-key"}
+    assert {*codes, *listed} - {None} == {*RefusalCode, "no-answer", "not-witnessed", "ohttp-key"}
     # Those that a message alone can get, and those that take a survey and the time.
     by_layer: dict[str, set[str]] = {layer: set() for layer in ("messages", "intake")}
     for test in vectors_of("reports", result="invalid"):

@@ -22,9 +22,11 @@ from deniable.messages import (
     read_enrolment_statement,
     read_problem,
     sign_report,
+    split_manifests,
     split_rotations,
     split_upload,
 )
+from deniable.messages.logged import log_entry
 from deniable.oblivious_http import (
     KeyConfiguration,
     ObliviousHttpError,
@@ -32,6 +34,7 @@ from deniable.oblivious_http import (
     open_request,
     seal_request,
 )
+from deniable.transparency_log import LogPolicy, LogProof, TransparencyLogError
 from tests.vectors.layout import plain
 from tests.vectors.mechanisms import matrix_digest
 from tests.vectors.msgpack_forms import described
@@ -68,6 +71,21 @@ def manifest(test: dict[str, Any]) -> Outcome:
         "payload": opened.payload.hex(),
         "matrix_sha256": matrix_digest(opened.mechanism),
     }
+
+
+def manifests(test: dict[str, Any]) -> Outcome:
+    return {"offered": [plain([*pair]) for pair in split_manifests(data(test, "body"))]}
+
+
+def log_proof(test: dict[str, Any]) -> Outcome:
+    entry = log_entry(data(test, "envelope"))
+    try:
+        proof = LogProof.parse(test["proof"])
+        keys = LogPolicy.parse(test["policy"]).check(entry, proof)
+    except TransparencyLogError:
+        return {"code": "not-witnessed"}
+    assert proof.text == test["proof"]
+    return {"entry": entry.hex(), "witnesses": sorted(key.name for key in keys)}
 
 
 def report_key(test: dict[str, Any]) -> Outcome:
@@ -192,6 +210,8 @@ def gateway_keys(test: dict[str, Any]) -> Outcome:
 JUDGES: dict[tuple[str, str], Callable[[dict[str, Any]], Outcome]] = {
     ("msgpack", "Msgpack"): msgpack,
     ("manifests", "Manifest"): manifest,
+    ("offered_manifests", "Manifests"): manifests,
+    ("log_proofs", "LogProof"): log_proof,
     ("report_keys", "ReportKey"): report_key,
     ("reports", "Report"): report,
     ("uploads", "Upload"): upload,
