@@ -355,6 +355,11 @@ def sends_without_the_relay() -> None:
     put("sending.outbox:Outbox.__init__", careless)
 
 
+@mutant("log")
+def takes_any_proof() -> None:
+    put("deniable.transparency_log:LogPolicy.check", lambda *_: None)
+
+
 @mutant("report")
 def has_one_key_for_all_epochs() -> None:
     put(

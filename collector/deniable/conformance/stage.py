@@ -1,127 +1,55 @@
 """The stage of a scenario: a device, a hostile collector, and the clocks that both go by."""
 
-import os
 import shutil
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
 from deniable.conformance.adapter import Adapter, AdapterBroke
+from deniable.conformance.disk import files_with
 from deniable.conformance.hostile_collector import Answer, HostileCollector
-from deniable.conformance.observations import Call, Log, Request, read_upload
-from deniable.messages import (
-    PROBLEM_JSON,
-    Enrolment,
-    Manifest,
-    RefusalCode,
-    Schedule,
-    SigningKey,
-    UploadAnswer,
-    pack_manifests,
-    pack_problem,
-    sign_manifest,
-)
+from deniable.conformance.hostile_operator import CATEGORIES, DAY, HostileOperator, declared
+from deniable.conformance.observations import Call, Request
 
-DAY: Final = 86_400
-CATEGORIES: Final = ("never", "sometimes", "always")
-_MIDNIGHT: Final = 20_000 * DAY
 _HOUR_OF_START: Final = 9 * 3600
 _LEAST_WAKE: Final = 0.001
 _MOST_ROUNDS: Final = 20_000
-JSON: Final = (("content-type", "application/json"),)
-
-Upload = Callable[[int], Answer | None]
-"""The answer to the n-th upload of a survey, from 1 on."""
 
 
 class NotShown(Exception):
     """The device did not do what it must before the scenario can judge it."""
 
 
-def accepted(_: int = 1) -> Answer:
-    """Return the answer that one report was counted."""
-    return Answer(200, UploadAnswer(1, 0).to_json(), JSON)
-
-
-def refused(code: RefusalCode) -> Answer:
-    """Return the answer that one report was refused."""
-    return Answer(200, UploadAnswer(0, 0, ((0, code),)).to_json(), JSON)
-
-
-def problem(code: RefusalCode, *headers: tuple[str, str], status: int | None = None) -> Answer:
-    """Return the answer that the request as a whole was refused."""
-    status = status or code.http_status or 400
-    body = pack_problem(code, "as the scenario wants", status)
-    return Answer(status, body, (("content-type", PROBLEM_JSON), *headers))
-
-
-class Stage:
-    """The means of a scenario.
+class Stage(HostileOperator):
+    """The means of a scenario: what the operator, the user, the app and the clocks do.
 
     Attributes:
-        log: all that was observed.
         now: the device's wall clock.
-        uploads, fetches: by a survey's name, what the collector says; else it is honest.
         meanwhile: called with each request before it is answered.
     """
 
     def __init__(self, adapter: Adapter, offers: Mapping[str, Any], folder: Path) -> None:
+        super().__init__()
         self.adapter = adapter
         self.offers = offers
         self.folder = folder
-        self.log = Log()
-        self.midnight = _MIDNIGHT
-        self.now: float = _MIDNIGHT + _HOUR_OF_START
-        self.authority = SigningKey(os.urandom(32))
-        self.served: dict[str, list[bytes]] = {}  # envelopes by name, the newest first
-        self.uploads: dict[str, Upload] = {}
-        self.fetches: dict[str, Upload] = {}
+        self.now: float = self.midnight + _HOUR_OF_START
         self.meanwhile: Callable[[Request], object] = lambda _: None
         self.collector = HostileCollector(self._respond, lambda: self.now)
-        self._counts: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
         self._device, self._during, self._started = "", "", 0.0
         self._consented: set[str] = set()
         self._open = False
 
-    # What the operator does.
-
-    def manifest(self, name: str, **changes: Any) -> Manifest:
-        """Return a manifest that fits the declaration of its name, but for the changes."""
-        schedule = Schedule(self.midnight, DAY, 30, DAY)
-        fields: dict[str, Any] = {
-            "name": name,
-            "sequence": 1,
-            "nonce": os.urandom(16),
-            "question": f"How often: {name}?",
-            "categories": CATEGORIES,
-            "epsilon": "1",
-            "delta": "0",
-            "schedule": schedule,
-            "origin": self.collector.origin,
-            "enrolment": Enrolment(),
-            "minimum_reports": 1,
-        }
-        return Manifest(**{**fields, **changes})
-
-    def sign(self, manifest: Manifest) -> bytes:
-        """Return a manifest's envelope."""
-        self.log.manifests[manifest.survey_id] = manifest
-        return sign_manifest(manifest, self.authority)
-
-    def publish(self, *manifests: Manifest) -> None:
-        """Serve these manifests of one name from now on, the newest first."""
-        self.served[manifests[0].name] = [self.sign(manifest) for manifest in manifests]
-
-    def serve(self, name: str, envelope: bytes) -> None:
-        """Serve any bytes as the one manifest of a name."""
-        self.served[name] = [envelope]
-
-    # What the user and the app do.
+    @property
+    def origin(self) -> str:
+        """Return the collector's origin."""
+        return self.collector.origin
 
     def open(self, surveys: Sequence[Mapping[str, Any]], device: str = "a", **more: Any) -> None:
         """Start the app on a state; a new one, if there is none of this name."""
@@ -129,13 +57,13 @@ class Stage:
             self.close()
         state = self.state(device)
         state.mkdir(exist_ok=True)
-        bundled = [] if self.offers.get("fetches") else [*_flat(self.served.values())]
+        bundled = [] if self.offers.get("fetches") else [*chain(*self.served.values())]
         bundled += more.pop("manifests", [])
         self._device, self._started = device, self.adapter.elapsed
         self._last = surveys
         self._command(
             "open",
-            collector=self.collector.origin,
+            collector=self.origin,
             authority=self.authority.public_key.hex(),
             surveys=list(surveys),
             manifests=[b64encode(envelope).decode() for envelope in bundled],
@@ -233,13 +161,7 @@ class Stage:
 
     def on_disk(self, *needles: bytes, device: str = "a") -> list[str]:
         """Return the names of the files in a state that hold any of these bytes."""
-        files = (file for file in sorted(self.state(device).rglob("*")) if file.is_file())
-        return [
-            file.name
-            for file in files
-            for content in [file.read_bytes()]
-            if any(needle in content for needle in needles)
-        ]
+        return files_with(self.state(device), *needles)
 
     def end(self) -> None:
         """Close the device and free the port."""
@@ -247,8 +169,6 @@ class Stage:
             if self._open:
                 self.close()
         self.collector.stop()
-
-    # What the collector sees, and says.
 
     def _command(self, do: str, **fields: Any) -> dict[str, Any]:
         self._during = do
@@ -290,44 +210,8 @@ class Stage:
         self.meanwhile(request)
         return request
 
-    def answer(self, request: Request) -> Answer | None:
-        """Return the scenario's answer to a request, or an honest one."""
-        if request.is_upload:
-            sent = next(read_upload(request, self.log.manifests), None)
-            name = sent.manifest.name if sent else ""
-            return self.uploads.get(name, accepted)(self._count("upload", name))
-        if request.path == "/v1/authority":
-            return Answer(200, b"\x90")
-        name = request.survey
-        if name in self.fetches:
-            return self.fetches[name](self._count("fetch", name))
-        return self.manifests_of(name) or problem(RefusalCode.NOT_FOUND)
-
-    def manifests_of(self, name: str) -> Answer | None:
-        """Return the honest answer to a fetch."""
-        envelopes = self.served.get(name)
-        msgpack = (("content-type", "application/msgpack"),)
-        return Answer(200, pack_manifests(envelopes), msgpack) if envelopes else None
-
     def _respond(self, *request: Any) -> Answer | None:
         return self.answer(self.observe(*request))
-
-    def _count(self, kind: str, name: str) -> int:
-        with self._lock:
-            self._counts[kind, name] = self._counts.get((kind, name), 0) + 1
-            return self._counts[kind, name]
-
-
-def declared(name: str, **changes: Any) -> dict[str, Any]:
-    """Return the declaration of a survey, as a bundle has it."""
-    question = f"How often: {name}?"
-    declaration = {"name": name, "question": question, "categories": list(CATEGORIES)}
-    return {**declaration, "max_epsilon": "1", **changes}
-
-
-def _flat(lists: Any) -> Iterator[bytes]:
-    for envelopes in lists:
-        yield from envelopes
 
 
 @contextmanager

@@ -31,6 +31,7 @@ OFFERS: Final = {
     "rotation": True,
     "lifetime": True,
     "relay": True,
+    "log_policy": True,
 }
 """What this device can be tested for."""
 
@@ -89,6 +90,7 @@ class ConformanceDevice:
             background=False,
             relay=command.get("relay"),
             gateway_keys=None if keys is None else b64decode(keys),
+            log_policy=command.get("log_policy"),
             clock=self.clock,
             environment={},
         )

@@ -4,6 +4,7 @@ from deniable.conformance.scenarios import answers as answers
 from deniable.conformance.scenarios import consent as consent
 from deniable.conformance.scenarios import decisions as decisions
 from deniable.conformance.scenarios import launches as launches
+from deniable.conformance.scenarios import logs as logs
 from deniable.conformance.scenarios import manifests as manifests
 from deniable.conformance.scenarios import noise as noise
 from deniable.conformance.scenarios import relays as relays

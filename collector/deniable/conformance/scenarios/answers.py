@@ -5,17 +5,11 @@ from itertools import pairwise
 from typing import Final
 
 from deniable.conformance.hostile_collector import CUT, Answer
+from deniable.conformance.hostile_operator import DAY, declared
 from deniable.conformance.invariants import MOST_SENDS
+from deniable.conformance.replies import JSON, accepted, problem
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import (
-    DAY,
-    JSON,
-    NotShown,
-    Stage,
-    accepted,
-    declared,
-    problem,
-)
+from deniable.conformance.stage import NotShown, Stage
 from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule
 
 _HTML: Final = (("content-type", "text/html"),)

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from deniable.conformance.hostile_collector import CUT
+from deniable.conformance.hostile_operator import CATEGORIES, declared
+from deniable.conformance.replies import accepted
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import CATEGORIES, Stage, accepted, declared
+from deniable.conformance.stage import Stage
 
 UNCHANGED: Final = "unchanged"
 _EACH: Final = 3
@@ -30,7 +32,9 @@ CHANGES: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
 @scenario("D12", title="an update that asks for more", needs=("covers",))
 def update(stage: Stage) -> Iterator[Conviction]:
     """A survey that the user was not shown waits until asked; those that were covered go on."""
-    names = [UNCHANGED, "lowered", *CHANGES]
+    keeps = "memoised" in stage.offers.get("repeat", ())
+    changes = {name: CHANGES[name] for name in CHANGES if keeps or name != "kept"}
+    names = [UNCHANGED, "lowered", *changes]
     for name in names:
         stage.publish(stage.manifest(name, epsilon="0.5"))
     stage.open([declared(name) for name in names])
@@ -40,7 +44,7 @@ def update(stage: Stage) -> Iterator[Conviction]:
     stage.run_until_day(1.4)
     after = [declared(UNCHANGED), declared("lowered", max_epsilon="0.5"), declared("new")]
     stage.publish(stage.manifest("new"))
-    for name, (declares, manifest) in CHANGES.items():
+    for name, (declares, manifest) in changes.items():
         after.append(declared(name, **declares))
         stage.publish(stage.manifest(name, sequence=2, **{"epsilon": "0.5", **manifest}))
     before = len(stage.log.requests)
@@ -48,7 +52,7 @@ def update(stage: Stage) -> Iterator[Conviction]:
     stage.run(26 * 3600)
     for name in (UNCHANGED, "lowered"):
         stage.must_report(name)
-    waiting = ["new", *CHANGES]
+    waiting = ["new", *changes]
     outcomes = {name: stage.report(name) for name in waiting}
     stage.run(2 * 3600)
     touched = {request.survey for request in stage.log.requests[before:]}

@@ -3,16 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from deniable.conformance.hostile_operator import CATEGORIES, DAY, declared
+from deniable.conformance.replies import problem, refused
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import (
-    CATEGORIES,
-    DAY,
-    NotShown,
-    Stage,
-    declared,
-    problem,
-    refused,
-)
+from deniable.conformance.stage import NotShown, Stage
 from deniable.messages import RefusalCode, Schedule
 from deniable.messages.refusals import Remedy
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from deniable.conformance.hostile_collector import Answer
+from deniable.conformance.hostile_operator import declared
 from deniable.conformance.invariants import shares_connections
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import NotShown, Stage, declared
+from deniable.conformance.stage import NotShown, Stage
 from deniable.messages import Schedule
 
 NAME: Final = "asked"

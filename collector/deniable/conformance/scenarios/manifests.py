@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgpack
 
+from deniable.conformance.hostile_operator import CATEGORIES, DAY, declared
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import CATEGORIES, DAY, Stage, declared
+from deniable.conformance.stage import Stage
 from deniable.messages import Manifest, Repeat, Schedule, SigningKey, Specification
 from deniable.messages.ed25519 import CONTEXT_MANIFEST
 
@@ -121,14 +123,18 @@ def serve_signed(stage: Stage, manifest: Manifest, payload: bytes, signature: by
 
 
 def judged(
-    stage: Stage, names: Mapping[str, tuple[str, str]], **declares: object
+    stage: Stage,
+    names: Mapping[str, tuple[str, str]],
+    *,
+    opens: Mapping[str, Any] = MappingProxyType({}),
+    **declares: object,
 ) -> Iterator[Conviction]:
     """Report to surveys that must be refused, beside an honest one that must not.
 
     ``names`` are theirs, with the rule that refuses each, and how it is wrong.
     """
     stage.publish(stage.manifest(HONEST))
-    stage.open([declared(HONEST), *(declared(name, **declares) for name in names)])
+    stage.open([declared(HONEST), *(declared(name, **declares) for name in names)], **opens)
     stage.consent()
     stage.run(300)
     stage.must_report(HONEST)

@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
+from deniable.conformance.hostile_operator import declared
 from deniable.conformance.scenario import Conviction, Play, scenario
-from deniable.conformance.stage import NotShown, Stage, declared
+from deniable.conformance.stage import NotShown, Stage
 from deniable.mechanisms import Mechanism
 from deniable.messages import Specification
 

@@ -10,8 +10,10 @@ from itertools import cycle
 from typing import Any, Final
 
 from deniable.conformance.hostile_collector import CUT, Answer, HostileCollector
+from deniable.conformance.hostile_operator import DAY, declared
+from deniable.conformance.replies import problem
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import DAY, NotShown, Stage, declared, problem
+from deniable.conformance.stage import NotShown, Stage
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
     GatewayKeys,
@@ -45,7 +47,7 @@ class _Relay:
         self.bodies: list[bytes] = []
         self.answers: Iterator[Answer | None] | None = None
         self.server = HostileCollector(self._respond, lambda: stage.now)
-        keys = GatewayKeys(stage.collector.origin, 1, (KeyConfiguration(1, self._key.public_key),))
+        keys = GatewayKeys(stage.origin, 1, (KeyConfiguration(1, self._key.public_key),))
         self.settings = {
             "relay": f"{self.server.origin}/relay",
             "gateway_keys": b64encode(sign_gateway_keys(keys, stage.authority)).decode(),

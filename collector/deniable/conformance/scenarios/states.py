@@ -6,8 +6,10 @@ from typing import Final
 
 from deniable.conformance.adapter import AdapterBroke
 from deniable.conformance.hostile_collector import CUT
+from deniable.conformance.hostile_operator import DAY, declared
+from deniable.conformance.replies import refused
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import DAY, NotShown, Stage, declared, refused
+from deniable.conformance.stage import NotShown, Stage
 from deniable.messages import RefusalCode, Schedule
 
 NAME: Final = "asked"
