@@ -12,7 +12,7 @@ from deniable.messages import (
 )
 from deniable.oblivious_http import KEYS_TYPE, REQUEST_TYPE, RESPONSE_TYPE
 from tests.server.collector import running
-from tests.support.node import node
+from tests.support.other_languages import node
 from tests.support.reports import envelope
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 

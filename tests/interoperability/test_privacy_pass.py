@@ -23,7 +23,7 @@ from deniable.privacy_pass import (
 )
 from tests.enrolment.blind_issuers import BLIND, blind_issuer, key_directory
 from tests.support.clock import FakeClock
-from tests.support.node import Ask, node
+from tests.support.other_languages import Ask, node
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import START
 from tests.vectors.scene import BLIND_SURVEY, DEVICE_SECRET, EPOCH, report_key

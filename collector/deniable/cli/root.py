@@ -160,6 +160,7 @@ LOG_COMMANDS: Final = {
     "policy": ("log_commands:policy", "Print the policy that an app pins."),
     "recover": ("log_commands:recover_log", "Get back what the store's log has lost."),
     "show": ("log_commands:show", "Show the log, and who has cosigned it."),
+    "verify": ("log_verify_command:verify", "Show and check all that was ever asked."),
 }
 
 log = LazyGroup(LOG_COMMANDS, name="log", help=COMMANDS["log"][1])

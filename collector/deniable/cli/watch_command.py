@@ -1,10 +1,7 @@
 """``deniable watch``: whether a figure is beyond a limit, for cron, CI and monitoring tools."""
 
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -12,45 +9,14 @@ from deniable.cli.asked_answers import asked_answers, asked_epochs
 from deniable.cli.options import epoch_option, json_option, level_option, survey_option
 from deniable.cli.quantities import Quantity, limit
 from deniable.cli.reading import Place, reading_options
-from deniable.cli.root import expected_line
 from deniable.cli.screen import show
+from deniable.cli.statuses import FindingCommand
 
 # The statuses of Nagios' plugins, which Icinga, Sensu, Zabbix and Checkmk run as they are.
 _STATUSES: Final = {False: 0, None: 1, True: 2}
-_UNKNOWN: Final = 3
 
 
-@contextmanager
-def _unknown() -> Iterator[None]:
-    """Give every error the status of what is unknown: none of them is a finding."""
-    try:
-        yield
-    except (click.Abort, click.exceptions.Exit):
-        raise
-    except SystemExit as error:  # nobody reads the output any more: that is no finding either
-        raise click.exceptions.Exit(_UNKNOWN) from error
-    except Exception as error:
-        failure = error
-        if not isinstance(failure, click.ClickException):
-            line = expected_line(error)
-            if line is None:
-                traceback.print_exception(error)
-            failure = click.ClickException(line or "an error that was not foreseen; report it")
-        failure.show()
-        raise click.exceptions.Exit(_UNKNOWN) from error
-
-
-class _Plugin(click.Command):
-    def make_context(self, *arguments: Any, **others: Any) -> click.Context:
-        with _unknown():
-            return super().make_context(*arguments, **others)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with _unknown():
-            return super().invoke(ctx)
-
-
-@click.command(cls=_Plugin, short_help="Tell whether a figure is beyond a limit.")
+@click.command(cls=FindingCommand, short_help="Tell whether a figure is beyond a limit.")
 @click.argument("name")
 @reading_options
 @survey_option

@@ -190,20 +190,21 @@ def _origin(before: Manifest, after: Manifest) -> _Sentences:
     yield f"reports go to another collector: {after.origin} instead of {before.origin}", True
 
 
-_VOUCHING: Final = {
+VOUCHING: Final = {
     "open": "nobody vouches that each report comes from another device",
     "certificate": "an issuer vouches for devices, and can link an account to its report's key",
     "blind": "an issuer vouches for devices, without seeing which report is whose",
 }
+"""Who vouches for devices, by the mode of enrolment."""
 
 
 def _enrolment(before: Manifest, after: Manifest) -> _Sentences:
     old, new = before.enrolment, after.enrolment
     if old.mode != new.mode:
-        text = f"enrolment went from {old.mode} to {new.mode}: {_VOUCHING[new.mode]}"
+        text = f"enrolment went from {old.mode} to {new.mode}: {VOUCHING[new.mode]}"
         yield text, new.mode == "certificate"
         return
-    came, gone = (_issuers(x) - _issuers(y) for x, y in ((new, old), (old, new)))
+    came, gone = (issuers_of(x) - issuers_of(y) for x, y in ((new, old), (old, new)))
     if came:
         yield f"another issuer vouches for devices: {', '.join(sorted(came))}", True
     if gone:
@@ -212,7 +213,8 @@ def _enrolment(before: Manifest, after: Manifest) -> _Sentences:
         yield "the keys of the issuer are others, or in another order", False
 
 
-def _issuers(enrolment: Enrolment) -> set[str]:
+def issuers_of(enrolment: Enrolment) -> set[str]:
+    """Return the issuers that vouch for devices: keys in hex, or a host."""
     return {enrolment.issuer} - {""} | {issuer.hex() for issuer in enrolment.issuers}
 
 

@@ -44,7 +44,7 @@ def published_facts(
     older = [survey for survey in surveys if survey.name == manifest.name]
     for number, change in enumerate(changes(older[0], manifest) if older else ()):
         yield Fact("" if number else "changed", str(change))
-    yield Fact("epochs", _epochs_text(manifest))
+    yield Fact("epochs", epochs_text(manifest))
     yield from _mechanism_facts(manifest)
     if manifest.enrolment.issuer_ids:
         yield from _device_facts(manifest)
@@ -81,7 +81,7 @@ def survey_facts(
     )
     yield from _mechanism_facts(manifest)
     yield Fact("costs", _cost_text(manifest, manifest.schedule.start))
-    yield Fact("epochs", _epochs_text(manifest))
+    yield Fact("epochs", epochs_text(manifest))
     yield from _device_facts(manifest)
     yield from _coalition_facts(manifest)
     if seals:
@@ -233,7 +233,8 @@ def _cost_text(manifest: Manifest, now: float) -> str:
     return f"a device at most epsilon {format_nano(reserved([manifest], now))} in all ({spending})"
 
 
-def _epochs_text(manifest: Manifest) -> str:
+def epochs_text(manifest: Manifest) -> str:
+    """Return the number and length of a survey's epochs, and from when to when they are."""
     schedule = manifest.schedule
     return (
         f"{schedule.epochs} of {duration_text(schedule.epoch_seconds)}, "

@@ -30,6 +30,7 @@ from deniable.reading.errors import AmbiguousSurvey as AmbiguousSurvey
 from deniable.reading.errors import NoSuchSurvey as NoSuchSurvey
 from deniable.reading.errors import NotAllowed as NotAllowed
 from deniable.reading.errors import NotReached as NotReached
+from deniable.reading.errors import NotThere as NotThere
 from deniable.reading.errors import ReadingError as ReadingError
 from deniable.reading.errors import Refused as Refused
 from deniable.reading.errors import TooFewReports as TooFewReports

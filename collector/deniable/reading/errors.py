@@ -5,6 +5,7 @@
 - ``AmbiguousSurvey``: several ids begin so.
 - ``TooFewReports``: nothing is shown yet of what was asked for.
 - ``NotReached``: the collector did not answer, or not as a collector does; later may help.
+- ``NotThere``: likewise, and there is nothing at that address.
 - ``NotAllowed``: the token does not do.
 - ``Refused``: the collector answers, and refuses; ``code`` is the problem's.
 - ``Untrusted``: what came is not what the pinned authority signed, or a seal vouches for.
@@ -25,6 +26,10 @@ class AmbiguousSurvey(ReadingError, LookupError):
 
 class NotReached(ReadingError):
     """The collector did not answer in time, or not as a collector does."""
+
+
+class NotThere(NotReached):
+    """Nothing is at that address, and who answered is no collector, or has no such file."""
 
 
 class NotAllowed(ReadingError):

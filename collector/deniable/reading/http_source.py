@@ -1,33 +1,24 @@
 """A collector read over HTTP by an analyst who pins its authority's key.
 
 H1. No survey is believed that the pinned key, or the last to which it handed over, has not signed.
-H2. The token goes to the URL that was given and nowhere else: redirects are not followed, and plain
-    HTTP is for this machine only.
-H3. Counts of a sealed epoch that are all of it are those of its seal, or are not handed on.
-H4. No answer is read beyond a cap in bytes and in time.
+H2. Counts of a sealed epoch that are all of it are those of its seal, or are not handed on.
+
+Where the token goes, and how much is read, are the rules of :mod:`deniable.reading.fetching`.
 """
 
-import http.client
 import json
 import re
-import ssl
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from deniable.messages import (
     GATEWAY_KEYS_PATH,
     MAX_MANIFEST_BYTES,
     MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
-    PROBLEM_JSON,
     InvalidManifest,
     Manifest,
     Refusal,
@@ -35,10 +26,8 @@ from deniable.messages import (
     check_name,
     check_public_key,
     follow_rotations,
-    media_type,
     open_manifest,
     open_rotation,
-    read_problem,
     split_logged,
     split_manifests,
     split_rotations,
@@ -47,22 +36,16 @@ from deniable.messages.bundle import Bundle, make_bundle, read_bundle
 from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
 from deniable.reading.errors import (
     NoSuchSurvey,
-    NotAllowed,
-    NotReached,
     Refused,
     Untrusted,
 )
+from deniable.reading.fetching import Fetcher, unreadable
 from deniable.reading.notes import Note, read_notes
 from deniable.reading.source import EpochCounts, ListedEpoch, Source
 from deniable.reading.wire import most_epochs, read_counts, read_epochs
 
 _MOST_JSON_BYTES: Final = 128 << 20
 _MOST_ENVELOPE_BYTES: Final = MAX_MANIFEST_BYTES + 1024
-_MOST_PROBLEM_BYTES: Final = 64 * 1024
-_PIECE_BYTES: Final = 1 << 16
-_MOST_DETAIL: Final = 300
-_HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_TOKEN: Final = re.compile(r"[!-~]{1,1024}", re.ASCII)
 _ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -77,11 +60,6 @@ def pinned(authority: str | Path) -> bytes:
             "an authority is its public key, 64 hex digits, or a file of `deniable survey export`; "
             f"there is no such file: {authority}"
         ) from error
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Follow none: the answer is an error like any other."""
 
 
 class HttpSource(Source):
@@ -101,34 +79,17 @@ class HttpSource(Source):
     def __init__(
         self, url: str, authority: bytes, token: str | None = None, *, seconds: float = 120.0
     ) -> None:
-        parts = urlsplit(url)
-        here = parts.hostname in _HERE
-        if parts.scheme != "https" and not (parts.scheme == "http" and here):
-            raise ValueError("a collector's URL begins with https://; http:// is for this machine")
-        if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
-            raise ValueError("a collector's URL is https://host[:port], perhaps with a path")
+        self._fetcher = Fetcher(url, token, seconds=seconds)
         try:
             check_public_key(authority)
         except Refusal as refusal:
             raise ValueError("an authority's key is 64 hex digits: the public one") from refusal
-        if token is not None and not _TOKEN.fullmatch(token):
-            raise ValueError("a token is one line, as `deniable token new` printed it")
-        self._url = url.rstrip("/")
         self._authority = authority
-        self._token = token
-        self._seconds = seconds
         self._opened: dict[str, Manifest] = {}
-        handlers: list[urllib.request.BaseHandler] = [
-            _NoRedirects(),
-            urllib.request.HTTPSHandler(context=ssl.create_default_context()),
-        ]
-        if here:
-            handlers.append(urllib.request.ProxyHandler({}))
-        self._opener = urllib.request.build_opener(*handlers)
 
     def __repr__(self) -> str:
         """Return the source's URL; the token is a secret."""
-        return f"HttpSource({self._url!r})"
+        return f"HttpSource({self._fetcher.url!r})"
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the published surveys; what they are is verified when they are read.
@@ -141,12 +102,16 @@ class HttpSource(Source):
             for name in names:
                 check_name(name)
         except InvalidManifest as error:
-            raise _unreadable() from error
+            raise unreadable() from error
         return tuple(sorted(names))
+
+    def identifiers(self, name: str) -> tuple[str, ...]:
+        """Return the ids of all surveys of a name, as the collector says."""
+        return tuple(_id(version) for version in self._versions(name))
 
     def manifests(self, name: str) -> tuple[Manifest, ...]:
         """Return all surveys of a name, the newest first, verified."""
-        identifiers = [_id(version) for version in self._versions(name)]
+        identifiers = self.identifiers(name)
         unknown = [identifier for identifier in identifiers if identifier not in self._opened]
         if unknown:
             signer = self._signer()
@@ -205,7 +170,7 @@ class HttpSource(Source):
         try:
             return read_notes(body["notes"] if isinstance(body, dict) else None)
         except (KeyError, ValueError) as error:
-            raise _unreadable() from error
+            raise unreadable() from error
 
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
         """Return the bundle for an app, verified under the key that signs now."""
@@ -223,7 +188,7 @@ class HttpSource(Source):
                 path = f"/v1/surveys/{quote(manifests[0].name)}/manifests"
                 proofs = dict(split_manifests(self._get(path, MAX_MANIFESTS_BYTES)))
         except Refusal as refusal:
-            raise _unreadable() from refusal
+            raise unreadable() from refusal
         return make_bundle(
             signed,
             signer,
@@ -250,7 +215,7 @@ class HttpSource(Source):
         body = self._json(path)
         listed = body.get("surveys") if isinstance(body, dict) else None
         if not isinstance(listed, list) or not all(isinstance(survey, dict) for survey in listed):
-            raise _unreadable()
+            raise unreadable()
         return listed
 
     def _signer(self) -> bytes:
@@ -289,90 +254,10 @@ class HttpSource(Source):
         try:
             return json.loads(self._get(path, _MOST_JSON_BYTES, allowed))
         except (ValueError, RecursionError) as error:
-            raise _unreadable() from error
+            raise unreadable() from error
 
     def _get(self, path: str, most: int, allowed: bool = False) -> bytes:
-        """Return the body of a 200; with the token, where that is what allows it."""
-        request = urllib.request.Request(self._url + path)  # noqa: S310 - https, or this machine
-        if allowed and self._token is not None:
-            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        deadline = time.monotonic() + self._seconds
-        try:
-            try:
-                with self._answer(request) as answer:
-                    return _read(answer, most, deadline)
-            except urllib.error.HTTPError as answered:
-                with answered:
-                    raise self._refusal(answered, deadline) from None
-        except (OSError, http.client.HTTPException, UnicodeError) as error:
-            cause = getattr(error, "reason", error)
-            reason = cause if isinstance(cause, str) else type(cause).__name__
-            if isinstance(cause, ssl.SSLCertVerificationError):
-                reason = cause.verify_message
-            raise NotReached(
-                f"the collector at {self._url} did not answer ({reason}); is the URL right, and is "
-                "it up? Else try again later"
-            ) from error
-
-    def _answer(self, request: urllib.request.Request) -> Any:
-        """Return the answer once its head is there, or raise why there is none, in time."""
-        # On a thread that nobody waits for then: nothing interrupts the system's resolver, and a
-        # socket's timeout begins anew with each byte of a head that drips.
-        answers: SimpleQueue[Any] = SimpleQueue()
-
-        def ask() -> None:
-            try:
-                answers.put(self._opener.open(request, timeout=self._seconds))
-            except Exception as error:  # noqa: BLE001 - raised by whoever waits
-                answers.put(error)
-
-        Thread(target=ask, name="deniable-reading", daemon=True).start()
-        try:
-            answer = answers.get(timeout=self._seconds)
-        except Empty:
-            raise TimeoutError from None
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def _refusal(self, answered: urllib.error.HTTPError, deadline: float) -> Exception:
-        status, content_type = answered.code, answered.headers.get("Content-Type", "")
-        if status in {401, 403}:
-            return NotAllowed(
-                "the collector wants the token of an analyst: the operator makes one with "
-                "`deniable token new`"
-                + (" (the one that was given does not do)" if self._token is not None else "")
-            )
-        body = _read(answered, _MOST_PROBLEM_BYTES, deadline)
-        code = read_problem(body, content_type, status)
-        if code is RefusalCode.NOT_FOUND:
-            return NoSuchSurvey("no such survey is published there")
-        if media_type(content_type) != PROBLEM_JSON:
-            return NotReached(
-                f"{self._url} answered with status {status}, and not as a collector does; give "
-                "the collector's own URL: redirects are not followed"
-            )
-        try:
-            detail = json.loads(body).get("detail")
-        except (ValueError, AttributeError, RecursionError):
-            detail = None
-        if not isinstance(detail, str) or not detail.isprintable() or len(detail) > _MOST_DETAIL:
-            detail = f"status {status}"
-        return Refused(f"the collector refuses: {detail}", None if code is None else code.value)
-
-
-def _read(answer: Any, most: int, deadline: float) -> bytes:
-    pieces, size = [], 0
-    while piece := answer.read1(_PIECE_BYTES):
-        size += len(piece)
-        pieces.append(piece)
-        if size > most:
-            raise NotReached("the collector's answer is too long; is it a collector?")
-        if time.monotonic() > deadline:
-            raise NotReached("the collector's answer took too long to arrive; try again later")
-    if answer.length:  # http.client says nothing if less came than was announced
-        raise NotReached("the collector's answer was cut short; try again")
-    return b"".join(pieces)
+        return self._fetcher.get(path, most, allowed)
 
 
 def _path(manifest: Manifest) -> str:
@@ -386,15 +271,11 @@ def _survey(manifest: Manifest) -> str:
 def _text(described: Mapping[str, Any], key: str) -> str:
     value = described.get(key)
     if not isinstance(value, str):
-        raise _unreadable()
+        raise unreadable()
     return value
 
 
 def _id(described: Mapping[str, Any]) -> str:
     if not _ID.fullmatch(identifier := _text(described, "survey_id")):
-        raise _unreadable()
+        raise unreadable()
     return identifier
-
-
-def _unreadable() -> NotReached:
-    return NotReached("the collector's answer is none; is it a collector, of about this version?")

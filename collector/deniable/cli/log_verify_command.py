@@ -1,0 +1,149 @@
+"""``deniable log verify``: what a public log says, and whether it is what it was, for anybody."""
+
+import asyncio
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from deniable.cli.options import a_file, json_option
+from deniable.cli.screen import console, show
+from deniable.cli.statuses import UNKNOWN, FindingCommand
+from deniable.documents import Level
+
+if TYPE_CHECKING:
+    from deniable.transparency_log import LogPolicy, SignedCheckpoint, VerifierKey
+
+_STATUSES: Final = {Level.NOTE: 0, Level.ALERT: 1, Level.WARNING: UNKNOWN}
+
+
+class _Verifying(FindingCommand):
+    usage_status = 2
+
+
+@click.command(cls=_Verifying, short_help="Show and check all that was ever asked.")
+@click.argument("place", metavar="URL")
+@click.option("--policy", type=a_file, help="The logs and witnesses that an app pins.")
+@click.option("--log-key", metavar="KEY", help="The log's, as `deniable log policy` prints it.")
+@click.option(
+    "--authority",
+    metavar="KEY",
+    help="Whose signatures count: 64 hex digits, or a file of `survey export`.",
+)
+@click.option(
+    "--remember",
+    type=a_file,
+    help="Compare with the last visit, which this file is about; then remember this one there.",
+)
+@json_option
+def verify(
+    place: str,
+    policy: Path | None,
+    log_key: str | None,
+    authority: str | None,
+    remember: Path | None,
+    as_json: bool,
+) -> None:
+    """Show every question of the collector at URL, and check that none is hidden or undone.
+
+    Instead of a URL, a directory that `deniable log export` wrote does, too.
+
+    \b
+    0  nothing was found
+    1  something is proven to be wrong
+    2  a wrong option
+    3  a suspicion, or nothing is known: no log, no collector
+    """  # noqa: D301 - click's mark
+    from deniable.documents.terminal import print_document
+    from deniable.log_auditing.checks import audit
+    from deniable.log_auditing.document import audit_document
+    from deniable.log_auditing.downloading import (
+        LogDirectory,
+        LogSite,
+        download,
+        hear,
+        read_checkpoint,
+    )
+    from deniable.log_auditing.findings import finding
+    from deniable.log_auditing.remembered import Visit, write_proof
+    from deniable.log_auditing.subject import NOBODY, Trust
+    from deniable.reading import pinned
+
+    try:
+        visit = None if remember is None else Visit.load(remember)
+        read_policy = None if policy is None else _policy(policy)
+        key = None if log_key is None else _key(log_key)
+        trusted = None if authority is None else pinned(_file_or_key(authority))
+        site = None if Path(place).is_dir() else LogSite(place)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if trusted is None and visit is not None:
+        trusted = visit.authority
+    notes = []
+    if trusted is None:
+        if site is None:
+            raise click.UsageError("a directory needs --authority: nobody else says whose it is")
+        trusted, notes = site.signer(), [finding("unpinned-authority")]
+    offered = None if site is None else site.offered(trusted)
+    if offered is None:
+        notes.append(finding("offline"))
+    checkpoint = read_checkpoint(source := site or LogDirectory(Path(place)))
+    trust = Trust(
+        key or _listed(read_policy, checkpoint) or (None if visit is None else visit.log_key),
+        trusted,
+        read_policy,
+        None if visit is None else visit.checkpoint,
+    )
+    now = time.time()
+    heard = NOBODY
+    if read_policy is not None:
+        heard = asyncio.run(hear(read_policy, checkpoint.checkpoint.origin))
+    result = audit(download(source, checkpoint), offered, trust, now, heard)
+    result.findings += notes
+    document = audit_document(result, now)
+    if as_json:
+        show(document, as_json=True)
+    else:  # prose, which a pipe makes no wider
+        print_document(document, console())
+    if result.proof is not None and trust.log_key is not None:
+        folder = Path() if remember is None else remember.parent
+        file = write_proof(result.proof, trust.log_key, folder)
+        click.echo(f"The proof of two faces is in {file}: keep it.", err=True)
+    if remember is not None and result.to_be_remembered:
+        Visit(trust.log_key, trusted, checkpoint).save(remember)
+    raise click.exceptions.Exit(_STATUSES[result.worst])
+
+
+def _file_or_key(authority: str) -> str | Path:
+    file = Path(authority)
+    return file if file.is_file() else authority
+
+
+def _policy(file: Path) -> "LogPolicy":
+    from deniable.transparency_log import MAX_POLICY_BYTES, LogPolicy
+
+    with file.open("rb") as stream:
+        return LogPolicy.parse(stream.read(MAX_POLICY_BYTES + 1).decode())
+
+
+def _key(text: str) -> "VerifierKey":
+    from deniable.transparency_log import LOG, VerifierKey
+
+    key = VerifierKey.parse(text)
+    if key.algorithm != LOG:
+        raise ValueError("--log-key is a witness's key, not a log's")
+    return key
+
+
+def _listed(policy: "LogPolicy | None", checkpoint: "SignedCheckpoint") -> "VerifierKey | None":
+    """Return the key of the policy's log that signed a checkpoint; else its first log's."""
+    from deniable.transparency_log import TransparencyLogError
+
+    keys = [] if policy is None else [log.key for log in policy.logs]
+    for key in keys:
+        with suppress(TransparencyLogError):
+            checkpoint.verify(key)
+            return key
+    return keys[0] if keys else None

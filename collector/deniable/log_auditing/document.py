@@ -1,0 +1,166 @@
+"""The document of an audit: the log's history whole, in plain words, and what was found."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from deniable.documents import Column, Document, Fact, Level, Table
+from deniable.log_auditing.checks import Audit
+from deniable.log_auditing.entries import Entry, Version
+from deniable.log_auditing.findings import plain
+from deniable.messages import GatewayKeys, Manifest, Rotation
+from deniable.publishing.changes import VOUCHING, Change, changes, issuers_of
+from deniable.publishing.document import answers_of, epochs_text
+from deniable.reading import instant_text
+from deniable.transparency_log import SignedCheckpoint
+
+_MOST_ANSWERS: Final = 8
+_COLUMNS: Final = (
+    Column("entry", "entry", "name"),
+    Column("survey", "survey", "name"),
+    Column("text", "what it asks, and what changed"),
+)
+_KEY_COLUMNS: Final = (Column("entry", "entry", "name"), Column("text", "keys"))
+_PROVEN: Final = "Something is proven to be wrong: see the findings marked !!."
+_SUSPECTED: Final = "Nothing is proven to be wrong, but there are suspicions, marked !."
+_FINE: Final = "Nothing was found to be wrong."
+
+
+def audit_document(audit: Audit, now: float) -> Document:
+    """Return the document of an audit, with ages as of a time."""
+    versions = audit.history.versions
+    surveys = [row for named in versions.values() for row in _rows(named)]
+    keys = [_key_row(entry) for entry in audit.history.of_keys()]
+    sentence = {Level.ALERT: _PROVEN, Level.WARNING: _SUSPECTED, Level.NOTE: _FINE}[audit.worst]
+    return Document(
+        facts=[*_facts(audit, now)],
+        sentence=sentence,
+        tables=[Table(_COLUMNS, surveys), Table(_KEY_COLUMNS, keys)],
+        notes=[*_both(audit)],
+        cautions=audit.findings,
+        values={
+            "status": audit.worst.value,
+            "surveys": {
+                name: [*map(_values, named, _before(named))] for name, named in versions.items()
+            },
+            "two_faces": [signed.text for signed in _faces(audit)],
+            "keys": [{"entry": row["entry"], "text": row["text"]} for row in keys],
+        },
+    )
+
+
+def _faces(audit: Audit) -> tuple[SignedCheckpoint, ...]:
+    return () if audit.proof is None else (audit.proof.first, audit.proof.second)
+
+
+def _both(audit: Audit) -> Iterator[str]:
+    for signed in _faces(audit):
+        yield "\n".join(map(plain, ("The log signed:", *signed.text.splitlines())))
+
+
+def _facts(audit: Audit, now: float) -> Iterator[Fact]:
+    signed, trust = audit.downloaded.checkpoint, audit.trust
+    checkpoint = signed.checkpoint
+    counted = f"{checkpoint.size:,} {'entry' if checkpoint.size == 1 else 'entries'}"
+    origin = plain(checkpoint.origin)
+    yield Fact("log", f"{origin}, {counted}", "origin", origin)
+    yield Fact("root", checkpoint.root.hex(), "root", checkpoint.root.hex())
+    yield Fact(key="size", value=checkpoint.size)
+    key = None if trust.log_key is None else str(trust.log_key)
+    yield Fact("log's key", key or "", "log_key", key)
+    signer = audit.history.chain[-1].hex()
+    handed = len(audit.history.chain) - 1
+    after = f", after {handed} hand-over{'s' * (handed > 1)}" * bool(handed)
+    yield Fact("authority", f"{signer}{after}", "authority", signer)
+    if trust.policy is not None:
+        for number, witness in enumerate(trust.policy.witnesses):
+            at = audit.cosigned.get(witness.key)
+            when = "has not cosigned this checkpoint" if at is None else _ago(at, now)
+            yield Fact("" if number else "witnesses", f"{plain(witness.key.name)}: {when}")
+    yield Fact(
+        key="cosigned",
+        value={plain(key.name): at for key, at in audit.cosigned.items()},
+    )
+    if trust.remembered is not None:
+        was = trust.remembered.checkpoint.size
+        grown = checkpoint.size - was
+        text = f"had {was:,} entries"
+        if audit.extends:
+            text += f"; it is the same, and {grown:,} more" if grown else "; it is the same"
+        yield Fact("last visit", text, "last_visit", {"size": was, "extended": audit.extends})
+
+
+def _ago(cosigned_at: int, now: float) -> str:
+    days = int(max(0, now - cosigned_at) // 86_400)
+    ago = f"{days:,} day{'s' * (days != 1)} ago" if days else "today"
+    return f"cosigned {ago}, at {instant_text(cosigned_at)}"
+
+
+def _before(versions: list[Version]) -> list[Version | None]:
+    return [None, *versions[:-1]]
+
+
+def _rows(versions: list[Version]) -> Iterator[Mapping[str, Any]]:
+    for version, before in zip(versions, _before(versions), strict=True):
+        manifest, entry = version.manifest, version.entry
+        yield {
+            "entry": f"{entry.index:,}",
+            "survey": f"{manifest.name} {manifest.sequence}",
+            "text": _version_text(manifest),
+        }
+        for change in _changed(before, version):
+            caution = Level.WARNING if change.weakens else None
+            text = str(change) if change.weakens else f"- {change}"
+            yield {"entry": "", "survey": "", "text": text, "caution": caution}
+        for again in version.signed_again:
+            text = f"- signed again, by {again.signer.hex()}; nothing changed"
+            yield {"entry": f"{again.index:,}", "survey": "", "text": text}
+
+
+def _changed(before: Version | None, version: Version) -> tuple[Change, ...]:
+    return () if before is None else changes(before.manifest, version.manifest)
+
+
+def _version_text(manifest: Manifest) -> str:
+    answers = answers_of(manifest)
+    if len(answers) > _MOST_ANSWERS:
+        answers = (*answers[: _MOST_ANSWERS - 2], "…", answers[-1])
+    enrolment = manifest.enrolment
+    vouching = ", ".join([VOUCHING[enrolment.mode], *sorted(issuers_of(enrolment))])
+    delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
+    return (
+        f"“{manifest.question}” {' / '.join(answers)}; epsilon {manifest.epsilon}{delta}; "
+        f"epochs: {epochs_text(manifest)}; {enrolment.mode}: {vouching}"
+    )
+
+
+def _values(version: Version, before: Version | None) -> dict[str, Any]:
+    manifest = version.manifest
+    return {
+        "entry": version.entry.index,
+        "signed_again": [entry.index for entry in version.signed_again],
+        "survey_id": manifest.survey_id.hex(),
+        "sequence": manifest.sequence,
+        "question": manifest.question,
+        "answers": len(manifest.all_answers),
+        "epsilon": manifest.epsilon,
+        "delta": manifest.delta,
+        "start": manifest.schedule.start,
+        "epoch_seconds": manifest.schedule.epoch_seconds,
+        "epochs": manifest.schedule.epochs,
+        "enrolment": manifest.enrolment.mode,
+        "changes": [
+            {"field": change.field, "text": change.text, "weakens": change.weakens}
+            for change in _changed(before, version)
+        ],
+    }
+
+
+def _key_row(entry: Entry) -> dict[str, str]:
+    message = entry.message
+    if isinstance(message, Rotation):
+        text = f"the authority's key {message.old_key.hex()} handed over to {message.new_key.hex()}"
+    else:
+        assert isinstance(message, GatewayKeys)
+        listed = ", ".join(key.public_key.hex() for key in message.configurations)
+        text = f"gateway keys of {message.origin}, sequence {message.sequence}: {listed}"
+    return {"entry": f"{entry.index:,}", "text": text}

@@ -1,0 +1,167 @@
+"""Answers of a collector over HTTP, in bounded bytes and time.
+
+F1. The token goes to the URL that was given and nowhere else: redirects are not followed, and plain
+    HTTP is for this machine only.
+F2. No answer is read beyond a cap in bytes and in time.
+"""
+
+import http.client
+import json
+import re
+import ssl
+import time
+import urllib.error
+import urllib.request
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from deniable.messages import PROBLEM_JSON, RefusalCode, media_type, read_problem
+from deniable.reading.errors import NoSuchSurvey, NotAllowed, NotReached, NotThere, Refused
+
+_MOST_PROBLEM_BYTES: Final = 64 * 1024
+_PIECE_BYTES: Final = 1 << 16
+_MOST_DETAIL: Final = 300
+_HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_TOKEN: Final = re.compile(r"[!-~]{1,1024}", re.ASCII)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Follow none: the answer is an error like any other."""
+
+
+class Fetcher:
+    """Fetches answers below a URL.
+
+    Args:
+        url: ``https://host[:port]``, with a path if a proxy has it under one; ``http`` for this
+            machine only.
+        token: an analyst's.
+        seconds: how long any one answer may take.
+
+    Raises:
+        ValueError: if one of them cannot be.
+    """
+
+    def __init__(self, url: str, token: str | None = None, *, seconds: float) -> None:
+        parts = urlsplit(url)
+        here = parts.hostname in _HERE
+        if parts.scheme != "https" and not (parts.scheme == "http" and here):
+            raise ValueError("a collector's URL begins with https://; http:// is for this machine")
+        if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError("a collector's URL is https://host[:port], perhaps with a path")
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise ValueError("a token is one line, as `deniable token new` printed it")
+        self.url = url.rstrip("/")
+        self._token = token
+        self._seconds = seconds
+        handlers: list[urllib.request.BaseHandler] = [
+            _NoRedirects(),
+            urllib.request.HTTPSHandler(context=ssl.create_default_context()),
+        ]
+        if here:
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def __repr__(self) -> str:
+        """Return the URL; the token is a secret."""
+        return f"Fetcher({self.url!r})"
+
+    def get(self, path: str, most: int, allowed: bool = False) -> bytes:
+        """Return the body of a 200; with the token, where that is what allows it.
+
+        Raises:
+            ReadingError: why there is none.
+        """
+        return self.tagged(path, most, allowed)[0]
+
+    def tagged(self, path: str, most: int, allowed: bool = False) -> tuple[bytes, str]:
+        """Return the body and the ETag of a 200, likewise."""
+        request = urllib.request.Request(self.url + path)  # noqa: S310 - https, or this machine
+        if allowed and self._token is not None:
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        deadline = time.monotonic() + self._seconds
+        try:
+            try:
+                with self._answer(request) as answer:
+                    return _read(answer, most, deadline), answer.headers.get("ETag", "")
+            except urllib.error.HTTPError as answered:
+                with answered:
+                    raise self._refusal(answered, deadline) from None
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
+            cause = getattr(error, "reason", error)
+            reason = cause if isinstance(cause, str) else type(cause).__name__
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                reason = cause.verify_message
+            raise NotReached(
+                f"the collector at {self.url} did not answer ({reason}); is the URL right, and is "
+                "it up? Else try again later"
+            ) from error
+
+    def _answer(self, request: urllib.request.Request) -> Any:
+        """Return the answer once its head is there, or raise why there is none, in time."""
+        # On a thread that nobody waits for then: nothing interrupts the system's resolver, and a
+        # socket's timeout begins anew with each byte of a head that drips.
+        answers: SimpleQueue[Any] = SimpleQueue()
+
+        def ask() -> None:
+            try:
+                answers.put(self._opener.open(request, timeout=self._seconds))
+            except Exception as error:  # noqa: BLE001 - raised by whoever waits
+                answers.put(error)
+
+        Thread(target=ask, name="deniable-reading", daemon=True).start()
+        try:
+            answer = answers.get(timeout=self._seconds)
+        except Empty:
+            raise TimeoutError from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _refusal(self, answered: urllib.error.HTTPError, deadline: float) -> Exception:
+        status, content_type = answered.code, answered.headers.get("Content-Type", "")
+        if status in {401, 403}:
+            return NotAllowed(
+                "the collector wants the token of an analyst: the operator makes one with "
+                "`deniable token new`"
+                + (" (the one that was given does not do)" if self._token is not None else "")
+            )
+        body = _read(answered, _MOST_PROBLEM_BYTES, deadline)
+        code = read_problem(body, content_type, status)
+        if code is RefusalCode.NOT_FOUND:
+            return NoSuchSurvey("no such survey is published there")
+        if media_type(content_type) != PROBLEM_JSON:
+            failure = NotThere if status == http.HTTPStatus.NOT_FOUND else NotReached
+            return failure(
+                f"{self.url} answered with status {status}, and not as a collector does; give "
+                "the collector's own URL: redirects are not followed"
+            )
+        try:
+            detail = json.loads(body).get("detail")
+        except (ValueError, AttributeError, RecursionError):
+            detail = None
+        if not isinstance(detail, str) or not detail.isprintable() or len(detail) > _MOST_DETAIL:
+            detail = f"status {status}"
+        return Refused(f"the collector refuses: {detail}", None if code is None else code.value)
+
+
+def _read(answer: Any, most: int, deadline: float) -> bytes:
+    pieces, size = [], 0
+    while piece := answer.read1(_PIECE_BYTES):
+        size += len(piece)
+        pieces.append(piece)
+        if size > most:
+            raise NotReached("the collector's answer is too long; is it a collector?")
+        if time.monotonic() > deadline:
+            raise NotReached("the collector's answer took too long to arrive; try again later")
+    if answer.length:  # http.client says nothing if less came than was announced
+        raise NotReached("the collector's answer was cut short; try again")
+    return b"".join(pieces)
+
+
+def unreadable() -> NotReached:
+    """Return the error of an answer in another form than a collector's."""
+    return NotReached("the collector's answer is none; is it a collector, of about this version?")
