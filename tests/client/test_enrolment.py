@@ -237,9 +237,9 @@ def test_whatever_the_callback_raises_refresh_does_not(vouched: Vouched, error: 
 
 def test_of_what_the_callback_raises_its_http_status_alone_is_told(vouched: Vouched) -> None:
     url = "https://app.example.org/v1/enrolments?session=secret"
-    client = vouched.client()
-    with urllib.error.HTTPError(url, 401, "secret", Message(), None) as vouched.issuer.error:
-        why = str(client.refresh(force=True).errors[NAME])
+    with urllib.error.HTTPError(url, 401, "secret", Message(), None) as error:
+        vouched.issuer.error = error
+        why = str(vouched.client().refresh(force=True).errors[NAME])
     assert "enrol= raised HTTPError (HTTP 401); it is asked again later" in why
     assert "secret" not in why
 

@@ -27,6 +27,7 @@ from deniable.transparency_log import (
     tiles_of,
 )
 
+#: The path of the newest checkpoint under a log's address.
 CHECKPOINT_PATH: Final = "checkpoint"
 _LARGE: Final = "large/"
 
