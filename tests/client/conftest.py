@@ -12,6 +12,7 @@ from deniable.client.testing import FakeCollector
 from tests.support.devices import Bench, connect_carelessly
 from tests.support.shell import Shell
 from tests.support.watched import WatchedTransport
+from tests.support.witnessed import ShownLog
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +54,10 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     for module in (report_command, arguments):
         monkeypatch.setattr(module, "HttpTransport", lambda _origin: shell.transport)
     return shell
+
+
+@pytest.fixture
+def log() -> ShownLog:
+    log = ShownLog()
+    log.append(b"what was published before", b"and more of it")
+    return log

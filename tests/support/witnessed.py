@@ -1,9 +1,11 @@
 """A log and its witnesses as devices are shown them: honest, or in league with the operator."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
-from deniable.messages import SigningKey, log_entry
+from deniable.client import Client, ManifestFault, ManifestRefused, OutcomeStatus
+from deniable.client.client import engine_of
+from deniable.messages import SigningKey, log_entry, sign_manifest
 from deniable.transparency_log import (
     COSIGNER,
     LOG,
@@ -18,7 +20,11 @@ from deniable.transparency_log import (
     root_hash,
     sign_checkpoint,
 )
-from tests.support.surveys import ORIGIN, START
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN, START
+
+NOT_WITNESSED: Final = ManifestFault.NOT_WITNESSED
+ENVELOPE: Final = sign_manifest(MANIFEST, AUTHORITY)
 
 WITNESSES: Final = 5
 """There are more than anybody pins."""
@@ -85,3 +91,29 @@ def policy_text(log_key: VerifierKey, witnesses: dict[int, SigningKey], quorum: 
     lines += [f"witness {name} {key}" for name, key in zip(names, keys, strict=True)]
     lines += [f"group all {quorum} {' '.join(names)}", "quorum all"]
     return "".join(f"{line}\n" for line in lines)
+
+
+def prove(
+    bench: Bench, log: ShownLog, *envelopes: bytes, cosigners: Iterable[int] = (0, 1)
+) -> None:
+    """Have the collector send a proof of each of these."""
+    who = tuple(cosigners)
+    bench.transport.proofs |= {envelope: log.proof(envelope, who) for envelope in envelopes}
+
+
+def pinned(bench: Bench, log: ShownLog, **changes: Any) -> Client:
+    return bench.client(**{"log_policy": log.policy(), **changes})
+
+
+def check_refused(bench: Bench, client: Client) -> str:
+    """Check that nothing is drawn since nobody has seen what is offered; return the reason."""
+    before = bench.draw.count
+    outcome = client.report(NAME, "good")
+    assert outcome.status is OutcomeStatus.NOT_RECORDED
+    assert isinstance(outcome.error, ManifestRefused)
+    assert outcome.error.fault is NOT_WITNESSED
+    assert bench.draw.count == before
+    why_not = engine_of(client).ledger.why_not(DECLARED, bench.clock.now())
+    assert "not-witnessed" in str(why_not)
+    assert "not-witnessed" in " ".join(str(client.explain()).split())
+    return outcome.error.reason

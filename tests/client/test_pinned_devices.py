@@ -1,0 +1,410 @@
+"""Devices whose app pins a log: what they keep, which keys they trust, and what else changes."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.client import (
+    Client,
+    EventEntry,
+    ManifestFault,
+    OutcomeStatus,
+)
+from deniable.client.client import engine_of
+from deniable.client.testing import FakeCollector
+from deniable.client.transparency.explaining import explain_stored
+from deniable.messages import (
+    Rotation,
+    SigningKey,
+    pack_logged,
+    sign_rotation,
+)
+from deniable.messages.bundle import make_bundle
+from deniable.messages.gateway import GATEWAY_KEYS_PATH
+from deniable.transparency_log import (
+    LogPolicy,
+    LogProof,
+    VerifierKey,
+)
+from tests.support.devices import NAME, Bench, fault_of
+from tests.support.fakes import THEME, device
+from tests.support.relays import RELAY, Gateway, Relay
+from tests.support.shell import Shell
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
+from tests.support.vouched import Vouched
+from tests.support.witnessed import ENVELOPE, NOT_WITNESSED, ShownLog, check_refused, pinned, prove
+
+RECORDED = OutcomeStatus.RECORDED
+NEXT = SigningKey(bytes([1]) * 32)
+FIRST = sign_rotation(Rotation(AUTHORITY.public_key, NEXT.public_key, 1), AUTHORITY, NEXT)
+
+
+# What is kept.
+
+
+def test_a_proof_is_kept_across_restarts_and_verified_once_a_process(
+    bench: Bench, log: ShownLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[bytes] = []
+    check = LogPolicy.check
+
+    def counting(policy: LogPolicy, entry: bytes, proof: LogProof) -> frozenset[VerifierKey]:
+        judged.append(entry)
+        return check(policy, entry, proof)
+
+    monkeypatch.setattr(LogPolicy, "check", counting)
+    gateway = Gateway(bench.transport)
+    keys = gateway.envelope()
+    way = {"relay": RELAY, "gateway_keys": pack_logged(keys, log.proof(keys))}
+    bench.transport.rotations = [FIRST]
+    envelope = bench.transport.publish(MANIFEST, NEXT)
+    prove(bench, log, FIRST, envelope)
+    for start in range(3):
+        client = pinned(bench, log, transport=Relay(gateway), **way)
+        if not start:
+            client.refresh(force=True)
+        gateway.opened.clear()
+        for _ in range(2):
+            bench.clock.time += DAY
+            assert client.report(NAME, "good").status is RECORDED
+            client.explain()
+        assert gateway.opened == []
+        client.close()
+    assert Counter(judged) == dict.fromkeys((FIRST, envelope, keys), 3)
+
+
+def test_an_update_that_brings_a_pin_draws_for_nothing_before_a_proof_of_it_came(
+    bench: Bench, log: ShownLog
+) -> None:
+    before = bench.reported()
+    before.close()
+    bench.clock.time += DAY
+    client = pinned(bench, log)
+    assert "no proof came" in check_refused(bench, client)
+    assert client.flush().delivered == 1  # what was drawn before is sent
+    bench.transport.requests.clear()
+    # The pin is a reason to ask anew, at once; and what comes without a proof is as before.
+    assert fault_of(client.refresh()) is NOT_WITNESSED
+    assert [request.path for request in bench.transport.requests] == [
+        f"/v1/surveys/{NAME}/manifests"
+    ]
+    check_refused(bench, client)
+    prove(bench, log, ENVELOPE)
+    assert client.refresh(force=True).errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+    # An app that is taken back goes on, and so does the update after that.
+    client.close()
+    for again in (bench.client(), pinned(bench, log)):
+        bench.clock.time += DAY
+        assert again.report(NAME, "good").status is RECORDED
+        again.close()
+
+
+def test_an_update_whose_bundle_has_the_proof_goes_on_offline(bench: Bench, log: ShownLog) -> None:
+    bench.reported(lifetime_epsilon="9").close()
+    bench.clock.time += DAY
+    bench.transport.requests.clear()
+    given = [pack_logged(ENVELOPE, log.proof(ENVELOPE))]
+    client = pinned(bench, log, manifests=given, lifetime_epsilon="9")
+    # Of the eight epochs that are set aside, those ahead are not set aside once more.
+    assert client.report(NAME, "good").status is RECORDED
+    assert bench.transport.requests == []
+
+
+def test_other_witnesses_are_another_pin_which_the_kept_proof_may_do_for(
+    bench: Bench, log: ShownLog
+) -> None:
+    prove(bench, log, ENVELOPE, cosigners=(1, 2, 3))
+    client = pinned(bench, log)
+    client.refresh(force=True)
+    client.close()
+    bench.transport.requests.clear()
+    overlapping = bench.client(log_policy=log.policy(2, (2, 3, 4)))
+    assert overlapping.report(NAME, "good").status is RECORDED
+    assert bench.transport.requests == []
+    overlapping.close()
+    bench.clock.time += DAY
+    client = bench.client(log_policy=log.policy(2, (0, 4)))
+    check_refused(bench, client)
+    prove(bench, log, ENVELOPE, cosigners=(0, 4))
+    assert client.refresh().errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+
+
+def test_a_proof_that_another_process_was_sent_is_enough(bench: Bench, log: ShownLog) -> None:
+    bench.reported().close()
+    bench.clock.time += DAY
+    client, other = pinned(bench, log), pinned(bench, log)
+    check_refused(bench, client)
+    prove(bench, log, ENVELOPE)
+    assert other.refresh(force=True).errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+
+
+def test_a_rotten_proof_is_none(bench: Bench, log: ShownLog) -> None:
+    prove(bench, log, ENVELOPE)
+    pinned(bench, log).refresh(force=True)
+    bench.close()
+    for rotten in ("x'00'", "'text'", "1", "2.5"):
+        bench.rows(f"UPDATE manifests SET proof = {rotten}")
+        with pinned(bench, log) as client:
+            check_refused(bench, client)
+
+
+def test_nobody_is_asked_to_vouch_for_what_nobody_has_seen(bench: Bench, log: ShownLog) -> None:
+    vouched = Vouched(bench, blind=True)
+    client = pinned(bench, log, enrol=vouched.issuer)
+    client.refresh(force=True)
+    assert not vouched.issuer.requests
+    prove(bench, log, *bench.transport.envelopes)
+    client.refresh(force=True)
+    assert len(vouched.issuer.requests) == 1
+
+
+# Keys.
+
+
+def test_a_hand_over_that_nobody_has_seen_is_not_followed(bench: Bench, log: ShownLog) -> None:
+    successor = bench.transport.publish(manifest(sequence=1), NEXT)
+    prove(bench, log, ENVELOPE, successor)
+    bench.transport.rotations = [FIRST]
+    bench.transport.manifests[NAME] = [ENVELOPE, successor]
+    client = pinned(bench, log, lifetime_epsilon="1000")
+    refreshed = client.refresh(force=True)
+    assert (refreshed.ready, fault_of(refreshed)) == ((NAME,), NOT_WITNESSED)
+    for _ in range(2):  # it is noted once
+        client.refresh(force=True)
+        (noted,) = events(client)
+        assert NEXT.public_key.hex() in noted
+    assert bench.rows("SELECT count(*) FROM authorities") == [(0,)]
+    prove(bench, log, FIRST)
+    assert client.refresh(force=True).errors == {}
+    assert newest_key(bench, client) == NEXT.public_key
+    client.close()
+    assert newest_key(bench, pinned(bench, log)) == NEXT.public_key
+
+
+def test_a_hand_over_that_was_followed_before_the_pin_needs_a_proof_too(
+    bench: Bench, log: ShownLog
+) -> None:
+    bench.transport.rotations = [FIRST]
+    successor = bench.transport.publish(manifest(sequence=1), NEXT)
+    bench.reported().close()
+    bench.clock.time += DAY
+    prove(bench, log, successor)
+    client = pinned(bench, log)
+    assert newest_key(bench, client) == AUTHORITY.public_key
+    assert not client.report(NAME, "good").ok
+    client.refresh(force=True)
+    assert newest_key(bench, client) == AUTHORITY.public_key
+    assert bench.draw.count == 1
+    prove(bench, log, FIRST)
+    assert client.refresh(force=True).errors == {}
+    assert newest_key(bench, client) == NEXT.public_key
+    assert client.report(NAME, "good").status is RECORDED
+    # What the sequences were is not forgotten meanwhile, and an app that pins the newer key needs
+    # no proof of how it came to it.
+    client.close()
+    bench.transport.proofs.clear()
+    prove(bench, log, ENVELOPE, successor)
+    later = pinned(bench, log, authority=NEXT.public_key)
+    bench.transport.publish(MANIFEST, NEXT)
+    assert fault_of(later.refresh(force=True)) is ManifestFault.ROLLED_BACK
+
+
+def test_a_hand_over_to_the_key_that_the_app_pins_now_needs_no_proof(
+    bench: Bench, log: ShownLog
+) -> None:
+    bench.transport.rotations = [FIRST]
+    envelope = bench.transport.publish(MANIFEST, NEXT)
+    bench.reported().close()
+    bench.clock.time += DAY
+    prove(bench, log, envelope)
+    client = pinned(bench, log, authority=NEXT.public_key)
+    assert client.refresh().errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+
+
+def test_what_was_followed_before_the_pin_may_be_witnessed_as_a_newer_key_signed_it(
+    bench: Bench, log: ShownLog
+) -> None:
+    bench.reported().close()
+    bench.clock.time += DAY
+    bench.transport.rotations = [FIRST]
+    prove(bench, log, FIRST, bench.transport.publish(MANIFEST, NEXT))
+    client = pinned(bench, log)
+    assert client.refresh().errors == {}
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+    (survey,) = explain_stored(engine_of(client).state, bench.clock.now()).surveys
+    assert survey.reports == 2
+
+
+def test_gateway_keys_that_nobody_has_seen_are_not_sealed_for(bench: Bench, log: ShownLog) -> None:
+    gateway = Gateway(bench.transport)
+    relayed: dict[str, Any] = {"relay": RELAY, "transport": Relay(gateway)}
+    first = gateway.envelope()
+    with pytest.raises(ValueError, match="log_policy asks for: no proof came"):
+        pinned(bench, log, gateway_keys=first, **relayed)
+    relayed["gateway_keys"] = pack_logged(first, log.proof(first))
+    prove(bench, log, ENVELOPE)
+    bundle = make_bundle(
+        [ENVELOPE],
+        AUTHORITY.public_key,
+        first,
+        proofs=[log.proof(ENVELOPE)],
+        gateway_proof=log.proof(first),
+    )
+    bundled = replace(DECLARED, bundle=bundle)
+    pinned(bench, log, relay=RELAY, surveys=[bundled], transport=Relay(gateway)).close()
+    client = pinned(bench, log, **relayed)
+    gateway.rotate()
+    for _ in range(2):
+        client.refresh(force=True)
+        assert sealed_for(client) == 1
+        assert len(events(client)) == 1
+    assert GATEWAY_KEYS_PATH in {request.path for request in gateway.opened}
+    assert client.report(NAME, "good").status is RECORDED
+    # An app that pinned nothing took them; the pin makes them need a proof.
+    with bench.client(**relayed) as before:
+        before.refresh(force=True)
+        assert sealed_for(before) == 2
+    assert sealed_for(client) == 1
+    gateway.proof = log.proof(gateway.envelope())
+    client.refresh(force=True)
+    assert sealed_for(client) == 2
+    client.close()
+    assert sealed_for(pinned(bench, log, **relayed)) == 2
+
+
+# What a pin changes, and what not.
+
+
+@pytest.mark.parametrize("relayed", [False, True])
+def test_d7_requests_are_the_same_bytes_with_a_pin_and_without(
+    bench: Bench, log: ShownLog, monkeypatch: pytest.MonkeyPatch, *, relayed: bool
+) -> None:
+    gateway = Gateway(bench.transport)
+    way = {"relay": RELAY, "transport": Relay(gateway)} if relayed else {}
+    keys = gateway.envelope()
+    successor = bench.transport.publish(manifest(sequence=1), NEXT)
+    bench.transport.rotations = [FIRST]
+    prove(bench, log, ENVELOPE, successor, FIRST)
+    gateway.proof = log.proof(keys)
+    sent: list[list[Any]] = []
+    reading = LogProof.parse
+
+    def unread(text: str | bytes) -> LogProof:
+        raise AssertionError("who pins nothing reads no proof")
+
+    for policy in (None, log.policy()):
+        bench.transport.requests.clear()
+        gateway.opened.clear()
+        monkeypatch.setattr(LogProof, "parse", unread if policy is None else reading)
+        bench.path = bench.path.with_name(f"pinned-{policy is not None}")
+        given = {"gateway_keys": pack_logged(keys, gateway.proof), **way} if relayed else {}
+        client = bench.client(log_policy=policy, manifests=[ENVELOPE], **given)
+        for day in range(3):
+            bench.clock.time = START + day * DAY
+            client.refresh(force=True)
+            assert client.report(NAME, "good").status is RECORDED
+            client.flush()
+        client.close()
+        opened = [(call.path, call.headers, len(call.body)) for call in gateway.opened]
+        plain = [
+            (call.method, call.path, sorted(call.headers.items()), len(call.body))
+            for call in bench.transport.requests
+        ]
+        # Manifests and gateway keys are asked for at once.
+        sent.append(sorted(opened) if relayed else plain)
+    assert sent[0] == sent[1]
+    assert len(sent[0]) >= 7
+
+
+def test_d12_no_change_of_the_pin_needs_consent_anew(bench: Bench, log: ShownLog) -> None:
+    # What was agreed to, what is asked and of whom and at what cost, holds without any witness.
+    agreed = bench.client(consent="unset")
+    agreed.set_consent("on")
+    for policy in (log.policy(), log.policy(3), log.policy(2, (2, 3, 4)), None):
+        updated = bench.client(consent="unset", log_policy=policy)
+        assert updated.uncovered == ()
+        brief = " ".join(updated.explain().brief().split())
+        assert "witness" not in brief
+        said = " ".join(str(updated.explain()).split())
+        assert ("witnesses, which it names, have seen in the collector's public log" in said) == (
+            policy is not None
+        )
+
+
+@pytest.mark.parametrize("relayed", [False, True])
+def test_blind_enrolment_is_promised_for_what_witnesses_have_seen(
+    bench: Bench, log: ShownLog, *, relayed: bool
+) -> None:
+    vouched = Vouched(bench, blind=True)
+    gateway = Gateway(bench.transport)
+    given: dict[str, Any] = {"enrol": vouched.issuer}
+    if relayed:
+        first = pack_logged(gateway.envelope(), log.proof(gateway.envelope()))
+        given |= {"relay": RELAY, "transport": Relay(gateway), "gateway_keys": first}
+        gateway.rotate()
+        gateway.proof = log.proof(gateway.envelope())
+    prove(bench, log, *bench.transport.envelopes)
+    seen, alone = "2 of 3 witnesses that the app names have seen this survey", "Not promised here"
+    for policy in (log.policy(), None):
+        client = bench.client(**given, log_policy=policy)
+        client.refresh(force=True)
+        said = " ".join(str(client.explain()).split())
+        assert (seen in said, alone in said) == (policy is not None, policy is None)
+        client.close()
+    came = pack_logged(bench.transport.envelopes[0], log.proof(bench.transport.envelopes[0]))
+    client = bench.client(**{**given, "relay": None}, log_policy=log.policy(), manifests=[came])
+    assert "built into the app" in " ".join(str(client.explain()).split())
+
+
+# Whole.
+
+
+def test_an_app_that_pins_the_log_is_tested_with_a_fake_collector() -> None:
+    with FakeCollector() as collector:
+        bundled = collector.log.logged(collector.publish(THEME))
+        with device(collector, log_policy=collector.log.policy, manifests=[bundled]) as client:
+            assert client.report("theme", "dark", strict=True).ok
+            assert client.flush().delivered == 1
+        collector.rotate_authority()
+        with device(collector, log_policy=collector.log.policy) as client:
+            assert client.refresh(force=True).errors == {}
+            assert client.report("theme", "dark", strict=True).ok
+        collector.log.cosigning = 1
+        with device(collector, log_policy=collector.log.policy) as client:
+            assert fault_of(client.refresh(force=True), "theme") is NOT_WITNESSED
+            assert not client.report("theme", "dark").ok
+
+
+def test_a_shell_can_pin_the_log_too(
+    shell: Shell, log: ShownLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "policy"
+    policy.write_text(log.policy())
+    assert shell.run("y", "2", options=("--log-policy", str(policy))) == 1
+    assert "not-witnessed: no proof came that 2 of 3 witnesses" in capsys.readouterr().err
+    (envelope,) = shell.transport.envelopes
+    shell.transport.proofs[envelope] = log.proof(envelope)
+    assert shell.run("2", options=("--log-policy", str(policy))) == 0
+
+
+def events(client: Client) -> list[str]:
+    entries = client.journal().entries
+    return [e.detail for e in entries if isinstance(e, EventEntry) and e.event == "not-witnessed"]
+
+
+def newest_key(bench: Bench, client: Client) -> bytes:
+    return engine_of(client).ledger.following.authorities.known(bench.clock.now())[-1]
+
+
+def sealed_for(client: Client) -> int:
+    engine = engine_of(client)
+    assert engine._keyring is not None
+    return engine._keyring.newest(engine.settings.clock.now()).key_id
