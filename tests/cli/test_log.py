@@ -8,14 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from deniable.client import (
+    IN_MEMORY,
+    Client,
+    HttpTransport,
+    ManifestFault,
+    ManifestRefused,
+    Survey,
+)
 from deniable.enrolment import read_key_file
 from deniable.messages import log_entry, open_manifest, split_manifests
 from deniable.messages.bundle import read_bundle
 from deniable.public_log import log_key_file, verifier_key
 from deniable.transparency_log import LogPolicy, LogProof, SignedCheckpoint, VerifierKey
-from deniable.witnessing import Submission, WitnessDirectory
+from deniable.witnessing import NotCosigned, Submission, WitnessDirectory
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
+from tests.support.watched import until
 
 
 @pytest.fixture
@@ -33,8 +42,6 @@ def witness(place: Workplace, log_key: VerifierKey, tmp_path: Path) -> Iterator[
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             submission = Submission.parse(body)
-            from deniable.witnessing import NotCosigned
-
             try:
                 status, answer, kind = 200, made.cosign(submission, 1_800_000_000), "text/plain"
             except NotCosigned as error:
@@ -113,6 +120,58 @@ def test_what_is_served_is_what_is_exported_and_bundled(
     assert len(bundle.proofs) == len(bundle.manifests) >= 1
     for envelope, proof in zip(bundle.manifests, bundle.proofs, strict=True):
         policy.check(log_entry(envelope), LogProof.parse(proof))
+
+
+def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
+    place: Workplace, witness: WitnessDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = ("--dir", place.directory)
+    place.publish()
+    policy = succeed("log", "policy", *at)
+    survey = Survey.bundled(succeed("survey", "export", "tea", *at).encode())
+    assert survey.bundle is not None
+    with (
+        serving(place) as server,
+        Client(
+            survey.bundle.origin,
+            authority=survey.bundle.authority,
+            surveys=[survey],
+            log_policy=policy,
+            lifetime_epsilon="1000",
+            state=IN_MEMORY,
+            consent="on",
+            background=False,
+            environment={},
+            transport=HttpTransport(f"http://127.0.0.1:{server.port}"),
+        ) as client,
+    ):
+        assert client.report(survey, survey.categories[0], strict=True).ok
+        assert client.flush().delivered == 1
+
+        def proofs() -> dict[bytes, bytes]:
+            return dict(split_manifests(server.request("GET", "/v1/surveys/tea/manifests")[1]))
+
+        succeed("authority", "rotate", *at, "--yes")
+        place.publish(epsilon='"0.5"')
+        until(lambda: len(proofs()) == 2)  # the server looks once a second
+        refreshed = client.refresh(force=True)
+        assert (refreshed.errors, refreshed.declined) == ({}, {})
+
+        def away(*_: object) -> str:
+            raise NotCosigned(403, "not now")
+
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(witness, "cosign", away)
+            place.publish(epsilon='"0.4"')
+        until(lambda: len(proofs()) == 3)
+        declined = client.refresh(force=True).declined["tea"]
+        assert isinstance(declined, ManifestRefused)
+        assert declined.fault is ManifestFault.NOT_WITNESSED
+        before = proofs()
+        assert "cosigned" in succeed("log", "cosign", *at)
+        until(lambda: proofs() != before)
+        refreshed = client.refresh(force=True)
+        assert (refreshed.errors, refreshed.declined) == ({}, {})
 
 
 def test_rotations_and_gateway_keys_are_logged_too(place: Workplace) -> None:
