@@ -33,8 +33,7 @@ const ascii = (text) => new TextEncoder().encode(text);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 export const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-export const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const concat = (...parts) => {
   const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
   parts.reduce((at, part) => (whole.set(part, at), at + part.length), 0);
@@ -364,8 +363,8 @@ export async function openManifest(envelope, authority) {
   demand(Array.isArray(categories) && 2 <= categories.length && categories.length <= 65_536, "not 2 to 65,536 categories");
   categories.forEach((category) => checkText(category, 256));
   demand(new Set(categories.map(folded)).size === categories.length, "two categories look the same");
-  const ends = start + epochs * epoch_seconds;
   demand(isUint(start) && isUint(epoch_seconds, 1) && isUint(epochs, 1, 10_000) && isUint(manifest.grace_seconds), "not a schedule");
+  const ends = start + epochs * epoch_seconds;
   demand(ends + manifest.grace_seconds < 2 ** 53, "the last instant is out of reach");
   demand(isOrigin(manifest.origin), "not an origin");
   demand(isUint(manifest.minimum_reports) || typeof manifest.minimum_reports === "bigint", "not a number of reports");
@@ -431,13 +430,6 @@ const retryAfter = (text) => (/^[0-9]+$/.test(text ?? "") ? [60, 600, 3600].find
  * the state to change, in one transaction, keeps what change returns (nothing, if that is undefined), and is durable once it
  * resolves. Of several tabs that update at once each sees what the one before has kept: whoever loses reads the winner's row. */
 
-export function memoryStorage(kept = { state: null }) {
-  return {
-    read: async () => structuredClone(kept.state),
-    async update(change) { kept.state = structuredClone(change(structuredClone(kept.state)) ?? kept.state); },
-  };
-}
-
 export function indexedDbStorage(name = "deniable") {
   const open = (create) => new Promise((resolve, reject) => {
     const request = indexedDB.open(name, 1);
@@ -476,9 +468,10 @@ function declared(given, lifetime) {
   const unknown = Object.keys(given).find((key) => !KNOWN.has(key));
   if (unknown) throw new TypeError(`this device follows no survey with ${unknown}`);
   const survey = { max_delta: "0", min_epoch_seconds: DAY, max_epoch_seconds: 400 * DAY, max_grace_seconds: 90 * DAY, ...given };
-  const total = nanoFloor(survey.max_total_epsilon ?? lifetime);
+  const kept = survey.max_kept_epsilon, total = nanoFloor(survey.max_total_epsilon ?? lifetime);
   const bounds = [scaledUp(exact(survey.max_epsilon), NANO), scaledUp(exact(survey.max_delta), 10n ** 18n), Math.min(total, nanoFloor(lifetime)),
-    nanoFloor(lifetime), survey.max_grace_seconds, -Math.max(1, survey.min_epoch_seconds)]; // none may rise (D12)
+    nanoFloor(lifetime), survey.max_grace_seconds, -Math.max(1, survey.min_epoch_seconds), // none may rise (D12)
+    kept === undefined ? -1 : scaledUp(exact(kept), NANO), kept === undefined ? 0 : survey.max_kept_epochs ?? 53];
   return { ...survey, total, bounds: bounds.map(String) };
 }
 const nanoFloor = (text) => { const [a, b] = exact(text); return Number((a * NANO) / b); };
@@ -489,13 +482,14 @@ export class Device {
   /** surveys: declarations, as bundles have them (D1); manifests: signed, in base64, as bundles have them. `newDevice` is an
    *  app's own word that this device never reported before: without it a device that finds no state waits for the next epoch. */
   constructor({ collector, authority, surveys, manifests = [], storage = indexedDbStorage(), lifetimeEpsilon = "20",
-    deliverySeconds = 3600, newDevice = false, clock = systemClock, draw = randomWord, fetch = (...given) => globalThis.fetch(...given) }) {
+    deliverySeconds = 3600, newDevice = false, clock = systemClock, draw = randomWord, fetch = globalThis.fetch }) {
     if (!isOrigin(collector)) throw new TypeError("collector must be https://host[:port], in lower case");
-    this.#settings = { collector, authority: fromHex(authority), key: authority, manifests, storage, lifetime: nanoFloor(lifetimeEpsilon),
-      spread: deliverySeconds, newDevice, clock, draw, fetch };
+    this.#settings = { collector, authority: fromHex(authority), key: authority, manifests, storage, newDevice, clock, draw, fetch,
+      lifetime: nanoFloor(lifetimeEpsilon), spread: deliverySeconds };
     this.#surveys = new Map(surveys.map((survey) => [survey.name, declared(survey, lifetimeEpsilon)]));
     this.#scopes = Promise.all([...this.#surveys.values()].map(async (survey) => {
-      const asked = [survey.name, survey.question, [...survey.categories].sort(), collector];
+      const { name, question, categories, mechanisms = [] } = survey;
+      const asked = [name, question, categories.toSorted(), mechanisms.toSorted(), collector];
       survey.digest = await sha256(ascii(JSON.stringify(asked)));
     }));
   }
@@ -513,14 +507,16 @@ export class Device {
     const secret = hex(crypto.getRandomValues(new Uint8Array(32))), now = clock.now();
     await storage.update((state) => {
       // An evicted state looks like none: whoever finds none takes the current epochs for decided (D5).
-      state ??= { spent: {}, decided: {}, outbox: [], followed: {}, asked: {}, launch: null, covered: [], freshFrom: newDevice ? -1 : now, unsure: !newDevice };
+      state ??= { spent: {}, decided: {}, outbox: [], followed: {}, asked: {}, launch: null, covered: [],
+        freshFrom: newDevice ? -1 : now, unsure: !newDevice };
       state.consent = decision;
       if (this.#refused) { // it undoes no decision of an epoch (D4)
-        for (const { name } of state.outbox) state.decided[name].became = "withdrawn";
-        return { ...state, covered: [], outbox: [], secret: null };
+        while (state.outbox.length) settle(state, 0, "withdrawn", now);
+        return { ...state, covered: [], secret: null };
       }
       const scopes = [...this.#surveys.values()].filter((survey) => !isCovered(state, survey));
-      return { ...state, secret: state.secret ?? secret, covered: [...state.covered, ...scopes.map(({ name, digest, bounds }) => ({ name, digest, bounds }))] };
+      state.covered.push(...scopes.map(({ name, digest, bounds }) => ({ name, digest, bounds })));
+      return { ...state, secret: state.secret ?? secret };
     }, true);
     if (this.#running) this.#wake();
   }
@@ -542,18 +538,21 @@ export class Device {
     try {
       const { storage, draw, clock, spread } = this.#settings, before = await this.#terms(survey);
       if (!before.manifest) return before;
-      const { manifest, epoch, secret } = before;
-      const envelope = base64(await signReport(fromHex(secret), fromHex(manifest.id), epoch, manifest.mechanism.randomise(place, draw)));
+      const { manifest, epoch, starts, secret } = before;
+      const response = manifest.mechanism.randomise(place, draw);
+      const envelope = await signReport(fromHex(secret), fromHex(manifest.id), epoch, response);
       let outcome;
       await storage.update((state) => { // decision, charge and signed bytes are one transaction (D5)
         const now = clock.now(), terms = this.#judge(state, survey, now);
-        outcome = { status: "recorded", epoch, why: "", from: null };
-        if (!terms.manifest) return void (outcome = terms); // another tab was first
-        if (terms.manifest !== manifest || terms.epoch !== epoch || state.secret !== secret) throw new NotRecorded("the state changed meanwhile", now);
-        const starts = manifest.start + epoch * manifest.epoch_seconds, ends = starts + manifest.epoch_seconds, closes = ends + manifest.grace_seconds;
+        outcome = terms.manifest ? { status: "recorded", epoch, why: "", from: null } : terms;
+        if (!terms.manifest) return undefined; // another tab was first: what was drawn here is gone, unseen
+        if (terms.manifest !== manifest || terms.epoch !== epoch || terms.secret !== secret) {
+          throw new NotRecorded("the state changed meanwhile", now);
+        }
+        const ends = starts + manifest.epoch_seconds, closes = ends + manifest.grace_seconds, due = now + delay(spread, closes - now);
         state.decided[name] = { epoch, ends, became: "waiting", day: Math.floor(now / DAY) };
         state.spent[name] = (state.spent[name] ?? 0) + manifest.cost;
-        state.outbox.push({ name, epoch, envelope, starts, closes, attempts: 0, unanswered: 0, due: now + delay(spread, closes - now), held: 0 });
+        state.outbox.push({ name, epoch, envelope, starts, closes, due, held: 0, attempts: 0, unanswered: 0 });
         state.outbox.splice(0, state.outbox.length - MOST_WAITING); // over the cap the oldest go; their decisions stay (D4)
         return state;
       });
@@ -579,8 +578,9 @@ export class Device {
     if ((await this.consent()) !== "on") throw new NotRecorded("the user has not agreed");
     await this.#offer(survey, this.#settings.manifests.map(fromBase64));
     const state = await this.#settings.storage.read();
-    const rows = state?.followed[`${this.#settings.key} ${survey.name}`]?.accepted ?? [];
-    await Promise.all(rows.map(({ envelope }) => this.#open(fromBase64(envelope)).catch(() => null))); // bytes that rotted
+    for (const { envelope } of state ? this.#followed(state, survey.name).accepted : []) {
+      await this.#open(envelope).catch(() => null); // bytes that rotted
+    }
     return this.#judge(state, survey, this.#settings.clock.now());
   }
 
@@ -590,33 +590,36 @@ export class Device {
     if (!isCovered(state, survey)) throw new NotRecorded("the user has not agreed to this survey as it is declared now");
     const { epoch: highest, ends, became } = state.decided[survey.name] ?? { epoch: -1, ends: -Infinity };
     if (now < ends) return { status: "repeated", epoch: highest, why: became, from: ends };
-    const accepted = this.#followed(state, survey.name).accepted.map(({ envelope }) => this.#opened.get(envelope)).filter(Boolean);
+    const accepted = this.#followed(state, survey.name).accepted.map(({ digest }) => this.#opened.get(digest)).filter(Boolean);
     if (!accepted.length) throw new NotRecorded("no verified manifest yet");
     const manifest = accepted.filter(({ start }) => start <= now).findLast((candidate) => !misfit(candidate, survey));
-    if (!manifest) throw new NotRecorded("the survey has not begun, or is not as it was declared", Math.min(...accepted.map(({ start }) => start)));
-    const epoch = Math.floor((now - manifest.start) / manifest.epoch_seconds), starts = manifest.start + epoch * manifest.epoch_seconds;
-    if (epoch >= manifest.epochs) throw new NotRecorded("the survey is over");
-    const next = starts + manifest.epoch_seconds;
-    if (state.unsure) throw new NotRecorded("this browser has no memory of earlier reports: it waits for the collector's date");
-    if (starts <= state.freshFrom) throw new NotRecorded("this browser has no memory of earlier reports: it begins with the next time slice", next);
+    if (!manifest) throw new NotRecorded("the survey has not begun, or is not as it was declared", accepted.at(-1).start);
+    const { start, epoch_seconds, epochs } = manifest, epoch = Math.floor((now - start) / epoch_seconds);
+    if (epoch >= epochs) throw new NotRecorded("the survey is over");
+    const starts = start + epoch * epoch_seconds, next = starts + epoch_seconds, forgot = "this browser has no memory of earlier reports";
+    if (state.unsure) throw new NotRecorded(`${forgot}: it waits for the collector's date`);
+    if (starts <= state.freshFrom) throw new NotRecorded(`${forgot}: it begins with the next time slice`, next);
     if (epoch <= highest || starts < ends) throw new NotRecorded("this time slice may have been decided under another manifest", next);
-    const spent = Object.values(state.spent).reduce((sum, cost) => sum + cost, 0);
-    if (spent + manifest.cost > this.#settings.lifetime || (state.spent[survey.name] ?? 0) + manifest.cost > survey.total) {
-      throw new NotRecorded("the privacy budget is spent");
-    }
-    return { manifest, epoch, secret: state.secret };
+    const own = (state.spent[survey.name] ?? 0) + manifest.cost, all = spentIn(state) + manifest.cost;
+    if (all > this.#settings.lifetime || own > survey.total) throw new NotRecorded("the privacy budget is spent");
+    return { manifest, epoch, starts, secret: state.secret };
   }
 
   // ------------------------------------------------ manifests
 
   async #open(envelope) {
-    const text = base64(envelope);
-    if (!this.#opened.has(text)) this.#opened.set(text, { ...(await openManifest(envelope, this.#settings.authority)), text });
-    return this.#opened.get(text);
+    const digest = await sha256(envelope);
+    if (!this.#opened.has(digest)) {
+      const manifest = await openManifest(envelope, this.#settings.authority);
+      this.#opened.set(digest, { ...manifest, envelope, digest });
+    }
+    return this.#opened.get(digest);
   }
 
   #followed(state, name) { // sequences belong to an authority
-    return (state.followed[`${this.#settings.key} ${name}`] ??= { accepted: [], highest: -1, seen: {}, proofs: [] });
+    const { key } = this.#settings;
+    if (state.followed[name]?.key !== key) state.followed[name] = { key, accepted: [], highest: -1, seen: {}, proofs: [] };
+    return state.followed[name];
   }
 
   /** Follow of these envelopes what the declaration fits (D2); return whether any was signed, and why the first was refused. */
@@ -634,8 +637,9 @@ export class Device {
         refused ??= error;
       }
     }
-    const seen = await storage.read(), known = new Set(seen && this.#followed(seen, survey.name).accepted.map(({ envelope }) => envelope));
-    if (signed.length && (date !== null || signed.some(({ text }) => !known.has(text)))) {
+    const state = await storage.read(), held = state ? this.#followed(state, survey.name).accepted : [];
+    const isNew = signed.some(({ digest }) => !held.some((row) => row.digest === digest));
+    if (isNew || (signed.length && date !== null)) {
       await storage.update((state) => {
         if (state?.consent !== "on") return undefined;
         // Unless it is signed, perhaps a captive portal said what time it is.
@@ -649,36 +653,38 @@ export class Device {
 
   #follow(state, survey, offered, now) {
     const row = this.#followed(state, survey.name), decided = state.decided[survey.name]?.epoch ?? -1;
-    const held = row.accepted.map(({ envelope }) => this.#opened.get(envelope)).filter(Boolean);
+    const held = row.accepted.map(({ digest }) => this.#opened.get(digest)).filter(Boolean);
     row.highest = Math.max(row.highest, ...held.filter(({ start }) => start <= now).map(({ sequence }) => sequence));
     const candidates = new Map(held.filter((manifest) => !misfit(manifest, survey)).map((manifest) => [manifest.id, manifest]));
     let refused = null;
     const refuse = (manifest, code, reason) => { candidates.delete(manifest.id); refused = new Refused(code, reason); };
-    for (const manifest of offered.toSorted((one, other) => one.sequence - other.sequence)) {
-      if (candidates.has(manifest.id)) { refused = null; continue; }
-      const twin = row.seen[manifest.sequence], reason = misfit(manifest, survey);
+    for (const manifest of offered.toSorted((one, other) => one.sequence - other.sequence)) { // the newest is judged last
+      const { id, sequence, envelope, ends } = manifest, twin = row.seen[sequence], reason = misfit(manifest, survey);
       refused = null;
-      if (manifest.sequence < row.highest) refuse(manifest, "rolled-back", "a newer manifest was followed before");
-      else if (twin && twin !== manifest.id) {
-        if (manifest.text.length <= 1 << 17 && row.proofs.length < 4 && !row.proofs.includes(manifest.text)) row.proofs.push(manifest.text);
+      if (candidates.has(id)) continue;
+      if (sequence < row.highest) refuse(manifest, "rolled-back", "a newer manifest was followed before");
+      else if (twin && twin !== id) {
+        if (row.proofs.length < 4 && envelope.length <= MAX_ANSWER) row.proofs.push(envelope); // kept, to show whom it deceives
         refuse(manifest, "equivocation", "two manifests were signed with the same sequence");
       } else if (reason) refuse(manifest, "not-as-declared", reason);
-      else if (now >= manifest.ends) refuse(manifest, "ended", "its last epoch is over");
-      else candidates.set(manifest.id, manifest);
-      row.seen[manifest.sequence] ??= manifest.id;
+      else if (now >= ends) refuse(manifest, "ended", "its last epoch is over");
+      else candidates.set(id, manifest);
+      // One that is not pinned must not stand for one that is.
+      if (sequence >= row.highest && reason !== NOT_PINNED) row.seen[sequence] ??= id;
     }
     if (!candidates.size) for (const manifest of held) candidates.set(manifest.id, manifest);
     for (;;) {
       const chosen = chosenOf([...candidates.values()], now), fresh = chosen.find((manifest) => !held.includes(manifest));
       const own = ahead(chosen, decided, now) + (state.spent[survey.name] ?? 0);
-      const others = Object.entries(state.followed).filter(([key]) => key.startsWith(this.#settings.key) && key !== `${this.#settings.key} ${survey.name}`)
-        .reduce((sum, [key, { accepted }]) => sum + ahead(accepted, state.decided[key.split(" ")[1]]?.epoch ?? -1, now), 0);
-      const spent = Object.entries(state.spent).reduce((sum, [name, cost]) => sum + (name === survey.name ? 0 : cost), 0);
+      const others = Object.entries(state.followed).filter(([name, { key }]) => name !== survey.name && key === row.key)
+        .reduce((sum, [name, { accepted }]) => sum + ahead(accepted, state.decided[name]?.epoch ?? -1, now), 0);
+      const spent = spentIn(state) - (state.spent[survey.name] ?? 0);
       if (fresh && (own > survey.total || own + others + spent > this.#settings.lifetime)) {
         refuse(fresh, "over-budget", "its epochs ahead cost more than is left");
         continue;
       }
-      row.accepted = chosen.map(({ text, envelope, sequence, start, epoch_seconds, epochs, cost }) => ({ envelope: text ?? envelope, sequence, start, epoch_seconds, epochs, cost }));
+      row.accepted = chosen.map(({ envelope, digest, start, epoch_seconds, epochs, cost }) => (
+        { envelope, digest, start, epoch_seconds, epochs, cost }));
       row.seen = Object.fromEntries(Object.entries(row.seen).slice(-64));
       return refused;
     }
@@ -692,7 +698,8 @@ export class Device {
     await this.#scopes;
     const state = await storage.read();
     if (this.#refused || state?.consent !== "on") return Infinity;
-    const nap = (await this.#launching(state, Math.min(spread, LAUNCH_SECONDS))) || (await this.#send(state)) || (await this.#refresh()) || (await this.#pause());
+    const nap = (await this.#launching(state, Math.min(spread, LAUNCH_SECONDS))) || (await this.#send(state))
+      || (await this.#refresh()) || (await this.#pause());
     this.#backAt = { now: clock.now() + nap, running: clock.running() + nap };
     return nap;
   }
@@ -704,8 +711,8 @@ export class Device {
       const running = this.#running;
       const nap = await this.step().catch(() => 60); // a disk that fails now may not in a minute
       if (this.#running !== running) return;
-      const again = new Promise((resolve) => { this.#wake = resolve; setTimeout(resolve, Math.min(nap, 600) * 1000); });
-      again.then(() => this.#running === running && round());
+      await new Promise((resolve) => { this.#wake = resolve; setTimeout(resolve, Math.min(nap, 600) * 1000); });
+      if (this.#running === running) round();
     };
     this.#running = {};
     round();
@@ -719,7 +726,8 @@ export class Device {
     const { storage, clock } = this.#settings, now = clock.now(), running = clock.running();
     const late = this.#backAt ? Math.max(now - this.#backAt.now, running - this.#backAt.running) : 0;
     if (!this.#launch || late > SUSPENDED_SECONDS) { // a suspended page comes back as one that was started
-      const overdue = state.outbox.some((row) => isDue(row, now)) || Object.keys(state.asked).some((name) => this.#surveys.has(name) && this.#dueToAsk(state, name, now) <= now);
+      const asks = [...this.#surveys.keys()].some((name) => state.asked[name] && this.#dueToAsk(state, name, now) <= now);
+      const overdue = asks || state.outbox.some((row) => isDue(row, now));
       const left = overdue || this.#launch?.left > 0 ? Math.min(state.launch ?? jitter() * most, most) : 0;
       this.#launch = { began: running, left, noted: 0 };
       if (left) await storage.update((kept) => kept && { ...kept, launch: Math.min(left, kept.launch ?? left) });
@@ -741,16 +749,18 @@ export class Device {
     if (globalThis.navigator?.onLine === false) return 60; // what cannot leave is no send
     let sent = null;
     await storage.update((kept) => { // counted before it leaves; consent is read again here (D7, D8)
-      const now = clock.now(), due = kept?.outbox.filter((row) => isDue(row, now)).sort((one, other) => one.due - other.due) ?? [];
-      if (this.#refused || kept?.consent !== "on" || !due.length) return undefined;
-      for (const row of due.slice(1)) row.due = now + delay(spread, row.closes - now); // together they would be linked
-      sent = due[0];
-      Object.assign(sent, { attempts: sent.attempts + 1, unanswered: sent.unanswered + 1, due: now + CLAIM_SECONDS, held: rested(sent.attempts + 1, now) });
+      if (this.#refused || kept?.consent !== "on") return undefined;
+      const now = clock.now(), due = kept.outbox.filter((row) => isDue(row, now)).sort((one, other) => one.due - other.due);
+      for (const row of due) row.due = now + delay(spread, row.closes - now); // together they would be linked
+      if (!(sent = due[0])) return undefined;
+      sent.attempts++, sent.unanswered++;
+      Object.assign(sent, { due: now + CLAIM_SECONDS, held: rested(sent.attempts, now) });
       return kept;
     });
     if (!sent) return 0;
-    const body = concat([0x91], fromBase64(sent.envelope));
-    const answer = await this.#request("/v1/reports", MAX_ANSWER, { method: "POST", headers: { "Content-Type": "application/msgpack" }, body });
+    const body = concat([0x91], sent.envelope);
+    const headers = { "Content-Type": "application/msgpack" };
+    const answer = await this.#request("/v1/reports", MAX_ANSWER, { method: "POST", headers, body });
     await storage.update((kept) => {
       const place = kept?.outbox.findIndex((row) => row.name === sent.name && row.epoch === sent.epoch) ?? -1;
       if (place < 0) return undefined; // withdrawn meanwhile
@@ -764,45 +774,48 @@ export class Device {
   /** Drop what was sent for the last time by a page that was closed then; begin waits anew that a clock put back made long. */
   async #tidy(state) {
     const { storage, clock } = this.#settings, now = clock.now();
-    const spentOut = (row) => row.attempts >= MOST_SENDS && row.due <= now, astray = (row) => row.due > Math.max(now + 1.25 * DAY, row.starts);
-    if (state.outbox.some((row) => spentOut(row) || astray(row))) {
-      await storage.update((kept) => {
-        for (const row of kept?.outbox.filter(astray) ?? []) Object.assign(row, { held: rested(row.attempts, now), due: Math.max(now, rested(row.attempts, now)) });
-        for (const row of kept?.outbox.filter(spentOut) ?? []) settle(kept, kept.outbox.indexOf(row), "unanswered", now);
-        return kept ?? undefined;
-      });
-    }
+    const isOver = (row) => row.attempts >= MOST_SENDS && row.due <= now;
+    const isAstray = (row) => row.due > Math.max(now + (1 + JITTER) * DAY, row.starts);
+    if (!state.outbox.some((row) => isOver(row) || isAstray(row))) return 0;
+    await storage.update((kept) => {
+      if (!kept) return undefined;
+      for (const row of kept.outbox.filter(isAstray)) row.due = Math.max(now, row.held = rested(row.attempts, now));
+      for (const row of kept.outbox.filter(isOver)) settle(kept, kept.outbox.indexOf(row), "unanswered", now);
+      return kept;
+    });
     return 0;
   }
 
   #dueToAsk(state, name, now) {
-    const { digest } = this.#surveys.get(name), row = state.asked[name];
-    if (!isCovered(state, this.#surveys.get(name))) return Infinity;
-    if (row?.day === Math.floor(now / DAY) && row.requests >= MOST_REQUESTS_A_DAY) return (row.day + 1 + JITTER * row.jitter) * DAY;
-    return row?.digest === digest && row.due <= now + (1 + JITTER) * DAY ? row.due : now; // or the clock was put back
+    const survey = this.#surveys.get(name), row = state.asked[name];
+    if (!isCovered(state, survey)) return Infinity;
+    if (row?.day === Math.floor(now / DAY) && row.requests >= MOST_REQUESTS_A_DAY) return (row.day + 1 + JITTER * row.luck) * DAY;
+    return row?.digest === survey.digest && row.due <= now + (1 + JITTER) * DAY ? row.due : now; // or the clock was put back
   }
 
   async #refresh() {
     const { storage, clock, spread } = this.#settings;
     for (const [name, survey] of this.#surveys) {
+      const { digest } = survey, now = clock.now(), day = Math.floor(now / DAY), state = await storage.read();
       let asks = false;
-      const now = clock.now(), day = Math.floor(now / DAY);
-      const state = await storage.read();
       if (!state || this.#dueToAsk(state, name, now) > now) continue;
       if (globalThis.navigator?.onLine === false) return 60;
       await storage.update((kept) => { // counted before it leaves
         if (this.#refused || kept?.consent !== "on" || this.#dueToAsk(kept, name, now) > now) return undefined;
-        const row = kept.asked[name], requests = row?.day === day ? row.requests : 0, isNew = row?.digest !== survey.digest;
-        const failures = isNew ? 0 : row.failures;
-        asks = !isNew; // the very first request is not at once
-        const wait = isNew ? jitter() * Math.min(spread, LAUNCH_SECONDS) : Math.min(DAY, 60 * 2 ** failures) * (1 + JITTER * jitter());
-        kept.asked[name] = { digest: survey.digest, failures: failures + asks, due: now + wait, day, requests: requests + asks, jitter: jitter() };
+        const row = kept.asked[name], requests = row?.day === day ? row.requests : 0, luck = jitter();
+        asks = row?.digest === digest; // the very first request is not at once
+        const failures = asks ? row.failures : 0, backoff = Math.min(DAY, 60 * 2 ** failures) * (1 + JITTER * luck);
+        const due = now + (asks ? backoff : luck * Math.min(spread, LAUNCH_SECONDS));
+        kept.asked[name] = { digest, failures: failures + asks, due, day, requests: requests + asks, luck };
         return kept;
       });
       if (!asks) continue;
       const answer = await this.#request(`/v1/surveys/${name}/manifests`, MAX_MANIFESTS, {});
       if (await this.#judgeManifests(survey, answer)) {
-        await storage.update((kept) => kept && { ...kept, asked: { ...kept.asked, [name]: { ...kept.asked[name], failures: 0, due: clock.now() + DAY * (1 + JITTER * jitter()) } } });
+        await storage.update((kept) => {
+          if (kept) Object.assign(kept.asked[name], { failures: 0, due: clock.now() + DAY * (1 + JITTER * jitter()) });
+          return kept ?? undefined;
+        });
       }
       return 0.001;
     }
@@ -828,18 +841,19 @@ export class Device {
   async #pause() {
     const { storage, clock } = this.#settings, now = clock.now(), state = await storage.read();
     if (state?.consent !== "on") return Infinity;
-    const instants = [...state.outbox.map((row) => Math.max(row.due, row.held)), ...[...this.#surveys.keys()].map((name) => this.#dueToAsk(state, name, now))];
-    return Math.max(0, Math.min(...instants) - now);
+    const sends = state.outbox.map((row) => Math.max(row.due, row.held));
+    const asks = [...this.#surveys.keys()].map((name) => this.#dueToAsk(state, name, now));
+    return Math.max(0, Math.min(...sends, ...asks) - now);
   }
 
   /** Make one request that tells nothing but itself; return { status, type, date, retry, body }, or null if no answer came. */
   async #request(path, most, given) {
-    const { collector, fetch } = this.#settings;
+    const { collector, fetch } = this.#settings; // called as a plain function: browsers want no other receiver
     this.#abort = new AbortController();
     const timer = setTimeout((abort) => abort.abort(), REQUEST_SECONDS * 1000, this.#abort);
     try {
-      const answer = await fetch(`${collector}${path}`, { ...given, mode: "cors", credentials: "omit", cache: "no-store", redirect: "error",
-        referrerPolicy: "no-referrer", signal: this.#abort.signal });
+      const answer = await fetch(`${collector}${path}`, { ...given, mode: "cors", credentials: "omit", cache: "no-store",
+        redirect: "error", referrerPolicy: "no-referrer", signal: this.#abort.signal });
       let body = new Uint8Array();
       for (let reader = answer.body?.getReader(), part; reader && !(part = await reader.read()).done;) {
         body = concat(body, part.value);
@@ -854,24 +868,30 @@ export class Device {
 const notRecorded = (error) => ({ status: "not-recorded", epoch: null, from: error.from ?? null,
   why: error instanceof NotRecorded ? error.message : `the browser keeps nothing (${error.name})` });
 
+const spentIn = (state) => Object.values(state.spent).reduce((sum, cost) => sum + cost, 0);
+
 const isCovered = (state, { name, digest, bounds }) => state.covered.some((scope) => scope.name === name && scope.digest === digest
   && bounds.every((bound, i) => BigInt(bound) <= BigInt(scope.bounds[i])));
+
+const NOT_PINNED = "it is none of those that the app accepts by their ids";
 
 /** Return why a manifest is not what the app declared (D1, D2), or "". */
 function misfit(manifest, survey) {
   if (manifest.name.startsWith("simulated-")) return "it is a rehearsal";
-  if (survey.pinned_ids && !survey.pinned_ids.includes(manifest.id)) return "it is none of those that the app accepts by their ids";
+  if (survey.pinned_ids && !survey.pinned_ids.includes(manifest.id)) return NOT_PINNED;
   if (manifest.question !== survey.question) return "the question differs";
   if (JSON.stringify(manifest.categories) !== JSON.stringify(survey.categories)) return "the categories differ";
   if (!atMost(exact(manifest.epsilon), exact(survey.max_epsilon))) return "its epsilon exceeds the app's";
   if (!atMost(exact(manifest.delta), exact(survey.max_delta))) return "its delta exceeds the app's";
-  if (manifest.epoch_seconds < survey.min_epoch_seconds || manifest.epoch_seconds > survey.max_epoch_seconds) return "its epochs are too short, or too long";
+  if (manifest.epoch_seconds < survey.min_epoch_seconds) return "its epochs are too short";
+  if (manifest.epoch_seconds > survey.max_epoch_seconds) return "its epochs are too long";
   return manifest.grace_seconds > survey.max_grace_seconds ? "its reports would be kept too long" : "";
 }
 
 /** Return the manifests to follow, the older first: the newest that has begun, and the next to begin. */
 function chosenOf(candidates, now) {
-  const sorted = candidates.toSorted((one, other) => one.sequence - other.sequence), begun = sorted.filter(({ start }) => start <= now).slice(-1);
+  const sorted = candidates.toSorted((one, other) => one.sequence - other.sequence);
+  const begun = sorted.filter(({ start }) => start <= now).slice(-1);
   const coming = sorted.filter(({ start, sequence }) => start > now && sequence > (begun[0]?.sequence ?? -1));
   return [...begun, ...coming.sort((one, other) => one.start - other.start || other.sequence - one.sequence).slice(0, 1)];
 }
@@ -879,8 +899,9 @@ function chosenOf(candidates, now) {
 /** Return what the epochs ahead of these manifests, the older first, may cost: each until the next one begins (D3). */
 function ahead(manifests, decided, now) {
   return manifests.reduce((sum, { start, epoch_seconds, epochs, cost }, i) => {
-    const first = Math.max(0, decided + 1, Math.floor((now - start) / epoch_seconds)), until = manifests[i + 1]?.start ?? Infinity;
-    return sum + Math.max(0, Math.min(epochs, Math.ceil((until - start) / epoch_seconds)) - first) * cost;
+    const first = Math.max(0, decided + 1, Math.floor((now - start) / epoch_seconds));
+    const end = Math.ceil(((manifests[i + 1]?.start ?? Infinity) - start) / epoch_seconds);
+    return sum + Math.max(0, Math.min(epochs, end) - first) * cost;
   }, 0);
 }
 
@@ -912,4 +933,5 @@ function nextStep(row, answer, now) {
 }
 
 /** Return the bytes of an envelope that was decoded with the array of all: `[envelope, proof]`. Proofs are not looked at. */
-const envelopeOf = ([envelope]) => (Array.isArray(envelope) && envelope.every((part) => isBytes(part)) ? encode(envelope) : new Uint8Array());
+const envelopeOf = ([envelope]) => (
+  Array.isArray(envelope) && envelope.every((part) => isBytes(part)) ? encode(envelope) : new Uint8Array());

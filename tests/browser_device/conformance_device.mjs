@@ -1,19 +1,20 @@
 // The device of examples/browser as the conformance kit drives it, in Node: a line of JSON for a line of JSON.
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { deserialize, serialize } from "node:v8";
 import { answering } from "./conformance_answers.mjs";
 
 /** A storage in one file of a directory, which is replaced as a whole. */
 function fileStorage(directory) {
-  const file = `${directory}/device.json`;
-  const read = () => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null);
+  const file = `${directory}/device`;
+  const read = () => (existsSync(file) ? deserialize(readFileSync(file)) : null);
   return {
     read: async () => read(),
     async update(change) {
       const kept = change(read());
       if (kept === undefined) return;
       const written = openSync(`${file}.new`, "w");
-      writeSync(written, JSON.stringify(kept));
+      writeSync(written, serialize(kept));
       fsyncSync(written);
       closeSync(written);
       renameSync(`${file}.new`, file);

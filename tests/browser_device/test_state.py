@@ -1,7 +1,5 @@
 """One response a name and epoch: several tabs, a killed browser, full and lost storage, clocks."""
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 from tests.browser.watched import chromium
 from tests.browser_device.example import EPOCH_SECONDS, Driven, Example
+from tests.browser_device.profiles import kill
 
 LAUNCH_AND_SPREAD = 90
 
@@ -150,18 +149,6 @@ def profile(browser: Browser, folder: Path) -> Iterator[BrowserContext]:
         folder, executable_path=chromium(), args=["--no-sandbox"]
     ) as context:
         yield context
-
-
-def kill(folder: Path) -> None:
-    """Kill the browser of a profile, at once."""
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        own = f"--user-data-dir={folder}".encode() in words
-        if own and not any(word.startswith(b"--type=") for word in words):
-            os.kill(int(process.name), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("answered", [False, True])

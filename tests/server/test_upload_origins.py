@@ -51,6 +51,7 @@ async def test_pages_of_named_origins_are_devices_and_nothing_else(
         for answer in answers:
             assert answer.headers.get(SAID) == (PAGE if allowed else None)
             assert answer.headers.get(EXPOSED) == ("Date, Retry-After" if allowed else None)
+            assert (answer.headers.get("Connection") == "close") == allowed
             assert answer.headers.get("Vary") == ("Origin" if named else None)
             assert "Access-Control-Allow-Credentials" not in answer.headers
         # No page, no figure, nothing with a token, and no other origin.

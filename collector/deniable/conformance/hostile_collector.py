@@ -95,6 +95,11 @@ class _Handler(BaseHTTPRequestHandler):
             *(f"{name}: {value}" for name, value in answer.headers),
             f"content-length: {len(answer.body)}",
         ]
+        if (
+            "origin" in self.headers
+        ):  # of a page, which controls no connection and reads few headers
+            lines += ["access-control-expose-headers: date, retry-after", "connection: close"]
+            self.close_connection = True
         self.wfile.write("\r\n".join((*lines, "", "")).encode("latin-1") + answer.body)
 
     do_GET = do_POST = do_PUT = do_HEAD = do_OPTIONS = _respond  # noqa: N815 - of http.server

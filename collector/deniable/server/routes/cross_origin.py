@@ -42,6 +42,9 @@ class CrossOrigin:
         if of_devices and origin in self._upload_origins:
             # A device that found no state needs the date; one that is asked to wait, how long.
             answer.headers["Access-Control-Expose-Headers"] = "Date, Retry-After"
+            # A page cannot ask for a connection of its own, and a browser sends again by itself
+            # what a connection that it had used before has lost.
+            answer.force_close()
         elif not readable or not {origin, "*"} & self._origins:
             return
         answer.headers["Access-Control-Allow-Origin"] = origin or "*"
