@@ -54,13 +54,17 @@ export function encode(value) {
     return concat(sized(value.length, [[0x90, 0, 15], [0xdc, 2, 0xffff], [0xdd, 4, 2 ** 32]]), ...value.map(encode));
   }
   if (isBytes(value)) return concat(sized(value.length, [[0xc4, 1, 0xff], [0xc5, 2, 0xffff], [0xc6, 4, 2 ** 32]]), value);
-  return Uint8Array.from(sized(value, [[0, 0, 127], [0xcc, 1, 0xff], [0xcd, 2, 0xffff], [0xce, 4, 0xffffffff], [0xcf, 8, Infinity]]));
+  const forms = [[0, 0, 127], [0xcc, 1, 0xff], [0xcd, 2, 0xffff], [0xce, 4, 0xffffffff], [0xcf, 8, Infinity]];
+  return Uint8Array.from(sized(value, forms));
 }
 
 /** Decode one canonical value. What the protocol has no use for is malformed. */
 export function decode(bytes, deepest = 8) {
   let at = 0;
-  const take = (count) => { demand(count <= bytes.length - at, "it is truncated"); at += count; return bytes.subarray(at - count, at); };
+  const take = (count) => {
+    demand(count <= bytes.length - at, "it is truncated");
+    return bytes.subarray(at, at += count);
+  };
   const number = (width, least) => {
     const value = BigInt(`0x${hex(take(width))}`);
     demand(value >= least && value < 1n << 63n, "not the canonical encoding");
@@ -341,7 +345,8 @@ const KEYS = ["version", "name", "sequence", "nonce", "question", "categories", 
 
 function checkText(text, most) {
   demand(typeof text === "string" && text && text === text.trim() && text === text.normalize("NFC"), "a text in another form");
-  demand(!/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(text) && ascii(text).length <= most, "a text that hides something, or is too long");
+  demand(!/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(text), "a text that hides something");
+  demand(ascii(text).length <= most, "a text that is too long");
 }
 
 /** Return what two texts that look the same have in common: NFKC and case folding, of which ı is not an i. */
@@ -374,6 +379,17 @@ export async function openManifest(envelope, authority) {
   const epsilon = exact(manifest.epsilon), delta = exact(manifest.delta);
   const mechanism = mechanismOf(manifest.mechanism, categories.length, epsilon, delta);
   return { ...manifest, mechanism, id: await sha256(payload), ends, cost: nanoCost(mechanism.odds) };
+}
+
+/** Return the envelopes of an offered array of `[envelope, proof]`; proofs are not looked at. */
+export function offeredIn(body) {
+  const pairs = decode(body, 4);
+  demand(Array.isArray(pairs) && pairs.length, "not an array of manifests");
+  if (pairs.length > 16) throw new Refused("too-large", "at most 16 manifests are expected");
+  return pairs.map((pair) => { // one that is no envelope is refused when it is opened, and leaves the others alone
+    const envelope = Array.isArray(pair) ? pair[0] : null;
+    return Array.isArray(envelope) && envelope.every((part) => isBytes(part)) ? encode(envelope) : new Uint8Array();
+  });
 }
 
 function isOrigin(text) {
@@ -827,10 +843,8 @@ export class Device {
     if (!answer) return false;
     try {
       demand(answer.status === 200, "no manifests");
-      const envelopes = decode(answer.body, 4);
-      demand(Array.isArray(envelopes) && envelopes.length <= 16 && envelopes.every(Array.isArray), "not an array of envelopes");
       const date = Date.parse(answer.date ?? "") / 1000;
-      const { signed, refused } = await this.#offer(survey, envelopes.map(envelopeOf), Number.isFinite(date) ? date : null);
+      const { signed, refused } = await this.#offer(survey, offeredIn(answer.body), Number.isFinite(date) ? date : null);
       if (signed || (refused && refused.code !== "malformed")) return true;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
@@ -931,7 +945,3 @@ function nextStep(row, answer, now) {
   row.held = row.attempts >= 2 || code !== null ? later : 0; // an answer asks not to come before its time; silence does not
   return null;
 }
-
-/** Return the bytes of an envelope that was decoded with the array of all: `[envelope, proof]`. Proofs are not looked at. */
-const envelopeOf = ([envelope]) => (
-  Array.isArray(envelope) && envelope.every((part) => isBytes(part)) ? encode(envelope) : new Uint8Array());

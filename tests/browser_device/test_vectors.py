@@ -78,6 +78,14 @@ def test_manifests_are_taken_or_refused_by_their_code(tried: Tried) -> None:
     assert all(test["result"] == "valid" for test in taken)
 
 
+def test_offered_manifests_are_told_apart(tried: Tried) -> None:
+    tests = [
+        {**test, "envelopes": [envelope for envelope, _ in test.get("offered", [])]}
+        for test in vectors_of("offered_manifests")
+    ]
+    compare(tried, "offered_manifests", tests, "envelopes")
+
+
 def test_answers_are_acted_on_only_if_they_are_known(tried: Tried) -> None:
     tests = [test for test in vectors_of("answers") if test["sent"] == 1]
     assert len(tests) > 20

@@ -33,6 +33,9 @@ const TRIALS = {
     const { id, question, categories } = await device.openManifest(fromHex(test.envelope), fromHex(test.authority));
     return { survey_id: id, question, categories };
   },
+  offered_manifests(test) {
+    return { envelopes: device.offeredIn(fromHex(test.body)).map(hex) };
+  },
   async report_keys(test) {
     const secret = fromHex(test.device_secret), survey = fromHex(test.survey_id);
     return { envelope: hex(await device.signReport(secret, survey, Number(test.epoch), Number(test.response))) };
