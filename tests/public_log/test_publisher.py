@@ -101,7 +101,7 @@ async def test_p2_killed_at_any_instant_no_second_checkpoint_of_a_size_leaves(
     while killed:
         place = tmp_path / str(last)
         site = await asyncio.to_thread(made_site, place)
-        async with witnessing(place / "w", 2, site.verifier_key) as site.witnesses:
+        async with witnessing(place / "w", 1, site.verifier_key) as site.witnesses:
             await site.publish("first")
             seen = saw(site, await site.log())
             with pytest.MonkeyPatch.context() as monkeypatch:
@@ -116,7 +116,6 @@ async def test_p2_killed_at_any_instant_no_second_checkpoint_of_a_size_leaves(
                         killed = False
             seen += saw(site, await site.log())
             await site.publish("third")
-            await site.publish("fourth")
             log = await site.log()
             seen += saw(site, log)
             roots = {(signed.checkpoint.size, signed.checkpoint.root) for signed in seen}
@@ -126,9 +125,9 @@ async def test_p2_killed_at_any_instant_no_second_checkpoint_of_a_size_leaves(
             # What is offered is logged, and the other way round.
             async with site.store() as store:
                 assert set(await all_signed(store, site.config)) == set(log.envelopes)
-            assert {"first", "third", "fourth"} <= await site.names()
+            assert {"first", "third"} <= await site.names()
         last += 1
-    assert last > 12
+    assert last > 10  # before and after five effects
 
 
 async def test_p3_of_two_publishers_at_once_one_commits(site: Site) -> None:

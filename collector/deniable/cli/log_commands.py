@@ -43,7 +43,8 @@ def show(directory: Path) -> None:
     config = Config.load(directory)
 
     async def work(store: Store) -> tuple[PublicLog, list[bytes]]:
-        return PublicLog(await store.log()), await all_signed(store, config)
+        held = await _read(store)
+        return held, await all_signed(store, config, held)
 
     held, signed = with_store(config, work)
     if held.newest is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -154,12 +154,18 @@ def opened_surveys(
     return manifests, len(envelopes) - len(manifests)
 
 
-async def signed_envelopes(store: Store, config: Config) -> tuple[list[bytes], tuple[bytes, ...]]:
-    """Return all rotations and surveys that the authority signed, the older first; and its keys."""
+async def signed_envelopes(
+    store: Store, config: Config, logged: Container[bytes] = ()
+) -> tuple[list[bytes], tuple[bytes, ...]]:
+    """Return all rotations and surveys that the authority signed, the older first; and its keys.
+
+    What is logged was looked at when it was appended.
+    """
     envelopes, chain = await stored_surveys(store, config)
     signed = [*await store.rotations()]
     for envelope in reversed(envelopes):
         with suppress(Refusal):
-            open_manifest_of_chain(envelope, chain)
+            if envelope not in logged:
+                open_manifest_of_chain(envelope, chain)
             signed.append(envelope)
     return signed, chain

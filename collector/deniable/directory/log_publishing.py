@@ -1,5 +1,6 @@
 """A collector's public log: its publisher, and all that belongs into it."""
 
+from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,18 +36,20 @@ async def begin_publishing(store: Store, config: Config, authority_key: Path) ->
         KeyFileError: if the log's key cannot be read or made.
         PublicLogError: if the log is not as it was left, as :meth:`Publisher.begin` finds.
     """
+    log = PublicLog(await store.log())
     return await Publisher.begin(
         store,
+        log,
         log_origin(config.origin),
         authority_key,
         witnesses_of(config),
-        await all_signed(store, config),
+        await all_signed(store, config, log),
     )
 
 
-async def all_signed(store: Store, config: Config) -> list[bytes]:
+async def all_signed(store: Store, config: Config, logged: Container[bytes] = ()) -> list[bytes]:
     """Return all envelopes that the authority signed and that are offered now."""
-    envelopes, chain = await signed_envelopes(store, config)
+    envelopes, chain = await signed_envelopes(store, config, logged)
     with suppress(FileNotFoundError, KeyFileError, Refusal):
         gateway = read_gateway_file(config.gateway_keys).signed
         open_gateway_keys(gateway, chain)

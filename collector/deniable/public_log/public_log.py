@@ -19,13 +19,13 @@ from deniable.transparency_log import (
     entry_bundle,
     entry_bundle_path,
     hash_tile,
-    inclusion_path,
     leaf_hash,
     read_tile_path,
     root_hash,
     tile_path,
     tiles_of,
 )
+from deniable.transparency_log.merkle import tree_levels
 
 #: The path of the newest checkpoint under a log's address.
 CHECKPOINT_PATH: Final = "checkpoint"
@@ -52,13 +52,14 @@ class PublicLog:
                 raise TransparencyLogError("the stored log is not that of its own checkpoint")
         self._places = {envelope: place for place, envelope in enumerate(self.envelopes)}
         self._proofs: dict[bytes, bytes] = {}
+        self._trees: dict[int, list[list[bytes]]] = {}
 
     @property
     def size(self) -> int:
         """Return the number of entries."""
         return len(self.envelopes)
 
-    def __contains__(self, envelope: bytes) -> bool:
+    def __contains__(self, envelope: object) -> bool:
         return envelope in self._places
 
     def extends(self, signed: SignedCheckpoint) -> bool:
@@ -81,9 +82,18 @@ class PublicLog:
             signed = self.newest
             if self.witnessed is not None and place < self.witnessed.checkpoint.size:
                 signed = self.witnessed
-            path = inclusion_path(self.leaf_hashes[: signed.checkpoint.size], place)
+            path = tuple(self._path(signed.checkpoint.size, place))
             self._proofs[envelope] = LogProof(place, path, signed).text.encode()
         return self._proofs[envelope]
+
+    def _path(self, size: int, place: int) -> Iterator[bytes]:
+        """Yield the inclusion path of an entry; the tree of a size is made once for all of them."""
+        if size not in self._trees:
+            self._trees[size] = tree_levels(self.leaf_hashes[:size])
+        for level in self._trees[size]:
+            if place ^ 1 < len(level):
+                yield level[place ^ 1]
+            place >>= 1
 
     def file(self, path: str) -> bytes:
         """Return the content of a file by its path below ``/log/``.

@@ -64,6 +64,7 @@ class Publisher:
     async def begin(
         cls,
         store: Store,
+        log: PublicLog,
         origin: str,
         authority_key: Path,
         witnesses: Witnesses,
@@ -73,6 +74,7 @@ class Publisher:
 
         Args:
             store: Where the log is.
+            log: The log as it was read from there.
             origin: The log's, if it has no entry yet.
             authority_key: The file beside which the log's key is, or is made.
             witnesses: Who is asked what they have seen.
@@ -82,7 +84,6 @@ class Publisher:
             LogRolledBack: if somebody has seen more.
             LogForked: if somebody has seen something else.
         """
-        log = PublicLog(await store.log())
         if log.newest is not None:
             origin = log.newest.checkpoint.origin
         key = find_log_key(authority_key, log.newest)

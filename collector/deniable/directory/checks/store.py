@@ -101,6 +101,7 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
         faults = await store.check() if short else None
         chain = await authority_chain(store, config.authority)
         surveys, others = await signed_surveys(store, config)
+        log = await store.log()
         return Stored(
             config=config,
             now=now,
@@ -112,9 +113,9 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
             offered=running(surveys, await store.ended(), now),
             overdue=await all_overdue(store, surveys, now),
             distrusted=await store.distrusted(),
-            log=await store.log(),
+            log=log,
             record=_record(directory),
-            signed=await all_signed(store, config),
+            signed=await all_signed(store, config, frozenset(log.entries)),
         )
 
     try:
