@@ -259,7 +259,7 @@ func write(asked request) map[string]any {
 	}
 	root, err := tlog.TreeHash(size, hashes)
 	check(err)
-	name := "go.example/log"
+	name := "collector.example/log"
 	private, public, err := note.GenerateKey(rand.Reader, name)
 	check(err)
 	log, err := note.NewSigner(private)
