@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -43,21 +44,26 @@ class Browser:
     """The browser of a profile: in this process's group, so that whoever kills that kills it."""
 
     def __init__(self, playwright: Playwright, profile: Path) -> None:
+        port = profile / "DevToolsActivePort"
+        port.unlink(missing_ok=True)  # of a browser that was killed
         self._process = subprocess.Popen(
             [
                 *(chromium(), "--headless", "--no-sandbox", "--no-first-run", "--disable-gpu"),
                 *("--disable-background-networking", "--disable-component-update"),
                 # Of a page that comes from no server nobody knows that it is this machine's.
                 "--disable-features=LocalNetworkAccessChecks",
-                *("--remote-debugging-port=0", f"--user-data-dir={profile}"),
+                *("--remote-debugging-port=0", f"--user-data-dir={profile}", "about:blank"),
             ],
-            stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
-        assert self._process.stderr is not None
-        listening = next(line for line in self._process.stderr if b"DevTools listening" in line)
-        self._browser = playwright.chromium.connect_over_cdp(listening.split()[-1].decode())
+        words: list[str] = []
+        while len(words) < 2:  # its port, and where it listens
+            time.sleep(0.01)
+            words = port.read_text("ascii").split() if port.exists() else []
+        number, path = words
+        self._browser = playwright.chromium.connect_over_cdp(f"ws://127.0.0.1:{number}{path}")
         self.page = self._loaded(self._browser.contexts[0].new_page())
 
     def close(self) -> None:
