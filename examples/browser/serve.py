@@ -6,6 +6,7 @@ Then open the address that it prints. All of it is in a temporary directory, and
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -106,6 +107,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8080, help="of the page; 0 for any")
     parser.add_argument("--epoch", type=int, default=60, help="seconds; a day or a week in earnest")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nobody runs on
     with (
         tempfile.TemporaryDirectory(prefix="deniable-browser-") as scratch,
         serving(Path(scratch), options.port, options.epoch) as server,
