@@ -73,8 +73,8 @@ def test_the_log_is_shown_with_who_cosigned_it(
     assert "no log yet" in fail("log", "show", *at)
     assert "log       1 entry, cosigned by 1 of 1 witnesses" in place.publish()
     shown = succeed("log", "show", *at)
-    assert "log        127.0.0.1:8377/log\nentries    1\nroot       " in shown
-    assert "cosigned   by 1 of 1 witnesses\nwitnessed  1 entries" in shown
+    assert f"log        {log_key.name}\nkey        {log_key}\nentries    1\nroot  " in shown
+    assert "cosigned   by 1 of 1 witnesses\nwitnessed  1 entry" in shown
     assert "missing" not in shown
     assert "witness.example: cosigned\ncosigned   by 1 of 1" in succeed("log", "cosign", *at)
     policy = LogPolicy.parse(succeed("log", "policy", *at))

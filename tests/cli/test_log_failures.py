@@ -58,7 +58,7 @@ def test_a_store_put_back_is_a_suspicion_until_it_is_recovered_and_a_fork_is_pro
 
     put_back(kept, place)
     status, printed = visitor.visit()
-    assert (status, "the log has 1 entries, and had 2" in printed) == (3, True), printed
+    assert (status, "the log's size is 1, and was 2" in printed) == (3, True), printed
     written = place.written(epsilon='"2"')
     assert "log recover" in fail("survey", "publish", written, "--dir", place.directory)
     succeed("log", "recover", copy, "--dir", place.directory)

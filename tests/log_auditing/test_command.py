@@ -146,9 +146,7 @@ def test_visits_are_remembered_and_two_faces_are_kept(
     status, printed = visit(grown)  # by the keys of the last visit
     assert (status, "the same, and 1 more" in printed) == (0, True), printed
     status, printed = visit(THREE)
-    assert (status, "A suspicion: the log has 3 entries, and had 4" in printed) == (3, True), (
-        printed
-    )
+    assert (status, "A suspicion: the log's size is 3, and was 4" in printed) == (3, True), printed
     status, printed = visit(fork)
     assert (status, "Two faces" in printed) == (1, True), printed
     assert printed.count("The log signed:\ncollector.example/log\n4\n") == 2, printed

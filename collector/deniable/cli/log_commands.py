@@ -18,6 +18,7 @@ from deniable.directory import (
 )
 from deniable.public_log import (
     Answer,
+    LogKeyMissing,
     PublicLog,
     cosign,
     files_at,
@@ -28,6 +29,7 @@ from deniable.public_log import (
     write_files,
 )
 from deniable.stores import Store
+from deniable.transparency_log import SignedCheckpoint
 
 authority_key_option = click.option(
     "--authority-key",
@@ -38,25 +40,28 @@ authority_key_option = click.option(
 
 @click.command(short_help="Show the log, and who has cosigned it.")
 @directory_option
-def show(directory: Path) -> None:
+@authority_key_option
+def show(directory: Path, authority_key: Path | None) -> None:
     """Show how many entries the log has, and which witnesses cosigned its newest checkpoint."""
     config = Config.load(directory)
 
-    async def work(store: Store) -> tuple[PublicLog, list[bytes]]:
+    async def work(store: Store) -> tuple[PublicLog, list[bytes], Path]:
         held = await _read(store)
-        return held, await all_signed(store, config, held)
+        key_file = await _key_file(store, config, directory, authority_key)
+        return held, await all_signed(store, config, held), key_file
 
-    held, signed = with_store(config, work)
+    held, signed, key_file = with_store(config, work)
     if held.newest is None:
         raise click.ClickException("there is no log yet: the next deniable survey publish makes it")
     checkpoint = held.newest.checkpoint
     click.echo(f"log        {checkpoint.origin}")
+    click.echo(f"key        {_key_text(key_file, held.newest)}")
     click.echo(f"entries    {checkpoint.size}")
     click.echo(f"root       {checkpoint.root.hex()}")
     click.echo(f"cosigned   {cosigned_text(config, held)}")
     if config.witnesses:
         covered = 0 if held.witnessed is None else held.witnessed.checkpoint.size
-        click.echo(f"witnessed  {covered} entries, by {config.quorum} witnesses or more")
+        click.echo(f"witnessed  {entries_text(covered)}, by {config.quorum} witnesses or more")
     if missing := sum(envelope not in held for envelope in signed):
         click.echo(f"missing    {missing}, which the next deniable survey publish appends")
 
@@ -177,6 +182,15 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
     if witnesses.are_enough(held.newest):
         return text
     return f"{text}, of which {witnesses.quorum} must; deniable log cosign asks again"
+
+
+def _key_text(key_file: Path, newest: SignedCheckpoint) -> str:
+    """Return the log's public key, or that its private half is kept elsewhere."""
+    try:
+        _, key = find_log_key(key_file, newest)
+    except LogKeyMissing:
+        return f"not beside {key_file}"
+    return str(verifier_key(newest.checkpoint.origin, key))
 
 
 async def _read(store: Store) -> PublicLog:

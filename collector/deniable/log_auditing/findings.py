@@ -66,7 +66,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "smaller": (
         Level.WARNING,
-        "A suspicion: the log has {size} entries, and had {before} at the last visit. An old copy, "
+        "A suspicion: the log's size is {size}, and was {before} at the last visit. An old copy, "
         "or a log restored from a backup, looks the same as one that hides; ask for the missing "
         "entries, and look again.",
     ),
@@ -77,7 +77,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "stale": (
         Level.WARNING,
-        "A suspicion: the log shows {size} entries, and {whose} is of {newest}: its checkpoint is "
+        "A suspicion: the log's size is {size}, and {whose} is of {newest}: its checkpoint is "
         "old, or kept back from you.",
     ),
     "few-witnesses": (
