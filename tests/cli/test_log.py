@@ -17,10 +17,16 @@ from deniable.client import (
     Survey,
 )
 from deniable.enrolment import read_key_file
-from deniable.messages import log_entry, open_manifest, split_manifests
+from deniable.messages import SigningKey, log_entry, open_manifest, split_manifests
 from deniable.messages.bundle import read_bundle
 from deniable.public_log import log_key_file, verifier_key
-from deniable.transparency_log import LogPolicy, LogProof, SignedCheckpoint, VerifierKey
+from deniable.transparency_log import (
+    COSIGNER,
+    LogPolicy,
+    LogProof,
+    SignedCheckpoint,
+    VerifierKey,
+)
 from deniable.witnessing import NotCosigned, Submission, WitnessDirectory
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
@@ -223,9 +229,12 @@ def test_a_store_that_was_put_back_is_recovered_and_a_lost_key_replaced(
 
 def test_settings_of_witnesses_are_checked(place: Workplace, witness: WitnessDirectory) -> None:
     settings = place.settings.read_text("utf-8")
+    keys = [SigningKey(bytes([number] * 32)).public_key for number in range(17)]
+    seventeen = json.dumps([f"{VerifierKey('w', COSIGNER, key)} https://w" for key in keys])
     for line, wrong in (
         ('witnesses = ["no key"]', "must be a list of"),
         (f'witnesses = ["{witness.key} https://a", "{witness.key} https://b"]', "each once"),
+        (f"witnesses = {seventeen}", "at most 16"),
         ("witness_quorum = 2", "witness_quorum must be more than half of the 1"),
     ):
         changed = line if line.startswith("witnesses") else f"{line}\n{settings.splitlines()[0]}"

@@ -274,3 +274,22 @@ async def test_a_log_has_to_be_before_its_key_is_replaced(site: Site) -> None:
     async with site.store() as store:
         with pytest.raises(PublicLogError, match="no log yet"):
             await replace_key(store, site.key_file, witnesses_of(site.config))
+
+
+async def test_a_hand_over_logs_nothing_that_another_authority_signed(site: Site) -> None:
+    from dataclasses import replace
+
+    from deniable.directory import read_authority_key
+    from deniable.directory.authority_keys import hand_over
+    from deniable.messages import SigningKey, sign_manifest
+
+    first = replace(await site.publish("first"), name="another")
+    old, new = read_authority_key(site.key_file), SigningKey(b"n" * 32)
+    async with site.store() as store:
+        foreign = sign_manifest(first, SigningKey(b"o" * 32))
+        await store.publish(first, foreign)
+        publisher = await begin_publishing(store, site.config, site.key_file)
+        await hand_over(store, site.config.authority, old, new, publisher)
+        assert foreign in await store.surveys()
+    log = await site.log()
+    assert (log.size, foreign in log) == (3, False)

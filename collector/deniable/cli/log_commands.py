@@ -29,7 +29,7 @@ from deniable.public_log import (
     write_files,
 )
 from deniable.stores import Store
-from deniable.transparency_log import SignedCheckpoint
+from deniable.transparency_log import SignedCheckpoint, log_origin
 
 authority_key_option = click.option(
     "--authority-key",
@@ -137,7 +137,8 @@ def recover_log(source: str, directory: Path, authority_key: Path | None) -> Non
 
     async def work(store: Store) -> tuple[int, int]:
         key_file = await _key_file(store, config, directory, authority_key)
-        entries = await recover(store, key_file, files_at(source), witnesses_of(config))
+        origin, witnesses = log_origin(config.origin), witnesses_of(config)
+        entries = await recover(store, origin, key_file, files_at(source), witnesses)
         return entries, await offer_logged(store, config, PublicLog(await store.log()))
 
     entries, offered = with_store(config, work)

@@ -125,7 +125,8 @@ async def hand_over(
         return sign_manifest(manifest, new)
 
     envelope = sign_rotation(rotation, old, new)
-    anew = [sign_anew(survey) for survey in reversed(await store.surveys())]
+    surveys = reversed(await store.surveys())
+    anew = [after for survey in surveys if (after := sign_anew(survey)) != survey]
     signed = [envelope, *anew, *([] if gateway is None else [gateway])]
     extension = publisher.extension(signed)
     changed = await store.rotate(rotation, envelope, sign_anew, extension)

@@ -40,6 +40,8 @@ _NUMBERS: Final = {
 }
 
 _NEVER: Final = 1 << 62
+_MOST_WITNESSES: Final = 16
+"""Whose cosignatures fit into a proof, of more than whose size devices take none."""
 
 Network = IPv4Network | IPv6Network
 """An address, or a network of them."""
@@ -151,6 +153,8 @@ def _witnesses(value: list[str]) -> tuple[Witness, ...]:
     keys = {witness.key.public_key for witness in witnesses}
     if len(keys) < len(witnesses) or any(one.key.algorithm != COSIGNER for one in witnesses):
         raise ValueError("must be the keys of witnesses, each once")
+    if len(witnesses) > _MOST_WITNESSES:
+        raise ValueError(f"must be at most {_MOST_WITNESSES}, for devices to take the proofs")
     return witnesses
 
 

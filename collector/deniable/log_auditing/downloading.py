@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from deniable.log_auditing.entries import DIGEST
 from deniable.log_auditing.findings import plain
 from deniable.log_auditing.subject import Downloaded, Heard, Offered
 from deniable.messages import (
@@ -24,6 +23,7 @@ from deniable.messages import (
     LoggedEnvelope,
     Refusal,
     check_public_key,
+    large_digest,
     log_entry,
     split_logged,
     split_manifests,
@@ -231,8 +231,8 @@ def download(place: Place, checkpoint: SignedCheckpoint) -> Downloaded:
     envelopes: list[bytes] = []
     for entry in entries:
         envelope: bytes | None = entry
-        if entry.startswith(DIGEST):
-            path = large_path(entry.removeprefix(DIGEST))
+        if digest := large_digest(entry):
+            path = large_path(digest)
             envelope = file(path, _MOST_ENVELOPE_BYTES)
             if envelope is not None and log_entry(envelope) != entry:
                 damaged[path] = "it is not what the log's entry stands for"

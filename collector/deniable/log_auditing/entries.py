@@ -20,14 +20,13 @@ from deniable.messages import (
     RefusalCode,
     Rotation,
     follow_rotations,
+    large_digest,
     open_gateway_keys,
     open_manifest_of_chain,
     open_rotation,
 )
 
 _THREE: Final = b"\x93"
-DIGEST: Final = b"\x91\xc4\x20"
-"""How an entry begins that is the digest of an envelope which is too long to be one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def _chain(authority: bytes, rotations: Iterable[Rotation]) -> tuple[tuple[bytes
 
 
 def _open(index: int, envelope: bytes, chain: Sequence[bytes]) -> Entry:
-    if envelope.startswith(DIGEST):
+    if large_digest(envelope):
         return Entry(index, envelope, None)
     try:
         if envelope.startswith(_THREE):

@@ -1,20 +1,19 @@
 """Copies of a public log: its static files, written into a directory, and read back from anywhere.
 
-A copy is believed for what it proves: the log's key signed its checkpoint, and every tile and entry
-follows from that. So it may come from anybody.
+A copy is believed for what it proves: the log's key signed its checkpoint, and every entry follows
+from that. So it may come from anybody.
 """
 
-import urllib.request
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
-from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
-from deniable.messages import MAX_MANIFEST_BYTES, Refusal, codec
+from deniable.messages import MAX_MANIFEST_BYTES, large_digest
 from deniable.public_log.errors import PublicLogError
 from deniable.public_log.public_log import CHECKPOINT_PATH, PublicLog, large_path
+from deniable.reading import NoSuchSurvey, ReadingError
+from deniable.reading.fetching import Fetcher
 from deniable.stores import StoredLog
 from deniable.transparency_log import (
     MAX_ENTRY_BYTES,
@@ -27,7 +26,6 @@ from deniable.transparency_log import (
 
 _SECONDS: Final = 30.0
 _MOST_BYTES: Final = max(TILE_WIDTH * (MAX_ENTRY_BYTES + 2), MAX_MANIFEST_BYTES + 1_024)
-_HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Files = Callable[[str], bytes]
 """Returns the content of a log's file by its path below the log; OSError if it cannot be had."""
@@ -54,27 +52,27 @@ def files_at(source: str) -> Files:
     """Return the files of a log in a directory, or at the URL of a log or its collector."""
     if "://" not in source:
         return lambda path: (Path(source) / path).read_bytes()
-    parts = urlsplit(source)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _HERE):
-        raise PublicLogError("a log is read from https://…, from this machine or a directory")
-    prefix = source.rstrip("/") if parts.path.strip("/") else f"{source.rstrip('/')}/log"
+    below = "/" if urlsplit(source).path.strip("/") else "/log/"
+    try:
+        fetcher = Fetcher(source, seconds=_SECONDS)
+    except ValueError as error:
+        raise PublicLogError(f"{error}; or name a directory") from error
 
     def read(path: str) -> bytes:
         try:
-            with urllib.request.urlopen(f"{prefix}/{path}", timeout=_SECONDS) as answer:  # noqa: S310
-                body: bytes = answer.read(_MOST_BYTES + 1)
-        except HTTPError as error:
-            with error:
-                raise PublicLogError(f"{prefix}/{path} answers {error.code}") from None
-        if len(body) > _MOST_BYTES:
-            raise PublicLogError(f"{prefix}/{path} is longer than any file of a log")
-        return body
+            return fetcher.get(below + path, _MOST_BYTES)
+        except NoSuchSurvey:
+            raise PublicLogError(f"{fetcher.url}{below}{path} does not exist") from None
+        except ReadingError as error:
+            raise PublicLogError(f"{fetcher.url}{below}{path}: {error}") from error
 
     return read
 
 
 def read_log(files: Files, key: VerifierKey) -> PublicLog:
-    """Return the log that files hold, once all of them are proven to be the key's.
+    """Return the log that files hold, once its entries are proven to be the key's.
+
+    Tiles of hashes follow from these, and are not read.
 
     Raises:
         OSError: if a file cannot be had.
@@ -86,20 +84,7 @@ def read_log(files: Files, key: VerifierKey) -> PublicLog:
     envelopes: list[bytes] = []
     while (left := signed.checkpoint.size - len(envelopes)) > 0:
         index, width = len(envelopes) // TILE_WIDTH, min(left, TILE_WIDTH)
-        bundle = read_entry_bundle(files(entry_bundle_path(index, width)), width)
-        envelopes += [_envelope(entry, files) for entry in bundle]
-    log = PublicLog(StoredLog(tuple(envelopes), text, ""))
-    for path in log.paths():
-        if files(path) != log.file(path):
-            raise PublicLogError(f"{path} is not that of the log's checkpoint")
-    return log
-
-
-def _envelope(entry: bytes, files: Files) -> bytes:
-    """Return the envelope that an entry stands for: itself, but for one of great length."""
-    try:
-        (digest,) = codec.exact_array(codec.decode(entry), 1)
-        path = large_path(codec.binary(digest, sha256().digest_size))
-    except Refusal:
-        return entry
-    return files(path)
+        for entry in read_entry_bundle(files(entry_bundle_path(index, width)), width):
+            digest = large_digest(entry)
+            envelopes.append(files(large_path(digest)) if digest else entry)
+    return PublicLog(StoredLog(tuple(envelopes), text, ""))

@@ -25,7 +25,7 @@ from deniable.transparency_log import (
     tile_path,
     tiles_of,
 )
-from deniable.transparency_log.merkle import tree_levels
+from deniable.transparency_log.merkle import siblings, tree_levels
 
 #: The path of the newest checkpoint under a log's address.
 CHECKPOINT_PATH: Final = "checkpoint"
@@ -82,18 +82,12 @@ class PublicLog:
             signed = self.newest
             if self.witnessed is not None and place < self.witnessed.checkpoint.size:
                 signed = self.witnessed
-            path = tuple(self._path(signed.checkpoint.size, place))
+            size = signed.checkpoint.size
+            if size not in self._trees:  # made once for all entries
+                self._trees[size] = tree_levels(self.leaf_hashes[:size])
+            path = siblings(self._trees[size], 0, place)
             self._proofs[envelope] = LogProof(place, path, signed).text.encode()
         return self._proofs[envelope]
-
-    def _path(self, size: int, place: int) -> Iterator[bytes]:
-        """Yield the inclusion path of an entry; the tree of a size is made once for all of them."""
-        if size not in self._trees:
-            self._trees[size] = tree_levels(self.leaf_hashes[:size])
-        for level in self._trees[size]:
-            if place ^ 1 < len(level):
-                yield level[place ^ 1]
-            place >>= 1
 
     def file(self, path: str) -> bytes:
         """Return the content of a file by its path below ``/log/``.

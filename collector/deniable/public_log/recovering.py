@@ -13,8 +13,12 @@ from deniable.stores import LogExtension, Store
 from deniable.transparency_log import SignedCheckpoint
 
 
-async def recover(store: Store, authority_key: Path, files: Files, witnesses: Witnesses) -> int:
+async def recover(
+    store: Store, origin: str, authority_key: Path, files: Files, witnesses: Witnesses
+) -> int:
     """Append to the store's log the entries that a copy has besides; return how many.
+
+    A store that has no log gets none but that of this origin.
 
     Raises:
         LogRolledBack: if the store, the record or a witness has more than the copy.
@@ -24,9 +28,11 @@ async def recover(store: Store, authority_key: Path, files: Files, witnesses: Wi
     """
     signed = SignedCheckpoint.parse(files(CHECKPOINT_PATH))
     key = find_log_key(authority_key, signed)
-    origin = signed.checkpoint.origin
-    copy, stored = read_log(files, verifier_key(origin, key[1])), PublicLog(await store.log())
-    publisher = Publisher(store, copy, origin, key, witnesses, held="the copy")
+    named = signed.checkpoint.origin
+    copy, stored = read_log(files, verifier_key(named, key[1])), PublicLog(await store.log())
+    publisher = Publisher(store, copy, named, key, witnesses, held="the copy")
+    if stored.newest is None and named != origin:  # the key beside may sign both
+        raise PublicLogError(f"that is the log {named}; this collector's is {origin}")
     if stored.newest is not None:
         publisher.check_extends(stored.newest, "the store")
     await publisher.check_seen()

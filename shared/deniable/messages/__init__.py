@@ -36,6 +36,7 @@ from deniable.messages.gateway import (
 from deniable.messages.logged import (
     MAX_PROOF_BYTES,
     LoggedEnvelope,
+    large_digest,
     log_entry,
     pack_logged,
     split_logged,
@@ -139,6 +140,7 @@ __all__ = [
     "format_value",
     "is_host_name",
     "is_simulated",
+    "large_digest",
     "log_entry",
     "media_type",
     "open_gateway_keys",

@@ -18,6 +18,9 @@ MAX_PROOF_BYTES: Final = 8_192
 _MAX_ENTRY_BYTES: Final = 65_535
 """The longest entry of a log of tiles."""
 
+_DIGEST: Final = b"\x91\xc4\x20"
+"""An array of one, of 32 bytes."""
+
 
 class LoggedEnvelope(NamedTuple):
     """An envelope as it was signed, and the proof that it is in the public log; perhaps empty."""
@@ -33,7 +36,13 @@ def log_entry(envelope: bytes) -> bytes:
     """
     if len(envelope) <= _MAX_ENTRY_BYTES:
         return envelope
-    return codec.encode([sha256(envelope).digest()])
+    return _DIGEST + sha256(envelope).digest()
+
+
+def large_digest(entry: bytes) -> bytes:
+    """Return the digest of the envelope that an entry stands for; empty if it is the envelope."""
+    digest = entry.removeprefix(_DIGEST)
+    return digest if len(entry) == len(_DIGEST) + len(digest) == 35 else b""
 
 
 def pack_logged(envelope: bytes, proof: bytes = b"") -> bytes:

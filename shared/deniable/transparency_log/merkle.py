@@ -46,11 +46,21 @@ def root_hash(leaf_hashes: Sequence[bytes]) -> bytes:
     return tree_levels(leaf_hashes)[-1][0] if leaf_hashes else EMPTY_ROOT
 
 
+def siblings(levels: Sequence[Sequence[bytes]], level: int, index: int) -> tuple[bytes, ...]:
+    """Return the siblings of a node and of those above it, which lead from it to the root."""
+    path = []
+    for hashes in levels[level:]:
+        if index ^ 1 < len(hashes):
+            path.append(hashes[index ^ 1])
+        index >>= 1
+    return tuple(path)
+
+
 def inclusion_path(leaf_hashes: Sequence[bytes], index: int) -> tuple[bytes, ...]:
     """Return the path from a leaf to the root: its siblings, from the leaf's upwards."""
     if not 0 <= index < len(leaf_hashes):
         raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries has none of index {index}")
-    return _siblings(tree_levels(leaf_hashes), 0, index)
+    return siblings(tree_levels(leaf_hashes), 0, index)
 
 
 def consistency_path(leaf_hashes: Sequence[bytes], old_size: int) -> tuple[bytes, ...]:
@@ -65,7 +75,7 @@ def consistency_path(leaf_hashes: Sequence[bytes], old_size: int) -> tuple[bytes
     levels = tree_levels(leaf_hashes)
     level, index = _last_complete(old_size)
     # The old root itself, if its tree is complete, is known to whoever checks.
-    return ((levels[level][index],) if index else ()) + _siblings(levels, level, index)
+    return ((levels[level][index],) if index else ()) + siblings(levels, level, index)
 
 
 def check_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> None:
@@ -125,15 +135,6 @@ def _last_complete(size: int) -> tuple[int, int]:
     while index & 1:
         index, level = index >> 1, level + 1
     return level, index
-
-
-def _siblings(levels: Sequence[Sequence[bytes]], level: int, index: int) -> tuple[bytes, ...]:
-    siblings = []
-    for hashes in levels[level:]:
-        if index ^ 1 < len(hashes):
-            siblings.append(hashes[index ^ 1])
-        index >>= 1
-    return tuple(siblings)
 
 
 class _PathHashes:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from deniable.transparency_log.errors import TransparencyLogError
-from deniable.transparency_log.merkle import HASH_BYTES, root_hash
+from deniable.transparency_log.merkle import root_hash
 
 TILE_WIDTH: Final = 256
 """The hashes of a full tile, and the entries of a full bundle."""
@@ -102,17 +102,6 @@ def read_entry_bundle(content: bytes, width: int) -> tuple[bytes, ...]:
     if at != len(content) or len(entries) != width:
         raise TransparencyLogError(f"a bundle has {width} entries, each behind its length")
     return tuple(entries)
-
-
-def read_tile(content: bytes, width: int) -> tuple[bytes, ...]:
-    """Return the hashes of a tile of this width.
-
-    Raises:
-        TransparencyLogError: if it has another length.
-    """
-    if len(content) != width * HASH_BYTES:
-        raise TransparencyLogError(f"a tile of {width} hashes has {width * HASH_BYTES} bytes")
-    return tuple(content[at : at + HASH_BYTES] for at in range(0, len(content), HASH_BYTES))
 
 
 def _numbered(index: int, width: int) -> str:
