@@ -70,6 +70,7 @@ def witness(place: Workplace, log_key: VerifierKey, tmp_path: Path) -> Iterator[
     server.shutdown()
     thread.join()
     server.server_close()
+    made.close()
 
 
 def test_the_log_is_shown_with_who_cosigned_it(
@@ -92,7 +93,8 @@ def test_the_log_is_shown_with_who_cosigned_it(
 def test_too_few_witnesses_are_said_and_asked_for_again(
     place: Workplace, witness: WitnessDirectory
 ) -> None:
-    strange = WitnessDirectory.create(place.directory.parent / "silent", "silent.example").key
+    with WitnessDirectory.create(place.directory.parent / "silent", "silent.example") as silent:
+        strange = silent.key
     settings = place.settings.read_text("utf-8")
     first, rest = settings.split("]", 1)
     place.settings.write_text(f'{first}, "{strange} http://127.0.0.1:9/"]{rest}', "utf-8")

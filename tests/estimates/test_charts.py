@@ -24,6 +24,7 @@ from deniable.estimates.charts import (
     stylesheet,
 )
 from deniable.estimates.charts.dates import date_ticks
+from deniable.estimates.charts.svg import element
 
 SVG = "{http://www.w3.org/2000/svg}"
 DRAWN = ("svg", "title", "desc", "text", "g", "rect", "circle", "line", "polygon", "path")
@@ -248,3 +249,11 @@ def test_a_picture_by_itself_has_its_stylesheet(tmp_path: Path) -> None:
     (style,) = found(saved, "style")
     assert style.text == stylesheet()
     assert not found(saved, "script")
+
+
+@pytest.mark.parametrize("below", range(0, 1000, 7))
+def test_the_last_digit_of_a_sum_moves_nothing(below: int) -> None:
+    edge = below / 10 + 0.05
+    assert {element("rect", x=math.nextafter(edge, to)) for to in (0, edge, 1e9)} == {
+        element("rect", x=edge)
+    }

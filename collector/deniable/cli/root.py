@@ -132,7 +132,7 @@ COMMANDS: Final = {
     "token": ("token_commands:token", "Tokens of those who may read histograms."),
     "witness": (
         "witness_commands:witness",
-        "Cosign the logs of others, so that nobody is shown another history.",
+        "Cosign others' logs, so that nobody is shown another history.",
     ),
 }
 

@@ -17,7 +17,7 @@ _directory_argument = click.argument(
 
 @click.group()
 def witness() -> None:
-    """Cosign the logs of others, so that nobody is shown another history."""
+    """Cosign others' logs, so that nobody is shown another history."""
 
 
 @witness.command(short_help="Make a witness in DIR.")

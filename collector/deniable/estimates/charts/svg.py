@@ -38,7 +38,8 @@ def _named(key: str) -> str:
 
 def _written(value: object) -> str:
     if isinstance(value, float):
-        return f"{round(value, 1) + 0.0:g}"
+        # First to far less: which way half a tenth goes is not for the last digit of a sum to say.
+        return f"{round(round(value, 6), 1) + 0.0:g}"
     return escape(str(value))
 
 
