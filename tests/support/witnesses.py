@@ -29,8 +29,8 @@ async def witnessing(
     """Run so many witnesses of these logs."""
     async with AsyncExitStack() as stack:
         running = []
-        for each in range(number):
-            name = f"w{each}.example"
+        for index in range(number):
+            name = f"w{index}.example"
             directory = stack.enter_context(WitnessDirectory.create(place / name, name))
             for key in logs:
                 directory.watch(key)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from deniable.conformance.adapter import Adapter, AdapterBroke
 from deniable.conformance.invariants import convictions
 from deniable.conformance.scenario import RULES, SCENARIOS, Conviction, Scenario
-from deniable.conformance.stage import NotShown, staged
+from deniable.conformance.stage import Unjudgeable, staged
 
 AT_ONCE: Final = 2
 
@@ -98,7 +98,7 @@ def play_one(adapter: Adapter, offers: Mapping[str, Any], scenario: Scenario) ->
         broken = ""
         try:
             seen.extend(scenario.play(stage))
-        except (AdapterBroke, NotShown) as error:
+        except (AdapterBroke, Unjudgeable) as error:
             broken = str(error)
         seen += convictions(stage.log, scenario)
     return Played(scenario, list(dict.fromkeys(seen)), broken=broken)

@@ -21,7 +21,7 @@ _LEAST_WAKE: Final = 0.001
 _MOST_ROUNDS: Final = 20_000
 
 
-class NotShown(Exception):
+class Unjudgeable(Exception):
     """The device did not do what it must before the scenario can judge it."""
 
 
@@ -97,7 +97,7 @@ class Stage(HostileOperator):
     def must_report(self, name: str, answer: str = CATEGORIES[1]) -> None:
         """Report an answer that has to be recorded."""
         if (outcome := self.report(name, answer)) != "recorded":
-            raise NotShown(f"an honest survey was to be reported, and report said {outcome!r}")
+            raise Unjudgeable(f"an honest survey was to be reported, and report said {outcome!r}")
 
     def kill_in_report(self, name: str, seconds: float) -> None:
         """Kill the device some time after it was asked to report."""
@@ -121,7 +121,9 @@ class Stage(HostileOperator):
                 return False
             step = left if wake is None else min(max(float(wake), _LEAST_WAKE), left)
             self.pass_time(step)
-        raise NotShown(f"the device wanted to act {_MOST_ROUNDS:,} times in {seconds:,.0f} seconds")
+        raise Unjudgeable(
+            f"the device wanted to act {_MOST_ROUNDS:,} times in {seconds:,.0f} seconds"
+        )
 
     def pass_time(self, seconds: float) -> None:
         """Move both clocks while the device does nothing."""
@@ -136,7 +138,9 @@ class Stage(HostileOperator):
         """Let time pass until the next report of a survey arrives, which it has to."""
         before = len(self.log.sent(name))
         if not self.run(seconds, until=lambda: len(self.log.sent(name)) > before):
-            raise NotShown(f"the report of {name!r} did not arrive within {seconds:,.0f} seconds")
+            raise Unjudgeable(
+                f"the report of {name!r} did not arrive within {seconds:,.0f} seconds"
+            )
 
     def close(self) -> None:
         """End the app in order."""

@@ -22,13 +22,11 @@ from deniable.mechanisms import KINDS
 OFFERS: Final = {
     "kinds": sorted(KINDS),
     "repeat": ["fresh", "memoised"],
-    "enrolment": ["open"],
     "own_connections": True,
     "fetches": True,
     "mark": ["device.sqlite.mark"],
     "covers": True,
     "erases": True,
-    "rotation": True,
     "lifetime": True,
     "relay": True,
     "log_policy": True,

@@ -9,7 +9,7 @@ from deniable.conformance.hostile_operator import DAY, declared
 from deniable.conformance.invariants import MOST_SENDS
 from deniable.conformance.replies import JSON, accepted, problem
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import NotShown, Stage
+from deniable.conformance.stage import Stage, Unjudgeable
 from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule
 
 _HTML: Final = (("content-type", "text/html"),)
@@ -76,7 +76,7 @@ def nonsense(stage: Stage) -> Iterator[Conviction]:
     for name in NONSENSE:
         sends = len(stage.log.sent(name))
         if not sends:
-            raise NotShown(f"the report of {name!r} was not sent")
+            raise Unjudgeable(f"the report of {name!r} was not sent")
         if sends == 1:
             yield Conviction("D8", f"an answer was taken for the collector's word: {name!r}")
         elif sends < MOST_SENDS:
@@ -97,7 +97,7 @@ def retry_after(stage: Stage) -> Iterator[Conviction]:
     for name, (text, least, most) in WAITS.items():
         times = [sent.request.now for sent in stage.log.sent(name)]
         if not times:
-            raise NotShown(f"the report of {name!r} was not sent")
+            raise Unjudgeable(f"the report of {name!r} was not sent")
         waited = times[1] - times[0] if len(times) > 1 else 8 * 3600
         if waited < least:
             yield Conviction("D8", f"after Retry-After: {text} it waited {waited:.0f} s")
@@ -135,6 +135,6 @@ def month(stage: Stage) -> Iterator[Conviction]:
     times = [r.now for r in stage.log.requests if r.survey == "served"]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     if len(times) < 15:
-        raise NotShown(f"manifests were fetched {len(times)} times in a month")
+        raise Unjudgeable(f"manifests were fetched {len(times)} times in a month")
     if min(gaps) < DAY - 1:
         yield Conviction("D10", f"manifests that came were fetched again {min(gaps):.0f} s later")

@@ -6,7 +6,7 @@ from typing import Final
 from deniable.conformance.hostile_operator import CATEGORIES, DAY, declared
 from deniable.conformance.replies import problem, refused
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import NotShown, Stage
+from deniable.conformance.stage import Stage, Unjudgeable
 from deniable.messages import RefusalCode, Schedule
 from deniable.messages.refusals import Remedy
 
@@ -49,7 +49,7 @@ def successor(stage: Stage) -> Iterator[Conviction]:
         stage.report(NAME)
     stage.run(3 * 3600)
     if not any(sent.manifest.sequence == 2 for sent in stage.log.sent()):
-        raise NotShown("the successor was not reported after the decided epoch had ended")
+        raise Unjudgeable("the successor was not reported after the decided epoch had ended")
     yield from ()
 
 
@@ -107,7 +107,7 @@ def lifetime(stage: Stage) -> Iterator[Conviction]:
             stage.report(name)
     stage.run(3 * 3600)
     if not stage.log.sent():
-        raise NotShown("nothing was reported within the lifetime's allowance")
+        raise Unjudgeable("nothing was reported within the lifetime's allowance")
     yield from _spent(stage, 4)
 
 
@@ -152,7 +152,7 @@ def every_refusal(stage: Stage) -> Iterator[Conviction]:
 def _sends(stage: Stage, name: str) -> int:
     sends = len(stage.log.sent(name))
     if not sends:
-        raise NotShown(f"the report of {name!r} was not sent")
+        raise Unjudgeable(f"the report of {name!r} was not sent")
     return sends
 
 

@@ -7,7 +7,7 @@ from deniable.conformance.hostile_collector import Answer
 from deniable.conformance.hostile_operator import declared
 from deniable.conformance.invariants import shares_connections
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import NotShown, Stage
+from deniable.conformance.stage import Stage, Unjudgeable
 from deniable.messages import Schedule
 
 NAME: Final = "asked"
@@ -71,7 +71,7 @@ def apart(stage: Stage) -> Iterator[Conviction]:
         stage.run(2 * 3600)
         times = [stage.log.sent(name)[-1].request.now - began for name in names]
         if min(times) < 0:
-            raise NotShown("a report was not sent within two hours")
+            raise Unjudgeable("a report was not sent within two hours")
         waits.append(times)
     stage.run_until_day(_DEVICES + 0.5)
     for name in names:
@@ -112,7 +112,7 @@ def overdue(stage: Stage) -> Iterator[Conviction]:
         stage.begin(NAME, device=device)
         stage.must_report(NAME)
         if stage.log.sent(device=device):
-            raise NotShown("the report was sent during the call")
+            raise Unjudgeable("the report was sent during the call")
         stage.close()
         stage.pass_time(26 * 3600)
         before, ran = len(stage.log.requests), 0.0

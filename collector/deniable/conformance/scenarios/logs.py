@@ -26,7 +26,7 @@ PINNED, QUORUM = 3, 2
 """Witnesses that the app pins, and how many of them must have seen a manifest."""
 
 
-class _ShownLog:
+class _WitnessedLog:
     """A log of all that a scenario serves, with its witnesses."""
 
     def __init__(self, stage: Stage) -> None:
@@ -70,7 +70,7 @@ class _ShownLog:
         return LogProof(at, inclusion_path(self.leaves, at), signed).text.encode()
 
 
-Prove = Callable[[_ShownLog, bytes], bytes]
+Prove = Callable[[_WitnessedLog, bytes], bytes]
 UNSEEN: Final[dict[str, tuple[str, Prove]]] = {
     "unproved": ("without a proof", lambda *_: b""),
     "garbled": ("with a proof that is none", lambda log, e: log.proof(e)[:-9]),
@@ -90,10 +90,10 @@ UNSEEN: Final[dict[str, tuple[str, Prove]]] = {
 @scenario("log", title="manifests that no quorum of witnesses saw", needs=("log_policy", "fetches"))
 def unseen(stage: Stage) -> Iterator[Conviction]:
     """The authority's own manifests, with proofs that the pinned policy does not accept."""
-    log = _ShownLog(stage)
+    log = _WitnessedLog(stage)
     for name in UNSEEN:
         stage.publish(stage.manifest(name))
     wrong = {stage.served[name][0]: prove for name, (_, prove) in UNSEEN.items()}
-    stage.prove = lambda envelope: wrong.get(envelope, _ShownLog.proof)(log, envelope)
+    stage.prove = lambda envelope: wrong.get(envelope, _WitnessedLog.proof)(log, envelope)
     names = {name: ("log", how) for name, (how, _) in UNSEEN.items()}
     yield from judged(stage, names, opens={"log_policy": log.policy})

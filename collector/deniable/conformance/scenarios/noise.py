@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from deniable.conformance.hostile_operator import declared
 from deniable.conformance.scenario import Conviction, Play, scenario
-from deniable.conformance.stage import NotShown, Stage
+from deniable.conformance.stage import Stage, Unjudgeable
 from deniable.mechanisms import Mechanism
 from deniable.messages import Specification
 
@@ -59,7 +59,7 @@ def _judged(kind: str) -> Play:
             stage.run(4 * 3600)
         reports = {one.identity: one.signed.report.response for one in stage.log.sent()}
         if len(reports) != devices * SURVEYS:
-            raise NotShown(f"{len(reports)} of {devices * SURVEYS} reports came in four hours")
+            raise Unjudgeable(f"{len(reports)} of {devices * SURVEYS} reports came in four hours")
         mechanism = specification.mechanism(size, "1", "0")
         yield from _convicted(Counter(reports.values()), mechanism, answer)
 

@@ -13,7 +13,7 @@ from deniable.conformance.hostile_collector import CUT, Answer, HostileCollector
 from deniable.conformance.hostile_operator import DAY, declared
 from deniable.conformance.replies import problem
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import NotShown, Stage
+from deniable.conformance.stage import Stage, Unjudgeable
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
     GatewayKeys,
@@ -140,7 +140,7 @@ def failing(stage: Stage) -> Iterator[Conviction]:
         yield from _gone_round(stage, relay)
         sends = len(stage.log.sent(NAME))
         if not sends:
-            raise NotShown("the report was not sent")
+            raise Unjudgeable("the report was not sent")
         if sends == 1:
             yield Conviction("D13", "a word of the relay was taken for the collector's")
 

@@ -9,7 +9,7 @@ from deniable.conformance.hostile_collector import CUT
 from deniable.conformance.hostile_operator import DAY, declared
 from deniable.conformance.replies import refused
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import NotShown, Stage
+from deniable.conformance.stage import Stage, Unjudgeable
 from deniable.messages import RefusalCode, Schedule
 
 NAME: Final = "asked"
@@ -33,7 +33,7 @@ def killed_reporting(stage: Stage) -> Iterator[Conviction]:
         if stage.report(NAME) != "not-recorded":  # it may also count the epoch as decided
             stage.deliver(NAME)
     if len(stage.log.sent(NAME)) < _KILLS / 2:
-        raise NotShown("after most kills an honest survey could not be reported")
+        raise Unjudgeable("after most kills an honest survey could not be reported")
     yield from ()
 
 
@@ -66,7 +66,7 @@ def killed_sending(stage: Stage) -> Iterator[Conviction]:
         except AdapterBroke:
             stage.meanwhile = lambda _: None
         else:
-            raise NotShown("the report was not sent")
+            raise Unjudgeable("the report was not sent")
         stage.reopen()
         if stage.report(NAME) != "repeated":
             yield Conviction("D5", "a recorded epoch was not decided any more after a kill")
@@ -200,7 +200,7 @@ def erased(stage: Stage) -> Iterator[Conviction]:
     if stage.on_disk(*_needles(stage, "accepted")):
         yield Conviction("D9", "a delivered report is still on disk, though its grace is over")
     if not stage.on_disk(*_needles(stage, "withdrawn")):
-        raise NotShown("the bytes of a report are not found in the state even while it waits")
+        raise Unjudgeable("the bytes of a report are not found in the state even while it waits")
     stage.consent("off")
     stage.run(3600)
     if stage.on_disk(*_needles(stage, "withdrawn")):
@@ -214,5 +214,5 @@ def _needles(stage: Stage, name: str) -> tuple[bytes, bytes]:
     """Return the payload and the signature of a report, which are its own."""
     sent = stage.log.sent(name)
     if not sent:
-        raise NotShown(f"the report of {name!r} was not sent")
+        raise Unjudgeable(f"the report of {name!r} was not sent")
     return sent[0].signed.payload, sent[0].signed.signature
