@@ -46,6 +46,7 @@ class Catalogue:
         self._chain: tuple[bytes, ...] = (authority,)
         self.rotations: list[bytes] = []  # envelopes, oldest first
         self.log = PublicLog(StoredLog((), "", ""))
+        self._unsound = self.log.stored  # what was read last and is no log
         self._clock = clock
         self._opened: dict[bytes, Manifest] = {}
         self._by_id: dict[bytes, Manifest] = {}
@@ -135,12 +136,13 @@ class Catalogue:
         for entries in (known.entries, ()) if known.entries else ((),):
             stored = await self._store.log(len(entries))
             stored = stored._replace(entries=entries + stored.entries)
-            if stored == known:
+            if stored in (known, self._unsound):
                 return
             try:
                 self.log = await asyncio.to_thread(PublicLog, stored)
             except TransparencyLogError as error:
                 if not entries:
+                    self._unsound = stored
                     _LOG.error("the public log is served as it was last read: %s", error)
             else:
                 return
