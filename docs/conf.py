@@ -26,6 +26,8 @@ myst_heading_anchors = 4
 autosummary_ignore_module_all = False
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
+# As the code has it: evaluated, os.environ would be that of whoever builds the site.
+autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 88
 
