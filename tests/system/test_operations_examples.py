@@ -124,4 +124,10 @@ def test_the_proxy_waits_and_lets_go_as_the_collector_s_settings_ask() -> None:
     assert seconds(found["client_body_timeout"])[0] <= DEFAULTS["body_seconds"]
     assert found["client_max_body_size"] == [f"{MAX_UPLOAD_BYTES // 1024}k"]
     assert found["server"] == ["127.0.0.1:8377", ""]
-    assert found["location"] == ["/v1/", "= /.well-known/ohttp-gateway", "/telemetry/", "/"]
+    assert found["location"] == [
+        "/v1/",
+        "/log/",
+        "= /.well-known/ohttp-gateway",
+        "/telemetry/",
+        "/",
+    ]

@@ -5,6 +5,7 @@ a chance of ``FALSE_ALARM`` a join; devices draw their times from a fixed seed, 
 operating system.
 """
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,11 +43,12 @@ def check_nothing_is_joined(world: World) -> None:
 
 
 def check_more_parties_know_all(world: World) -> None:
-    """A matcher that saw nothing here would see nothing anywhere."""
+    """A matcher that saw nothing here would see nothing anywhere.
+
+    Of a small world it learns so little that times outweigh equal bytes now and then.
+    """
     for view in JOINED:
-        verdict = seen(world, view)
-        assert verdict.hits > 0.7 * verdict.pairs
-        assert "bytes" in verdict.leaks
+        assert {"bytes", "hits"} <= seen(world, view).leaks
 
 
 def test_nothing_joins_the_views_of_a_small_world(small: World) -> None:
@@ -84,4 +86,5 @@ def test_a_leak_with_which_devices_live_is_caught(name: str, tmp_path: Path) -> 
 def test_nothing_joins_the_views_of_500_accounts_in_4_epochs(whole: World) -> None:
     check_nothing_is_joined(whole)
     check_more_parties_know_all(whole)
+    assert all(verdict.hits > 0.7 * verdict.pairs for verdict in map(partial(seen, whole), JOINED))
     assert seen(whole, views.issuer_and_collector).pairs > 800
