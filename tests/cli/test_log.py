@@ -233,7 +233,9 @@ def test_settings_of_witnesses_are_checked(place: Workplace, witness: WitnessDir
     settings = place.settings.read_text("utf-8")
     keys = [SigningKey(bytes([number] * 32)).public_key for number in range(17)]
     seventeen = json.dumps([f"{VerifierKey('w', COSIGNER, key)} https://w" for key in keys])
+    long = f"{VerifierKey('w' * 256, COSIGNER, keys[0])} https://w"
     for line, wrong in (
+        (f'witnesses = ["{long}"]', "of at most 255 bytes"),
         ('witnesses = ["no key"]', "must be a list of"),
         (f'witnesses = ["{witness.key} https://a", "{witness.key} https://b"]', "each once"),
         (f"witnesses = {seventeen}", "at most 16"),

@@ -166,13 +166,19 @@ def test_another_answer_is_refused(body: bytes, code: str) -> None:
     assert refusal.value.code is RefusalCode(code)
 
 
+@pytest.mark.parametrize("length", [0, MAX_PROOF_BYTES, MAX_PROOF_BYTES + 1, 100_000])
+def test_a_proof_that_is_too_long_counts_as_none(length: int) -> None:
+    envelope, proof = sign_manifest(OPEN_SURVEY, KEYS[0]), bytes(length)
+    expected = proof if length <= MAX_PROOF_BYTES else b""
+    assert split_manifests(b"\x91" + pack_logged(envelope, proof)) == [(envelope, expected)]
+
+
 @pytest.mark.parametrize(
     "element",
     [
         *(None, 7, [b"", b""], [[]] * 1000, {"a": 1}),
         msgpack.unpackb(sign_manifest(OPEN_SURVEY, KEYS[0])),  # without a place for a proof
         [msgpack.unpackb(sign_manifest(OPEN_SURVEY, KEYS[0])), "text"],
-        [msgpack.unpackb(sign_manifest(OPEN_SURVEY, KEYS[0])), bytes(MAX_PROOF_BYTES + 1)],
     ],
 )
 def test_one_bad_element_leaves_the_others_alone(element: Any, decoded: list[int]) -> None:

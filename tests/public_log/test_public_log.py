@@ -4,8 +4,10 @@ from hashlib import sha256
 
 import pytest
 
+from deniable.directory.checks.finding import Status
+from deniable.directory.checks.public_log import judge_log
 from deniable.messages import MAX_MANIFEST_BYTES, MAX_PROOF_BYTES, log_entry
-from deniable.public_log import PublicLog, large_path
+from deniable.public_log import PublicLog, Witnesses, large_path
 from deniable.stores import StoredLog
 from deniable.transparency_log import (
     LOG,
@@ -15,6 +17,7 @@ from deniable.transparency_log import (
     SignedCheckpoint,
     TransparencyLogError,
     VerifierKey,
+    cosign,
     leaf_hash,
     read_entry_bundle,
     root_hash,
@@ -93,6 +96,20 @@ def test_a_proof_among_a_thousand_with_three_cosignatures_has_about_a_kilobyte()
     sizes = [len(log.proof(envelope)) for envelope in envelopes(1_000)[::50]]
     assert max(sizes) < 1_200
     assert max(sizes) < MAX_PROOF_BYTES
+
+
+def test_a_proof_that_devices_would_not_take_is_left_out() -> None:
+    stored = stored_log(envelopes(2))
+    newest = SignedCheckpoint.parse(stored.newest)
+    names = [f"{number:0255}" for number in range(24)]
+    lines = [cosign(newest.checkpoint, name, LOG_KEY, 1) for name in names]
+    for cosigners, there in ((16, True), (24, False)):
+        text = newest.with_signatures(lines[:cosigners]).text
+        log = PublicLog(stored._replace(newest=text))
+        assert all(bool(log.proof(envelope)) is there for envelope in log.envelopes)
+        finding = judge_log(log.stored, None, (), Witnesses())
+        assert finding is not None
+        assert finding.status is (Status.OK if there else Status.WARN)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from deniable.directory import all_signed, begin_publishing, witnesses_of
 from deniable.public_log import (
@@ -203,6 +206,39 @@ async def test_witnesses_that_do_not_answer_hold_nothing_up_and_are_asked_again(
         assert len(witnesses.cosigners(log.newest)) == 1
 
 
+CLAIMS: dict[str, dict[str, Any]] = {
+    "more": {"status": 409, "body": b"9223372036854775807\n", "content_type": "text/x.tlog.size"},
+    "another log": {"status": 422, "text": "no"},
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+async def test_a_witness_that_shows_nothing_hinders_nothing_while_a_quorum_is_left(
+    site: Site, tmp_path: Path, claim: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(**CLAIMS[claim])
+
+    liar = web.Application()
+    liar.router.add_route("*", "/{path:.*}", answer)
+    async with (
+        witnessing(tmp_path / "w", 3, site.verifier_key) as site.witnesses,
+        TestServer(liar) as server,
+    ):
+        await site.publish("first")
+        for running in site.witnesses[:2]:
+            url = str(server.make_url(""))
+            running.witness = replace(running.witness, url=url)
+            if running is site.witnesses[0]:
+                await site.publish("second")
+                assert "w0.example" in caplog.text
+                log = await site.log()
+                assert log.witnessed == log.newest
+        with pytest.raises(PublicLogError, match=r"2 of 3 witnesses say .*log recover FROM"):
+            await site.publish("third")
+    assert await site.names() == {"first", "second"}
+
+
 async def test_cosignatures_are_asked_for_again(site: Site, tmp_path: Path) -> None:
     await site.publish("first")
     async with (
@@ -233,8 +269,6 @@ async def test_an_older_directory_gets_a_key_and_its_log_all_that_it_has(site: S
 
 
 async def test_what_the_store_has_and_the_log_has_not_comes_first(site: Site) -> None:
-    from dataclasses import replace
-
     from deniable.directory import read_authority_key, signed_surveys
     from deniable.messages import sign_manifest
 
@@ -277,8 +311,6 @@ async def test_a_log_has_to_be_before_its_key_is_replaced(site: Site) -> None:
 
 
 async def test_a_hand_over_logs_nothing_that_another_authority_signed(site: Site) -> None:
-    from dataclasses import replace
-
     from deniable.directory import read_authority_key
     from deniable.directory.authority_keys import hand_over
     from deniable.messages import SigningKey, sign_manifest

@@ -41,7 +41,8 @@ _NUMBERS: Final = {
 
 _NEVER: Final = 1 << 62
 _MOST_WITNESSES: Final = 16
-"""Whose cosignatures fit into a proof, of more than whose size devices take none."""
+_LONGEST_NAME: Final = 255
+"""Of a witness: the cosignatures of so many fit into a proof that devices take."""
 
 Network = IPv4Network | IPv6Network
 """An address, or a network of them."""
@@ -153,8 +154,12 @@ def _witnesses(value: list[str]) -> tuple[Witness, ...]:
     keys = {witness.key.public_key for witness in witnesses}
     if len(keys) < len(witnesses) or any(one.key.algorithm != COSIGNER for one in witnesses):
         raise ValueError("must be the keys of witnesses, each once")
-    if len(witnesses) > _MOST_WITNESSES:
-        raise ValueError(f"must be at most {_MOST_WITNESSES}, for devices to take the proofs")
+    longest = max((len(one.key.name.encode()) for one in witnesses), default=0)
+    if len(witnesses) > _MOST_WITNESSES or longest > _LONGEST_NAME:
+        raise ValueError(
+            f"must be at most {_MOST_WITNESSES}, with names of at most {_LONGEST_NAME} bytes, for "
+            "devices to take the proofs"
+        )
     return witnesses
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Final
 
-from deniable.messages import log_entry
+from deniable.messages import MAX_PROOF_BYTES, log_entry
 from deniable.stores import StoredLog
 from deniable.transparency_log import (
     TILE_WIDTH,
@@ -73,6 +73,8 @@ class PublicLog:
     def proof(self, envelope: bytes) -> bytes:
         """Return the proof that the log has an envelope, made once; empty if it has not.
 
+        Also if it is longer than any that a device takes.
+
         By the newest checkpoint that a quorum of witnesses cosigned, if it covers the entry.
         """
         place = self._places.get(envelope)
@@ -86,7 +88,8 @@ class PublicLog:
             if size not in self._trees:  # made once for all entries
                 self._trees[size] = tree_levels(self.leaf_hashes[:size])
             path = siblings(self._trees[size], 0, place)
-            self._proofs[envelope] = LogProof(place, path, signed).text.encode()
+            proof = LogProof(place, path, signed).text.encode()
+            self._proofs[envelope] = proof if len(proof) <= MAX_PROOF_BYTES else b""
         return self._proofs[envelope]
 
     def file(self, path: str) -> bytes:

@@ -1,13 +1,16 @@
 """The publisher of the public log: it signs what extends the log, and nothing else.
 
 P1. What is signed extends the record beside the log's key, the store's newest checkpoint, and the
-    newest of every witness that answers. Else nothing is signed.
+    newest of every witness that answers. Else nothing is signed. A witness that only claims to have
+    seen more does not hinder that, unless too few are left who do not.
 P2. A checkpoint leaves the publisher by the commit that stores its entries, and only then is the
     record written and a witness told. So whatever is broken off, no second checkpoint of a size
     follows: an uncommitted one was seen by nobody, and a committed one is extended.
 P3. Of publishers at once, one commits: the others' entries would not follow the log's end.
 """
 
+import logging
+from asyncio import gather
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -33,6 +36,8 @@ from deniable.transparency_log import (
     sign_checkpoint,
 )
 from deniable.witnessing import NotCosigned, WitnessingError
+
+_LOG: Final = logging.getLogger(__name__)
 
 _INCONSISTENT: Final = 422
 """The status of a witness's answer to a log that does not extend what it has seen."""
@@ -158,19 +163,20 @@ class Publisher:
         return self.log.newest or self.sign(0, root_hash(()))
 
     async def _check_witnesses(self) -> None:
-        for answer in await ask(self.log, self._newest, self._witnesses):
-            refusal = answer.refusal
-            if not isinstance(refusal, NotCosigned):
-                continue
-            if refusal.size is not None:
-                raise LogRolledBack(_named(answer), refusal.size, self._held, self.log.size)
-            if refusal.status == _INCONSISTENT:
-                if (seen := await self._seen_by(answer)) is not None:
-                    self.check_extends(seen, _named(answer))
-                raise PublicLogError(
-                    f"{self._held} has not the log that {_named(answer)} has seen, which it does "
-                    "not show. Nothing was signed; ask it for its newest checkpoint"
-                )
+        answers = await ask(self.log, self._newest, self._witnesses)
+        claims = [answer for answer in answers if _claims_more(answer.refusal)]
+        for answer, seen in zip(claims, await gather(*map(self._seen_by, claims)), strict=True):
+            if seen is not None:
+                self.check_extends(seen, _named(answer))
+            _LOG.warning("%s; that is not shown by a checkpoint of the log", answer.refusal)
+        if claims and len(answers) - len(claims) < self._witnesses.quorum:
+            raise PublicLogError(
+                f"{self._held} has not the log that {len(claims)} of {len(answers)} witnesses say "
+                "they have seen, and do not show: "
+                f"{'; '.join(str(claim.refusal) for claim in claims)}. Nothing was signed, since "
+                f"the others are fewer than {self._witnesses.quorum}. If the store was put back: "
+                "deniable log recover FROM; else ask the witnesses, or name others"
+            )
 
     async def _seen_by(self, answer: Answer) -> SignedCheckpoint | None:
         """Return the newest checkpoint that a witness has seen of this log, if it tells."""
@@ -184,6 +190,13 @@ class Publisher:
         except (WitnessingError, ValueError):
             return None
         return seen
+
+
+def _claims_more(refusal: WitnessingError | None) -> bool:
+    """Tell whether a witness says that it has seen what the log does not extend."""
+    return isinstance(refusal, NotCosigned) and (
+        refusal.size is not None or refusal.status == _INCONSISTENT
+    )
 
 
 def _named(answer: Answer) -> str:

@@ -133,6 +133,6 @@ def _prefix(url: str) -> str:
 
 
 def _reason(status: int, answer: bytes) -> str:
-    # One line of a stranger's, of bounded length and without control characters.
+    # One line of a stranger's, of bounded length.
     text = answer[:200].decode(errors="replace").partition("\n")[0]
-    return f"{status}, {''.join(mark for mark in text if mark.isprintable())}"
+    return f"{status}, {text}"

@@ -6,9 +6,14 @@ WitnessingError
 └── WitnessDirectoryError   a witness's own files
 """
 
+from deniable.transparency_log.errors import printable
+
 
 class WitnessingError(Exception):
-    """A checkpoint was not cosigned; the message says why."""
+    """A checkpoint was not cosigned; the message says why, in one line that can be printed."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(printable(reason))
 
 
 class NotCosigned(WitnessingError):

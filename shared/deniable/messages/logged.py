@@ -13,7 +13,7 @@ from deniable.messages import codec
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_PROOF_BYTES: Final = 8_192
-"""The longest proof: with the longest names, its checkpoint has room for 16 cosignatures."""
+"""The longest proof: with names of 255 bytes, its checkpoint has room for 16 cosignatures."""
 
 _MAX_ENTRY_BYTES: Final = 65_535
 """The longest entry of a log of tiles."""
@@ -58,6 +58,8 @@ def pack_all_logged(envelopes: Iterable[bytes], proofs: Sequence[bytes]) -> list
 def split_logged(pair: bytes) -> LoggedEnvelope:
     """Return an envelope, neither verified nor decoded, and its proof.
 
+    One that is too long counts as none: the envelope of a device that pins no log is as good.
+
     Raises:
         Refusal: malformed, if it is no such pair.
     """
@@ -65,6 +67,5 @@ def split_logged(pair: bytes) -> LoggedEnvelope:
         envelope, proof = codec.split_array(pair, 2)
     except (Refusal, ValueError) as error:
         raise Refusal(RefusalCode.MALFORMED, "no pair of an envelope and a proof") from error
-    if len(proof) > MAX_PROOF_BYTES + 3:  # and its header
-        raise Refusal(RefusalCode.MALFORMED, "no proof is so long")
-    return LoggedEnvelope(envelope, codec.binary(codec.decode(proof)))
+    text = codec.binary(codec.decode(proof))
+    return LoggedEnvelope(envelope, text if len(text) <= MAX_PROOF_BYTES else b"")

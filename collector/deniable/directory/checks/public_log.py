@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
+from deniable.messages import MAX_PROOF_BYTES
 from deniable.public_log import PublicLog, Witnesses
 from deniable.stores import StoredLog
 from deniable.transparency_log import SignedCheckpoint, TransparencyLogError
@@ -38,6 +39,12 @@ def judge_log(
         return doubtful(
             f"{text}, without {missing} of what the authority signed",
             "the next deniable survey publish appends them",
+        )
+    if not all(map(log.proof, log.envelopes)):
+        return doubtful(
+            f"{text}, of which some have no proof that apps with a pin take: with all that cosigned"
+            f" it would have more than {MAX_PROOF_BYTES:,} bytes",
+            "name fewer witnesses; the next deniable survey publish makes shorter proofs",
         )
     if not witnesses.witnesses:
         return good(f"{text}, of which no witness is named in the settings")
