@@ -393,7 +393,7 @@ def without_surveys(it: Broken) -> None:
     it.empty()
     it.store.touch()
     succeed("store", "migrate", "--dir", it.place.directory)
-    it.place.directory.with_name("collector-log.checkpoint").unlink()
+    it.place.directory.with_name("collector-log.127.0.0.1_8377.checkpoint").unlink()
 
 
 def put_back(it: Broken) -> None:

@@ -19,7 +19,7 @@ from deniable.client import (
 from deniable.enrolment import read_key_file
 from deniable.messages import SigningKey, log_entry, open_manifest, split_manifests
 from deniable.messages.bundle import read_bundle
-from deniable.public_log import log_key_file, verifier_key
+from deniable.public_log import log_key_file, record_file, verifier_key
 from deniable.transparency_log import (
     COSIGNER,
     LogPolicy,
@@ -227,6 +227,32 @@ def test_a_store_that_was_put_back_is_recovered_and_a_lost_key_replaced(
     assert "entries    4\n" in succeed("log", "show", *at)
     succeed("log", "export", tmp_path / "copy", *at)
     SignedCheckpoint.parse((tmp_path / "copy" / "checkpoint").read_bytes()).verify(key)
+
+
+def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_path: Path) -> None:
+    at = ("--dir", place.directory)
+    place.publish()
+    record = record_file(log_key_file(place.key_file), "127.0.0.1:8377/log")
+    succeed("store", "backup", tmp_path / "backup", *at)
+    older = record.read_bytes()
+    place.publish(epsilon='"0.5"')
+    newer = record.read_bytes()
+    assert "record" not in succeed("log", "show", *at)
+
+    def told(content: bytes) -> str:
+        record.write_bytes(content)
+        return " ".join(run("doctor", *at).output.split())
+
+    assert "2 entries, of which the record beside the log's key has 1" in told(older)
+    assert "record     is behind; deniable log cosign" in succeed("log", "show", *at)
+    run("log", "cosign", *at)
+    assert record.read_bytes() == newer
+    assert f"{record} is not the record of the log" in told(b"")
+    for file in place.directory.glob("store.sqlite*"):
+        file.unlink()
+    succeed("store", "restore", tmp_path / "backup", *at)
+    assert "1 entries, of 2 that were signed" in told(newer)
+    assert "is of 2 entries that the store has not" in succeed("log", "show", *at)
 
 
 def test_settings_of_witnesses_are_checked(place: Workplace, witness: WitnessDirectory) -> None:

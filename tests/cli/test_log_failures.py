@@ -66,7 +66,7 @@ def test_a_store_put_back_is_a_suspicion_until_it_is_recovered_and_a_fork_is_pro
 
     # Without the record, nobody is left to tell the publisher; the visitor has the proof.
     put_back(kept, place)
-    record_file(log_key_file(place.key_file)).unlink()
+    record_file(log_key_file(place.key_file), "127.0.0.1:8377/log").unlink()
     succeed("survey", "publish", written, "--dir", place.directory)
     status, printed = visitor.visit()
     assert (status, "Two faces" in printed) == (1, True), printed

@@ -11,7 +11,7 @@ import pytest
 from deniable.directory import Config, create_collector, default_key_file, signed_surveys
 from deniable.enrolment import read_key_file
 from deniable.messages import Manifest
-from deniable.public_log import PublicLog, log_key_file, verifier_key
+from deniable.public_log import PublicLog, log_key_file, record_file, verifier_key
 from deniable.publishing.publish import publish
 from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 from deniable.stores import Store, open_store
@@ -37,7 +37,7 @@ class Site:
 
     @property
     def record(self) -> Path:
-        return log_key_file(self.key_file).with_suffix(".checkpoint")
+        return record_file(log_key_file(self.key_file), log_origin(self.config.origin))
 
     @property
     def verifier_key(self) -> VerifierKey:
@@ -72,6 +72,11 @@ class Site:
         """Return the names of the surveys that are offered."""
         async with self.store() as store:
             return {survey.name for survey in (await signed_surveys(store, self.config))[0]}
+
+    def move_to_port(self, port: int) -> None:
+        """Give the collector another port, and so its log another name."""
+        settings = self.directory / "collector.toml"
+        settings.write_text(settings.read_text("utf-8").replace(":8377", f":{port}"), "utf-8")
 
     def copied(self, place: Path) -> "Site":
         """Return a copy of everything, such as a backup or another machine has."""

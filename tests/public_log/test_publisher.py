@@ -1,6 +1,7 @@
 """The publisher: P1 to P3, whatever is broken off, put back or published at once."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,17 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from deniable.directory import all_signed, begin_publishing, witnesses_of
+from deniable.enrolment import KeyFileError
+from deniable.messages import InvalidManifest
 from deniable.public_log import (
     LogForked,
     LogKeyMissing,
     LogRolledBack,
     PublicLog,
     PublicLogError,
+    Publisher,
     cosign,
+    log_key,
     log_key_file,
     read_record,
     replace_key,
@@ -40,7 +45,7 @@ async def test_what_is_published_is_logged_and_cosigned(site: Site, tmp_path: Pa
             assert log.newest.checkpoint.size == number
             assert witnesses_of(site.config).are_enough(log.newest)
             assert log.witnessed == log.newest
-            record = read_record(log_key_file(site.key_file))
+            record = read_record(log_key_file(site.key_file), site.verifier_key.name)
             assert record is not None
             assert record.checkpoint == log.newest.checkpoint
             for running in site.witnesses:
@@ -93,7 +98,12 @@ class Instants:
 def saw(site: Site, log: PublicLog) -> list[SignedCheckpoint]:
     """Return what anybody but the publisher itself can have seen, and what it keeps."""
     watched = [running.directory.logs()[0].newest for running in site.witnesses]
-    seen = [log.newest, log.witnessed, read_record(log_key_file(site.key_file)), *watched]
+    seen = [
+        log.newest,
+        log.witnessed,
+        read_record(log_key_file(site.key_file), site.verifier_key.name),
+        *watched,
+    ]
     return [signed for signed in seen if signed is not None]
 
 
@@ -338,3 +348,111 @@ async def test_p2_the_next_publisher_writes_the_record_that_a_killed_one_did_not
     async with site.store() as store:
         await begin_publishing(store, site.config, site.key_file)
     assert site.record.read_bytes() == newest
+
+
+def recorded_size(site: Site) -> int:
+    record = read_record(log_key_file(site.key_file), site.verifier_key.name)
+    assert record is not None
+    return record.checkpoint.size
+
+
+async def test_a_record_that_publishing_could_not_write_is_mended_by_whatever_comes_next(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.publish("first")
+    backup = site.copied(tmp_path / "backup")
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    async with site.store() as store:
+        publisher = await begin_publishing(store, site.config, site.key_file)
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(publisher, "remember", killed)
+            extension = publisher.extension([b"second"])
+            assert extension is not None
+            await store.extend_log(extension)
+            with pytest.raises(Killed):
+                await publisher.committed()
+    assert recorded_size(site) == 1
+    with pytest.raises(InvalidManifest, match="nothing has changed"):
+        await site.publish("first")
+    assert recorded_size(site) == 2
+    site.put_back(backup)
+    with pytest.raises(LogRolledBack):
+        await site.publish("another")
+
+
+async def test_what_cannot_be_recorded_is_not_published(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.publish("first")
+
+    def full(file: Path, _: bytes) -> None:
+        raise OSError(28, "No space left on device", str(file))
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(log_key, "replace_file", full)
+        with pytest.raises(PublicLogError, match=r"checkpoint cannot be written: No space"):
+            await site.publish("second")
+    assert await site.names() == {"first"}
+    await site.publish("second")
+    assert recorded_size(site) == 2
+
+
+async def test_a_record_never_goes_back(site: Site) -> None:
+    async with site.store() as store:
+        slow = await begin_publishing(store, site.config, site.key_file)
+        await site.publish("first", store)
+        await site.publish("second", store)
+        slow.remember(slow.log)
+        await site.publish("third", store)
+    assert recorded_size(site) == 3
+
+
+@pytest.mark.parametrize("content", ["", "no checkpoint\n"])
+async def test_a_record_that_is_none_is_named_with_what_to_do(site: Site, content: str) -> None:
+    await site.publish("first")
+    site.record.write_text(content, "utf-8")
+    with pytest.raises(PublicLogError, match=rf"{site.record} is not the record .*Put back"):
+        await site.publish("second")
+    site.record.unlink()
+    await site.publish("second")
+    assert recorded_size(site) == 2
+
+
+async def test_collectors_of_one_key_have_each_its_log_and_record(site: Site) -> None:
+    other = await asyncio.to_thread(made_site, site.directory.with_name("other"))
+    shutil.copy(log_key_file(site.key_file), log_key_file(other.key_file))
+    other.move_to_port(8378)
+    await site.publish("first")
+    shutil.copy(site.record, log_key_file(other.key_file).parent)
+    await other.publish("theirs")
+    assert (recorded_size(site), recorded_size(other)) == (1, 1)
+    shutil.copy(site.record, other.record)
+    with pytest.raises(PublicLogError, match=r"it is of the log 127.0.0.1:8377/log"):
+        await other.publish("more")
+
+
+async def test_a_replacement_of_the_key_that_was_broken_off_is_done_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.publish("first")
+    file = log_key_file(site.key_file)
+    async with site.store() as store:
+        with pytest.raises(KeyFileError, match=r"not lost\. If it was stolen, move it away"):
+            await replace_key(store, site.key_file, witnesses_of(site.config))
+        file.rename(file.with_suffix(".stolen"))
+
+        def refused(*_: object) -> None:
+            raise Killed
+
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(Publisher, "check_seen", refused)
+            with pytest.raises(Killed):
+                await replace_key(store, site.key_file, witnesses_of(site.config))
+        made = file.read_bytes()
+        await replace_key(store, site.key_file, witnesses_of(site.config))
+    assert file.read_bytes() == made
+    await site.publish("second")
+    assert recorded_size(site) == 2

@@ -17,12 +17,13 @@ from deniable.public_log import (
     PublicLog,
     PublicLogError,
     files_at,
+    log_key_file,
     read_log,
     recover,
     write_files,
 )
 from deniable.transparency_log import TransparencyLogError, log_origin
-from tests.public_log.publishing import Site
+from tests.public_log.publishing import Site, made_site
 from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, stored_log
 from tests.support.witnesses import witnessing
 
@@ -152,6 +153,44 @@ async def test_a_copy_that_lacks_something_or_has_something_else_changes_nothing
         await recovered(site, other)
 
 
+async def test_a_copy_that_has_more_than_the_store_is_kept(site: Site, tmp_path: Path) -> None:
+    await site.publish("first")
+    backup = site.copied(tmp_path / "backup")
+    await site.publish("second")
+    copy = copied_files(await site.log(), tmp_path / "mirror")
+    files = {file: file.read_bytes() for file in copy.rglob("*") if file.is_file()}
+    site.put_back(backup)
+    thief = site.copied(tmp_path / "thief")
+    thief.record.unlink()
+    for name in ("another", "more"):
+        await thief.publish(name)
+    other = await asyncio.to_thread(made_site, tmp_path / "other")
+    other.move_to_port(8378)
+    for name in ("first", "second", "third"):
+        await other.publish(name)
+    for log in (await site.log(), await thief.log(), await other.log()):
+        with pytest.raises(PublicLogError, match=r"2 entries .* deniable log recover .*mirror"):
+            write_files(log, copy)
+    assert files == {file: file.read_bytes() for file in copy.rglob("*") if file.is_file()}
+    assert await recovered(site, copy) == 1
+    write_files(await site.log(), copy)
+
+
+async def test_another_collectors_log_is_not_recovered_into_ones_own(
+    site: Site, tmp_path: Path
+) -> None:
+    await site.publish("first")
+    other = await asyncio.to_thread(made_site, tmp_path / "other")
+    other.move_to_port(8378)
+    shutil.copy(log_key_file(site.key_file), log_key_file(other.key_file))
+    for name in ("first", "second"):
+        await other.publish(name)
+    copy = copied_files(await other.log(), tmp_path / "mirror")
+    with pytest.raises(PublicLogError, match=r"has the log .*:8377/log, and the copy .*:8378/log"):
+        await recovered(site, copy)
+    assert (await site.log()).size == 1
+
+
 async def test_a_copy_signed_by_another_key_is_none(site: Site, tmp_path: Path) -> None:
     await site.publish("first")
     write_files(PublicLog(stored_log([b"another"])), tmp_path / "strange")
@@ -169,7 +208,6 @@ async def test_a_lost_store_takes_no_log_of_a_collector_whose_key_lies_beside(
     copy = copied_files(await site.log(), tmp_path / "mirror")
     for file in site.directory.glob("store.sqlite*"):
         file.unlink()
-    settings = site.directory / "collector.toml"
-    settings.write_text(settings.read_text("utf-8").replace(":8377", ":8378"), "utf-8")
+    site.move_to_port(8378)
     with pytest.raises(PublicLogError, match=r"this collector's is 127.0.0.1:8378/log"):
         await recovered(site, copy)

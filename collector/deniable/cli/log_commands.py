@@ -23,6 +23,8 @@ from deniable.public_log import (
     cosign,
     files_at,
     find_log_key,
+    keep_record,
+    read_record,
     recover,
     replace_key,
     verifier_key,
@@ -57,6 +59,8 @@ def show(directory: Path, authority_key: Path | None) -> None:
     click.echo(f"log        {checkpoint.origin}")
     click.echo(f"key        {_key_text(key_file, held.newest)}")
     click.echo(f"entries    {checkpoint.size}")
+    if record := _record_text(key_file, held, held.newest):
+        click.echo(f"record     {record}")
     click.echo(f"root       {checkpoint.root.hex()}")
     click.echo(f"cosigned   {cosigned_text(config, held)}")
     if config.witnesses:
@@ -91,15 +95,19 @@ def policy(directory: Path, authority_key: Path | None) -> None:
 
 @click.command("cosign", short_help="Ask the witnesses again.")
 @directory_option
+@authority_key_option
 @click.pass_context
-def cosign_log(ctx: click.Context, directory: Path) -> None:
+def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) -> None:
     """Ask the witnesses to cosign the newest checkpoint; exit with 1 if too few have.
 
-    It needs no private key. A running server gives out at once what came of it.
+    It needs no private key; where the log's is, it brings the record beside it up to date. A
+    running server gives out at once what came of it.
     """
     config = Config.load(directory)
 
     async def work(store: Store) -> tuple[list[Answer], PublicLog]:
+        key_file = await _key_file(store, config, directory, authority_key)
+        keep_record(key_file, await _read(store))
         answers = await cosign(store, witnesses_of(config))
         return answers, PublicLog(await store.log())
 
@@ -154,6 +162,8 @@ def recover_log(source: str, directory: Path, authority_key: Path | None) -> Non
 def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
     """Replace the log's private key, which is lost or was stolen; the entries stay.
 
+    One that was stolen must be moved away first.
+
     Apps that pin the former key refuse what is published from now on, until an update brings the
     new policy; witnesses must be told the new key, too.
     """
@@ -192,6 +202,22 @@ def _key_text(key_file: Path, newest: SignedCheckpoint) -> str:
     except LogKeyMissing:
         return f"not beside {key_file}"
     return str(verifier_key(newest.checkpoint.origin, key))
+
+
+def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint) -> str:
+    """Return the fault of the record beside the log's key, with a remedy; nothing without one."""
+    try:
+        key_file, _ = find_log_key(authority_key, newest)
+    except LogKeyMissing:
+        return ""
+    record = read_record(key_file, newest.checkpoint.origin)
+    if record is None:
+        return "is missing; the next deniable survey publish writes it"
+    if record.checkpoint.size < held.size:
+        return "is behind; deniable log cosign brings it up to date"
+    if held.extends(record):
+        return ""
+    return f"is of {entries_text(record.checkpoint.size)} that the store has not: log recover FROM"
 
 
 async def _read(store: Store) -> PublicLog:

@@ -8,6 +8,7 @@ from deniable.public_log.errors import LogKeyMissing as LogKeyMissing
 from deniable.public_log.errors import LogRolledBack as LogRolledBack
 from deniable.public_log.errors import PublicLogError as PublicLogError
 from deniable.public_log.log_key import find_log_key as find_log_key
+from deniable.public_log.log_key import keep_record as keep_record
 from deniable.public_log.log_key import log_key_file as log_key_file
 from deniable.public_log.log_key import read_record as read_record
 from deniable.public_log.log_key import record_file as record_file

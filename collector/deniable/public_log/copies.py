@@ -19,6 +19,7 @@ from deniable.transparency_log import (
     MAX_ENTRY_BYTES,
     TILE_WIDTH,
     SignedCheckpoint,
+    TransparencyLogError,
     VerifierKey,
     entry_bundle_path,
     read_entry_bundle,
@@ -35,8 +36,12 @@ def write_files(log: PublicLog, directory: Path) -> int:
     """Write a log's files into a directory, the checkpoint last; return how many were new.
 
     Whatever is there already and never changes is left as it is.
+
+    Raises:
+        PublicLogError: if the directory has what the log has not, and may be wanted yet.
     """
     written = 0
+    _check_extends(log, directory / CHECKPOINT_PATH)
     for path in log.paths():
         file = directory / path
         if path == CHECKPOINT_PATH or not file.exists():
@@ -46,6 +51,24 @@ def write_files(log: PublicLog, directory: Path) -> int:
             part.replace(file)
             written += 1
     return written
+
+
+def _check_extends(log: PublicLog, file: Path) -> None:
+    """Check that a log extends the one whose checkpoint a file holds, if it is there."""
+    try:
+        copied = SignedCheckpoint.parse(file.read_bytes())
+    except FileNotFoundError:
+        return
+    except TransparencyLogError as error:
+        raise PublicLogError(f"{file} is no log's checkpoint: {error}") from error
+    there = copied.checkpoint
+    ours = None if log.newest is None else log.newest.checkpoint.origin
+    if there.origin != ours or not log.extends(copied):
+        raise PublicLogError(
+            f"{file.parent} has {there.size} entries of the log {there.origin}, which the store's "
+            f"{log.size} do not extend. It is left as it is. If the store was put back: deniable "
+            f"log recover {file.parent}; else name another directory"
+        )
 
 
 def files_at(source: str) -> Files:

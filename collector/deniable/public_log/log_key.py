@@ -1,17 +1,21 @@
 """The log's private key, and the record of the last checkpoint that it signed: off the server.
 
 They lie beside the authority's key. The record is written after the store's commit and before
-anybody is told of the checkpoint, so that a store that was put back is noticed.
+anybody is told of the checkpoint, so that a store that was put back is noticed. It never goes back.
+Two logs may have one key, but each has its record.
 """
 
+import fcntl
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from deniable.enrolment import KeyFileError, create_key_file, read_key_file
 from deniable.enrolment.key_file import replace_file
 from deniable.messages import SigningKey
-from deniable.public_log.errors import LogKeyMissing
+from deniable.public_log.errors import LogKeyMissing, PublicLogError
+from deniable.public_log.public_log import PublicLog
 from deniable.transparency_log import LOG, SignedCheckpoint, TransparencyLogError, VerifierKey
 
 
@@ -20,14 +24,10 @@ def log_key_file(authority_key: Path) -> Path:
     return authority_key.with_name(f"{_stem(authority_key)}-log.pem")
 
 
-def record_file(key_file: Path) -> Path:
-    """Return where the record of a log's key is."""
-    return key_file.with_suffix(".checkpoint")
-
-
-def fork_file(key_file: Path) -> Path:
-    """Return where proof of a second history is kept."""
-    return key_file.with_suffix(".fork")
+def record_file(key_file: Path, origin: str) -> Path:
+    """Return where the record of a log is: ``…-log.HOST.checkpoint`` beside its key."""
+    host = re.sub(r"[^A-Za-z0-9.-]", "_", origin.removesuffix("/log"))
+    return key_file.with_name(f"{key_file.stem}.{host}.checkpoint")
 
 
 def find_log_key(authority_key: Path, newest: SignedCheckpoint | None) -> tuple[Path, SigningKey]:
@@ -47,9 +47,10 @@ def find_log_key(authority_key: Path, newest: SignedCheckpoint | None) -> tuple[
             key = read_key_file(file)
             if signed_by(newest, key):
                 return file, key
+    record = record_file(usual, newest.checkpoint.origin).name
     raise LogKeyMissing(
         f"the key that signs the public log is not beside {authority_key}: put it there as "
-        f"{usual.name}, with its {record_file(usual).name}. If it is lost: deniable log new-key"
+        f"{usual.name}, with its {record}. If it is lost: deniable log new-key"
     )
 
 
@@ -67,26 +68,74 @@ def signed_by(signed: SignedCheckpoint, key: SigningKey) -> bool:
     return True
 
 
-def read_record(key_file: Path) -> SignedCheckpoint | None:
-    """Return the last checkpoint that was signed, None if none was.
+def read_record(key_file: Path, origin: str) -> SignedCheckpoint | None:
+    """Return the last checkpoint of a log that was signed, None if none was.
 
     Raises:
-        TransparencyLogError: if the file holds something else.
+        PublicLogError: if the file holds something else.
     """
+    file = record_file(key_file, origin)
     try:
-        return SignedCheckpoint.parse(record_file(key_file).read_text("utf-8"))
+        record = SignedCheckpoint.parse(file.read_bytes())
+        if record.checkpoint.origin != origin:
+            raise TransparencyLogError(f"it is of the log {record.checkpoint.origin}")
     except FileNotFoundError:
         return None
+    except TransparencyLogError as error:
+        raise PublicLogError(
+            f"{file} is not the record of the log {origin}: {error}. Put back a copy of it; or, if "
+            "you are sure that the store has all that was published, move it away"
+        ) from error
+    return record
 
 
-def write_record(key_file: Path, signed: SignedCheckpoint) -> None:
-    """Remember, durably and at once, the last checkpoint that was signed."""
-    replace_file(record_file(key_file), signed.text.encode())
+def write_record(
+    key_file: Path, signed: SignedCheckpoint, extends: Callable[[SignedCheckpoint], bool]
+) -> None:
+    """Remember, durably and at once, a checkpoint that was committed, unless more is remembered.
+
+    Also if it is remembered already: so before anything is published it shows whether it can be.
+
+    Args:
+        key_file: The log's private key, which lies beside.
+        signed: The checkpoint.
+        extends: Tells whether its log extends that of another.
+
+    Raises:
+        PublicLogError: if the file cannot be written.
+    """
+    file = record_file(key_file, signed.checkpoint.origin)
+    try:
+        with key_file.open("rb") as locked:  # against others who publish
+            fcntl.flock(locked, fcntl.LOCK_EX)
+            record = read_record(key_file, signed.checkpoint.origin)
+            if record is None or extends(record):
+                replace_file(file, signed.text.encode())
+    except OSError as error:
+        raise PublicLogError(
+            f"{file} cannot be written: {error.strerror}. Without that record a store that is put "
+            "back is not noticed. Mend this first; then deniable log cosign writes it, too"
+        ) from error
+
+
+def keep_record(authority_key: Path, log: PublicLog) -> None:
+    """Bring the record up to what the store has, if the log's key is here.
+
+    It is behind where a publishing was broken off, or another machine published. Where there is
+    none, the next publisher writes it, once witnesses have seen no more.
+    """
+    if log.newest is None:
+        return
+    with suppress(LogKeyMissing):
+        key_file, _ = find_log_key(authority_key, log.newest)
+        record = read_record(key_file, log.newest.checkpoint.origin)
+        if record is not None and record.checkpoint != log.newest.checkpoint:
+            write_record(key_file, log.newest, log.extends)
 
 
 def keep_fork(key_file: Path, ours: SignedCheckpoint, theirs: SignedCheckpoint) -> Path:
     """Keep two checkpoints that no one log can have; return the file."""
-    file = fork_file(key_file)
+    file = record_file(key_file, ours.checkpoint.origin).with_suffix(".fork")
     replace_file(file, f"{ours.text}\n{theirs.text}".encode())
     return file
 

@@ -94,7 +94,7 @@ class Publisher:
         key = find_log_key(authority_key, log.newest)
         publisher = cls(store, log, origin, key, witnesses, known)
         await publisher.check_seen()
-        publisher.remember(log.newest)
+        publisher.remember(log)
         return publisher
 
     @property
@@ -123,14 +123,12 @@ class Publisher:
         """Record the committed checkpoint, and have it cosigned; return the witnesses' answers."""
         if self._signed is None:
             return []
-        self.remember(self._signed)
+        self.remember(PublicLog(await self._store.log()))
         return await cosign(self._store, self._witnesses)
 
-    def remember(self, signed: SignedCheckpoint | None) -> None:
-        """Write the record, unless it is of that checkpoint."""
-        record = read_record(self.key_file)
-        if signed is not None and (record is None or record.checkpoint != signed.checkpoint):
-            write_record(self.key_file, signed)
+    def remember(self, log: PublicLog) -> None:
+        """Bring the record up to a log that was committed, were it the empty one."""
+        write_record(self.key_file, log.newest or self._empty, log.extends)
 
     async def check_seen(self) -> None:
         """Check that the log extends the record, and what each witness has seen.
@@ -139,7 +137,7 @@ class Publisher:
             LogRolledBack: if it has not all of that.
             LogForked: if it has something else.
         """
-        record = read_record(self.key_file)
+        record = read_record(self.key_file, self._origin)
         if record is not None:
             self.check_extends(record, f"the record beside {self.key_file}")
         await self._check_witnesses()
@@ -149,8 +147,14 @@ class Publisher:
 
         Raises:
             LogRolledBack: if that is of a larger log.
-            LogForked: if it is of another.
+            LogForked: if it is of another history.
+            PublicLogError: if it is of a log of another name.
         """
+        if seen.checkpoint.origin != self._origin:
+            raise PublicLogError(
+                f"{whose} has the log {seen.checkpoint.origin}, and {self._held} "
+                f"{self._origin}, another collector's. Nothing was signed"
+            )
         if seen.checkpoint.size > self.log.size:
             raise LogRolledBack(whose, seen.checkpoint.size, self._held, self.log.size)
         if not self.log.extends(seen):
@@ -159,8 +163,12 @@ class Publisher:
 
     @property
     def _newest(self) -> SignedCheckpoint:
-        """The newest checkpoint; of a log without one, that of the empty log."""
-        return self.log.newest or self.sign(0, root_hash(()))
+        return self.log.newest or self._empty
+
+    @property
+    def _empty(self) -> SignedCheckpoint:
+        """The checkpoint of a log without entries."""
+        return self.sign(0, root_hash(()))
 
     async def _check_witnesses(self) -> None:
         answers = await ask(self.log, self._newest, self._witnesses)

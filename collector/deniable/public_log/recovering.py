@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from deniable.enrolment import create_key_file
+from deniable.enrolment import KeyFileError, create_key_file, read_key_file
 from deniable.public_log.copies import Files, read_log
 from deniable.public_log.errors import PublicLogError
-from deniable.public_log.log_key import find_log_key, log_key_file, verifier_key
+from deniable.public_log.log_key import find_log_key, log_key_file, signed_by, verifier_key
 from deniable.public_log.public_log import CHECKPOINT_PATH, PublicLog
 from deniable.public_log.publisher import Publisher
 from deniable.public_log.witnesses import Witnesses, cosign
@@ -39,7 +39,7 @@ async def recover(
     entries = copy.envelopes[stored.size :]
     if entries:
         await store.extend_log(LogExtension(stored.size, entries, signed.text))
-    publisher.remember(signed)
+    publisher.remember(copy)
     await cosign(store, witnesses)
     return len(entries)
 
@@ -47,21 +47,27 @@ async def recover(
 async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -> Publisher:
     """Sign the log's newest checkpoint with a new key, its former one being lost.
 
-    Entries and tree stay, so that whoever trusts both keys sees one log.
+    Entries and tree stay, so that whoever trusts both keys sees one log. A key that signed nothing
+    of it is taken, where the former one was: a replacement that was broken off left it.
 
     Raises:
         PublicLogError: if there is no log, or not as it was left.
-        KeyFileError: if the former key's file is there.
+        KeyFileError: if the former key's file is there, or none can be made.
     """
     log = PublicLog(await store.log())
     if log.newest is None:
         raise PublicLogError("there is no log yet: the next deniable survey publish makes its key")
     checkpoint = log.newest.checkpoint
     file = log_key_file(authority_key)
-    publisher = Publisher(store, log, checkpoint.origin, (file, create_key_file(file)), witnesses)
+    key = read_key_file(file) if file.exists() else create_key_file(file)
+    if signed_by(log.newest, key):
+        raise KeyFileError(
+            f"{file} is the log's key, so that it is not lost. If it was stolen, move it away first"
+        )
+    publisher = Publisher(store, log, checkpoint.origin, (file, key), witnesses)
     await publisher.check_seen()
+    publisher.remember(log)
     signed = publisher.sign(checkpoint.size, checkpoint.root)
     await store.extend_log(LogExtension(log.size, (), signed.text))
-    publisher.remember(signed)
     await cosign(store, witnesses)
     return publisher

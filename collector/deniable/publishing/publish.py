@@ -17,6 +17,7 @@ from deniable.messages import (
     sign_manifest,
     simulated_name,
 )
+from deniable.public_log import PublicLog, keep_record
 from deniable.publishing.blind_keys import check_unshared
 from deniable.publishing.numbering import next_manifest, says_the_same
 from deniable.publishing.survey_file import SurveyFile
@@ -76,6 +77,8 @@ async def publish(
         PublicLogError: if the public log is not as it was left.
     """
     key = await _authority_key(store, config, key_file)
+    # Whatever comes of this: a publishing that was broken off may be repeated without a change.
+    keep_record(key_file, PublicLog(await store.log()))
     manifest = successor(config, written, surveys, after_epoch)
     await _publish(store, config, manifest, key, key_file)
     return manifest

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.messages import MAX_PROOF_BYTES
-from deniable.public_log import PublicLog, Witnesses
+from deniable.public_log import PublicLog, PublicLogError, Witnesses
 from deniable.stores import StoredLog
 from deniable.transparency_log import SignedCheckpoint, TransparencyLogError
 
 
 def judge_log(
     stored: StoredLog,
-    record: SignedCheckpoint | None,
+    record: SignedCheckpoint | PublicLogError | None,
     signed: Sequence[bytes],
     witnesses: Witnesses,
 ) -> Diagnosis | None:
@@ -25,11 +25,18 @@ def judge_log(
         enough = witnesses.are_enough(log.newest)
     except TransparencyLogError as error:
         return bad(f"{error}", "restore the store, then deniable log recover FROM")
+    if isinstance(record, PublicLogError):
+        return bad(f"{record}", "until then nothing is published")
     if record is not None and record.checkpoint.size > log.size:
         return bad(
             f"{log.size} entries, of {record.checkpoint.size} that were signed",
             "deniable log recover FROM, from a mirror or an exported directory; nothing can be"
             " published until then (docs/operations/backups.md)",
+        )
+    if record is not None and not log.extends(record):
+        return bad(
+            "the record beside the log's key is of another history",
+            "find out who published with a copy of the key (docs/public-log.md)",
         )
     missing = sum(envelope not in log for envelope in signed)
     if log.newest is None and not missing:
@@ -39,6 +46,11 @@ def judge_log(
         return doubtful(
             f"{text}, without {missing} of what the authority signed",
             "the next deniable survey publish appends them",
+        )
+    if record is not None and record.checkpoint.size < log.size:
+        return doubtful(
+            f"{text}, of which the record beside the log's key has {record.checkpoint.size}",
+            "deniable log cosign writes it",
         )
     if not all(map(log.proof, log.envelopes)):
         return doubtful(

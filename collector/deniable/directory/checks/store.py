@@ -3,7 +3,7 @@
 import shlex
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from deniable.directory.checks.rights import check_rights
 from deniable.directory.states import AGREEMENT_SECONDS, all_overdue, running
 from deniable.intake import Due
 from deniable.messages import Manifest, Refusal
-from deniable.public_log import log_key_file, read_record
+from deniable.public_log import PublicLogError, log_key_file, read_record
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
@@ -34,7 +34,7 @@ from deniable.stores import (
     Unreachable,
 )
 from deniable.stores.sqlite.database import VERSION
-from deniable.transparency_log import SignedCheckpoint, TransparencyLogError
+from deniable.transparency_log import SignedCheckpoint, log_origin
 
 _QUICK_BYTES = 64 << 20
 _LOCK_SECONDS = 2.0
@@ -55,7 +55,7 @@ class Stored:
     overdue: list[tuple[Manifest, Due]]
     distrusted: frozenset[bytes]
     log: StoredLog
-    record: SignedCheckpoint | None  # beside the log's key, if that is here
+    record: SignedCheckpoint | PublicLogError | None  # beside the log's key, if that is here
     signed: list[bytes]  # all that the authority signed and that is offered
 
 
@@ -114,7 +114,7 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
             overdue=await all_overdue(store, surveys, now),
             distrusted=await store.distrusted(),
             log=log,
-            record=_record(directory),
+            record=_record(directory, config, log),
             signed=await all_signed(store, config, frozenset(log.entries)),
         )
 
@@ -128,11 +128,17 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
         return bad(" ".join(str(error).split()), _remedy(config, error))
 
 
-def _record(directory: Path) -> SignedCheckpoint | None:
+def _record(
+    directory: Path, config: Config, log: StoredLog
+) -> SignedCheckpoint | PublicLogError | None:
     """Return the record beside the log's key, if that is here and whoever looks may read it."""
-    with suppress(OSError, TransparencyLogError):
-        return read_record(log_key_file(default_key_file(directory)))
-    return None
+    origin = log.newest.split("\n", 1)[0] or log_origin(config.origin)
+    try:
+        return read_record(log_key_file(default_key_file(directory)), origin)
+    except PublicLogError as error:
+        return error
+    except OSError:
+        return None
 
 
 _RESTORE = (
