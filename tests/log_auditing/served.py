@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from deniable.log_auditing.checks import Audit, audit
+from deniable.log_auditing.checks import audit
 from deniable.log_auditing.downloading import download, read_checkpoint
+from deniable.log_auditing.result import Audit
 from deniable.log_auditing.subject import Downloaded, Offered, Trust
 from deniable.messages import LoggedEnvelope, Schedule, SigningKey, sign_manifest
 from deniable.public_log import PublicLog

@@ -1,5 +1,6 @@
 """Every way in which a log, or who serves it, can deceive, and what the auditor calls it."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,9 +9,21 @@ import pytest
 
 from deniable.documents import Level
 from deniable.log_auditing.checks import audit
+from deniable.log_auditing.entries import History
 from deniable.log_auditing.findings import FINDINGS
 from deniable.log_auditing.subject import Heard
-from deniable.messages import LoggedEnvelope, Rotation, SigningKey, sign_rotation
+from deniable.messages import (
+    GatewayKeys,
+    LoggedEnvelope,
+    Rotation,
+    SigningKey,
+    large_digest,
+    log_entry,
+    sign_gateway_keys,
+    sign_rotation,
+)
+from deniable.oblivious_http import KeyConfiguration
+from deniable.public_log import large_path
 from deniable.transparency_log import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
 from tests.log_auditing.served import (
     NOW,
@@ -25,6 +38,7 @@ from tests.log_auditing.served import (
     offer_of,
     signed,
 )
+from tests.support.processes import ROOT
 from tests.support.public_logs import LOG_KEY, WITNESSES
 from tests.support.surveys import AUTHORITY
 
@@ -32,6 +46,13 @@ OTHER = SigningKey(b"another key of the tests 0000001")
 NEXT = SigningKey(b"the next key of the tests 000001")
 HANDED = sign_rotation(Rotation(AUTHORITY.public_key, NEXT.public_key, 1), AUTHORITY, NEXT)
 STOLEN = sign_rotation(Rotation(AUTHORITY.public_key, OTHER.public_key, 1), AUTHORITY, OTHER)
+
+
+def gateway(public_key: bytes, by: SigningKey = AUTHORITY) -> bytes:
+    listed = (KeyConfiguration(1, public_key * 32),)
+    return sign_gateway_keys(GatewayKeys("https://collector.example", 1, listed), by)
+
+
 LARGE = signed(name="large", categories=tuple(f"{'x' * 200}{number}" for number in range(400)))
 BUNDLE, TILE = "tile/entries/000.p/3", "tile/0/000.p/3"
 
@@ -137,7 +158,7 @@ def test_files_that_are_not_what_was_signed_are_told(
     assert codes(audit) == expected
     assert audit.worst is min((FINDINGS[code][0] for code in expected), key=[*Level].index)
     # What the log did not sign, or cannot show, is not what the next visit compares with.
-    doubtful = expected & {"forged-checkpoint", "wrong-root"} or not audit.downloaded.entries
+    doubtful = expected & {"forged-checkpoint", "wrong-root"} or not audit.whole
     assert audit.to_be_remembered is not bool(doubtful)
 
 
@@ -153,6 +174,13 @@ def test_files_that_are_not_what_was_signed_are_told(
             {"unsigned"},
         ),
         ([*THREE, signed(sequence=2, nonce=b"n" * 16)], {"equivocation"}),
+        ([*THREE, b"\x91\xc4\x20" + bytes(300)], {"unsigned"}),
+        ([*THREE, b""], {"unsigned"}),
+        ([*THREE, gateway(b"a"), gateway(b"b")], {"equivocation"}),
+        ([*THREE, gateway(b"a"), HANDED, gateway(b"a", NEXT)], set()),
+        ([*THREE, HANDED, signed(sequence=3)], {"former-key"}),
+        ([*THREE, HANDED, gateway(b"a")], {"former-key"}),
+        ([*THREE[:2], HANDED, signed(sequence=2, epsilon="3", by=NEXT), THREE[2]], set()),
         ([*THREE, signed(sequence=4)], {"gap"}),
         (THREE[1:], {"gap"}),
         ([THREE[0], THREE[2], THREE[1]], {"gap"}),
@@ -194,6 +222,50 @@ def test_what_is_offered_and_not_what_the_log_says_is_told(
     offered: Any, expected: set[str]
 ) -> None:
     assert codes(audited(files_of(THREE), offered)) == expected
+
+
+LARGE_FILE = large_path(large_digest(log_entry(LARGE)))
+HIDDEN = signed(sequence=4, epsilon="9")
+ANEW = (*THREE, HANDED, signed(sequence=3, by=NEXT))
+
+
+@pytest.mark.parametrize(
+    ("logged", "lost", "offered", "expected"),
+    [
+        # A leaf is known by its tile: what is not among all of them is hidden, else it is not.
+        (THREE, [BUNDLE], offer_of(THREE), {"incomplete"}),
+        (THREE, [BUNDLE], offer_of(THREE, HIDDEN), {"incomplete", "unlogged"}),
+        (THREE, [TILE], offer_of(THREE, HIDDEN), {"incomplete", "unlogged"}),
+        (THREE, [BUNDLE, TILE], offer_of(THREE, HIDDEN), {"incomplete"}),
+        # So is that of an envelope which is withheld; its id is not.
+        ((*THREE, LARGE), [LARGE_FILE], offer_of((*THREE, LARGE)), {"incomplete"}),
+        (THREE, [BUNDLE], offer_of(THREE, listed={"large": ["00" * 32]}), {"incomplete"}),
+        ((LARGE,), [LARGE_FILE], offer_of((LARGE,), listed={"large": ["00" * 32]}), {"incomplete"}),
+        # Who signs now may follow from a hand-over that is withheld.
+        (
+            ANEW,
+            ["tile/entries/000.p/5"],
+            offer_of(ANEW, signer=NEXT.public_key),
+            {"incomplete"},
+        ),
+    ],
+)
+def test_what_is_withheld_hides_nothing_else_and_proves_nothing(
+    logged: Sequence[bytes], lost: Sequence[str], offered: Any, expected: set[str]
+) -> None:
+    files = files_of(logged)
+    for path in lost:
+        del files[path]
+    assert codes(audited(files, offered)) == expected
+
+
+def test_what_stands_for_a_long_envelope_is_not_believed() -> None:
+    files = files_of((*THREE, LARGE))
+    files[LARGE_FILE] = signed(name="other")
+    assert codes(audited(files)) == {"tampered"}
+    # Of a part of the history, no key is called a stranger's: a hand-over may be in the other.
+    history = History.read([*THREE, None, ANEW[-1]], AUTHORITY.public_key)
+    assert {entry.fault for entry in history.entries} == {""}
 
 
 FORK = (*THREE[:2], signed(sequence=2, epsilon="9"))
@@ -242,3 +314,27 @@ def test_what_witnesses_cosigned_last_is_this_log_too() -> None:
     assert heard(THREE) == heard(THREE[:2]) == set()
     assert heard((*THREE, HANDED)) == {"stale"}
     assert heard(FORK) == heard(FORK[:2][::-1]) == {"two-faces"}
+
+
+def test_a_witness_alone_makes_no_suspicion() -> None:
+    boast = Checkpoint("collector.example/log", 2**63 - 1, bytes(32))
+    said = Heard({"witness0.example": sign_checkpoint(boast, OTHER)})
+    result = audit(downloaded(THREE), None, TRUST, NOW, said)
+    assert codes(result) == {"false-witness"}
+    assert result.worst is Level.NOTE
+    # Nor one whose clock is wrong.
+    files = files_of(THREE)
+    newest = SignedCheckpoint.parse(files["checkpoint"])
+    name, key = next(iter(WITNESSES.items()))
+    early = newest.with_signatures([cosign(newest.checkpoint, name, key, NOW + 86_400)])
+    files["checkpoint"] = early.text.encode()
+    assert codes(result := audited(files)) == {"early-cosignature"}
+    assert result.worst is Level.NOTE
+
+
+def test_the_findings_are_those_of_the_documentation() -> None:
+    table = (ROOT / "docs/public-log.md").read_text("utf-8").partition("### What it may find")[2]
+    rows = [row.split("|") for row in table.partition("##")[0].splitlines() if "`" in row]
+    statuses = {code: int(row[2]) for row in rows for code in re.findall("`(.*?)`", row[1])}
+    levels = {Level.ALERT: 1, Level.WARNING: 3, Level.NOTE: 0}
+    assert statuses == {code: levels[level] for code, (level, _) in FINDINGS.items()}

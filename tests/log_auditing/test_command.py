@@ -8,8 +8,10 @@ from socket import SHUT_WR, socket
 
 import pytest
 
+from deniable.client.sending.http_transport import HttpTransport
 from deniable.messages import pack_manifests, pack_rotations
-from deniable.messages.bundle import make_bundle
+from deniable.messages.bundle import Bundle, make_bundle
+from deniable.public_log import PublicLog
 from tests.cli.commands import run
 from tests.log_auditing.served import (
     EXAMPLE,
@@ -23,6 +25,7 @@ from tests.log_auditing.served import (
     signed,
 )
 from tests.support.processes import ROOT
+from tests.support.public_logs import stored_log
 from tests.support.raw_server import RawServer, answer
 from tests.support.surveys import AUTHORITY, MANIFEST
 
@@ -89,6 +92,60 @@ def test_an_honest_collector_has_status_0_and_its_history_whole(pins: Sequence[s
     assert status == 0
     for words in ("the one that the collector itself names", "No key of the log", "No witness"):
         assert words in printed, printed
+
+
+def bundle_of(envelope: bytes, logged: Sequence[bytes]) -> Bundle:
+    proof = PublicLog(stored_log(logged, 3)).proof(envelope)
+    return make_bundle([envelope], AUTHORITY.public_key, proofs=[proof])
+
+
+def test_names_that_are_not_listed_are_asked_for_too(
+    tmp_path: Path, pins: Sequence[str | Path]
+) -> None:
+    """Of the log's and the bundle's: what is offered under them is in the log, or told."""
+    first, hidden = EXAMPLE
+    manifests = answer("200 OK", pack_manifests([hidden], [b""]))
+    unlisted = {"/v1/surveys": answer("200 OK", b'{"surveys": []}')}
+    logged = routes_of("theme", [first])
+    with serving(unlisted | {"/v1/surveys/theme/manifests": manifests}, logged) as server:
+        result = run("log", "verify", server.origin, *pins)
+    assert (result.exit_code, "a signed survey theme, which is not" in result.output) == (1, True)
+
+    bundle = tmp_path / "theme.json"
+    bundle.write_bytes(bundle_of(first, [first]).to_json())
+    versions = answer("200 OK", b'{"surveys": []}')
+    theme = {"/v1/surveys/theme/manifests": manifests, "/v1/surveys/theme/versions": versions}
+    offered = unlisted | theme
+    status, printed = verified(offered, *pins[:2], "--authority", bundle)
+    assert (status, "a signed survey theme, which is not" in printed) == (1, True), printed
+    # And what the bundle itself has, from a copy, too.
+    write(files_of(THREE), tmp_path / "log")
+    result = run("log", "verify", tmp_path / "log", *pins[:2], "--authority", bundle)
+    assert (result.exit_code, "in the bundle, which is not" in result.output) == (1, True)
+
+
+def test_whoever_answers_cannot_tell_the_request_from_a_device() -> None:
+    with serving({}) as server:
+        run("log", "verify", server.origin)
+        HttpTransport(server.origin).request("GET", f"/v1/surveys/{NAME}/manifests", {}, b"", 9999)
+    *_, of_device = server.requests
+    assert server.requests.count(of_device) == 2
+    path = f"/v1/surveys/{NAME}/manifests".encode()
+    asked = (request.split(b" ")[1] for request in server.requests)
+    heads = {
+        request.replace(one, path) for request, one in zip(server.requests, asked, strict=True)
+    }
+    assert heads == {of_device}
+
+
+def test_a_file_that_fails_keeps_nothing_from_being_judged(pins: Sequence[str | Path]) -> None:
+    hidden = pack_manifests([EXAMPLE[1]], [b""])
+    failing = {
+        "/log/tile/entries/000.p/3": answer("500 Oops"),
+        f"/v1/surveys/{NAME}/manifests": answer("200 OK", hidden),
+    }
+    status, printed = verified(failing, *pins)
+    assert (status, "which is not in the log" in printed) == (1, True), printed
 
 
 TEXT = files_of(THREE)["checkpoint"]
@@ -213,7 +270,7 @@ def test_documents_show_what_the_command_prints(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pins: Sequence[str | Path]
 ) -> None:
     ((command, shown),) = SHOWN.findall((ROOT / document).read_text("utf-8"))
-    bundle = make_bundle(EXAMPLE[1:], AUTHORITY.public_key)
+    bundle = bundle_of(EXAMPLE[1], EXAMPLE)
     (tmp_path / "policy.txt").write_text(POLICY, "utf-8")
     (tmp_path / "theme.json").write_bytes(bundle.to_json())
     monkeypatch.chdir(tmp_path)

@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from deniable.messages import Refusal, RefusalCode, enrolment_statement, read_credential
+from deniable.messages import (
+    USER_AGENT,
+    Refusal,
+    RefusalCode,
+    enrolment_statement,
+    read_credential,
+)
 from deniable.privacy_pass import MODULUS_BYTES, REQUEST_TYPE, RESPONSE_TYPE
 
 _MESSAGE_PACK: Final = "application/msgpack"
@@ -49,7 +55,7 @@ class EnrolmentRequest:
         They are the same on all devices.
         """
         answer = _MESSAGE_PACK if self.token_request is None else RESPONSE_TYPE
-        return {"Content-Type": self.media_type, "Accept": answer, "User-Agent": "deniable/1"}
+        return {"Content-Type": self.media_type, "Accept": answer, "User-Agent": USER_AGENT}
 
     def read_answer(self, body: bytes) -> bytes:
         """Return the issuer's bytes of the body of the route's 200 answer, unverified.

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from deniable.cli.statuses import UNKNOWN, FindingCommand
 from deniable.documents import Level
 
 if TYPE_CHECKING:
+    from deniable.messages.bundle import Bundle
     from deniable.transparency_log import LogPolicy, SignedCheckpoint, VerifierKey
 
 _STATUSES: Final = {Level.NOTE: 0, Level.ALERT: 1, Level.WARNING: UNKNOWN}
@@ -59,23 +61,19 @@ def verify(
     from deniable.documents.terminal import print_document
     from deniable.log_auditing.checks import audit
     from deniable.log_auditing.document import audit_document
-    from deniable.log_auditing.downloading import (
-        LogDirectory,
-        LogSite,
-        download,
-        hear,
-        read_checkpoint,
-    )
+    from deniable.log_auditing.downloading import LogDirectory, download, read_checkpoint
     from deniable.log_auditing.findings import finding
     from deniable.log_auditing.remembered import Visit, write_proof
-    from deniable.log_auditing.subject import NOBODY, Trust
-    from deniable.reading import pinned
+    from deniable.log_auditing.subject import NOBODY, Offered, Trust
+    from deniable.log_auditing.visiting import LogSite, bundled, hear
+    from deniable.reading import NotReached, pinned
 
     try:
         visit = None if remember is None else Visit.load(remember)
         read_policy = None if policy is None else _policy(policy)
         key = None if log_key is None else _key(log_key)
-        trusted = None if authority is None else pinned(_file_or_key(authority))
+        bundle = None if authority is None else _bundle(authority)
+        trusted = None if authority is None else bundle.authority if bundle else pinned(authority)
         site = None if Path(place).is_dir() else LogSite(place)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
@@ -86,10 +84,21 @@ def verify(
         if site is None:
             raise click.UsageError("a directory needs --authority: nobody else says whose it is")
         trusted, notes = site.signer(), [finding("unpinned-authority")]
-    offered = None if site is None else site.offered(trusted)
-    if offered is None:
+    first = read_checkpoint(source := site or LogDirectory(Path(place)))
+    heard = NOBODY
+    if read_policy is not None:  # before the log is read, which is then no older than they know
+        heard = asyncio.run(hear(read_policy, first.checkpoint.origin))
+    own = [] if bundle is None else bundled(bundle)
+    if site is None:
+        downloaded, history, offered = download(source, first), None, Offered(None, own)
         notes.append(finding("offline"))
-    checkpoint = read_checkpoint(source := site or LogDirectory(Path(place)))
+    else:
+        names = () if bundle is None else {manifest.name for manifest in bundle.opened}
+        downloaded, history, offered = site.visit(trusted, names)
+        offered = replace(offered, signed=[*offered.signed, *own])
+    checkpoint = downloaded.checkpoint
+    if checkpoint.checkpoint.origin != first.checkpoint.origin:
+        raise NotReached("the log changes its name while it is read")
     trust = Trust(
         key or _listed(read_policy, checkpoint) or (None if visit is None else visit.log_key),
         trusted,
@@ -97,10 +106,7 @@ def verify(
         None if visit is None else visit.checkpoint,
     )
     now = time.time()
-    heard = NOBODY
-    if read_policy is not None:
-        heard = asyncio.run(hear(read_policy, checkpoint.checkpoint.origin))
-    result = audit(download(source, checkpoint), offered, trust, now, heard)
+    result = audit(downloaded, offered, trust, now, heard, history)
     result.findings += notes
     document = audit_document(result, now)
     if as_json:
@@ -116,9 +122,11 @@ def verify(
     raise click.exceptions.Exit(_STATUSES[result.worst])
 
 
-def _file_or_key(authority: str) -> str | Path:
+def _bundle(authority: str) -> "Bundle | None":
+    from deniable.messages.bundle import read_bundle
+
     file = Path(authority)
-    return file if file.is_file() else authority
+    return read_bundle(file.read_bytes()) if file.is_file() else None
 
 
 def _policy(file: Path) -> "LogPolicy":

@@ -1,19 +1,19 @@
 """The audit of a log that was downloaded: pure, of bytes, keys and a time."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from deniable.documents import Caution, Level
 from deniable.log_auditing.entries import History
 from deniable.log_auditing.findings import finding
 from deniable.log_auditing.history_checks import history_findings
-from deniable.log_auditing.subject import NOBODY, Downloaded, Heard, Offered, Trust, TwoFaces
-from deniable.messages import log_entry
+from deniable.log_auditing.offer_checks import offer_findings
+from deniable.log_auditing.result import Audit, face_findings, verify_signed
+from deniable.log_auditing.subject import NOBODY, Downloaded, Heard, Offered, Trust
 from deniable.reading import instant_text
 from deniable.transparency_log import (
-    LogProof,
-    SignedCheckpoint,
+    HASH_BYTES,
+    TILE_WIDTH,
     TransparencyLogError,
     VerifierKey,
     hash_tile,
@@ -24,40 +24,6 @@ from deniable.transparency_log import (
 )
 
 _CLOCKS_DIFFER: Final = 300
-_MOST_FACES: Final = 256
-"""Checkpoints of proofs that are compared with the log; honest collectors show one or two."""
-
-
-@dataclass(slots=True)
-class Audit:
-    """The result of an audit.
-
-    Attributes:
-        whole: whether the entries make the root that the log signed.
-        cosigned: when the policy's witnesses cosigned the checkpoint.
-        extends: whether the log extends the one of the last visit, for sure.
-    """
-
-    downloaded: Downloaded
-    trust: Trust
-    history: History
-    whole: bool = False
-    cosigned: Mapping[VerifierKey, int] = field(default_factory=dict)
-    extends: bool = False
-    proof: TwoFaces | None = None
-    findings: list[Caution] = field(default_factory=list)
-
-    @property
-    def to_be_remembered(self) -> bool:
-        """Return whether the next visit is to be compared with this one, and not with the last."""
-        forged = any(caution.code == "forged-checkpoint" for caution in self.findings)
-        return self.whole and not forged and (self.extends or self.trust.remembered is None)
-
-    @property
-    def worst(self) -> Level:
-        """Return how grave the gravest finding is."""
-        levels = {caution.level for caution in self.findings}
-        return next((level for level in Level if level in levels), Level.NOTE)
 
 
 def audit(
@@ -66,22 +32,38 @@ def audit(
     trust: Trust,
     now: float,
     heard: Heard = NOBODY,
+    history: History | None = None,
 ) -> Audit:
     """Return the audit of a log, and of what a collector and witnesses say beside it."""
-    history = History.read(downloaded.envelopes, trust.authority)
+    history = history or History.read(downloaded.envelopes, trust.authority)
     result = Audit(downloaded, trust, history)
-    hashes = [leaf_hash(entry) for entry in downloaded.entries]
+    hashes = _leaf_hashes(downloaded)
     for findings in (
         _signatures(result, now),
         _files(result, hashes),
         _last_visit(result, hashes),
         _witnesses(result, heard, hashes),
         history_findings(history, downloaded.checkpoint.checkpoint.origin),
-        () if offered is None else _offered(result, offered, hashes),
+        () if offered is None else offer_findings(result, offered, hashes),
     ):
         result.findings += findings
     result.findings.sort(key=lambda caution: [*Level].index(caution.level))
     return result
+
+
+def _leaf_hashes(downloaded: Downloaded) -> list[bytes]:
+    """Return the hashes of all entries, of those withheld from their tiles, or else none."""
+    hashes = []
+    size = downloaded.checkpoint.checkpoint.size
+    for index, entry in enumerate(downloaded.entries):
+        if entry is None:
+            number, place = divmod(index, TILE_WIDTH)
+            width = min(TILE_WIDTH, size - number * TILE_WIDTH)
+            tile = downloaded.tiles.get(tile_path(0, number, width), b"")
+            hashes.append(tile[place * HASH_BYTES :][:HASH_BYTES])
+        else:
+            hashes.append(leaf_hash(entry))
+    return hashes if all(len(known) == HASH_BYTES for known in hashes) else []
 
 
 def _signatures(result: Audit, now: float) -> Iterator[Caution]:
@@ -140,7 +122,7 @@ def _last_visit(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
     if size < was:
         yield finding("smaller", size=size, before=was)
         return
-    faces = [*_face(result, before, hashes)]
+    faces = [*face_findings(result, before, hashes)]
     yield from faces
     result.extends = result.whole and not faces
 
@@ -151,86 +133,13 @@ def _witnesses(result: Audit, heard: Heard, hashes: Sequence[bytes]) -> Iterator
     for name, reason in heard.silent.items():
         yield finding("silent-witness", name=name, reason=reason)
     for name, seen in heard.seen.items():
+        try:
+            verify_signed(seen, result.trust.log_key)
+        except TransparencyLogError as error:
+            yield finding("false-witness", name=name, reason=error)
+            continue
         if seen.checkpoint.size <= size:
-            yield from _face(result, seen, hashes)
+            yield from face_findings(result, seen, hashes)
         else:
             whose = f"what the witness {name} cosigned last"
             yield finding("stale", size=size, whose=whose, newest=seen.checkpoint.size)
-
-
-def _face(result: Audit, other: SignedCheckpoint, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge whether another checkpoint of the log, which is no longer, is of the same history."""
-    own = result.downloaded.checkpoint
-    if other.checkpoint.size == own.checkpoint.size:
-        same, needed = other.checkpoint.root == own.checkpoint.root, tuple[bytes, ...]()
-    elif result.whole:
-        same = root_hash(hashes[: other.checkpoint.size]) == other.checkpoint.root
-        needed = tuple(hashes)
-    else:
-        return
-    sizes = {"first": other.checkpoint.size, "second": own.checkpoint.size}
-    if same:
-        return
-    try:
-        for signed in (other, own):
-            _verify(signed, result.trust.log_key)
-    except TransparencyLogError:  # whoever forged one of them proves nothing about the log
-        yield finding("another-history", **sizes)
-    else:
-        result.proof = result.proof or TwoFaces(other, own, needed)
-        yield finding("two-faces", **sizes)
-
-
-def _verify(signed: SignedCheckpoint, log_key: VerifierKey | None) -> None:
-    if log_key is None:
-        raise TransparencyLogError("no key of the log is known")
-    signed.verify(log_key)
-
-
-def _offered(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge a collector's offer: whether the log has it, and whether its proofs hold."""
-    if offered.signer not in result.history.chain:
-        yield finding("other-authority", signer=offered.signer.hex())
-    if len(hashes) != result.downloaded.checkpoint.checkpoint.size:
-        return  # not all that the log has was to be had
-    logged = set(result.downloaded.envelopes)
-    judged: set[str] = set()
-    newest = 0
-    for what, (envelope, text) in offered.signed:
-        if envelope not in logged:
-            yield finding("unlogged", offered=what)
-            continue
-        if not text:
-            yield finding("unproven", offered=what)
-            continue
-        try:
-            signed = _proof(result.trust, envelope, text).checkpoint
-        except TransparencyLogError as error:
-            yield finding("wrong-proof", offered=what, reason=error)
-            continue
-        newest = max(newest, signed.checkpoint.size)
-        if signed.checkpoint.body not in judged and len(judged) < _MOST_FACES:
-            judged.add(signed.checkpoint.body)
-            if signed.checkpoint.size <= len(hashes):
-                yield from _face(result, signed, hashes)
-    if newest > len(hashes):
-        whose = "a proof that the collector offers"
-        yield finding("stale", size=len(hashes), whose=whose, newest=newest)
-    for name, identifiers in offered.listed.items():
-        versions = result.history.versions.get(name, ())
-        known = {version.manifest.survey_id.hex() for version in versions}
-        for identifier in identifiers:
-            if identifier not in known:
-                yield finding("unlogged", offered=f"the survey {name} with the id {identifier}")
-
-
-def _proof(trust: Trust, envelope: bytes, text: bytes) -> LogProof:
-    """Return a proof that devices would take; of no policy, one that the log signed."""
-    proof = LogProof.parse(text)
-    if trust.policy is not None:
-        trust.policy.check(log_entry(envelope), proof)
-    else:
-        if trust.log_key is not None:
-            proof.checkpoint.verify(trust.log_key)
-        proof.check_entry(log_entry(envelope))
-    return proof

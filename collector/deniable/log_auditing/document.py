@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from deniable.documents import Column, Document, Fact, Level, Table
-from deniable.log_auditing.checks import Audit
 from deniable.log_auditing.entries import Entry, Version
 from deniable.log_auditing.findings import plain
+from deniable.log_auditing.result import Audit
 from deniable.messages import GatewayKeys, Manifest, Rotation
 from deniable.publishing.changes import VOUCHING, Change, changes, issuers_of
 from deniable.publishing.document import answers_of, epochs_text

@@ -1,45 +1,28 @@
-"""The download of a log, and of what a collector offers beside it: bounded, whoever serves it.
+"""The download of a log: bounded, whoever serves it.
 
 L1. What is fetched follows from the size in the checkpoint, which is bounded; so are the bytes of
     each file, of all files together, and the time.
-L2. What the collector offers is fetched before the log, so that what is published meanwhile is
-    hidden nowhere.
+L2. A file that is withheld, in whichever way, keeps no other from being read.
 """
 
-import asyncio
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 from deniable.log_auditing.findings import plain
-from deniable.log_auditing.subject import Downloaded, Heard, Offered
+from deniable.log_auditing.subject import Downloaded
 from deniable.messages import (
-    GATEWAY_KEYS_PATH,
     MAX_MANIFEST_BYTES,
-    MAX_MANIFESTS_BYTES,
-    MAX_ROTATIONS_BYTES,
-    LoggedEnvelope,
-    Refusal,
-    check_public_key,
     large_digest,
     log_entry,
-    split_logged,
-    split_manifests,
-    split_rotations,
 )
-from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
 from deniable.public_log import CHECKPOINT_PATH, large_path
-from deniable.reading import HttpSource, NoSuchSurvey, NotReached, NotThere
-from deniable.reading.fetching import Fetcher, unreadable
+from deniable.reading import NotReached, NotThere, ReadingError
 from deniable.transparency_log import (
     MAX_CHECKPOINT_BYTES,
     MAX_ENTRY_BYTES,
-    LogPolicy,
     SignedCheckpoint,
     TransparencyLogError,
-    Witness,
     entry_bundle_path,
     read_entry_bundle,
     tile_path,
@@ -48,10 +31,6 @@ from deniable.transparency_log import (
 
 MOST_ENTRIES: Final = 100_000
 _MOST_BYTES: Final = 512 << 20
-_MOST_NAMES: Final = 10_000
-_MOST_SECONDS: Final = 600.0
-_SECONDS: Final = 30.0
-"""Of all together, and of one answer."""
 
 _MOST_ENVELOPE_BYTES: Final = MAX_MANIFEST_BYTES + 1_024
 
@@ -86,72 +65,6 @@ class LogDirectory:
         return content
 
 
-class LogSite:
-    """A collector with its log, over HTTP."""
-
-    def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._fetcher = Fetcher(url, seconds=_SECONDS)
-        self._clock = clock
-        self._until = clock() + _MOST_SECONDS
-
-    def read(self, path: str, most: int) -> bytes:
-        """Return a file of the log."""
-        return self._get(f"/log/{path}", most)
-
-    def signer(self) -> bytes:
-        """Return the key that signs now, as the collector says."""
-        self._check_time()
-        _, tag = self._fetcher.tagged("/v1/authority", MAX_ROTATIONS_BYTES)
-        try:
-            key = bytes.fromhex(tag.strip('"'))
-            check_public_key(key)
-        except (ValueError, Refusal) as error:
-            raise unreadable() from error
-        return key
-
-    def offered(self, authority: bytes) -> Offered:
-        """Return the offer of the collector to devices, and the ids that it says it published."""
-        source = HttpSource(self._fetcher.url, authority, seconds=_SECONDS)
-        names = source.names()
-        if len(names) > _MOST_NAMES:
-            raise NotReached(f"the collector names more than {_MOST_NAMES:,} surveys")
-        try:
-            signed = [*self._signed(names)]
-        except Refusal as refusal:
-            raise unreadable() from refusal
-        listed = {}
-        for name in names:
-            self._check_time()
-            listed[name] = source.identifiers(name)
-        return Offered(self.signer(), signed, listed)
-
-    def _signed(self, names: Iterable[str]) -> Iterator[tuple[str, LoggedEnvelope]]:
-        """Yield signed envelopes as devices get them."""
-        for rotation in split_rotations(self._get("/v1/authority", MAX_ROTATIONS_BYTES)):
-            yield "a hand-over of the authority's key", rotation
-        with suppress(NoSuchSurvey):  # it has no gateway
-            keys = self._get(GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES)
-            yield "a list of gateway keys", split_logged(keys)
-        for name in names:
-            with suppress(NoSuchSurvey):  # all of the name are over
-                body = self._get(f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES)
-                for manifest in split_manifests(body):
-                    yield f"a signed survey {name}", manifest
-
-    def _get(self, path: str, most: int) -> bytes:
-        self._check_time()
-        try:
-            return self._fetcher.get(path, most)
-        except NoSuchSurvey as error:
-            if path.startswith("/log/"):
-                raise NotThere("the collector has no such file") from error
-            raise
-
-    def _check_time(self) -> None:
-        if self._clock() > self._until:
-            raise NotReached(f"the whole took longer than {_MOST_SECONDS / 60:.0f} minutes")
-
-
 def read_checkpoint(place: Place) -> SignedCheckpoint:
     """Return the checkpoint of a log.
 
@@ -169,38 +82,17 @@ def read_checkpoint(place: Place) -> SignedCheckpoint:
         raise NotReached(f"the log's checkpoint is none: {plain(error)}") from error
 
 
-async def hear(policy: LogPolicy, origin: str) -> Heard:
-    """Return the answers of a policy's witnesses to what they cosigned last of a log."""
-    from deniable.witnessing import WitnessingError
-    from deniable.witnessing.client import newest_checkpoint  # aiohttp, which a copy needs not
-
-    async def ask(witness: Witness) -> SignedCheckpoint | str:
-        try:
-            seen = await newest_checkpoint(witness.url or "", origin)
-        except WitnessingError as error:
-            return str(error)
-        return seen or "it knows no such log"
-
-    reachable = [witness for witness in policy.witnesses if witness.url is not None]
-    answers = await asyncio.gather(*map(ask, reachable))
-    named = [(one.key.name, answer) for one, answer in zip(reachable, answers, strict=True)]
-    return Heard(
-        {name: answer for name, answer in named if isinstance(answer, SignedCheckpoint)},
-        {name: answer for name, answer in named if isinstance(answer, str)},
-    )
-
-
 def download(place: Place, checkpoint: SignedCheckpoint) -> Downloaded:
     """Return the files of a log that a checkpoint's size says there are.
 
     Raises:
-        ReadingError: if they are too many, or take too long.
+        ReadingError: if they are too many.
     """
     size = checkpoint.checkpoint.size
     if size > MOST_ENTRIES:
         raise NotReached(f"the log claims {size:,} entries; this reads {MOST_ENTRIES:,} at most")
     tiles: dict[str, bytes] = {}
-    entries: list[bytes] = []
+    entries: list[bytes | None] = []
     missing: dict[str, str] = {}
     damaged: dict[str, str] = {}
     left = _MOST_BYTES
@@ -209,7 +101,7 @@ def download(place: Place, checkpoint: SignedCheckpoint) -> Downloaded:
         nonlocal left
         try:
             content = place.read(path, min(most, left))
-        except NotThere as error:
+        except ReadingError as error:
             missing[path] = str(error)
             return None
         left -= len(content)
@@ -223,19 +115,20 @@ def download(place: Place, checkpoint: SignedCheckpoint) -> Downloaded:
             continue
         path = entry_bundle_path(index, width)
         bundle = file(path, width * (MAX_ENTRY_BYTES + 2))
+        read: Sequence[bytes | None] = [None] * width
         if bundle is not None:
             try:
-                entries += read_entry_bundle(bundle, width)
+                read = read_entry_bundle(bundle, width)
             except TransparencyLogError as error:
                 damaged[path] = str(error)
-    envelopes: list[bytes] = []
-    for entry in entries:
-        envelope: bytes | None = entry
-        if digest := large_digest(entry):
+        entries += read
+    envelopes = [*entries]
+    for index, entry in enumerate(entries):
+        if digest := large_digest(entry or b""):
             path = large_path(digest)
             envelope = file(path, _MOST_ENVELOPE_BYTES)
-            if envelope is not None and log_entry(envelope) != entry:
+            if envelope is not None and log_entry(envelope) == entry:
+                envelopes[index] = envelope
+            elif envelope is not None:
                 damaged[path] = "it is not what the log's entry stands for"
-        envelopes.append(envelope or entry)
-    whole = tuple(entries) if len(entries) == size else ()
-    return Downloaded(checkpoint, tiles, whole, tuple(envelopes)[: len(whole)], missing, damaged)
+    return Downloaded(checkpoint, tiles, tuple(entries), tuple(envelopes), missing, damaged)

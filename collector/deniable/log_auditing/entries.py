@@ -31,7 +31,10 @@ _THREE: Final = b"\x93"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a log, opened; or a fault of it, unless what it stands for could not be had."""
+    """An entry of a log, opened, or a fault of it; neither if it is withheld.
+
+    Nor if it might be sound by a hand-over that is withheld.
+    """
 
     index: int
     envelope: bytes
@@ -56,19 +59,29 @@ class History:
     Attributes:
         chain: the authority's keys, the one that signs now last.
         fork: why its hand-overs are not sound; empty if they are.
+        handed: whether it has all hand-overs: no entry is withheld but envelopes that are too long.
     """
 
     entries: tuple[Entry, ...]
     chain: tuple[bytes, ...]
     fork: str = ""
+    handed: bool = True
 
     @classmethod
-    def read(cls, envelopes: Sequence[bytes], authority: bytes) -> "History":
+    def read(cls, envelopes: Sequence[bytes | None], authority: bytes) -> "History":
         """Open the entries of a log under any key that the authority had or has."""
-        rotations = [opened for envelope in envelopes if (opened := _rotation(envelope))]
+        rotations = [opened for envelope in envelopes if (opened := _rotation(envelope or b""))]
         chain, fork = _chain(authority, rotations)
-        entries = (_open(index, envelope, chain) for index, envelope in enumerate(envelopes))
-        return cls(tuple(entries), chain, fork)
+        handed = None not in envelopes
+        entries = (
+            _open(index, envelope, chain, handed) for index, envelope in enumerate(envelopes)
+        )
+        return cls(tuple(entries), chain, fork, handed)
+
+    @property
+    def whole(self) -> bool:
+        """Return whether nothing is withheld."""
+        return all(entry.message or entry.fault for entry in self.entries)
 
     @cached_property
     def versions(self) -> dict[str, list[Version]]:
@@ -127,24 +140,24 @@ def _chain(authority: bytes, rotations: Iterable[Rotation]) -> tuple[tuple[bytes
     return tuple(islice(reached, MAX_ROTATIONS + 1)), reason
 
 
-def _open(index: int, envelope: bytes, chain: Sequence[bytes]) -> Entry:
-    if large_digest(envelope):
-        return Entry(index, envelope, None)
+def _open(index: int, envelope: bytes | None, chain: Sequence[bytes], handed: bool) -> Entry:
+    if envelope is None or large_digest(envelope):
+        return Entry(index, envelope or b"", None)
     try:
         if envelope.startswith(_THREE):
             rotation = open_rotation(envelope)
             if rotation.old_key not in chain:
-                return Entry(
-                    index, envelope, None, fault="a hand-over of a key that is not its own"
-                )
+                raise Refusal(RefusalCode.BAD_SIGNATURE, "a hand-over of a key that is not its own")
             return Entry(index, envelope, rotation, rotation.old_key)
         try:
             return Entry(index, envelope, *open_manifest_of_chain(envelope, chain))
         except Refusal as refusal:
             if refusal.code is not RefusalCode.BAD_SIGNATURE:
                 raise
-            with suppress(Refusal):
-                return Entry(index, envelope, open_gateway_keys(envelope, chain))
+            for key in chain:
+                with suppress(Refusal):
+                    return Entry(index, envelope, open_gateway_keys(envelope, (key,)), key)
             raise
     except Refusal as refusal:
-        return Entry(index, envelope, None, fault=refusal.reason)
+        doubtful = refusal.code is RefusalCode.BAD_SIGNATURE and not handed
+        return Entry(index, envelope, None, fault="" if doubtful else refusal.reason)

@@ -48,16 +48,21 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "equivocation": (
         Level.ALERT,
-        "{name}: sequence {sequence} stands for two surveys, entries {first} and {second}; devices "
+        "{name}: sequence {sequence} stands for two things, entries {first} and {second}; devices "
         "take this for deceit.",
+    ),
+    "former-key": (
+        Level.ALERT,
+        "Entry {index} is new, and signed by the key {signer}, which had handed over in entry "
+        "{by}: only devices that have not heard of that take it.",
     ),
     "unlogged": (
         Level.ALERT,
-        "The collector offers {offered}, which is not in the log: what it asks is hidden here.",
+        "There is {offered}, which is not in the log: what it asks is hidden here.",
     ),
     "wrong-proof": (
         Level.ALERT,
-        "The proof that the collector offers with {offered} does not hold: {reason}.",
+        "The proof beside {offered} does not hold: {reason}.",
     ),
     "another-history": (
         Level.WARNING,
@@ -72,8 +77,8 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "incomplete": (
         Level.WARNING,
-        "A suspicion: {path} cannot be had ({reason}), so that nobody can tell whether the log "
-        "extends what it was. A mere failure to extend proves nothing.",
+        "A suspicion: {path} cannot be had ({reason}): what it holds is hidden here, or lost. That "
+        "alone proves nothing.",
     ),
     "stale": (
         Level.WARNING,
@@ -87,7 +92,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
         "alone.",
     ),
     "early-cosignature": (
-        Level.WARNING,
+        Level.NOTE,
         "The witness {name} cosigned at {when}, which is yet to come: a clock is wrong.",
     ),
     "gap": (
@@ -100,13 +105,18 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
         "The log calls itself {origin}, and has no survey for a collector of that name: it may be "
         "another's.",
     ),
+    "false-witness": (
+        Level.NOTE,
+        "The witness {name} shows a checkpoint that is not the log's ({reason}): this tells of the "
+        "witness, not of the log.",
+    ),
     "silent-witness": (
         Level.NOTE,
         "The witness {name} was not heard: {reason}.",
     ),
     "unproven": (
         Level.NOTE,
-        "The log has {offered}, without a proof beside it: apps that pin witnesses refuse it.",
+        "No proof is beside {offered}, which is in the log: apps that pin witnesses refuse it.",
     ),
     "unpinned-key": (
         Level.NOTE,

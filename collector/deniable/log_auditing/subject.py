@@ -14,7 +14,7 @@ class Downloaded:
 
     Attributes:
         tiles: of hashes, by their paths; those that could not be had are among the missing.
-        entries: in their order; none if a bundle is missing or cannot be read.
+        entries: in their order; None where a bundle is missing or cannot be read.
         envelopes: what the entries stand for: themselves, but of envelopes that are too long.
         missing: why a file could not be had, by its path.
         damaged: why a file cannot be read, by its path.
@@ -22,23 +22,23 @@ class Downloaded:
 
     checkpoint: SignedCheckpoint
     tiles: Mapping[str, bytes]
-    entries: tuple[bytes, ...]
-    envelopes: tuple[bytes, ...]
+    entries: tuple[bytes | None, ...]
+    envelopes: tuple[bytes | None, ...]
     missing: Mapping[str, str] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The offer of a collector beside its log.
+    """The offer of a collector, and of an app's bundle, beside a log.
 
     Attributes:
-        signer: the key that signs now, as the collector says.
+        signer: the key that signs now, as the collector says; None if it was not asked.
         signed: envelopes with their proofs, by what they are.
-        listed: the ids of all surveys that it says it published, by name.
+        listed: the ids of all surveys that it says it published, by the names it was asked for.
     """
 
-    signer: bytes
+    signer: bytes | None
     signed: Sequence[tuple[str, LoggedEnvelope]]
     listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 

@@ -3,6 +3,8 @@
 F1. The token goes to the URL that was given and nowhere else: redirects are not followed, and plain
     HTTP is for this machine only.
 F2. No answer is read beyond a cap in bytes and in time.
+F3. A request has the head of a device's, byte for byte, so that whoever answers cannot tell by it
+    who looks; a token alone is more.
 """
 
 import http.client
@@ -17,7 +19,7 @@ from threading import Thread
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from deniable.messages import PROBLEM_JSON, RefusalCode, media_type, read_problem
+from deniable.messages import PROBLEM_JSON, USER_AGENT, RefusalCode, media_type, read_problem
 from deniable.reading.errors import NoSuchSurvey, NotAllowed, NotReached, NotThere, Refused
 
 _MOST_PROBLEM_BYTES: Final = 64 * 1024
@@ -30,6 +32,17 @@ _TOKEN: Final = re.compile(r"[!-~]{1,1024}", re.ASCII)
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         """Follow none: the answer is an error like any other."""
+
+
+class _HostFirst(urllib.request.BaseHandler):
+    handler_order = 900  # after urllib has put the Host among the other headers
+
+    def https_request(self, request: urllib.request.Request) -> urllib.request.Request:
+        """Leave the Host to http.client, which writes it where it does for devices."""
+        request.remove_header("Host")
+        return request
+
+    http_request = https_request
 
 
 class Fetcher:
@@ -59,11 +72,13 @@ class Fetcher:
         self._seconds = seconds
         handlers: list[urllib.request.BaseHandler] = [
             _NoRedirects(),
+            _HostFirst(),
             urllib.request.HTTPSHandler(context=ssl.create_default_context()),
         ]
         if here:
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
+        self._opener.addheaders = [("User-Agent", USER_AGENT)]
 
     def __repr__(self) -> str:
         """Return the URL; the token is a secret."""

@@ -7,6 +7,7 @@ is constructed and no message could hold, InvalidManifest with the field at faul
 from deniable.messages.answers import (
     MAX_ANSWER_BYTES,
     PROBLEM_JSON,
+    USER_AGENT,
     UploadAnswer,
     media_type,
     pack_problem,
@@ -104,6 +105,7 @@ __all__ = [
     "MAX_UPLOAD_REPORTS",
     "PROBLEM_JSON",
     "RANDOMISED_RESPONSE",
+    "USER_AGENT",
     "AuthorityFork",
     "BlindRequest",
     "Enrolment",

@@ -8,6 +8,8 @@ from deniable.messages.refusals import ERROR_TYPE_PREFIX, RefusalCode
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
 """Bytes that a device reads of an upload's answer, at most."""
+USER_AGENT: Final = "deniable/1"
+"""The User-Agent of every request: constant, so that it tells devices apart by nothing."""
 PROBLEM_JSON: Final = "application/problem+json"
 """The content type of an error (RFC 9457)."""
 

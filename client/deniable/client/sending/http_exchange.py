@@ -25,9 +25,8 @@ from deniable.client.sending.connecting import (
     left_until,
 )
 from deniable.client.sending.transport import HttpAnswer, Target, TransportError
+from deniable.messages import USER_AGENT
 
-_USER_AGENT: Final = "deniable/1"
-"""Constant, so that it tells devices apart by nothing."""
 _MOST_HEADER_BYTES: Final = 64 * 1024
 _HTTP_PORT: Final = 80
 _HTTPS_PORT: Final = 443
@@ -47,7 +46,7 @@ def exchange(
     with _outages():
         proxy = _find_proxy(target, proxies)
     by_way = " through a proxy" if proxy else ""
-    fixed = {"User-Agent": _USER_AGENT, "Connection": "close"}
+    fixed = {"User-Agent": USER_AGENT, "Connection": "close"}
     if proxy is not None and not target.secure:
         path = f"http://{target.netloc}{path}"
         fixed |= proxy.headers
