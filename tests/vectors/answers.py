@@ -23,6 +23,9 @@ def answers() -> Iterator[Case]:
     for code in RefusalCode:
         if code.http_status is None or code is RefusalCode.MALFORMED:
             yield _answer(f"{code} for one report", 1, UploadAnswer(0, 0, ((0, code),)))
+    for code in (RefusalCode.TOO_LARGE, RefusalCode.UNSUPPORTED_MEDIA_TYPE):
+        yield _answer(f"{code} for one report", 1, UploadAnswer(0, 0, ((0, code),)))
+    yield _answer("timeout for one report", 1, UploadAnswer(0, 0, ((0, RefusalCode.TIMEOUT),)))
     several = UploadAnswer(2, 1, ((1, RefusalCode.TOO_EARLY), (4, RefusalCode.BAD_KEY)))
     yield _answer("five reports", 5, several)
 

@@ -1,6 +1,5 @@
 """Bad vectors of judgement: well-formed reports of which something else is not good."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -8,6 +7,12 @@ from deniable.messages import Report, SigningKey, blind_request, enrolment_state
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
 from tests.support.rsa_keys import RSA_KEYS
 from tests.vectors import edwards25519 as curve
+from tests.vectors.forgeries import (
+    SMALL_ORDER,
+    malleable_signatures,
+    off_the_curve,
+    unsound_keys,
+)
 from tests.vectors.layout import Case
 from tests.vectors.scene import (
     BLIND_SURVEY,
@@ -35,7 +40,6 @@ PAYLOAD = report_payload()
 MESSAGE = CONTEXT_REPORT + PAYLOAD
 ATTACKER_SEED = seed("attacker")
 ATTACKER = SigningKey(ATTACKER_SEED)
-SCALAR = curve.secret_scalar(ATTACKER_SEED)
 
 
 def assemble(key: bytes, signature: bytes, payload: bytes = PAYLOAD) -> bytes:
@@ -45,50 +49,17 @@ def assemble(key: bytes, signature: bytes, payload: bytes = PAYLOAD) -> bytes:
 
 def keys() -> Iterator[Case]:
     """Return keys that nobody owns, each with a signature that its equation accepts."""
-    for times, point in enumerate(curve.small_order_points()):
-        key = curve.encode(point)
-        for s in range(1, 1_000):
-            r = curve.multiply(s, curve.BASE)
-            forged = curve.signature_bytes(curve.encode(r), s)
-            if curve.equation_holds(point, key, MESSAGE, r, forged):
-                break
-        else:
-            raise AssertionError("no forgery was found")
-        what = f"torsion point {times}, of order {8 // math.gcd(8, times)}" if times else "identity"
-        yield vector("public key", what, "bad-key", envelope=assemble(key, forged))
     honest = ATTACKER.sign(CONTEXT_REPORT, PAYLOAD)
-    odd = {
-        "y = p, not canonical for 0": curve.P,
-        "y = p + 1, not canonical for the identity": curve.P + 1,
-        "y = p + 1 with the sign bit": curve.P + 1 | 1 << 255,
-        "y = p + 18, the largest": curve.P + 18,
-        "the identity with the sign bit": 1 | 1 << 255,
-        "order 2 with the sign bit": curve.P - 1 | 1 << 255,
-        "all bits set": 2**256 - 1,
-    }
-    for what, encoding in odd.items():
-        key = encoding.to_bytes(32, "little")
-        yield vector("public key", what, "bad-key", envelope=assemble(key, honest))
+    for what, key, signature in unsound_keys(MESSAGE, honest):
+        yield vector("public key", what, "bad-key", envelope=assemble(key, signature))
 
 
 def signatures() -> Iterator[Case]:
     """Return signatures that do not match, or match in a way that is not the canonical one."""
     key = ATTACKER.public_key
     honest = ATTACKER.sign(CONTEXT_REPORT, PAYLOAD)
-    for times, point in enumerate(curve.small_order_points()):
-        r = curve.encode(point)
-        s = curve.challenge(r, key, MESSAGE) * SCALAR % curve.L
-        what = f"R = torsion point {times}" if times else "R = identity under an honest key"
-        envelope = assemble(key, curve.signature_bytes(r, s))
-        yield vector("signature", what, "bad-signature", envelope=envelope)
-    r = (curve.P + 1).to_bytes(32, "little")
-    s = curve.challenge(r, key, MESSAGE) * SCALAR % curve.L
-    half = int.from_bytes(honest[32:], "little")
     others = {
-        "R = identity, not canonical": curve.signature_bytes(r, s),
-        "S + L": curve.signature_bytes(honest[:32], half + curve.L),
-        "S + 15 L": curve.signature_bytes(honest[:32], half + 15 * curve.L),
-        "S is L itself": curve.signature_bytes(honest[:32], curve.L),
+        **dict(malleable_signatures(ATTACKER_SEED, CONTEXT_REPORT, PAYLOAD)),
         "a flipped bit in R": bytes([honest[0] ^ 1]) + honest[1:],
         "a flipped bit in S": honest[:32] + bytes([honest[32] ^ 1]) + honest[33:],
         "the top bit of S": honest[:63] + bytes([honest[63] ^ 0x80]),
@@ -103,20 +74,19 @@ def signatures() -> Iterator[Case]:
     }
     for what, signature in others.items():
         yield vector("signature", what, "bad-signature", envelope=assemble(key, signature))
-    off = next(y for y in range(2, 100) if curve.from_y(y) is None)
-    envelope = assemble(off.to_bytes(32, "little"), honest)
+    envelope = assemble(off_the_curve(), honest)
     yield vector("signature", "under a key off the curve", "bad-signature", envelope=envelope)
     yield vector(
         "order of checks",
         "malformed before bad-key",
         "malformed",
-        envelope=assemble(b"\1" + bytes(31), honest, PAYLOAD[:-1]),
+        envelope=assemble(SMALL_ORDER, honest, PAYLOAD[:-1]),
     )
     yield vector(
         "order of checks",
         "bad-key before bad-signature",
         "bad-key",
-        envelope=assemble(b"\1" + bytes(31), bytes(64)),
+        envelope=assemble(SMALL_ORDER, bytes(64)),
     )
 
 
@@ -235,5 +205,5 @@ def surveys() -> Iterator[Case]:
     ]
     for what, code, report in pairs:
         yield vector("order of checks", what, code, layer="intake", envelope=signed(report))
-    identity = assemble(b"\1" + bytes(31), bytes(64), Report(unknown, huge, huge).payload)
+    identity = assemble(SMALL_ORDER, bytes(64), Report(unknown, huge, huge).payload)
     yield vector("order of checks", "bad-key before unknown-survey", "bad-key", envelope=identity)

@@ -6,9 +6,11 @@ import msgpack
 
 from deniable.messages import SigningKey
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+from deniable.messages.manifest import MAX_MANIFEST_BYTES
 from tests.support.rsa_keys import RSA_KEYS, hostile_moduli
 from tests.vectors import edwards25519 as curve
-from tests.vectors.layout import Case
+from tests.vectors.forgeries import malleable_signatures, off_the_curve, unsound_keys
+from tests.vectors.layout import Case, case, flag_of
 from tests.vectors.scene import (
     AUTHORITY,
     BLIND,
@@ -23,6 +25,23 @@ from tests.vectors.scene import (
     seed,
     vector,
 )
+
+LOOK_ALIKES = {
+    "sharp s and ss": ["Straße", "STRASSE"],
+    "capital sharp s and ss": ["Stra\u1e9ee", "strasse"],
+    "a final sigma and another": ["οδος", "οδοσ"],
+    "capitals and a final sigma": ["ΟΔΟΣ", "οδος"],
+    "a dotted capital I and i with a dot": ["\u0130", "i\u0307"],
+    "a ligature and its letters": ["\ufb01ne", "fine"],
+    "a long s and s": ["\u017fo", "so"],
+    "fullwidth letters and others": ["\uff2eo", "no"],
+    "the micro sign and mu": ["\xb5", "\u03bc"],
+    "a circled digit and its digit": ["\u2460", "1"],
+    "iota below and beside": ["\u1fb3", "αι"],
+    "a letter with a caron and its capital": ["\u01f0", "J\u030c"],
+    "letters of Cherokee": ["\u13a0", "\uab70"],
+}
+"""Categories that are one after NFKC and casefold; lower case alone tells many of them apart."""
 
 
 def envelopes() -> Iterator[Case]:
@@ -59,8 +78,27 @@ def envelopes() -> Iterator[Case]:
         "without a context": manifest_envelope(OPEN_PAYLOAD, context=b""),
         "a payload that was never signed": pack([b"\xc1", bytes(64)]),
     }
+    others |= {
+        what: pack([OPEN_PAYLOAD, odd])
+        for what, odd in malleable_signatures(seed("authority"), CONTEXT_MANIFEST, OPEN_PAYLOAD)
+        if what not in others
+    }
     for what, envelope in others.items():
         yield vector("manifest envelope", what, "bad-signature", envelope=envelope)
+
+
+def unsound_authorities() -> Iterator[tuple[bytes, Case]]:
+    """Return keys that no app may trust, each with an envelope that fits its equation or not."""
+    context, code = CONTEXT_MANIFEST, "bad-key"
+    honest = AUTHORITY.sign(context, OPEN_PAYLOAD)
+    for what, key, signature in unsound_keys(context + OPEN_PAYLOAD, honest):
+        comment, envelope = f"authority: {what}", pack([OPEN_PAYLOAD, signature])
+        yield key, case(comment, flag_of(code, comment), code=code, envelope=envelope)
+    envelope, code = pack([OPEN_PAYLOAD, honest]), "bad-signature"
+    yield (
+        off_the_curve(),
+        case("authority: off the curve", "NoPoint", code=code, envelope=envelope),
+    )
 
 
 def maps() -> Iterator[Case]:
@@ -124,6 +162,18 @@ def values() -> Iterator[Case]:
         ("question", "bytes for text", b"How often?"),
         ("question", "right-to-left override", "How \u202eoften?"),
         ("question", "not NFC", "Cafe\u0301?"),
+        ("question", "empty text", ""),
+        ("question", "1,026 bytes of 513 characters", "ä" * 513),
+        ("question", "a space at its beginning", " How often?"),
+        ("question", "a no-break space at its end", "How often?\xa0"),
+        ("question", "an ideographic space at its end", "How often?\u3000"),
+        ("question", "a line separator", "How\u2028often?"),
+        ("question", "a paragraph separator", "How\u2029often?"),
+        ("categories", "257 bytes of 86 characters", ["never", "寿" * 85 + "ab"]),
+        ("categories", "an empty text", ["never", ""]),
+        ("categories", "a space at the end of one", ["never", "often "]),
+        ("categories", "a paragraph separator in one", ["never", "of\u2029ten"]),
+        *(("categories", f"{what} look alike", pair) for what, pair in LOOK_ALIKES.items()),
         ("categories", "only one", ["never"]),
         ("categories", "two that look alike", ["never", "NEVER"]),
         ("categories", "a number among them", ["never", 1]),
@@ -145,13 +195,42 @@ def values() -> Iterator[Case]:
         ("grace_seconds", "2^53", 2**53),
         ("origin", "http", "http://collector.example"),
         ("origin", "a path", "https://collector.example/"),
+        ("origin", "the default port", "https://collector.example:443"),
+        ("origin", "the default port of http", "http://127.0.0.1:80"),
+        ("origin", "a port above 65,535", "https://collector.example:65536"),
+        ("origin", "a port with a leading zero", "https://collector.example:08443"),
+        ("origin", "upper case", "https://Collector.example"),
+        ("origin", "a user", "https://user@collector.example"),
+        ("origin", "an IPv6 address in a longer form", "https://[0:0::1]"),
         ("enrolment", "another mode", {"mode": "veiled"}),
         ("enrolment", "open with issuers", {"mode": "open", "issuers": [ISSUER.public_key]}),
         ("enrolment", "the identity key among the issuers", CERTIFICATE | {"issuers": issuers}),
+        ("enrolment", "an issuer twice", CERTIFICATE | {"issuers": [ISSUER.public_key] * 2}),
+        ("enrolment", "no issuer", CERTIFICATE | {"issuers": []}),
+        (
+            "enrolment",
+            "three issuers",
+            CERTIFICATE | {"issuers": [*CERTIFICATE["issuers"], AUTHORITY.public_key]},
+        ),
+    ]
+    keys = unsound_keys(b"", bytes(64))
+    domains += [
+        ("enrolment", f"an issuer of {what}", CERTIFICATE | {"issuers": [key]})
+        for what, key, _ in keys
     ]
     for field, what, value in domains:
         envelope = manifest_envelope(pack(manifest_fields(**{field: value})))
         yield vector(f"manifest {field}", what, "malformed", envelope=envelope)
+
+
+def sizes() -> Iterator[Case]:
+    """Return a payload of a byte more than 1 MiB, of which nothing else is wrong."""
+    fields = manifest_fields(categories=[f"{number:04}{'x' * 246}" for number in range(4_140)])
+    left = MAX_MANIFEST_BYTES + 1 - len(pack(fields | {"question": ""})) - 2
+    payload = pack(fields | {"question": "?" * left})
+    assert len(payload) == MAX_MANIFEST_BYTES + 1
+    envelope = manifest_envelope(payload)
+    yield vector("manifest payload", "a byte more than 1 MiB", "malformed", envelope=envelope)
 
 
 def blind_enrolments() -> Iterator[Case]:

@@ -6,9 +6,12 @@ field and collectors no longer agree. Then the version in the contexts has to ch
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
+
+import msgpack
 
 from tests.vectors import (
     answers,
@@ -57,6 +60,28 @@ def timeless(*sources: Callable[[], Iterable[Case]]) -> Iterator[Case]:
             yield {name: value for name, value in test.items() if name not in {"layer", "now"}}
 
 
+def with_kinds(test: Case) -> Case:
+    """Return a test of a manifest with what a device must follow to judge it, null if unclear."""
+    fields: object = None
+    with suppress(ValueError, TypeError, msgpack.UnpackException):
+        fields = msgpack.unpackb(msgpack.unpackb(bytes.fromhex(test["envelope"]))[0])
+    return test | {
+        name: kind_of(fields, field, key)
+        for name, field, key in (
+            ("kind", "mechanism", "kind"),
+            ("repeat", "repeat", "kind"),
+            ("enrolment", "enrolment", "mode"),
+        )
+    }
+
+
+def kind_of(fields: object, field: str, key: str) -> str | None:
+    """Return the text that says of which kind a field of a manifest is, if there is one."""
+    value = fields.get(field) if isinstance(fields, dict) else None
+    kind = value.get(key) if isinstance(value, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
 def by_layer(
     kind: str, good: Iterable[Case], bad: Iterable[Iterable[Case]], **shared: object
 ) -> list[dict[str, Any]]:
@@ -68,7 +93,7 @@ def by_layer(
     return [group(kind, own, layer=layer, **shared) for layer, own in tests.items()]
 
 
-def msgpack() -> list[dict[str, Any]]:
+def encodings() -> list[dict[str, Any]]:
     """Return the group of msgpack.json."""
     return [group("Msgpack", timeless(msgpack_forms.values, msgpack_forms.others))]
 
@@ -103,10 +128,15 @@ def enrolments() -> list[dict[str, Any]]:
 
 
 def manifests() -> list[dict[str, Any]]:
-    """Return the group of manifests.json."""
+    """Return the groups of manifests.json: of our authority, and of keys that are none."""
     bad = bad_manifests
-    sources = (bad.envelopes, bad.maps, bad.values, bad.blind_enrolments, bad.mechanisms)
-    return [group("Manifest", timeless(golden_manifests.manifests, *sources), **SIGNED)]
+    sources = (bad.envelopes, bad.maps, bad.values, bad.sizes, bad.blind_enrolments, bad.mechanisms)
+    ours = [*map(with_kinds, timeless(golden_manifests.manifests, *sources))]
+    unsound = [
+        group("Manifest", [with_kinds(test)], authority=key)
+        for key, test in bad.unsound_authorities()
+    ]
+    return [group("Manifest", ours, **SIGNED), *unsound]
 
 
 def offered_manifests() -> list[dict[str, Any]]:
@@ -134,7 +164,7 @@ def gateway_keys() -> list[dict[str, Any]]:
 TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
     "msgpack": (
         "Encodings: the one of each value, and others that are malformed.",
-        msgpack,
+        encodings,
     ),
     "mechanisms": (
         "Which integers follow from epsilon, delta and the number of categories.",

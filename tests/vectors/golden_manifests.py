@@ -123,6 +123,12 @@ MANIFESTS: dict[str, dict[str, object]] = {
         mechanism={"kind": "two-round", "kept": "2.5", "fresh": ["subset", 1]},
         repeat={"kind": "memoised", "epochs": 7},
     ),
+    "texts of most bytes": manifest_fields(
+        question="ä" * 512, categories=["never", "寿" * 85 + "a", "i", "\u0131"]
+    ),
+    "categories that case folding keeps apart": manifest_fields(
+        categories=["i", "\u0131", "\u0130", "a", "ä", "\u01f0\u0323", "J\u0323\u030c"]
+    ),
     "the widest numbers": manifest_fields(
         name="a" * 64,
         categories=[f"category {number}" for number in range(300)],
