@@ -6,6 +6,7 @@ import selectors
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from contextlib import suppress
 from tempfile import TemporaryFile
@@ -33,6 +34,7 @@ class Adapter:
             raise AdapterBroke(f"the command cannot be read: {error}") from error
         self._process: subprocess.Popen[bytes] | None = None
         self._received = b""
+        self._reading = threading.RLock()
         self._errors = TemporaryFile()  # noqa: SIM115 - closed by close()
         self.elapsed = 1000.0
 
@@ -68,22 +70,22 @@ class Adapter:
         try:
             process.stdin.write(line.encode() + b"\n")
             process.stdin.flush()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: killed, and closed, meanwhile
             raise AdapterBroke(f"{do}: {self._ended()}") from error
 
     def kill(self) -> None:
-        """Kill the process and all that it started, at once."""
+        """Kill the process and all that it started, at once, from whatever thread."""
         process, self._process = self._process, None
         if process is None:
             return
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        for stream in (process.stdin, process.stdout):
-            with suppress(OSError):
-                assert stream is not None
-                stream.close()
-        self._received = b""
+        with self._reading:  # whoever waits for an answer sees the end before the file is closed
+            for stream in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    assert stream is not None
+                    stream.close()
 
     def close(self) -> None:
         """End the process."""
@@ -91,6 +93,7 @@ class Adapter:
         self._errors.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        self._received = b""
         self._errors.seek(0)
         self._errors.truncate()
         try:
@@ -106,12 +109,12 @@ class Adapter:
         return self._process
 
     def _answer(self, do: str) -> dict[str, Any]:
-        process = self._process
-        if process is None:  # killed by the scenario while the command was carried out
-            raise AdapterBroke(f"{do}: killed")
-        assert process.stdout is not None
         end = time.monotonic() + ANSWER_SECONDS
-        with selectors.DefaultSelector() as selector:
+        with self._reading, selectors.DefaultSelector() as selector:
+            process = self._process
+            if process is None:  # killed by the scenario while the command was carried out
+                raise AdapterBroke(f"{do}: killed")
+            assert process.stdout is not None
             selector.register(process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._received:
                 if not selector.select(max(0.0, end - time.monotonic())):

@@ -95,13 +95,15 @@ def play_one(adapter: Adapter, offers: Mapping[str, Any], scenario: Scenario) ->
         staged(adapter, offers, Path(folder)) as stage,
     ):
         seen: list[Conviction] = []
-        broken = ""
-        try:
-            seen.extend(scenario.play(stage))
-        except (AdapterBroke, Unjudgeable) as error:
-            broken = str(error)
-        seen += convictions(stage.log, scenario)
-    return Played(scenario, list(dict.fromkeys(seen)), broken=broken)
+        broken = []
+        for part in (scenario.play(stage), convictions(stage.log, scenario)):
+            try:
+                seen.extend(part)
+            except (AdapterBroke, Unjudgeable) as error:
+                broken.append(str(error))
+            except Exception as error:  # noqa: BLE001 - the other rules are judged all the same
+                broken.append(f"internal error: {type(error).__name__}: {error}")
+    return Played(scenario, list(dict.fromkeys(seen)), broken="; ".join(broken))
 
 
 def judge(played: Sequence[Played], rules: Iterable[str] = RULES) -> list[Judgement]:

@@ -43,6 +43,7 @@ class Stage(HostileOperator):
         self.collector = HostileCollector(self._respond, lambda: self.now)
         self._lock = threading.Lock()
         self._device, self._during, self._started = "", "", 0.0
+        self._why = ""
         self._consented: set[str] = set()
         self._open = False
 
@@ -91,13 +92,15 @@ class Stage(HostileOperator):
         """Report an answer; return the outcome."""
         answered = self._command("report", survey=name, answer=answer)
         outcome, epoch = str(answered.get("outcome")), answered.get("epoch")
+        self._why = str(answered.get("why", ""))
         self.log.calls.append(Call(self.now, self._device, name, outcome, epoch))
         return outcome
 
     def must_report(self, name: str, answer: str = CATEGORIES[1]) -> None:
         """Report an answer that has to be recorded."""
         if (outcome := self.report(name, answer)) != "recorded":
-            raise Unjudgeable(f"an honest survey was to be reported, and report said {outcome!r}")
+            why = f", because: {self._why}" if self._why else ""
+            raise Unjudgeable(f"{name!r} was to be reported, and report said {outcome!r}{why}")
 
     def kill_in_report(self, name: str, seconds: float) -> None:
         """Kill the device some time after it was asked to report."""

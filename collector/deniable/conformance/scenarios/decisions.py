@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from deniable.conformance.hostile_collector import Answer
 from deniable.conformance.hostile_operator import CATEGORIES, DAY, declared
 from deniable.conformance.replies import problem, refused
 from deniable.conformance.scenario import Conviction, scenario
@@ -125,19 +126,19 @@ def every_refusal(stage: Stage) -> Iterator[Conviction]:
         surveys[f"one-{code.value}"] = code
         if code.http_status is not None:
             surveys[f"all-{code.value}"] = code
+    said: dict[str, Answer] = {}
     for name, code in surveys.items():
         stage.publish(stage.manifest(name))
-        answer = refused(code) if name.startswith("one-") else problem(code)
-        stage.uploads[name] = lambda _, answer=answer: answer  # type: ignore[misc]
+        said[name] = refused(code) if name.startswith("one-") else problem(code)
+        stage.uploads[name] = lambda _, name=name: said[name]  # type: ignore[misc]
     stage.begin(*surveys)
     for name in surveys:
         stage.must_report(name)
     stage.run(3 * 3600)
-    again = {
-        name for name, code in surveys.items() if code.remedy in _FINAL and _sends(stage, name) > 1
-    }
-    for ended in sorted({surveys[name].value for name in again}):
-        yield Conviction("D8", f"a report was sent again after {ended}, which ends it")
+    for name, code in surveys.items():
+        if code.remedy in _FINAL and _sends(stage, name) > 1:
+            what = f"{said[name].status} {said[name].body.decode()}"
+            yield Conviction("D8", f"a report was sent again after {what}, which ends it")
     outcomes = [stage.report(name) for name in surveys]
     stage.reopen()
     stage.run(3 * 3600)
@@ -146,7 +147,8 @@ def every_refusal(stage: Stage) -> Iterator[Conviction]:
     stage.run(3 * DAY)
     for name, code in surveys.items():
         if code.remedy not in _FINAL and _sends(stage, name) == 1:
-            yield Conviction("D8", f"a report was given up after {code.value}, which only delays")
+            what = f"{said[name].status} {said[name].body.decode()}"
+            yield Conviction("D8", f"a report was given up after {what}, which only delays")
 
 
 def _sends(stage: Stage, name: str) -> int:
