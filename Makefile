@@ -48,7 +48,7 @@ docs: $(VENV)/docs.stamp
 vectors:
 	rm -rf build/vectors && mkdir -p build/vectors
 	cp -R LICENSE tests/vectors/*.json tests/vectors/schemas build/vectors
-	for page in docs/protocol.md docs/mathematics.md tests/vectors/README.md; do \
+	for page in docs/protocol.md docs/mathematics.md docs/conformance.md tests/vectors/README.md; do \
 		sed -e 's,](../../docs/,](,' -e 's,](../tests/vectors/,](,' \
 			-e 's,\[\([^]]*\)\](coverage.md),\1,' $$page >build/vectors/$${page##*/} || exit 1; done
 
