@@ -255,6 +255,19 @@ def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_
     assert "is of 2 entries that the store has not" in succeed("log", "show", *at)
 
 
+def test_no_policy_has_another_name_than_the_collectors(
+    place: Workplace, witness: WitnessDirectory
+) -> None:
+    place.publish()
+    settings = place.settings.read_text("utf-8")
+    place.settings.write_text(settings.replace('"http://127.0.0.1:', '"https://moved:', 1), "utf-8")
+    assert place.settings.read_text("utf-8") != settings
+    assert "goes on under that name" in fail("log", "policy", "--dir", place.directory)
+    assert "goes on under the new name" in run("doctor", "--dir", place.directory).output
+    place.publish()
+    assert succeed("log", "policy", "--dir", place.directory).startswith("log moved:")
+
+
 def test_settings_of_witnesses_are_checked(place: Workplace, witness: WitnessDirectory) -> None:
     settings = place.settings.read_text("utf-8")
     keys = [SigningKey(bytes([number] * 32)).public_key for number in range(17)]

@@ -107,7 +107,7 @@ def test_a_proof_that_devices_would_not_take_is_left_out() -> None:
         text = newest.with_signatures(lines[:cosigners]).text
         log = PublicLog(stored._replace(newest=text))
         assert all(bool(log.proof(envelope)) is there for envelope in log.envelopes)
-        finding = judge_log(log.stored, None, (), Witnesses())
+        finding = judge_log(log.stored, None, (), Witnesses(), LOG_ORIGIN)
         assert finding is not None
         assert finding.status is (Status.OK if there else Status.WARN)
 

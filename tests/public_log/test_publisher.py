@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from deniable.directory import all_signed, begin_publishing, witnesses_of
-from deniable.enrolment import KeyFileError
-from deniable.messages import InvalidManifest
+from deniable.directory import all_signed, begin_publishing, log_policy, witnesses_of
+from deniable.enrolment import KeyFileError, read_key_file
+from deniable.messages import InvalidManifest, log_entry
 from deniable.public_log import (
     LogForked,
     LogKeyMissing,
@@ -22,14 +22,17 @@ from deniable.public_log import (
     PublicLogError,
     Publisher,
     cosign,
+    files_at,
     log_key,
     log_key_file,
     read_record,
+    recover,
     replace_key,
+    write_files,
 )
 from deniable.public_log import publisher as publisher_module
 from deniable.stores import LogConflict, Store
-from deniable.transparency_log import SignedCheckpoint
+from deniable.transparency_log import LogPolicy, LogProof, SignedCheckpoint, sign_checkpoint
 from deniable.witnessing import client as witness_client
 from tests.public_log.publishing import Site, made_site
 from tests.support.witnesses import witnessing
@@ -247,6 +250,54 @@ async def test_a_witness_that_shows_nothing_hinders_nothing_while_a_quorum_is_le
         with pytest.raises(PublicLogError, match=r"2 of 3 witnesses say .*log recover FROM"):
             await site.publish("third")
     assert await site.names() == {"first", "second"}
+
+
+async def test_a_log_goes_on_under_the_name_of_a_changed_origin(site: Site, tmp_path: Path) -> None:
+    key, place = site.verifier_key, site.directory / "collector.toml"
+    settings = place.read_text("utf-8")
+    moved = replace(key, name="moved.example/log")
+
+    def come_to(origin: str) -> None:
+        place.write_text(settings.replace("http://127.0.0.1:8377", origin), "utf-8")
+
+    async with witnessing(tmp_path / "w", 3, key, moved) as site.witnesses:
+        await site.publish("first")
+        before, backup = await site.log(), site.copied(tmp_path / "backup")
+        come_to("https://moved.example")
+        await site.publish("second")
+        after = await site.log()
+        assert after.newest is not None
+        after.newest.verify(moved)
+        assert after.envelopes[:1] == before.envelopes
+        assert witnesses_of(site.config).are_enough(after.newest)
+        policy = LogPolicy.parse(log_policy(site.config, moved))
+        for envelope in after.envelopes:
+            policy.check(log_entry(envelope), LogProof.parse(after.proof(envelope)))
+        # What either name has seen is known still, and got back.
+        write_files(after, tmp_path / "copy")
+        site.put_back(backup)
+        with pytest.raises(LogRolledBack):
+            await site.publish("third")
+        async with site.store() as store:
+            files, witnesses = files_at(str(tmp_path / "copy")), witnesses_of(site.config)
+            assert await recover(store, moved.name, site.key_file, files, witnesses) == 1
+        assert await site.log() != before
+        come_to("http://127.0.0.1:8377")
+        await site.publish("fourth")
+        back = await site.log()
+        assert back.newest is not None
+        back.newest.verify(key)
+        assert back.envelopes[:2] == after.envelopes
+
+
+async def test_proofs_under_a_former_name_are_given_no_more(site: Site) -> None:
+    await site.publish("first")
+    log = await site.log()
+    assert log.newest is not None
+    key = read_key_file(log_key_file(site.key_file))
+    moved = sign_checkpoint(replace(log.newest.checkpoint, origin="moved.example/log"), key)
+    renamed = PublicLog(log.stored._replace(newest=moved.text, witnessed=log.newest.text))
+    assert LogProof.parse(renamed.proof(log.envelopes[0])).checkpoint == moved
 
 
 async def test_cosignatures_are_asked_for_again(site: Site, tmp_path: Path) -> None:

@@ -87,6 +87,12 @@ def policy(directory: Path, authority_key: Path | None) -> None:
         held = PublicLog(await store.log())
         if held.newest is None:
             raise click.ClickException("there is no log yet: deniable survey publish makes it")
+        named, origin = held.newest.checkpoint.origin, log_origin(config.origin)
+        if named != origin:
+            raise click.ClickException(
+                f"the log is {named}, and the collector's origin makes it {origin}: deniable survey"
+                " publish goes on under that name; no app takes a policy with the other"
+            )
         _, key = find_log_key(await _key_file(store, config, directory, authority_key), held.newest)
         return log_policy(config, verifier_key(held.newest.checkpoint.origin, key))
 

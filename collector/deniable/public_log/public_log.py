@@ -81,9 +81,14 @@ class PublicLog:
         if place is None or self.newest is None:
             return b""
         if envelope not in self._proofs:
-            signed = self.newest
-            if self.witnessed is not None and place < self.witnessed.checkpoint.size:
-                signed = self.witnessed
+            signed, witnessed = self.newest, self.witnessed
+            # Under a former name of the log nobody who pins its name takes what was cosigned.
+            if (
+                witnessed is not None
+                and witnessed.checkpoint.origin == signed.checkpoint.origin
+                and place < witnessed.checkpoint.size
+            ):
+                signed = witnessed
             size = signed.checkpoint.size
             if size not in self._trees:  # made once for all entries
                 self._trees[size] = tree_levels(self.leaf_hashes[:size])

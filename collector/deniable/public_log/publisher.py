@@ -80,7 +80,8 @@ class Publisher:
         Args:
             store: Where the log is.
             log: The log as it was read from there.
-            origin: The log's, if it has no entry yet.
+            origin: The log's from now on. If it had another, its entries stay, and it goes on
+                under this one.
             authority_key: The file beside which the log's key is, or is made.
             witnesses: Who is asked what they have seen.
             known: All envelopes that belong into the log, perhaps in it already.
@@ -89,10 +90,13 @@ class Publisher:
             LogRolledBack: if somebody has seen more.
             LogForked: if somebody has seen something else.
         """
-        if log.newest is not None:
-            origin = log.newest.checkpoint.origin
         key = find_log_key(authority_key, log.newest)
         publisher = cls(store, log, origin, key, witnesses, known)
+        if log.newest is not None and log.newest.checkpoint.origin != origin:
+            named = log.newest.checkpoint.origin
+            former = cls(store, log, named, key, witnesses)
+            await former.check_seen()
+            former.remember(log)
         await publisher.check_seen()
         publisher.remember(log)
         return publisher
@@ -128,7 +132,7 @@ class Publisher:
 
     def remember(self, log: PublicLog) -> None:
         """Bring the record up to a log that was committed, were it the empty one."""
-        write_record(self.key_file, log.newest or self._empty, log.extends)
+        write_record(self.key_file, self._newest(log), log.extends)
 
     async def check_seen(self) -> None:
         """Check that the log extends the record, and what each witness has seen.
@@ -148,30 +152,22 @@ class Publisher:
         Raises:
             LogRolledBack: if that is of a larger log.
             LogForked: if it is of another history.
-            PublicLogError: if it is of a log of another name.
         """
-        if seen.checkpoint.origin != self._origin:
-            raise PublicLogError(
-                f"{whose} has the log {seen.checkpoint.origin}, and {self._held} "
-                f"{self._origin}, another collector's. Nothing was signed"
-            )
         if seen.checkpoint.size > self.log.size:
             raise LogRolledBack(whose, seen.checkpoint.size, self._held, self.log.size)
         if not self.log.extends(seen):
-            ours = self._newest
+            ours = self._newest(self.log)
             raise LogForked(ours.text, seen.text, keep_fork(self.key_file, ours, seen))
 
-    @property
-    def _newest(self) -> SignedCheckpoint:
-        return self.log.newest or self._empty
-
-    @property
-    def _empty(self) -> SignedCheckpoint:
-        """The checkpoint of a log without entries."""
-        return self.sign(0, root_hash(()))
+    def _newest(self, log: PublicLog) -> SignedCheckpoint:
+        """Return a log's newest checkpoint, under the name that it has from now on."""
+        newest = log.newest
+        if newest is not None and newest.checkpoint.origin == self._origin:
+            return newest
+        return self.sign(log.size, root_hash(log.leaf_hashes))  # it has what was committed
 
     async def _check_witnesses(self) -> None:
-        answers = await ask(self.log, self._newest, self._witnesses)
+        answers = await ask(self.log, self._newest(self.log), self._witnesses)
         claims = [answer for answer in answers if _claims_more(answer.refusal)]
         for answer, seen in zip(claims, await gather(*map(self._seen_by, claims)), strict=True):
             if seen is not None:

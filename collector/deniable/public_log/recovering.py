@@ -18,7 +18,7 @@ async def recover(
 ) -> int:
     """Append to the store's log the entries that a copy has besides; return how many.
 
-    A store that has no log gets none but that of this origin.
+    It gets none but that of this origin, or of the name that the store's log has.
 
     Raises:
         LogRolledBack: if the store, the record or a witness has more than the copy.
@@ -31,7 +31,8 @@ async def recover(
     named = signed.checkpoint.origin
     copy, stored = read_log(files, verifier_key(named, key[1])), PublicLog(await store.log())
     publisher = Publisher(store, copy, named, key, witnesses, held="the copy")
-    if stored.newest is None and named != origin:  # the key beside may sign both
+    former = stored.newest and stored.newest.checkpoint.origin
+    if named not in {origin, former}:  # the key beside may sign both
         raise PublicLogError(f"that is the log {named}; this collector's is {origin}")
     if stored.newest is not None:
         publisher.check_extends(stored.newest, "the store")

@@ -12,6 +12,7 @@ from deniable.directory import Config, witnesses_of
 from deniable.directory.checks import files, gateway, machine, public_log, settings, store, surveys
 from deniable.directory.checks.finding import Diagnosis
 from deniable.directory.states import current
+from deniable.transparency_log import log_origin
 
 Examined = TypeVar("Examined")
 
@@ -48,7 +49,7 @@ STORE_CHECKS: Final[Checks[store.Stored]] = {
     "authority": lambda it: surveys.judge_signatures(it.others, it.others + len(it.surveys)),
     "gateway": lambda it: gateway.check_gateway(it.config, it.chain),
     "public log": lambda it: public_log.judge_log(
-        it.log, it.record, it.signed, witnesses_of(it.config)
+        it.log, it.record, it.signed, witnesses_of(it.config), log_origin(it.config.origin)
     ),
     "surveys": lambda it: surveys.judge_surveys(it.surveys, it.offered, it.now),
     "seals": lambda it: surveys.judge_seals(it.surveys, it.overdue),

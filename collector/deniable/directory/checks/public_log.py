@@ -14,6 +14,7 @@ def judge_log(
     record: SignedCheckpoint | PublicLogError | None,
     signed: Sequence[bytes],
     witnesses: Witnesses,
+    origin: str,
 ) -> Diagnosis | None:
     """Judge the store's log; None while there is neither one nor anything to be in it.
 
@@ -51,6 +52,13 @@ def judge_log(
         return doubtful(
             f"{text}, of which the record beside the log's key has {record.checkpoint.size}",
             "deniable log cosign writes it",
+        )
+    if log.newest is not None and log.newest.checkpoint.origin != origin:
+        return doubtful(
+            f"{text}, under the name {log.newest.checkpoint.origin}, and not {origin}, as the"
+            " collector's origin has it: no app can pin that",
+            "put `origin` back; or the next deniable survey publish goes on under the new name"
+            " (docs/public-log.md)",
         )
     if not all(map(log.proof, log.envelopes)):
         return doubtful(
