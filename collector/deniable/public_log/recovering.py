@@ -33,7 +33,10 @@ async def recover(
     publisher = Publisher(store, copy, named, key, witnesses, held="the copy")
     former = stored.newest and stored.newest.checkpoint.origin
     if named not in {origin, former}:  # the key beside may sign both
-        raise PublicLogError(f"that is the log {named}; this collector's is {origin}")
+        raise PublicLogError(
+            f"the store has {'no log' if former is None else f'the log {former}'}, and the copy "
+            f"{named}; this collector's is {origin}"
+        )
     if stored.newest is not None:
         publisher.check_extends(stored.newest, "the store")
     await publisher.check_seen()
