@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from deniable.public_log import (
     recover,
     write_files,
 )
-from deniable.transparency_log import TransparencyLogError, log_origin
+from deniable.transparency_log import TransparencyLogError, log_origin, sign_checkpoint
 from tests.public_log.publishing import Site, made_site
 from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, stored_log
 from tests.support.witnesses import witnessing
@@ -174,6 +175,15 @@ async def test_a_copy_that_has_more_than_the_store_is_kept(site: Site, tmp_path:
     assert files == {file: file.read_bytes() for file in copy.rglob("*") if file.is_file()}
     assert await recovered(site, copy) == 1
     write_files(await site.log(), copy)
+
+
+def test_a_copy_of_the_same_entries_under_another_name_is_kept(tmp_path: Path) -> None:
+    log = PublicLog(stored_log([b"envelope"]))
+    assert log.newest is not None
+    renamed = replace(log.newest.checkpoint, origin="another.example/log")
+    (tmp_path / "checkpoint").write_text(sign_checkpoint(renamed, LOG_KEY).text, "utf-8")
+    with pytest.raises(PublicLogError, match=r"1 entries of the log another\.example/log"):
+        write_files(log, tmp_path)
 
 
 async def test_another_collectors_log_is_not_recovered_into_ones_own(
