@@ -114,6 +114,16 @@ def follows_older_manifests() -> None:
     put("ledger.admission:_check_sequence", lambda *_: None)
 
 
+@mutant("D2")
+def answers_rehearsals() -> None:
+    overlook(ManifestFault.WRONG_NAME)
+
+
+@mutant("D3")
+def forgets_what_a_lost_state_spent() -> None:
+    put("state.identity:_carry", lambda *_: None)
+
+
 @mutant("D3")
 def goes_back_with_the_clock() -> None:
     def standing(connection: Any, name: str, now: float) -> tuple[Any, int, int]:
@@ -144,6 +154,20 @@ def draws_again_after_a_refusal() -> None:
         return pending
 
     put("sending.outbox:Outbox.follow", forgetting)
+
+
+@mutant("D4")
+def refunds_what_is_refused() -> None:
+    follow = Outbox.follow
+
+    def refunding(self: Outbox, steps: Any, now: float) -> Any:
+        pending = follow(self, steps, now)
+        with self._state.transaction(now) as connection:
+            for table in ("spending_by_day", "spending_by_name"):
+                connection.execute(f"UPDATE {table} SET cost = 0")
+        return pending
+
+    put("sending.outbox:Outbox.follow", refunding)
 
 
 @mutant("D4")
@@ -210,6 +234,16 @@ def tells_the_etag() -> None:
 @mutant("D7")
 def returns_the_cookie() -> None:
     with_headers(Cookie="mark=of-this-device")
+
+
+@mutant("D7")
+def tells_itself_in_the_query() -> None:
+    request = HttpTransport.request
+
+    def named(self: Any, method: str, path: str, *rest: Any, **more: Any) -> Any:
+        return request(self, method, path if method == "POST" else f"{path}?d=fc47", *rest, **more)
+
+    put("sending.http_transport:HttpTransport.request", named)
 
 
 @mutant("D7")

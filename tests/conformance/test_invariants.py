@@ -70,6 +70,8 @@ TIMES = [0.0, 60.0, *(60.0 + day * (DAY + 1) for day in range(1, 8))]
         (log(fetch(1), fetch(2, headers=(("user-agent", "y"),))), {"D7"}),
         (log(fetch(1, headers=(*HEADERS[:1], ("if-none-match", '"x"')))), {"D7"}),
         (log(fetch(1, path="/login")), {"D8"}),
+        (log(fetch(1, path=f"/v1/surveys/{MANIFEST.name}/manifests?d=fc47")), {"D7"}),
+        (log(fetch(1, path="/v1/authority/fc47")), {"D7"}),
         (log(*(upload(report(), at=at) for at in TIMES[:6])), set()),
         (log(*(upload(report(), at=at) for at in TIMES[:7])), {"D8"}),
         (log(*(upload(report(), at=at) for at in (0.0, 60.0, 120.0))), {"D8"}),

@@ -1,5 +1,6 @@
 """Acts that convict a device in any scenario: judged on the log alone, with no I/O."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ MOST_FETCHES: Final = 8
 _DAY: Final = 86_400
 _SLACK: Final = 1.0
 _PATHS: Final = ("/v1/surveys/", "/v1/authority", "/v1/reports", "/v1/gateway")
+_WHOLE: Final = re.compile(r"/v1/(surveys/[^/?#;]+/manifests?|authority|reports|gateway[a-z/-]*)")
 _TELLING: Final = ("cookie", "if-none-match", "if-modified-since", "authorization", "from")
 _OF_ONE_DRAW: Final = frozenset({"D3", "D4", "D5"})
 
@@ -124,6 +126,9 @@ def _requests(log: Log) -> Iterator[Conviction]:
     strange = {r.path for r in log.requests if not r.path.startswith(_PATHS)}
     if strange:
         yield Conviction("D8", f"a request for {min(strange)}, where nothing of the protocol is")
+    longer = {r.path for r in log.requests if not _WHOLE.fullmatch(r.path)} - strange
+    if longer:
+        yield Conviction("D7", f"a request for {min(longer)}, more than the protocol's path")
 
 
 def shares_connections(log: Log) -> bool:

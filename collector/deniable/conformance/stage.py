@@ -166,6 +166,14 @@ class Stage(HostileOperator):
         shutil.rmtree(self.state(other), ignore_errors=True)
         shutil.copytree(self.state(device), self.state(other))
 
+    def lose_state(self, gone: Sequence[str] = (), device: str = "a") -> None:
+        """Erase these files of a state; by default all but its mark."""
+        state = self.state(device)
+        for file in [file for file in state.rglob("*") if file.is_file()]:
+            name = str(file.relative_to(state))
+            if name in gone if gone else name not in self.offers["mark"]:
+                file.unlink()
+
     def on_disk(self, *needles: bytes, device: str = "a") -> list[str]:
         """Return the names of the files in a state that hold any of these bytes."""
         return files_with(self.state(device), *needles)

@@ -112,10 +112,52 @@ def lifetime(stage: Stage) -> Iterator[Conviction]:
     yield from _spent(stage, 4)
 
 
-def _spent(stage: Stage, allowance: int) -> Iterator[Conviction]:
+@scenario("D4", title="a lifetime of refused reports", needs=("lifetime",))
+def refused_lifetime(stage: Stage) -> Iterator[Conviction]:
+    """The cost of a report that is refused stays spent."""
+    names = [f"costly-{number}" for number in range(6)]
+    for name in names:
+        stage.publish(stage.manifest(name, schedule=Schedule(stage.midnight, DAY, 4, DAY)))
+        stage.uploads[name] = lambda _: refused(RefusalCode.OUT_OF_DOMAIN)
+    stage.open([declared(name) for name in names], lifetime_epsilon="4")
+    stage.consent()
+    for day in (0.5, 1.5, 2.5, 3.5):
+        stage.run_until_day(day)
+        for name in names:
+            stage.report(name)
+    stage.run(3 * 3600)
+    if not stage.log.sent():
+        raise Unjudgeable("nothing was reported within the lifetime's allowance")
+    yield from _spent(stage, 4, "D4")
+
+
+@scenario("D3", title="a lifetime in a state that is lost", needs=("lifetime", "mark"))
+def lost_lifetime(stage: Stage) -> Iterator[Conviction]:
+    """The spending of a state stays when all of it is gone but the mark."""
+    two_days = Schedule(stage.midnight, DAY, 2, DAY)
+    stage.publish(stage.manifest(NAME, schedule=two_days))
+    stage.begin(NAME, lifetime_epsilon="3")
+    for day in (0.4, 1.4):
+        stage.run_until_day(day)
+        stage.must_report(NAME)
+        stage.deliver(NAME)
+    stage.close()
+    stage.lose_state()
+    later = Schedule(stage.midnight + 4 * DAY, DAY, 2, DAY)
+    stage.publish(stage.manifest(NAME, sequence=2, schedule=later))
+    stage.reopen(lifetime_epsilon="3")
+    stage.consent()
+    for day in (4.4, 5.4):
+        stage.run_until_day(day)
+        stage.report(NAME)
+    stage.run(3 * 3600)
+    yield from _spent(stage, 3)
+
+
+def _spent(stage: Stage, allowance: int, rule: str = "D3") -> Iterator[Conviction]:
     spent = len({sent.identity for sent in stage.log.sent()})
     if spent > allowance:
-        yield Conviction("D3", f"epsilon {spent} was spent of a lifetime's {allowance}")
+        yield Conviction(rule, f"epsilon {spent} was spent of a lifetime's {allowance}")
 
 
 @scenario("D4", "D8", title="every refusal, of a report and of a request")

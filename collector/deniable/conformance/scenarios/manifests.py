@@ -199,6 +199,14 @@ def exchanged(stage: Stage) -> Iterator[Conviction]:
     yield from judged(stage, {"exchanged": ("D2", "under the manifest of another name")})
 
 
+@scenario("D2", title="a rehearsal")
+def rehearsal(stage: Stage) -> Iterator[Conviction]:
+    """A survey that the app declares, but of a name that only simulated devices answer."""
+    name = "simulated-asked"
+    stage.publish(stage.manifest(name))
+    yield from judged(stage, {name: ("D2", "that is a rehearsal, for simulated devices")})
+
+
 @scenario("D2", title="a kind that the app did not declare", needs=("kinds:ordinal",))
 def undeclared_kind(stage: Stage) -> Iterator[Conviction]:
     """A kind that betrays more of an answer to whoever asks of far ones."""

@@ -138,11 +138,7 @@ def _robbed(stage: Stage, gone: Sequence[str], who: str) -> Iterator[Conviction]
     stage.must_report(NAME)
     stage.deliver(NAME)
     stage.close()
-    state = stage.state("a")
-    for file in [file for file in state.rglob("*") if file.is_file()]:
-        name = str(file.relative_to(state))
-        if name in gone if gone else name not in stage.offers["mark"]:
-            file.unlink()
+    stage.lose_state(gone)
     stage.reopen()
     stage.run(3600)
     if gone:
