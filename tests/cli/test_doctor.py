@@ -98,6 +98,9 @@ def test_it_fits_eighty_columns(place: Workplace) -> None:
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("ok    settings")
     assert " ok, " in lines[-1]
+    assert not any(
+        line.endswith(" ") for line in run("doctor", "--dir", place.directory).output.split("\n")
+    )
 
 
 def test_wrong_settings_are_all_that_is_said(place: Workplace) -> None:

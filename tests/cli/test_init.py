@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import SETTINGS, Config, read_authority_key
+from deniable.enrolment import read_key_file
+from deniable.public_log import log_key_file, verifier_key
 from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 from tests.cli.commands import Workplace, fail, succeed
 
@@ -36,7 +38,8 @@ def test_init_makes_settings_store_example_and_key(tmp_path: Path) -> None:
     config = Config.load(directory)
     assert config.store == directory / "store.sqlite"
     assert read_authority_key(place.key_file).public_key == config.authority
-    for text in (str(place.settings), str(place.key_file), config.authority.hex()):
+    log_key = verifier_key("127.0.0.1:8377/log", read_key_file(log_key_file(place.key_file)))
+    for text in (str(place.settings), str(place.key_file), config.authority.hex(), str(log_key)):
         assert text in shown
     assert (config.host, config.port, config.public) == ("127.0.0.1", 8377, frozenset())
 

@@ -1,6 +1,7 @@
 """``deniable witness``: made, told of a log, asked to cosign, and looked at."""
 
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -38,4 +39,9 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     succeed("witness", "new", tmp_path, "--name", NAME)
     assert "never overwritten" in fail("witness", "new", tmp_path, "--name", NAME)
     assert "id of another key" in fail("witness", "watch", tmp_path, f"x{LOG_KEY}")
-    assert "Base64" in fail("witness", "watch", tmp_path, "telemetry.example.org")
+    for vkey in ("telemetry.example.org", f"{LOG_KEY} https://telemetry.example.org/log"):
+        assert "VKEY is NAME+8 hex" in fail("witness", "watch", tmp_path, vkey)
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = str(busy.getsockname()[1])
+        told = fail("witness", "serve", tmp_path, "--port", port)
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in told

@@ -19,8 +19,10 @@ from deniable.directory import (
     store_text,
 )
 from deniable.directory.start_warnings import start_warnings
-from deniable.public_log import log_key_file
+from deniable.enrolment import read_key_file
+from deniable.public_log import log_key_file, verifier_key
 from deniable.publishing.survey_file import EXAMPLE
+from deniable.transparency_log import log_origin
 
 _PORT: Final = 8377
 _LOG = logging.getLogger("deniable.collector")
@@ -65,6 +67,8 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
     click.echo(f"log key        {log_key_file(key_file)}  (private; keep it with that)")
     click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")
+    log_key = verifier_key(log_origin(reached), read_key_file(log_key_file(key_file)))
+    click.echo(f"log            {log_key}  (public; witnesses watch it)")
     click.echo("\nnext:")
     click.echo(f"  deniable survey publish {directory / EXAMPLE_FILE} --dir {directory}")
     click.echo(f"  deniable serve --dir {directory}")

@@ -26,11 +26,32 @@ def export(name: str, place: Place, out: Path | None) -> None:
     if is_simulated(name):
         raise click.ClickException(f"{name!r} is a rehearsal, which no app answers")
     bundle = _bundle(place, name)
+    _warn_of_unwitnessed(place, bundle)
     if out is None:
         click.echo(bundle.to_json(), nl=False)
     else:
         out.write_bytes(bundle.to_json())
         click.echo(f"wrote {out}: for {bundle.origin}, signed by {bundle.authority.hex()}")
+
+
+def _warn_of_unwitnessed(place: Place, bundle: Bundle) -> None:
+    """Warn if too few witnesses cosigned; a collector that is read by its URL names none."""
+    if place.collector is not None:
+        return
+    from deniable.directory import Config, witnesses_of
+    from deniable.transparency_log import LogProof
+
+    witnesses = witnesses_of(Config.load(place.directory))
+    counts = [
+        len(witnesses.cosigners(LogProof.parse(proof).checkpoint if proof else None))
+        for proof in bundle.proofs or (b"",)
+    ]
+    if witnesses.witnesses and min(counts) < witnesses.quorum:
+        click.echo(
+            f"cosigned by {min(counts)} of {len(witnesses.witnesses)} witnesses: apps that pin the "
+            "log refuse this file. Run deniable log cosign, then export again",
+            err=True,
+        )
 
 
 def _bundle(place: Place, name: str) -> Bundle:

@@ -21,6 +21,7 @@ from deniable.public_log import (
     LogKeyMissing,
     PublicLog,
     cosign,
+    entries_text,
     files_at,
     find_log_key,
     keep_record,
@@ -133,7 +134,9 @@ def export(copy: Path, directory: Path) -> None:
     """Write the log's static files into DIR, for a mirror or a web server; again, what is new."""
     held = with_store(Config.load(directory), _read)
     written = write_files(held, copy)
-    click.echo(f"wrote      {written} files of {entries_text(held.size)} into {copy}")
+    click.echo(
+        f"wrote      {written} file{'s' * (written != 1)} of {entries_text(held.size)} into {copy}"
+    )
 
 
 @click.command("recover", short_help="Get back what the store's log has lost.")
@@ -184,11 +187,6 @@ def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
     click.echo("next       deniable log policy, for your app's next version and each witness")
 
 
-def entries_text(entries: int) -> str:
-    """Return a number of entries in words."""
-    return "1 entry" if entries == 1 else f"{entries:,} entries"
-
-
 def cosigned_text(config: Config, held: PublicLog) -> str:
     """Return how many of the witnesses cosigned the newest checkpoint, and what to do."""
     witnesses = witnesses_of(config)
@@ -198,7 +196,10 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
     text = f"by {len(cosigners)} of {len(witnesses.witnesses)} witnesses"
     if witnesses.are_enough(held.newest):
         return text
-    return f"{text}, of which {witnesses.quorum} must; deniable log cosign asks again"
+    return (
+        f"{text}, of which {witnesses.quorum} must: apps that pin the log refuse what is new; "
+        "deniable log cosign asks again"
+    )
 
 
 def _key_text(key_file: Path, newest: SignedCheckpoint) -> str:

@@ -10,7 +10,7 @@ import click
 
 from deniable.documents import Document
 from deniable.documents.json import document_json, table_json
-from deniable.documents.terminal import print_document, table_width
+from deniable.documents.terminal import document_text, print_document, table_width
 
 if TYPE_CHECKING:  # rich takes longer to import than most commands take
     from rich.console import Console
@@ -36,11 +36,12 @@ def show(document: Document, *, as_json: bool) -> None:
     if as_json:
         click.echo(document_json(document))
         return
-    screen = console()
     if piped():  # a program reads lines
         widths = map(table_width, document.tables)
-        screen.width = max([screen.width, len(document.sentence), *widths])
-    print_document(document, screen)
+        width = max([_WIDTH_OF_A_PIPE, len(document.sentence), *widths])
+        click.echo(document_text(document, width))
+    else:
+        print_document(document, console())
 
 
 def show_rows(document: Document, *, as_json: bool) -> None:

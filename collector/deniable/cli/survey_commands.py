@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from deniable.budget import NANO
-from deniable.cli.log_commands import cosigned_text, entries_text
+from deniable.cli.log_commands import cosigned_text
 from deniable.cli.options import a_file, directory_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import published
@@ -18,7 +18,7 @@ from deniable.documents.terminal import facts_text
 from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import Manifest, is_simulated
 from deniable.messages.bundle import declaration_of, declared_in_python
-from deniable.public_log import PublicLog
+from deniable.public_log import PublicLog, entries_text
 from deniable.publishing.document import answers_of, published_facts, survey_facts
 from deniable.publishing.following import CEILING, reserved, reserved_by_all
 from deniable.publishing.survey_file import SurveyFile

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from deniable.transparency_log import VerifierKey
+from deniable.transparency_log import TransparencyLogError, VerifierKey
 from deniable.witnessing import WitnessDirectory
 
 _directory_argument = click.argument(
@@ -36,7 +36,13 @@ def new(directory: Path, name: str) -> None:
 @click.argument("vkey")
 def watch(directory: Path, vkey: str) -> None:
     """Cosign from now on what the log of the verifier key VKEY signs; a running server does."""
-    key = VerifierKey.parse(vkey)
+    try:
+        key = VerifierKey.parse(vkey)
+    except TransparencyLogError as error:
+        raise click.ClickException(
+            f"{error}. VKEY is NAME+8 hexadecimal digits+KEY, without a URL, as deniable log show "
+            "prints it for who runs the log"
+        ) from error
     with WitnessDirectory(directory) as opened:
         opened.watch(key)
     click.echo(f"watches  {key.name}")
@@ -57,10 +63,13 @@ def serve(directory: Path, host: str, port: int) -> None:
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with (
-        WitnessDirectory(directory) as opened,
-        socket.create_server((host, port), family=family) as listener,
-    ):
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise click.ClickException(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; take another --port"
+        ) from error
+    with listener, WitnessDirectory(directory) as opened:
         port = listener.getsockname()[1]
 
         def listening(*_: object) -> None:

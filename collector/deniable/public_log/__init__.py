@@ -16,6 +16,7 @@ from deniable.public_log.log_key import verifier_key as verifier_key
 from deniable.public_log.log_key import write_record as write_record
 from deniable.public_log.public_log import CHECKPOINT_PATH as CHECKPOINT_PATH
 from deniable.public_log.public_log import PublicLog as PublicLog
+from deniable.public_log.public_log import entries_text as entries_text
 from deniable.public_log.public_log import large_path as large_path
 from deniable.public_log.publisher import Publisher as Publisher
 from deniable.public_log.recovering import recover as recover

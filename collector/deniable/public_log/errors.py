@@ -24,8 +24,8 @@ class LogRolledBack(PublicLogError):
         super().__init__(
             f"{seen} has {size} entries of the public log, and {held} has {held_size}, an older "
             "state. Nothing was signed, since a second history would be a lie to somebody. Get the "
-            "missing entries first, from the collector's URL, a mirror or an exported directory "
-            "that has them: deniable log recover FROM"
+            f"missing entries first, from a copy that has {size}, such as a mirror or an exported "
+            "directory (the collector's URL serves what the store has): deniable log recover FROM"
         )
 
 

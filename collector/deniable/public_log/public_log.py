@@ -138,6 +138,11 @@ class PublicLog:
         }
 
 
+def entries_text(entries: int) -> str:
+    """Return a number of entries in words."""
+    return "1 entry" if entries == 1 else f"{entries:,} entries"
+
+
 def large_path(digest: bytes) -> str:
     """Return the path of an envelope of which the log's entry is the digest."""
     return f"{_LARGE}{digest.hex()}"

@@ -1,5 +1,6 @@
 """The publisher's side: asks witnesses what they saw of a log last, and to cosign."""
 
+import os
 import ssl
 from collections.abc import Callable
 from hashlib import sha256
@@ -7,7 +8,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
+from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
 from deniable.transparency_log import (
     MAX_CHECKPOINT_BYTES,
@@ -122,7 +123,17 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
     except TimeoutError as error:
         raise NoAnswer(f"{url} does not answer within {seconds:g} s") from error
     except (ClientError, OSError) as error:
-        raise NoAnswer(f"{url} cannot be reached: {error}") from error
+        raise NoAnswer(f"{url} cannot be reached: {_cause(error)}") from error
+
+
+def _cause(error: ClientError | OSError) -> str:
+    cause = error.os_error if isinstance(error, ClientConnectorError) else error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return cause.verify_message
+    number = getattr(cause, "errno", None)
+    # asyncio's own text names the function that failed, and aiohttp's an object in memory.
+    text = os.strerror(number) if number and number > 0 else getattr(cause, "strerror", None)
+    return text or str(cause) or type(cause).__name__
 
 
 def _prefix(url: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.messages import MAX_PROOF_BYTES
-from deniable.public_log import PublicLog, PublicLogError, Witnesses
+from deniable.public_log import PublicLog, PublicLogError, Witnesses, entries_text
 from deniable.stores import StoredLog
 from deniable.transparency_log import SignedCheckpoint, TransparencyLogError
 
@@ -30,7 +30,7 @@ def judge_log(
         return bad(f"{record}", "until then nothing is published")
     if record is not None and record.checkpoint.size > log.size:
         return bad(
-            f"{log.size} entries, of {record.checkpoint.size} that were signed",
+            f"{entries_text(log.size)}, of {record.checkpoint.size} that were signed",
             "deniable log recover FROM, from a mirror or an exported directory; nothing can be"
             " published until then (docs/operations/backups.md)",
         )
@@ -42,7 +42,7 @@ def judge_log(
     missing = sum(envelope not in log for envelope in signed)
     if log.newest is None and not missing:
         return None
-    text = f"{log.size} entries"
+    text = entries_text(log.size)
     if missing:
         return doubtful(
             f"{text}, without {missing} of what the authority signed",
