@@ -89,6 +89,23 @@ def is_silent_on_one_answer() -> ConformanceDevice:
     return Silent()
 
 
+@mutant("D1")
+def tells_the_answer_by_the_time() -> ConformanceDevice:
+    class Timed(ConformanceDevice):
+        def do_report(self, command: dict[str, Any]) -> dict[str, Any]:
+            engine = engine_of(self.opened)
+            answer = super().do_report(command)
+            wait = 60.0 + 900 * ("never", "sometimes", "always").index(command["answer"])
+            wait += 900 * engine.settings.draw() / 2**64
+            with engine.state.transaction(now := self.clock.now()) as connection:
+                connection.execute(
+                    "UPDATE decisions SET due = ? WHERE name = ?", (now + wait, command["survey"])
+                )
+            return answer
+
+    return Timed()
+
+
 @mutant("D2")
 def looks_at_no_ceiling() -> None:
     overlook(ManifestFault.TOO_HIGH_EPSILON)

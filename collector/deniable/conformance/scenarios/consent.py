@@ -1,17 +1,22 @@
 """Consent and answers: what was shown, and what the world may see of an answer."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
+from random import SystemRandom
 from typing import Any, Final
 
 from deniable.conformance.hostile_collector import CUT
 from deniable.conformance.hostile_operator import CATEGORIES, declared
 from deniable.conformance.replies import accepted
 from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import Stage
+from deniable.conformance.stage import Stage, Unjudgeable
 
 UNCHANGED: Final = "unchanged"
 _EACH: Final = 3
+_OFTEN: Final = 18
+FALSE_ALARM: Final = 1e-6
+"""The probability at most that a device whose times are of no answer is convicted."""
 
 CHANGES: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "ceiling": ({"max_epsilon": "2"}, {"epsilon": "2"}),
@@ -99,3 +104,33 @@ def whatever_the_answer(stage: Stage) -> Iterator[Conviction]:
     for answer in CATEGORIES[1:]:
         if lives[answer] != first:
             yield Conviction("D1", "whether or how a report is made depends on the answer")
+
+
+@scenario("D1", title="the times of many answers")
+def times(stage: Stage) -> Iterator[Conviction]:
+    """Answers are dealt to surveys at random: none of them is mostly the first or last to leave."""
+    answers = [answer for answer in CATEGORIES for _ in range(_OFTEN)]
+    SystemRandom().shuffle(answers)
+    dealt = {f"timed-{number}": answer for number, answer in enumerate(answers)}
+    for name in dealt:
+        stage.publish(stage.manifest(name))
+    stage.begin(*dealt)
+    for name, answer in dealt.items():
+        stage.must_report(name, answer)
+    stage.run(3 * 3600)
+    order = [*dict.fromkeys(sent.manifest.name for sent in stage.log.sent())]
+    if len(order) < len(dealt):
+        raise Unjudgeable(f"{len(order)} of {len(dealt)} reports came in three hours")
+    for place, part in (("first", order[:_OFTEN]), ("last", order[-_OFTEN:])):
+        for answer in CATEGORIES:
+            count = sum(dealt[name] == answer for name in part)
+            if tail(count) < FALSE_ALARM / 2 / len(CATEGORIES):
+                seen = f"{count} of the {_OFTEN} reports to leave {place} have one answer"
+                yield Conviction("D1", f"{seen}: its time tells it")
+
+
+def tail(count: int) -> float:
+    """Return the probability that an answer has so many of a third of all places, or more."""
+    others = (len(CATEGORIES) - 1) * _OFTEN
+    ways = (math.comb(_OFTEN, k) * math.comb(others, _OFTEN - k) for k in range(count, _OFTEN + 1))
+    return sum(ways) / math.comb(others + _OFTEN, _OFTEN)
