@@ -1,11 +1,11 @@
 /* The example's page: a notice and a form. An app has its own; what it needs of the device is marked with an arrow. */
 
-import { Device } from "./deniable.js";
+import { Device, NEWCOMER } from "./deniable.js";
 import { bundle, notice, figures } from "./survey.js"; // what `deniable survey export` and the notice say, built into the app
 
-const survey = bundle.declaration, $ = (id) => document.getElementById(id);
+const survey = bundle.declaration, lifetimeEpsilon = "20", $ = (id) => document.getElementById(id);
 const device = new Device({ // <- declares what may be asked, before any answer exists
-  collector: bundle.origin, authority: bundle.authority, surveys: [survey], manifests: bundle.manifests, deliverySeconds: 10,
+  collector: bundle.origin, authority: bundle.authority, surveys: [survey], manifests: bundle.manifests, lifetimeEpsilon, deliverySeconds: 10,
 });
 
 /** Make an element; texts are never markup. */
@@ -17,14 +17,21 @@ function made(tag, text = "", ...inner) {
 }
 
 const show = (id) => ["consent", "survey", "declined"].forEach((other) => { $(other).hidden = other !== id; });
-const timeOf = (seconds) => new Date(seconds * 1000).toLocaleTimeString();
+/** Return a time of today, or one with its day. */
+function timeOf(seconds) {
+  const then = new Date(seconds * 1000), isToday = then.toDateString() === new Date().toDateString();
+  return isToday ? then.toLocaleTimeString() : then.toLocaleString([], { dateStyle: "long", timeStyle: "short" });
+}
 
 function write() {
-  const { title, summary, sections, coalitions } = notice;
-  $("title").textContent = title;
+  const { summary, sections, coalitions } = notice;
+  $("title").textContent = `What “${survey.name}” collects`;
+  $("asks").textContent = survey.question;
+  $("answers").textContent = survey.categories.join(" · ");
   $("summary").append(...summary.map((line) => made("li", line)));
-  $("ceilings").textContent = `Whatever the collector publishes later, this page accepts no survey with an epsilon above ${survey.max_epsilon} `
-    + "or with another question, and none at all once this browser has spent 20 on all of them.";
+  $("ceilings").textContent = "Epsilon measures what responses give away: the smaller, the more private. Whatever the collector publishes later, "
+    + `this page takes no other question and no epsilon above ${survey.max_epsilon}, and sends nothing more once the epsilons of this browser's `
+    + `responses add up to ${lifetimeEpsilon}.`;
   for (const [heading, sentences] of sections) $("sections").append(made("h3", heading), made("p", sentences.join(" ")));
   $("learnt").textContent = coalitions.title;
   const row = (cell, texts) => made("tr", "", ...texts.map((text) => made(cell, text)));
@@ -36,26 +43,32 @@ function write() {
   }));
 }
 
+let isReopened = false; // the form, by whoever had said no
+
 /** Show what holds now: whether to ask, and what became of the answer. */
 async function look() {
   const consent = await device.consent();
-  if (consent === "off") {
-    $("said").textContent = "Nothing is drawn or sent, and what waited is erased.";
-    return show("declined");
-  }
+  if (consent === "off") return show(isReopened ? "consent" : "declined");
   if (consent === "unset" || (await device.uncovered()).length) return show("consent");
   device.start(); // <- sends and refreshes in the background, at random times
   const { status, why, from } = await device.look(survey.name), ready = status === "ready";
   const became = { waiting: "A response was drawn, and waits for a random moment to be sent.", accepted: "The collector has counted a response of this time slice.",
     duplicate: "The collector has counted a response of this time slice.", withdrawn: "The response of this time slice was withdrawn before it was sent." };
-  const said = ready ? "Your answer stays here; dice choose what is sent." : status === "repeated" ? (became[why] ?? `The response was dropped (${why}).`) : `Not yet: ${why}.`;
-  $("state").textContent = said + (from ? ` The next answer can be given at ${timeOf(from)}.` : "");
+  const first = status === "not-recorded" && why.startsWith(NEWCOMER) && from;
+  $("state").textContent = first ? `Thank you. Your first answer can be given at ${timeOf(from)}.`
+    : ready ? "Your answer stays here; dice choose what is sent."
+      : (status === "repeated" ? became[why] ?? `The response was dropped (${why}).` : `Not yet: ${why}.`)
+        + (from ? ` The next answer can be given at ${timeOf(from)}.` : "");
+  $("wait").hidden = !first;
   $("question").disabled = $("send").disabled = !ready;
   return show("survey");
 }
 
 async function decide(decision) {
+  const waited = (await device.look(survey.name)).why === "waiting";
   await device.consent(decision); // <- once the user has read the notice
+  isReopened = false;
+  $("said").textContent = `Nothing is drawn or sent${waited ? ", and the response that waited is erased" : ""}.`;
   if (decision === "on") navigator.storage?.persist?.(); // ask the browser to evict this site's data last
   await look();
 }
@@ -63,7 +76,10 @@ async function decide(decision) {
 $("agree").addEventListener("click", () => decide("on"));
 $("decline").addEventListener("click", () => decide("off"));
 $("withdraw").addEventListener("click", () => decide("off"));
-$("again").addEventListener("click", () => show("consent"));
+$("again").addEventListener("click", () => {
+  isReopened = true;
+  show("consent");
+});
 $("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const outcome = await device.report(survey.name, new FormData(event.target).get("answer")); // <- draws; sends nothing

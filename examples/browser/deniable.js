@@ -19,6 +19,9 @@ export class Refused extends Error {
   constructor(code, reason) { super(`${code}: ${reason}`); this.code = code; }
 }
 
+/** How the reason begins why a newcomer waits; its first answer can be given at `from`. */
+export const NEWCOMER = "this browser has no memory of earlier reports";
+
 /** Nothing was drawn; `from` is the Unix second from which it is worth another try, if that is known. */
 class NotRecorded extends Error {
   constructor(why, from = null) { super(why); this.from = from; }
@@ -480,29 +483,36 @@ const systemClock = { now: () => Date.now() / 1000, running: () => performance.n
 const KNOWN = new Set(["name", "question", "categories", "max_epsilon", "max_delta", "min_epoch_seconds", "max_epoch_seconds",
   "max_grace_seconds", "max_total_epsilon", "pinned_ids", "mechanisms", "max_kept_epsilon", "max_kept_epochs"]);
 
+/** Return an option's number; or say which option is none. */
+function decimal(option, text) {
+  try { return exact(text); } catch { throw new TypeError(`${option} must be a plain decimal in quotes, such as "20"`); }
+}
+const nanoFloor = ([a, b]) => Number((a * NANO) / b);
+
 function declared(given, lifetime) {
   const unknown = Object.keys(given).find((key) => !KNOWN.has(key));
   if (unknown) throw new TypeError(`this device follows no survey with ${unknown}`);
   const survey = { max_delta: "0", min_epoch_seconds: DAY, max_epoch_seconds: 400 * DAY, max_grace_seconds: 90 * DAY, ...given };
-  const kept = survey.max_kept_epsilon, total = nanoFloor(survey.max_total_epsilon ?? lifetime);
-  const bounds = [scaledUp(exact(survey.max_epsilon), NANO), scaledUp(exact(survey.max_delta), 10n ** 18n), Math.min(total, nanoFloor(lifetime)),
-    nanoFloor(lifetime), survey.max_grace_seconds, -Math.max(1, survey.min_epoch_seconds), // none may rise (D12)
-    kept === undefined ? -1 : scaledUp(exact(kept), NANO), kept === undefined ? 0 : survey.max_kept_epochs ?? 53];
+  const of = (option) => decimal(`${survey.name}'s ${option}`, survey[option]), isKept = survey.max_kept_epsilon !== undefined;
+  const total = (survey.max_total_epsilon ?? null) === null ? lifetime : nanoFloor(of("max_total_epsilon"));
+  const bounds = [scaledUp(of("max_epsilon"), NANO), scaledUp(of("max_delta"), 10n ** 18n), Math.min(total, lifetime),
+    lifetime, survey.max_grace_seconds, -Math.max(1, survey.min_epoch_seconds), // none may rise (D12)
+    isKept ? scaledUp(of("max_kept_epsilon"), NANO) : -1, isKept ? survey.max_kept_epochs ?? 53 : 0];
   return { ...survey, total, bounds: bounds.map(String) };
 }
-const nanoFloor = (text) => { const [a, b] = exact(text); return Number((a * NANO) / b); };
 
 export class Device {
-  #settings; #surveys; #scopes; #opened = new Map(); #refused = false; #launch = null; #backAt = null; #running = null; #abort = null;
+  #settings; #surveys; #scopes; #opened = new Map(); #faults = { bundled: new Map(), fetched: new Map() }; #refused = false; #launch = null; #backAt = null; #running = null; #abort = null;
 
   /** surveys: declarations, as bundles have them (D1); manifests: signed, in base64, as bundles have them. `newDevice` is an
    *  app's own word that this device never reported before: without it a device that finds no state waits for the next epoch. */
   constructor({ collector, authority, surveys, manifests = [], storage = indexedDbStorage(), lifetimeEpsilon = "20",
     deliverySeconds = 3600, newDevice = false, clock = systemClock, draw = randomWord, fetch = globalThis.fetch }) {
     if (!isOrigin(collector)) throw new TypeError("collector must be https://host[:port], in lower case");
+    const lifetime = nanoFloor(decimal("lifetimeEpsilon", lifetimeEpsilon));
     this.#settings = { collector, authority: fromHex(authority), key: authority, manifests, storage, newDevice, clock, draw, fetch,
-      lifetime: nanoFloor(lifetimeEpsilon), spread: deliverySeconds };
-    this.#surveys = new Map(surveys.map((survey) => [survey.name, declared(survey, lifetimeEpsilon)]));
+      lifetime, spread: deliverySeconds };
+    this.#surveys = new Map(surveys.map((survey) => [survey.name, declared(survey, lifetime)]));
     this.#scopes = Promise.all([...this.#surveys.values()].map(async (survey) => {
       const { name, question, categories, mechanisms = [] } = survey;
       const asked = [name, question, categories.toSorted(), mechanisms.toSorted(), collector];
@@ -592,7 +602,8 @@ export class Device {
   async #terms(survey) {
     await this.#scopes;
     if ((await this.consent()) !== "on") throw new NotRecorded("the user has not agreed");
-    await this.#offer(survey, this.#settings.manifests.map(fromBase64));
+    const { refused } = await this.#offer(survey, this.#settings.manifests.map(fromBase64));
+    this.#faults.bundled.set(survey.name, refused && `the app's own was refused as ${refused.message}`);
     const state = await this.#settings.storage.read();
     for (const { envelope } of state ? this.#followed(state, survey.name).accepted : []) {
       await this.#open(envelope).catch(() => null); // bytes that rotted
@@ -607,14 +618,17 @@ export class Device {
     const { epoch: highest, ends, became } = state.decided[survey.name] ?? { epoch: -1, ends: -Infinity };
     if (now < ends) return { status: "repeated", epoch: highest, why: became, from: ends };
     const accepted = this.#followed(state, survey.name).accepted.map(({ digest }) => this.#opened.get(digest)).filter(Boolean);
-    if (!accepted.length) throw new NotRecorded("no verified manifest yet");
-    const manifest = accepted.filter(({ start }) => start <= now).findLast((candidate) => !misfit(candidate, survey));
-    if (!manifest) throw new NotRecorded("the survey has not begun, or is not as it was declared", accepted.at(-1).start);
+    const { bundled, fetched } = this.#faults, fault = fetched.get(survey.name);
+    if (!accepted.length) throw new NotRecorded(["no verified manifest yet", bundled.get(survey.name), fault].filter(Boolean).join("; "));
+    const begun = accepted.filter(({ start }) => start <= now), manifest = begun.findLast((candidate) => !misfit(candidate, survey));
+    if (!begun.length) throw new NotRecorded("the survey has not begun", accepted.at(-1).start);
+    if (!manifest) throw new NotRecorded(`the survey is not as it was declared: ${misfit(begun.at(-1), survey)}`);
     const { start, epoch_seconds, epochs } = manifest, epoch = Math.floor((now - start) / epoch_seconds);
     if (epoch >= epochs) throw new NotRecorded("the survey is over");
-    const starts = start + epoch * epoch_seconds, next = starts + epoch_seconds, forgot = "this browser has no memory of earlier reports";
-    if (state.unsure) throw new NotRecorded(`${forgot}: it waits for the collector's date`);
-    if (starts <= state.freshFrom) throw new NotRecorded(`${forgot}: it begins with the next time slice`, next);
+    const starts = start + epoch * epoch_seconds, next = starts + epoch_seconds;
+    if (state.unsure && fault) throw new NotRecorded(`${NEWCOMER}: it waits for the collector's date; ${fault}`);
+    if (state.unsure) throw new NotRecorded(`${NEWCOMER}: it waits for the collector's date`, next); // which may move it
+    if (starts <= state.freshFrom) throw new NotRecorded(`${NEWCOMER}: it begins with the next time slice`, next);
     if (epoch <= highest || starts < ends) throw new NotRecorded("this time slice may have been decided under another manifest", next);
     const own = (state.spent[survey.name] ?? 0) + manifest.cost, all = spentIn(state) + manifest.cost;
     if (all > this.#settings.lifetime || own > survey.total) throw new NotRecorded("the privacy budget is spent");
@@ -695,8 +709,10 @@ export class Device {
       const others = Object.entries(state.followed).filter(([name, { key }]) => name !== survey.name && key === row.key)
         .reduce((sum, [name, { accepted }]) => sum + ahead(accepted, state.decided[name]?.epoch ?? -1, now), 0);
       const spent = spentIn(state) - (state.spent[survey.name] ?? 0);
-      if (fresh && (own > survey.total || own + others + spent > this.#settings.lifetime)) {
-        refuse(fresh, "over-budget", "its epochs ahead cost more than is left");
+      const all = own + others + spent, { lifetime } = this.#settings;
+      if (fresh && (own > survey.total || all > lifetime)) {
+        const [sum, most, option] = all > lifetime ? [all, lifetime, "lifetimeEpsilon"] : [own, survey.total, "max_total_epsilon"];
+        refuse(fresh, "over-budget", `its epochs ahead may bring the sum to ${sum / 1e9}, and ${option} is ${most / 1e9}`);
         continue;
       }
       row.accepted = chosen.map(({ envelope, digest, start, epoch_seconds, epochs, cost }) => (
@@ -840,14 +856,23 @@ export class Device {
 
   /** Offer an answer's manifests; return whether a day may pass before the next request. */
   async #judgeManifests(survey, answer) {
-    if (!answer) return false;
+    const { fetched } = this.#faults, { name } = survey;
+    fetched.set(name, null);
+    if (!answer) {
+      fetched.set(name, "no answer came to this page: the collector is away, or its upload_origins does not name "
+        + `${globalThis.location?.origin ?? "this origin"}, or the page's connect-src does not name the collector`);
+      return false;
+    }
     try {
-      demand(answer.status === 200, "no manifests");
+      demand(answer.status === 200, `no manifests, but status ${answer.status}`);
       const date = Date.parse(answer.date ?? "") / 1000;
       const { signed, refused } = await this.#offer(survey, offeredIn(answer.body), Number.isFinite(date) ? date : null);
+      if (refused) fetched.set(name, `the collector's was refused as ${refused.message}`);
+      else if (!signed) fetched.set(name, "the collector offered none");
       if (signed || (refused && refused.code !== "malformed")) return true;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      fetched.set(name, `the collector's answer was refused as ${error.message}`);
     }
     return answer.body.length > MAX_ANSWER; // whoever cannot sign costs little
   }

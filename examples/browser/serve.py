@@ -30,7 +30,7 @@ epsilon = "1"
 epoch = "{epoch} seconds"
 epochs = 20
 grace = "1 hour"
-minimum_reports = 1
+minimum_reports = 20
 """
 
 
@@ -107,6 +107,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8080, help="of the page; 0 for any")
     parser.add_argument("--epoch", type=int, default=60, help="seconds; a day or a week in earnest")
     options = parser.parse_args()
+    print("making a collector …", file=sys.stderr, flush=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nobody runs on
     with (
         tempfile.TemporaryDirectory(prefix="deniable-browser-") as scratch,

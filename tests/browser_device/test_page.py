@@ -28,6 +28,8 @@ def test_a_visitor_is_asked_agrees_answers_is_counted_and_withdraws(
         context.on("request", lambda request: asked.append(request))
         page.goto(served.origin)
         page.get_by_role("button", name="I agree").wait_for()
+        for text in ("Which theme do you use?", "light · dark · as the system"):
+            assert page.locator("#consent").get_by_text(text, exact=True).is_visible()
         page.get_by_text("All of it, in plain words").click()
         assert watched.barriers() == []
         # Before consent nothing is stored, and nobody asked but who serves the page.
@@ -40,6 +42,7 @@ def test_a_visitor_is_asked_agrees_answers_is_counted_and_withdraws(
         ]
         assert watched.problems == []
         page.get_by_role("button", name="I agree").click()
+        page.get_by_text("Thank you. Your first answer can be given at").wait_for()
         wait(page, "!document.querySelector('#send').disabled")
         assert watched.barriers() == []
         page.get_by_label("dark").check()
@@ -64,3 +67,18 @@ def test_a_visitor_is_asked_agrees_answers_is_counted_and_withdraws(
         assert {problem.split("/v1/")[0] for problem in watched.problems} <= {
             f"asked {request.url.split('/v1/')[0]}" for request in to_collector
         }
+
+
+def test_whoever_said_no_can_be_asked_again(served: Example, browser: Browser) -> None:
+    with browser.new_page() as page:
+        page.clock.install()
+        page.goto(served.origin)
+        page.get_by_role("button", name="No", exact=True).click()
+        again = page.get_by_role("button", name="Ask me again")
+        again.wait_for()
+        assert page.inner_text("#said") == "Nothing is drawn or sent."
+        for decision in ("No", "I agree"):
+            again.click()
+            page.clock.run_for(60_000)
+            page.get_by_role("button", name=decision, exact=True).click()
+        page.get_by_text("Thank you. Your first answer can be given at").wait_for()

@@ -1,0 +1,94 @@
+"""What keeps a page from reporting is said, to its developer and to its visitor."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, Route
+
+from tests.browser_device.example import Example
+from tests.support.processes import ROOT
+
+KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+"""Of RFC 8032's first test: a key, and another authority's."""
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            {"lifetimeEpsilon": "0.5"},
+            r"over-budget: its epochs ahead may bring the sum to \d+, and lifetimeEpsilon is 0.5",
+        ),
+        ({"authority": KEY}, "the app's own was refused as bad-signature"),
+        ({"collector": "http://127.0.0.1:9"}, "wrong-origin: it is for another collector"),
+    ],
+)
+def test_a_survey_that_is_not_taken_says_why(
+    served: Example, browser: Browser, options: dict[str, str], reason: str
+) -> None:
+    with browser.new_page() as page:
+        device = served.open(page, **options)
+        device.do("consent('on')")
+        for called in ("look('theme')", "report('theme', 'dark')"):
+            assert re.search(reason, device.do(called)["why"])
+
+
+@pytest.mark.parametrize("lifetime", [60, "1e1", None])
+def test_an_option_that_is_no_number_is_named(
+    served: Example, browser: Browser, lifetime: object
+) -> None:
+    with (
+        browser.new_page() as page,
+        pytest.raises(Exception, match="lifetimeEpsilon must be a plain decimal in quotes"),
+    ):
+        served.open(page, lifetimeEpsilon=lifetime)
+
+
+def agree(page: Page, origin: str) -> str:
+    """Agree on the example's page, and return what it says once its first request was made."""
+    page.clock.install()
+    page.goto(origin)
+    page.get_by_role("button", name="I agree").click()
+    page.get_by_text("Thank you. Your first answer can be given at").wait_for()
+    for _ in range(60):
+        page.clock.run_for(1000)
+    return page.inner_text("#state")
+
+
+def test_a_collector_that_does_not_let_the_page_ask_is_told_of(
+    served: Example, browser: Browser
+) -> None:
+    stranger = served.origin.replace("127.0.0.1", "localhost")
+    with browser.new_page() as page:
+        said = agree(page, stranger)
+        assert f"its upload_origins does not name {stranger}" in said
+        assert "Thank you" not in said
+
+
+def test_the_readme_embeds_a_device(served: Example, browser: Browser) -> None:
+    readme = (ROOT / "examples" / "browser" / "README.md").read_text("utf-8")
+    (snippet,) = re.findall(r"```js\n(.*?)```", readme, re.DOTALL)
+    with browser.new_page() as page:
+        page.goto(f"{served.origin}/style.css")
+        bundle = page.evaluate("async () => (await import('/survey.js')).bundle")
+        parts = {
+            f"{served.origin}/theme.js": f"export default\n{json.dumps(bundle)}",
+            f"{served.origin}/embed.js": f"{snippet}\nexport {{ status, why, from }};",
+        }
+
+        def fulfil(route: Route) -> None:
+            route.fulfill(content_type="text/javascript", body=parts[route.request.url])
+
+        for address in parts:
+            page.route(address, fulfil)
+        outcome = page.evaluate(
+            """async () => {
+                globalThis.ask = async () => true;
+                const { status, why, from } = await import("/embed.js");
+                return { status, why, from };
+            }"""
+        )
+    assert outcome["status"] == "not-recorded"
+    assert "waits for the collector's date" in outcome["why"]
+    assert outcome["from"] is not None
