@@ -73,9 +73,11 @@ def checkpoint_of(envelopes: Sequence[bytes]) -> SignedCheckpoint:
     return SignedCheckpoint.parse(files_of(envelopes)["checkpoint"])
 
 
-def offer_of(envelopes: Sequence[bytes], *offered: bytes, **changes: Any) -> Offered:
+def offer_of(
+    envelopes: Sequence[bytes], *offered: bytes, cosigners: int = 3, **changes: Any
+) -> Offered:
     """Return the offer of a collector that has logged envelopes: by default all of them."""
-    log = PublicLog(stored_log(envelopes, 3))
+    log = PublicLog(stored_log(envelopes, cosigners))
     pairs = [("a survey", LoggedEnvelope(e, log.proof(e))) for e in offered or envelopes]
     return Offered(**{"signer": AUTHORITY.public_key, "signed": pairs} | changes)
 

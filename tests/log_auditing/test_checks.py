@@ -167,6 +167,7 @@ def test_files_that_are_not_what_was_signed_are_told(
     [
         ([*THREE, signed(by=OTHER, name="strange")], {"unsigned"}),
         ([*THREE, b"no envelope"], {"unsigned"}),
+        ([signed(by=OTHER), b"no envelope"], {"strange"}),
         ([*THREE, STOLEN, signed(by=OTHER, name="strange")], set()),
         ([*THREE, HANDED, STOLEN], {"authority-fork"}),
         (
@@ -210,6 +211,8 @@ SPOILED = [
         (offer_of(THREE, signed=without_proof(HANDED)), {"unlogged"}),
         (offer_of(THREE, listed={"rating-of-marriage": ["00" * 32]}), {"unlogged"}),
         (offer_of(THREE, signed=SPOILED), {"wrong-proof"}),
+        (offer_of(THREE, cosigners=1), {"few-witnesses"}),
+        (offer_of((THREE[0], HANDED), THREE[0], cosigners=0), {"two-faces", "few-witnesses"}),
         (offer_of(THREE, signer=OTHER.public_key), {"other-authority"}),
         # Of a log that has grown, a checkpoint that has not; and the proof of a fork.
         (offer_of((*THREE, HANDED), *THREE), {"stale"}),

@@ -1,7 +1,10 @@
 """``deniable log verify``: what it says and ends with, whoever serves the log."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from socket import SHUT_WR, socket
@@ -12,6 +15,7 @@ from deniable.client.sending.http_transport import HttpTransport
 from deniable.messages import pack_manifests, pack_rotations
 from deniable.messages.bundle import Bundle, make_bundle
 from deniable.public_log import PublicLog
+from deniable.reading import iso_time
 from tests.cli.commands import run
 from tests.log_auditing.served import (
     EXAMPLE,
@@ -90,6 +94,7 @@ def test_an_honest_collector_has_status_0_and_its_history_whole(pins: Sequence[s
     # Without pins it says what it had to believe.
     status, printed = verified({})
     assert status == 0
+    assert "NOT checked: the log's signature, whose" in printed
     for words in ("the one that the collector itself names", "No key of the log", "No witness"):
         assert words in printed, printed
 
@@ -199,7 +204,8 @@ def test_visits_are_remembered_and_two_faces_are_kept(
         result = run("log", "verify", log, "--remember", remember, *options)
         return result.exit_code, result.output
 
-    assert visit(THREE, *pins)[0] == 0
+    status, printed = visit(THREE, *pins)
+    assert (status, f"Remembered in {remember}" in printed) == (0, True), printed
     status, printed = visit(grown)  # by the keys of the last visit
     assert (status, "the same, and 1 more" in printed) == (0, True), printed
     status, printed = visit(THREE)
@@ -223,12 +229,14 @@ def test_programs_read_the_history_and_the_findings(
     write(files_of((*THREE, signed(sequence=9))), tmp_path)
     result = run("log", "verify", tmp_path, "--json", *pins)
     read = json.loads(result.output)
-    assert (result.exit_code, read["status"]) == (3, "warning")
+    assert result.exit_code == read["status"] == 3
     assert [caution["code"] for caution in read["cautions"]] == ["gap", "offline"]
     first, second, *_ = read["surveys"][NAME]
     assert (first["entry"], first["changes"], second["epsilon"]) == (0, [], "2")
     (change,) = second["changes"]
     assert (change["field"], change["weakens"]) == ("epsilon", True)
+    assert first["answers"] == [*MANIFEST.all_answers]
+    assert first["end"] == iso_time(MANIFEST.schedule.end)
 
 
 @pytest.mark.parametrize(
@@ -237,6 +245,7 @@ def test_programs_read_the_history_and_the_findings(
         (["--authority", "00"], "64 hex digits"),
         (["--authority", KEY, "--log-key", "x"], "Base64"),
         (["--authority", KEY, "--policy", "{}"], "quorum"),
+        (["--authority", KEY, "--policy", "nosuch"], "does not exist"),
         ([], "needs --authority"),
         (["--no-such"], "No such option"),
     ],
@@ -258,6 +267,29 @@ def test_who_is_not_there_has_the_status_of_what_is_unknown(tmp_path: Path) -> N
     assert run("log", "verify", origin).exit_code == 3
     result = run("log", "verify", tmp_path, "--authority", KEY)
     assert (result.exit_code, "there is no log" in result.output) == (3, True)
+
+
+def test_the_address_of_a_page_is_none_of_a_log() -> None:
+    with serving({}) as server:
+        result = run("log", "verify", f"{server.origin}/{NAME}")
+    assert result.exit_code == 3
+    assert f"give only {server.origin}" in result.output, result.output
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_reader_that_leaves_changes_no_status(tmp_path: Path, form: Sequence[str]) -> None:
+    write(files_of(THREE), tmp_path)
+    command = [sys.executable, "-m", "deniable.cli", "log", "verify"]
+    command += [str(tmp_path), "--authority", KEY]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [*command, *form], stdout=writing, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 SHOWN = re.compile(

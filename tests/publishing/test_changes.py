@@ -87,8 +87,8 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         ),
         (
             *("epochs", 8, 16),
-            "epochs go up to number 7 instead of 15",
-            "epochs go up to number 15 instead of 7: a device may report more often in all",
+            "8 times in all instead of 16",
+            "16 times in all instead of 8: a device may report more often in all",
         ),
         (
             *("minimum_reports", 100, 1),

@@ -5,20 +5,17 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from deniable.cli.options import a_file, json_option
-from deniable.cli.screen import console, show
-from deniable.cli.statuses import UNKNOWN, FindingCommand
-from deniable.documents import Level
+from deniable.cli.screen import show_prose
+from deniable.cli.statuses import FindingCommand
 
 if TYPE_CHECKING:
     from deniable.messages.bundle import Bundle
     from deniable.transparency_log import LogPolicy, SignedCheckpoint, VerifierKey
-
-_STATUSES: Final = {Level.NOTE: 0, Level.ALERT: 1, Level.WARNING: UNKNOWN}
 
 
 class _Verifying(FindingCommand):
@@ -27,7 +24,11 @@ class _Verifying(FindingCommand):
 
 @click.command(cls=_Verifying, short_help="Show and check all that was ever asked.")
 @click.argument("place", metavar="URL")
-@click.option("--policy", type=a_file, help="The logs and witnesses that an app pins.")
+@click.option(
+    "--policy",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The logs and witnesses that an app pins.",
+)
 @click.option("--log-key", metavar="KEY", help="The log's, as `deniable log policy` prints it.")
 @click.option(
     "--authority",
@@ -58,11 +59,10 @@ def verify(
     2  a wrong option
     3  a suspicion, or nothing is known: no log, no collector
     """  # noqa: D301 - click's mark
-    from deniable.documents.terminal import print_document
     from deniable.log_auditing.checks import audit
     from deniable.log_auditing.document import audit_document
     from deniable.log_auditing.downloading import LogDirectory, download, read_checkpoint
-    from deniable.log_auditing.findings import finding
+    from deniable.log_auditing.findings import STATUSES, finding
     from deniable.log_auditing.remembered import Visit, write_proof
     from deniable.log_auditing.subject import NOBODY, Offered, Trust
     from deniable.log_auditing.visiting import LogSite, bundled, hear
@@ -109,17 +109,18 @@ def verify(
     result = audit(downloaded, offered, trust, now, heard, history)
     result.findings += notes
     document = audit_document(result, now)
-    if as_json:
-        show(document, as_json=True)
-    else:  # prose, which a pipe makes no wider
-        print_document(document, console())
+    show_prose(document, as_json=as_json)
     if result.proof is not None and trust.log_key is not None:
         folder = Path() if remember is None else remember.parent
         file = write_proof(result.proof, trust.log_key, folder)
         click.echo(f"The proof of two faces is in {file}: keep it.", err=True)
     if remember is not None and result.to_be_remembered:
         Visit(trust.log_key, trusted, checkpoint).save(remember)
-    raise click.exceptions.Exit(_STATUSES[result.worst])
+        if visit is None:
+            click.echo(f"Remembered in {remember}: the next visit compares with this.", err=True)
+    elif remember is not None:
+        click.echo(f"Not remembered in {remember}: see what was found.", err=True)
+    raise click.exceptions.Exit(STATUSES[result.worst])
 
 
 def _bundle(authority: str) -> "Bundle | None":

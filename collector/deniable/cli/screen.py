@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -42,6 +42,29 @@ def show(document: Document, *, as_json: bool) -> None:
         click.echo(document_text(document, width))
     else:
         print_document(document, console())
+
+
+def show_prose(document: Document, *, as_json: bool) -> None:
+    """Print a document of prose, as wide as the terminal, also of that on which a pipe begins.
+
+    Where nobody reads on, that is no error.
+    """
+    screen = console()
+    try:
+        if as_json:
+            click.echo(document_json(document))
+        elif screen.is_terminal:
+            print_document(document, screen)
+        else:
+            width = screen.width
+            if piped():
+                with suppress(OSError):
+                    width = min(width, os.get_terminal_size(sys.stderr.fileno()).columns)
+            click.echo(document_text(document, width))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        with suppress(SystemExit):
+            screen.on_broken_pipe()
 
 
 def show_rows(document: Document, *, as_json: bool) -> None:

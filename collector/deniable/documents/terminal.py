@@ -36,13 +36,15 @@ def documents_text(documents: Iterable[Document], width: int) -> str:
 
 def print_document(document: Document, screen: "Console") -> None:
     """Print the parts of a document for people, with an empty line between them."""
+    from rich.console import Group
     from rich.text import Text
 
     parts: list[RenderableType] = []
     if document.heading:
         parts.append(Text(document.heading, style="bold"))
     if facts := facts_text(document.facts, screen.width):
-        parts.append(Text(facts))
+        # A group, since what prints a text by itself breaks it: keys stay beside their labels.
+        parts.append(Group(Text(facts, no_wrap=True, overflow="ignore")))
     if document.sentence:
         parts.append(Text(document.sentence))
     tables = [table for table in document.tables if table.rows]
@@ -59,7 +61,7 @@ def print_document(document: Document, screen: "Console") -> None:
     for number, part in enumerate(parts):
         if number:
             screen.print()
-        screen.print(part)
+        screen.print(part, crop=False)
     if document.notes or document.cautions or bars:
         if parts:
             screen.print()

@@ -14,6 +14,7 @@ from deniable.reading import instant_text
 from deniable.transparency_log import (
     HASH_BYTES,
     TILE_WIDTH,
+    TooFewWitnesses,
     TransparencyLogError,
     VerifierKey,
     hash_tile,
@@ -47,6 +48,7 @@ def audit(
         () if offered is None else offer_findings(result, offered, hashes),
     ):
         result.findings += findings
+    result.findings = [*dict.fromkeys(result.findings)]
     result.findings.sort(key=lambda caution: [*Level].index(caution.level))
     return result
 
@@ -91,7 +93,11 @@ def _signatures(result: Audit, now: float) -> Iterator[Caution]:
             when = instant_text(cosigned_at)
             yield finding("early-cosignature", name=key.name, when=when)
     if len(times) < policy.quorum:
-        yield finding("few-witnesses", count=len(times), quorum=policy.quorum)
+        yield finding(
+            "few-witnesses",
+            what="The log's checkpoint",
+            reason=TooFewWitnesses(len(times), policy.quorum),
+        )
 
 
 def _files(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from deniable.documents import Column, Document, Fact, Level, Table
 from deniable.log_auditing.entries import Entry, Version
-from deniable.log_auditing.findings import plain
+from deniable.log_auditing.findings import STATUSES, plain
 from deniable.log_auditing.result import Audit
+from deniable.mechanisms.bounds import times_likelier
 from deniable.messages import GatewayKeys, Manifest, Rotation
-from deniable.publishing.changes import VOUCHING, Change, changes, issuers_of
-from deniable.publishing.document import answers_of, epochs_text
-from deniable.reading import instant_text
+from deniable.publishing.changes import VOUCHING, Change, changes, every, issuers_of, odds_of
+from deniable.publishing.document import answers_of
+from deniable.reading import instant_text, iso_time
 from deniable.transparency_log import SignedCheckpoint
 
 _MOST_ANSWERS: Final = 8
@@ -20,9 +21,29 @@ _COLUMNS: Final = (
     Column("text", "what it asks, and what changed"),
 )
 _KEY_COLUMNS: Final = (Column("entry", "entry", "name"), Column("text", "keys"))
-_PROVEN: Final = "Something is proven to be wrong: see the findings marked !!."
-_SUSPECTED: Final = "Nothing is proven to be wrong, but there are suspicions, marked !."
-_FINE: Final = "Nothing was found to be wrong."
+_SENTENCES: Final = {
+    Level.ALERT: "Something is proven to be wrong: see what is marked !!.",
+    Level.WARNING: "Nothing is proven to be wrong, but there are suspicions: see what is marked ?.",
+    Level.NOTE: "Nothing was found to be wrong",
+}
+_UNCHECKED: Final = {
+    "unpinned-key": "the log's signature",
+    "unpinned-authority": "whose authority it is",
+    "unwitnessed": "what witnesses saw",
+    "offline": "what the collector offers",
+}
+"""By the codes of their findings."""
+
+_LEGEND: Final = (
+    "! weakens the privacy of those who answer, - another change; !! proven to be wrong, "
+    "? a suspicion"
+)
+_LIMITS: Final = (
+    "The root is the hash of all entries, and a checkpoint is root and size, signed: whoever sees "
+    "another root at this size sees another log. Epsilon bounds what a response tells of an "
+    "answer: smaller is more private. Nothing here shows who was asked, who answered, or whether "
+    "apps obey."
+)
 
 
 def audit_document(audit: Audit, now: float) -> Document:
@@ -30,21 +51,32 @@ def audit_document(audit: Audit, now: float) -> Document:
     versions = audit.history.versions
     surveys = [row for named in versions.values() for row in _rows(named)]
     keys = [_key_row(entry) for entry in audit.history.of_keys()]
-    sentence = {Level.ALERT: _PROVEN, Level.WARNING: _SUSPECTED, Level.NOTE: _FINE}[audit.worst]
     return Document(
         facts=[*_facts(audit, now)],
-        sentence=sentence,
+        sentence=_sentence(audit),
         tables=[Table(_COLUMNS, surveys), Table(_KEY_COLUMNS, keys)],
-        notes=[*_both(audit)],
+        notes=[*_both(audit), _LIMITS],
         cautions=audit.findings,
         values={
-            "status": audit.worst.value,
+            "status": STATUSES[audit.worst],
             "surveys": {
                 name: [*map(_values, named, _before(named))] for name, named in versions.items()
             },
             "two_faces": [signed.text for signed in _faces(audit)],
             "keys": [{"entry": row["entry"], "text": row["text"]} for row in keys],
         },
+    )
+
+
+def _sentence(audit: Audit) -> str:
+    """Return the result in a sentence, with what was not looked at, or had to be believed."""
+    sentence = _SENTENCES[audit.worst]
+    codes = {caution.code for caution in audit.findings}
+    unchecked = [what for code, what in _UNCHECKED.items() if code in codes]
+    if audit.worst is Level.NOTE:
+        sentence += ", of what could be checked." if unchecked else "."
+    return (
+        f"{sentence} NOT checked: {', '.join(unchecked)} (see the end)." if unchecked else sentence
     )
 
 
@@ -78,7 +110,7 @@ def _facts(audit: Audit, now: float) -> Iterator[Fact]:
             yield Fact("" if number else "witnesses", f"{plain(witness.key.name)}: {when}")
     yield Fact(
         key="cosigned",
-        value={plain(key.name): at for key, at in audit.cosigned.items()},
+        value={plain(key.name): iso_time(at) for key, at in audit.cosigned.items()},
     )
     if trust.remembered is not None:
         was = trust.remembered.checkpoint.size
@@ -87,6 +119,7 @@ def _facts(audit: Audit, now: float) -> Iterator[Fact]:
         if audit.extends:
             text += f"; it is the same, and {grown:,} more" if grown else "; it is the same"
         yield Fact("last visit", text, "last_visit", {"size": was, "extended": audit.extends})
+    yield Fact("marks", _LEGEND)
 
 
 def _ago(cosigned_at: int, now: float) -> str:
@@ -124,12 +157,15 @@ def _version_text(manifest: Manifest) -> str:
     answers = answers_of(manifest)
     if len(answers) > _MOST_ANSWERS:
         answers = (*answers[: _MOST_ANSWERS - 2], "…", answers[-1])
-    enrolment = manifest.enrolment
+    enrolment, schedule = manifest.enrolment, manifest.schedule
     vouching = ", ".join([VOUCHING[enrolment.mode], *sorted(issuers_of(enrolment))])
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     return (
-        f"“{manifest.question}” {' / '.join(answers)}; epsilon {manifest.epsilon}{delta}; "
-        f"epochs: {epochs_text(manifest)}; {enrolment.mode}: {vouching}"
+        f"“{manifest.question}” {' / '.join(answers)}; privacy: epsilon {manifest.epsilon}{delta} "
+        f"(a response is {times_likelier(odds_of(manifest))} with one answer than with another); "
+        f"at most once per {every(schedule.epoch_seconds)}, {schedule.epochs:,} time"
+        f"{'s' * (schedule.epochs > 1)} in all, {instant_text(schedule.start)} to "
+        f"{instant_text(schedule.end)}; {enrolment.mode}: {vouching}"
     )
 
 
@@ -141,10 +177,11 @@ def _values(version: Version, before: Version | None) -> dict[str, Any]:
         "survey_id": manifest.survey_id.hex(),
         "sequence": manifest.sequence,
         "question": manifest.question,
-        "answers": len(manifest.all_answers),
+        "answers": [*manifest.all_answers],
         "epsilon": manifest.epsilon,
         "delta": manifest.delta,
-        "start": manifest.schedule.start,
+        "start": iso_time(manifest.schedule.start),
+        "end": iso_time(manifest.schedule.end),
         "epoch_seconds": manifest.schedule.epoch_seconds,
         "epochs": manifest.schedule.epochs,
         "enrolment": manifest.enrolment.mode,

@@ -83,6 +83,12 @@ class History:
         """Return whether nothing is withheld."""
         return all(entry.message or entry.fault for entry in self.entries)
 
+    @property
+    def strange(self) -> bool:
+        """Return whether the authority signed nothing of what can be read."""
+        faulty = any(entry.fault for entry in self.entries)
+        return faulty and not any(entry.message for entry in self.entries)
+
     @cached_property
     def versions(self) -> dict[str, list[Version]]:
         """Return the manifests by name, in the order in which the log first has them."""

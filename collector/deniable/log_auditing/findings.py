@@ -36,6 +36,10 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
         Level.ALERT,
         "Entry {index} is signed by no key of the authority, or nothing that it signs: {reason}.",
     ),
+    "strange": (
+        Level.ALERT,
+        "No entry is signed by this authority; is --authority the right one?",
+    ),
     "authority-fork": (
         Level.ALERT,
         "The authority's key does not go from hand to hand in one line: {reason}. A thief of a key "
@@ -87,9 +91,9 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "few-witnesses": (
         Level.WARNING,
-        "{count} of the policy's witnesses cosigned, where {quorum} must: devices that pin this "
-        "policy take no proof from this checkpoint, and what nobody witnessed may be shown to you "
-        "alone.",
+        "{what}: too few witnesses have seen it yet ({reason}); apps that pin this policy refuse "
+        "it until the operator runs `deniable log cosign`, and what nobody witnessed may be shown "
+        "to you alone.",
     ),
     "early-cosignature": (
         Level.NOTE,
@@ -140,10 +144,26 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
 """By code: how grave a finding is, and its sentence."""
 
 
-def finding(code: str, **parts: object) -> Caution:
+STATUSES: Final = {Level.NOTE: 0, Level.ALERT: 1, Level.WARNING: 3}
+"""What the command ends with, by its gravest finding."""
+
+_MARKS: Final = {Level.ALERT: "!! ", Level.WARNING: "? ", Level.NOTE: ""}
+
+
+class Finding(Caution):
+    """A caution whose mark tells a suspicion from what is weaker in a survey."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return the sentence, marked by its level, for plain text."""
+        return f"{_MARKS[self.level]}{self.text}"
+
+
+def finding(code: str, **parts: object) -> Finding:
     """Return a finding of the table, with what its sentence names; hidden characters are marked."""
     level, text = FINDINGS[code]
-    return Caution(code, level, text.format_map({key: plain(part) for key, part in parts.items()}))
+    return Finding(code, level, text.format_map({key: plain(part) for key, part in parts.items()}))
 
 
 def plain(part: object) -> str:

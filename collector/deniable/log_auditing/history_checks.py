@@ -23,6 +23,9 @@ def _entries(history: History) -> Iterator[Caution]:
     """Judge the signatures of the entries."""
     if history.fork:
         yield finding("authority-fork", reason=history.fork)
+    if history.strange:
+        yield finding("strange")
+        return
     for entry in history.entries:
         if entry.fault:
             yield finding("unsigned", index=entry.index, reason=entry.fault)

@@ -8,7 +8,7 @@ from deniable.log_auditing.findings import finding
 from deniable.log_auditing.result import Audit, face_findings
 from deniable.log_auditing.subject import Offered, Trust
 from deniable.messages import log_entry
-from deniable.transparency_log import LogProof, TransparencyLogError, leaf_hash
+from deniable.transparency_log import LogProof, TooFewWitnesses, TransparencyLogError, leaf_hash
 
 _MOST_FACES: Final = 256
 """Checkpoints of proofs that are compared with the log; honest collectors show one or two."""
@@ -32,10 +32,14 @@ def offer_findings(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> 
             yield finding("unproven", offered=what)
             continue
         try:
-            signed = _proof(result.trust, envelope, text).checkpoint
+            proof = LogProof.parse(text)
+            _check(result.trust, envelope, proof)
+        except TooFewWitnesses as error:
+            yield finding("few-witnesses", what=f"{what[0].upper()}{what[1:]}", reason=error)
         except TransparencyLogError as error:
             yield finding("wrong-proof", offered=what, reason=error)
             continue
+        signed = proof.checkpoint
         newest = max(newest, signed.checkpoint.size)
         if signed.checkpoint.body not in judged and len(judged) < _MOST_FACES:
             judged.add(signed.checkpoint.body)
@@ -44,7 +48,7 @@ def offer_findings(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> 
     if newest > len(hashes):
         whose = "a proof that is offered"
         yield finding("stale", size=len(hashes), whose=whose, newest=newest)
-    if not history.whole:
+    if history.strange or not history.whole:
         return
     for name, identifiers in offered.listed.items():
         versions = history.versions.get(name, ())
@@ -54,13 +58,11 @@ def offer_findings(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> 
                 yield finding("unlogged", offered=f"the survey {name} with the id {identifier}")
 
 
-def _proof(trust: Trust, envelope: bytes, text: bytes) -> LogProof:
-    """Return a proof that devices would take; of no policy, one that the log signed."""
-    proof = LogProof.parse(text)
+def _check(trust: Trust, envelope: bytes, proof: LogProof) -> None:
+    """Check a proof as devices do; of no policy, that the log signed it."""
     if trust.policy is not None:
         trust.policy.check(log_entry(envelope), proof)
-    else:
-        if trust.log_key is not None:
-            proof.checkpoint.verify(trust.log_key)
-        proof.check_entry(log_entry(envelope))
-    return proof
+        return
+    if trust.log_key is not None:
+        proof.checkpoint.verify(trust.log_key)
+    proof.check_entry(log_entry(envelope))

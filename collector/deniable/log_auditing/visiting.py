@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
+from urllib.parse import urlsplit
 
 from deniable.log_auditing.downloading import download, read_checkpoint
 from deniable.log_auditing.entries import History
@@ -28,6 +29,7 @@ from deniable.messages import (
 )
 from deniable.messages.bundle import Bundle
 from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
+from deniable.public_log import CHECKPOINT_PATH
 from deniable.reading import HttpSource, NoSuchSurvey, NotReached, NotThere
 from deniable.reading.fetching import Fetcher, unreadable
 from deniable.transparency_log import (
@@ -56,8 +58,7 @@ class LogSite:
 
     def signer(self) -> bytes:
         """Return the key that signs now, as the collector says."""
-        self._check_time()
-        _, tag = self._fetcher.tagged("/v1/authority", MAX_ROTATIONS_BYTES)
+        _, tag = self._tagged("/v1/authority", MAX_ROTATIONS_BYTES)
         try:
             key = bytes.fromhex(tag.strip('"'))
             check_public_key(key)
@@ -117,10 +118,19 @@ class LogSite:
                     yield f"a signed survey {name}", manifest
 
     def _get(self, path: str, most: int) -> bytes:
+        return self._tagged(path, most)[0]
+
+    def _tagged(self, path: str, most: int) -> tuple[bytes, str]:
         self._check_time()
         try:
-            return self._fetcher.get(path, most)
-        except NoSuchSurvey as error:
+            return self._fetcher.tagged(path, most)
+        except (NoSuchSurvey, NotThere) as error:
+            url = urlsplit(self._fetcher.url)
+            if url.path and path in {"/v1/authority", f"/log/{CHECKPOINT_PATH}"}:
+                raise NotReached(
+                    f"there is no public log at {self._fetcher.url}: give only "
+                    f"{url.scheme}://{url.netloc}"
+                ) from error
             if path.startswith("/log/"):
                 raise NotThere("the collector has no such file") from error
             raise

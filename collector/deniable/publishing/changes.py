@@ -98,7 +98,7 @@ def _mechanism(before: Manifest, after: Manifest) -> _Sentences:
         if old == new
         else f"answers are randomised by {new} instead of {old}"
     )
-    likelier, was = _odds(after), _odds(before)
+    likelier, was = odds_of(after), odds_of(before)
     # Else the line of epsilon, or of delta, has it.
     stated = (before.epsilon, before.delta) == (after.epsilon, after.delta)
     weakens = stated and likelier > was
@@ -109,14 +109,15 @@ def _mechanism(before: Manifest, after: Manifest) -> _Sentences:
         yield _went("the epsilon of a kept response", kept, newly, raised), raised
 
 
-def _odds(manifest: Manifest) -> Fraction:
+def odds_of(manifest: Manifest) -> Fraction:
+    """Return e^epsilon of a survey's mechanism."""
     odds = manifest.mechanism.privacy.odds
     assert odds is not None, "every mechanism of a survey is pure"
     return odds
 
 
 def _guess(before: Manifest, after: Manifest) -> str:
-    old, new = (times_likelier(_odds(manifest)) for manifest in (before, after))
+    old, new = (times_likelier(odds_of(manifest)) for manifest in (before, after))
     if old == new:
         return f"a response is {new} with one answer than with another, rounded up"
     return f"a response is {new} with one answer than with another, before {old}"
@@ -167,18 +168,19 @@ def _start(before: Manifest, after: Manifest) -> _Sentences:
 def _epoch_seconds(before: Manifest, after: Manifest) -> _Sentences:
     old, new = (manifest.schedule.epoch_seconds for manifest in (before, after))
     oftener = "oftener" if new < old else "less often"
-    lengths = f"every {_every(new)} instead of every {_every(old)}"
+    lengths = f"every {every(new)} instead of every {every(old)}"
     yield f"answers are reported {oftener}: {lengths}", new < old
 
 
-def _every(seconds: int) -> str:
+def every(seconds: int) -> str:
+    """Return a length of time as in "every week", "every 2 weeks"."""
     return duration_text(seconds).removeprefix("1 ")
 
 
 def _epochs(before: Manifest, after: Manifest) -> _Sentences:
     old, new = (manifest.schedule.epochs for manifest in (before, after))
     more = ": a device may report more often in all" * (new > old)
-    yield f"epochs go up to number {new - 1:,} instead of {old - 1:,}{more}", new > old
+    yield f"{new:,} times in all instead of {old:,}{more}", new > old
 
 
 def _grace_seconds(before: Manifest, after: Manifest) -> _Sentences:

@@ -15,7 +15,7 @@ from deniable.transparency_log.checkpoint import (
     log_origin,
     sign_checkpoint,
 )
-from deniable.transparency_log.errors import TransparencyLogError
+from deniable.transparency_log.errors import TooFewWitnesses, TransparencyLogError
 from deniable.transparency_log.merkle import (
     EMPTY_ROOT,
     HASH_BYTES,
@@ -60,6 +60,7 @@ __all__ = [
     "LogProof",
     "NoteSignature",
     "SignedCheckpoint",
+    "TooFewWitnesses",
     "TransparencyLogError",
     "VerifierKey",
     "Witness",

@@ -11,3 +11,10 @@ class TransparencyLogError(ValueError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(printable(reason))  # names in it may hold a terminal's controls
+
+
+class TooFewWitnesses(TransparencyLogError):
+    """A proof of which all holds, but that too few of a policy's witnesses have cosigned yet."""
+
+    def __init__(self, count: int, quorum: int) -> None:
+        super().__init__(f"{count} of the policy's witnesses cosigned where {quorum} must")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from deniable.transparency_log.errors import TransparencyLogError
+from deniable.transparency_log.errors import TooFewWitnesses, TransparencyLogError
 from deniable.transparency_log.proof import LogProof
 from deniable.transparency_log.verifier_key import COSIGNER, LOG, VerifierKey
 
@@ -85,7 +85,8 @@ class LogPolicy:
         """Check an entry's proof; return the witnesses that cosigned its checkpoint.
 
         Raises:
-            TransparencyLogError: unless an accepted log has the entry, and the quorum has cosigned.
+            TransparencyLogError: unless an accepted log has the entry, and the quorum has cosigned;
+                TooFewWitnesses if only that is wanting.
         """
         origin = proof.checkpoint.checkpoint.origin
         log_keys = [log.key for log in self.logs if log.key.name == origin]
@@ -95,9 +96,7 @@ class LogPolicy:
         proof.checkpoint.verify(*log_keys)
         cosigners = proof.checkpoint.cosigned_by(witness.key for witness in self.witnesses)
         if len(cosigners) < self.quorum:
-            raise TransparencyLogError(
-                f"{len(cosigners)} of the policy's witnesses cosigned where {self.quorum} must"
-            )
+            raise TooFewWitnesses(len(cosigners), self.quorum)
         return cosigners
 
 
