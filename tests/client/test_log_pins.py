@@ -175,12 +175,16 @@ def test_d2_what_the_pinned_witnesses_have_not_seen_is_not_answered(
         if isinstance(entry, ManifestEntry)
     ]
     assert (role, reason.partition(":")[0]) == ("refused", "not-witnessed")
+    shown = " ".join(client.explain().brief().split())
+    assert "This survey waits until independent witnesses have seen it" in shown
+    assert "not-witnessed" not in shown
     # An app that pins no log looks at no proof; and for this one, what is shown later is enough.
     unpinned = bench.client(state=bench.path.with_name("unpinned"), manifests=[ENVELOPE])
     assert unpinned.report(NAME, "good").status is RECORDED
     prove(bench, log, ENVELOPE)
     bench.transport.publish(MANIFEST)
-    assert client.refresh(force=True).errors == {}
+    refreshed = client.refresh(force=True)
+    assert (refreshed.ready, refreshed.errors, refreshed.declined) == ((NAME,), {}, {})
     assert client.report(NAME, "good").status is RECORDED
 
 

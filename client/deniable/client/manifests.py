@@ -181,6 +181,9 @@ class Manifests(Forkable):
                 except NotRecorded as error:
                     errors[name] = drop_frames(error)
                     fetched[name] = _result_of(answer, error)
+                else:  # it may have brought the proof that the bundle lacked
+                    if name in errors and self.offer_bundled(self._surveys[name]) is None:
+                        del errors[name]
         finally:
             if not offline:  # else nothing was counted
                 self._refreshes.settle(fetched, self._clock.now())

@@ -29,6 +29,9 @@ from deniable.messages.coalitions import Translate
 
 _NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
 _TOO_COSTLY = "This question is not asked: it would cost more privacy than this app allows."
+_UNWITNESSED = (
+    "This survey waits until independent witnesses have seen it; nothing is sent until then."
+)
 _BUNDLED = "As it came with the app."
 _WORST = (
     "Only the app knows whether it has a relay, and whether it came with this survey: what is said "
@@ -170,7 +173,9 @@ def _declared_survey(
         try:
             ledger.following.check_fits(manifest, survey)
         except ManifestRefused as error:
-            misfit = misfit or f"The survey that is held does not fit the app any more: {error}."
+            misfit = misfit or _refusal(
+                "The survey that is held does not fit the app any more", error
+            )
         else:
             fitting.append(manifest)
     followed, standing = _followed(fitting, now)
@@ -192,9 +197,13 @@ def _declared_survey(
 
 
 def _refusal(said: str, why: object) -> str:
-    # What a developer can do about costs is in outcomes and the log.
-    too_costly = str(why).startswith(ManifestFault.OVER_BUDGET)
-    return _TOO_COSTLY if too_costly else f"{said}: {why}."
+    # What a developer can do about costs and proofs is in outcomes, the journal and the log.
+    in_words = {
+        ManifestFault.OVER_BUDGET: _TOO_COSTLY,
+        ManifestFault.NOT_WITNESSED: _UNWITNESSED,
+    }
+    fault = str(why).partition(":")[0]
+    return next((text for code, text in in_words.items() if code == fault), f"{said}: {why}.")
 
 
 def _survey(
