@@ -261,7 +261,10 @@ def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_
         file.unlink()
     succeed("store", "restore", tmp_path / "backup", *at)
     assert "1 entry, of 2 that were signed" in told(newer)
-    assert "is of 2 entries that the store has not" in succeed("log", "show", *at)
+    shown = run("log", "show", *at)
+    assert shown.exit_code == 1
+    assert "is of 2 entries that the store has not: deniable log recover FROM" in shown.stdout
+    assert "deniable log recover FROM" in fail("log", "cosign", *at)
 
 
 def test_no_policy_has_another_name_than_the_collectors(

@@ -33,6 +33,9 @@ from deniable.public_log import (
 )
 from deniable.stores import Store
 from deniable.transparency_log import SignedCheckpoint, log_origin
+from deniable.witnessing import NotCosigned
+
+_RECOVER = ": deniable log recover FROM"
 
 authority_key_option = click.option(
     "--authority-key",
@@ -44,8 +47,12 @@ authority_key_option = click.option(
 @click.command(short_help="Show the log, and who has cosigned it.")
 @directory_option
 @authority_key_option
-def show(directory: Path, authority_key: Path | None) -> None:
-    """Show how many entries the log has, and which witnesses cosigned its newest checkpoint."""
+@click.pass_context
+def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> None:
+    """Show how many entries the log has, and which witnesses cosigned its newest checkpoint.
+
+    The exit status is 1 if the store's log has not all that was signed.
+    """
     config = Config.load(directory)
 
     async def work(store: Store) -> tuple[PublicLog, list[bytes], Path]:
@@ -60,7 +67,8 @@ def show(directory: Path, authority_key: Path | None) -> None:
     click.echo(f"log        {checkpoint.origin}")
     click.echo(f"key        {_key_text(key_file, held.newest)}")
     click.echo(f"entries    {checkpoint.size}")
-    if record := _record_text(key_file, held, held.newest):
+    record = _record_text(key_file, held, held.newest)
+    if record:
         click.echo(f"record     {record}")
     click.echo(f"root       {checkpoint.root.hex()}")
     click.echo(f"cosigned   {cosigned_text(config, held)}")
@@ -69,6 +77,8 @@ def show(directory: Path, authority_key: Path | None) -> None:
         click.echo(f"witnessed  {entries_text(covered)}, by {config.quorum} witnesses or more")
     if missing := sum(envelope not in held for envelope in signed):
         click.echo(f"missing    {missing}, which the next deniable survey publish appends")
+    if record.endswith(_RECOVER):
+        ctx.exit(1)
 
 
 @click.command(short_help="Print the policy that an app pins.")
@@ -114,14 +124,23 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
 
     async def work(store: Store) -> tuple[list[Answer], PublicLog]:
         key_file = await _key_file(store, config, directory, authority_key)
-        keep_record(key_file, await _read(store))
+        before = await _read(store)
+        keep_record(key_file, before)
+        record = _record_text(key_file, before, before.newest) if before.newest else ""
+        if record.endswith(_RECOVER):
+            raise click.ClickException(f"the record beside the log's key {record}")
         answers = await cosign(store, witnesses_of(config))
         return answers, PublicLog(await store.log())
 
     answers, held = with_store(config, work)
     for answer in answers:
+        name = answer.witness.key.name
         said = "cosigned" if answer.refusal is None else str(answer.refusal)
-        click.echo(f"{answer.witness.key.name}: {said}")
+        click.echo(f"{name}: {said.removeprefix(f'{name} ')}")
+        if isinstance(answer.refusal, NotCosigned) and answer.refusal.status in {403, 404}:
+            click.echo(
+                "  ask who runs it to: deniable witness watch DIR VKEY  (log show prints it)"
+            )
     click.echo(f"cosigned   {cosigned_text(config, held)}")
     if not witnesses_of(config).are_enough(held.newest):
         ctx.exit(1)
@@ -224,7 +243,7 @@ def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint)
         return "is behind; deniable log cosign brings it up to date"
     if held.extends(record):
         return ""
-    return f"is of {entries_text(record.checkpoint.size)} that the store has not: log recover FROM"
+    return f"is of {entries_text(record.checkpoint.size)} that the store has not{_RECOVER}"
 
 
 async def _read(store: Store) -> PublicLog:
