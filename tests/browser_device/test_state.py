@@ -1,5 +1,6 @@
 """One response a name and epoch: several tabs, a killed browser, full and lost storage, clocks."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -120,7 +121,9 @@ def test_lost_storage_is_a_new_device_that_waits_for_the_next_epoch(
     assert device.report() == "not-recorded"
     assert device.do("consent()") == "unset", "who is new has agreed to nothing"
     assert device.do("step()") in {None, float("inf")}
-    device = consenting(served, page, newDevice=False, deliverySeconds=10)
+    # From an epoch's beginning on, so that none ends while it runs.
+    ahead = kept["starts"] + EPOCH_SECONDS + 1 - time.time()
+    device = consenting(served, page, newDevice=False, deliverySeconds=10, ahead=ahead)
     assert "waits for the collector's date" in device.do("look('theme')")["why"]
     device.run(30)
     looked = device.do("look('theme')")
