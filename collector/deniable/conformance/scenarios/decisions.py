@@ -1,6 +1,6 @@
 """Decisions: what was decided stays so, whatever clocks, manifests, codes and the user say."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from deniable.conformance.hostile_collector import Answer
@@ -97,18 +97,7 @@ def jump(stage: Stage) -> Iterator[Conviction]:
 @scenario("D3", title="more surveys than a lifetime allows", needs=("lifetime",))
 def lifetime(stage: Stage) -> Iterator[Conviction]:
     """Surveys that together cost more than the device will ever spend."""
-    names = [f"costly-{number}" for number in range(4)]
-    for name in names:
-        stage.publish(stage.manifest(name, schedule=Schedule(stage.midnight, DAY, 2, DAY)))
-    stage.open([declared(name) for name in names], lifetime_epsilon="4")
-    stage.consent()
-    for day in (0.5, 1.5):
-        stage.run_until_day(day)
-        for name in names:
-            stage.report(name)
-    stage.run(3 * 3600)
-    if not stage.log.sent():
-        raise Unjudgeable("nothing was reported within the lifetime's allowance")
+    _answer_costly(stage, [f"costly-{number}" for number in range(4)], 2)
     yield from _spent(stage, 4)
 
 
@@ -117,18 +106,24 @@ def refused_lifetime(stage: Stage) -> Iterator[Conviction]:
     """The cost of a report that is refused stays spent."""
     names = [f"costly-{number}" for number in range(6)]
     for name in names:
-        stage.publish(stage.manifest(name, schedule=Schedule(stage.midnight, DAY, 4, DAY)))
         stage.uploads[name] = lambda _: refused(RefusalCode.OUT_OF_DOMAIN)
+    _answer_costly(stage, names, 4)
+    yield from _spent(stage, 4, "D4")
+
+
+def _answer_costly(stage: Stage, names: Sequence[str], days: int) -> None:
+    """Answer surveys on so many days, which cost more than a lifetime of epsilon 4 allows."""
+    for name in names:
+        stage.publish(stage.manifest(name, schedule=Schedule(stage.midnight, DAY, days, DAY)))
     stage.open([declared(name) for name in names], lifetime_epsilon="4")
     stage.consent()
-    for day in (0.5, 1.5, 2.5, 3.5):
-        stage.run_until_day(day)
+    for day in range(days):
+        stage.run_until_day(day + 0.5)
         for name in names:
             stage.report(name)
     stage.run(3 * 3600)
     if not stage.log.sent():
         raise Unjudgeable("nothing was reported within the lifetime's allowance")
-    yield from _spent(stage, 4, "D4")
 
 
 @scenario("D3", title="a lifetime in a state that is lost", needs=("lifetime", "mark"))
