@@ -230,3 +230,15 @@ def test_a_quorum_is_more_than_half(members: int) -> None:
         else:
             with pytest.raises(TransparencyLogError, match="half"):
                 LogPolicy((Log(policy_log()),), witnesses, quorum)
+
+
+def test_a_policy_is_written_as_it_is_read() -> None:
+    keys = [
+        VerifierKey(f"w{n}.example", COSIGNER, SigningKey(bytes([n]) * 32).public_key)
+        for n in range(1, 4)
+    ]
+    log = VerifierKey("collector.example/log", LOG, SigningKey(bytes(32)).public_key)
+    for url in (None, "https://w.example"):
+        witnesses = tuple(Witness(key.name, key, url) for key in keys)
+        policy = LogPolicy((Log(log, url),), witnesses, 2)
+        assert LogPolicy.parse(policy.text) == policy

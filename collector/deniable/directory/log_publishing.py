@@ -19,7 +19,7 @@ from deniable.messages import (
 )
 from deniable.public_log import PublicLog, Publisher, Witnesses
 from deniable.stores import Store, SurveyConflict
-from deniable.transparency_log import VerifierKey, log_origin
+from deniable.transparency_log import Log, LogPolicy, VerifierKey, log_origin
 
 
 def witnesses_of(config: Config) -> Witnesses:
@@ -59,14 +59,8 @@ async def all_signed(store: Store, config: Config, logged: Container[bytes] = ()
 
 def log_policy(config: Config, log_key: VerifierKey) -> str:
     """Return the policy that an app pins (C2SP tlog-policy): log, witnesses and quorum."""
-    names = [witness.name for witness in config.witnesses]
-    lines = [
-        f"log {log_key} {config.origin}/log",
-        *(f"witness {one.name} {one.key} {one.url}" for one in config.witnesses),
-        f"group witnesses {config.quorum} {' '.join(names)}",
-        "quorum witnesses",
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    log = Log(log_key, f"{config.origin}/log")
+    return LogPolicy((log,), config.witnesses, config.quorum).text
 
 
 async def offer_logged(store: Store, config: Config, log: PublicLog) -> int:

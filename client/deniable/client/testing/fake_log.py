@@ -9,8 +9,11 @@ from deniable.transparency_log import (
     COSIGNER,
     LOG,
     Checkpoint,
+    Log,
+    LogPolicy,
     LogProof,
     VerifierKey,
+    Witness,
     cosign,
     inclusion_path,
     leaf_hash,
@@ -36,11 +39,12 @@ class FakeLog:
     @property
     def policy(self) -> str:
         """Return the policy that an app pins: two of the three witnesses."""
-        lines = [f"log {VerifierKey(self._origin, LOG, self._key.public_key)}"]
-        for name, key in self._witnesses.items():
-            lines.append(f"witness {name} {VerifierKey(name, COSIGNER, key.public_key)}")
-        lines += [f"group witnesses 2 {' '.join(self._witnesses)}", "quorum witnesses"]
-        return "".join(f"{line}\n" for line in lines)
+        log = Log(VerifierKey(self._origin, LOG, self._key.public_key))
+        witnesses = (
+            Witness(name, VerifierKey(name, COSIGNER, key.public_key))
+            for name, key in self._witnesses.items()
+        )
+        return LogPolicy((log,), tuple(witnesses), 2).text
 
     def logged(self, envelope: bytes) -> bytes:
         """Return ``[envelope, proof]``, as ``Client(manifests=[...])`` takes it beside a policy."""

@@ -12,8 +12,11 @@ from deniable.transparency_log import (
     COSIGNER,
     LOG,
     Checkpoint,
+    Log,
+    LogPolicy,
     LogProof,
     VerifierKey,
+    Witness,
     cosign,
     inclusion_path,
     leaf_hash,
@@ -40,11 +43,12 @@ class _WitnessedLog:
     @property
     def policy(self) -> str:
         """Return the text that the app pins."""
-        lines = [f"log {VerifierKey(self.origin, LOG, self.key.public_key)}"]
-        for name, key in zip(self.names, self.witnesses, strict=True):
-            lines.append(f"witness {name} {VerifierKey(name, COSIGNER, key.public_key)}")
-        lines += [f"group all {QUORUM} {' '.join(self.names)}", "quorum all"]
-        return "".join(f"{line}\n" for line in lines)
+        log = Log(VerifierKey(self.origin, LOG, self.key.public_key))
+        witnesses = (
+            Witness(name, VerifierKey(name, COSIGNER, key.public_key))
+            for name, key in zip(self.names, self.witnesses, strict=True)
+        )
+        return LogPolicy((log,), tuple(witnesses), QUORUM).text
 
     def append(self, envelope: bytes) -> int:
         """Append an envelope; return its index."""
