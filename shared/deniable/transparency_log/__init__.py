@@ -28,7 +28,7 @@ from deniable.transparency_log.merkle import (
     root_hash,
 )
 from deniable.transparency_log.policy import MAX_POLICY_BYTES, Log, LogPolicy, Witness
-from deniable.transparency_log.proof import MAX_PROOF_BYTES, LogProof
+from deniable.transparency_log.proof import LogProof
 from deniable.transparency_log.tiles import (
     MAX_ENTRY_BYTES,
     TILE_WIDTH,
@@ -51,7 +51,6 @@ __all__ = [
     "MAX_ENTRY_BYTES",
     "MAX_PATH",
     "MAX_POLICY_BYTES",
-    "MAX_PROOF_BYTES",
     "MAX_SIGNATURES",
     "TILE_WIDTH",
     "Checkpoint",

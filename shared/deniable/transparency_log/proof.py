@@ -15,7 +15,7 @@ from deniable.transparency_log.errors import TransparencyLogError
 from deniable.transparency_log.merkle import MAX_PATH, check_inclusion, leaf_hash
 from deniable.transparency_log.verifier_key import decode_base64
 
-MAX_PROOF_BYTES: Final = MAX_CHECKPOINT_BYTES + 65_536
+_MAX_BYTES: Final = MAX_CHECKPOINT_BYTES + 65_536
 """The most that a proof's text has; ours have about 1 kB."""
 
 _FORM: Final = "c2sp.org/tlog-proof@v1"
@@ -40,7 +40,7 @@ class LogProof:
         Raises:
             TransparencyLogError: if it has another form, or more than 192 KiB.
         """
-        head, gap, checkpoint = note_text(text, MAX_PROOF_BYTES).partition("\n\n")
+        head, gap, checkpoint = note_text(text, _MAX_BYTES).partition("\n\n")
         form, *lines = head.split("\n")
         if form != _FORM or not gap:
             raise TransparencyLogError(f"a log proof begins with {_FORM}")
