@@ -21,11 +21,10 @@ from deniable.transparency_log import (
     hash_tile,
     leaf_hash,
     read_tile_path,
-    root_hash,
     tile_path,
     tiles_of,
 )
-from deniable.transparency_log.merkle import siblings, tree_levels
+from deniable.transparency_log.merkle import EMPTY_ROOT, siblings, tree_levels
 
 #: The path of the newest checkpoint under a log's address.
 CHECKPOINT_PATH: Final = "checkpoint"
@@ -47,12 +46,12 @@ class PublicLog:
         self.envelopes = stored.entries[:size]
         self.entries = tuple(map(log_entry, self.envelopes))
         self.leaf_hashes = tuple(map(leaf_hash, self.entries))
+        self._trees: dict[int, list[list[bytes]]] = {}
         for signed in (self.newest, self.witnessed):
             if signed is not None and not self.extends(signed):
                 raise TransparencyLogError("the stored log is not that of its own checkpoint")
         self._places = {envelope: place for place, envelope in enumerate(self.envelopes)}
         self._proofs: dict[bytes, bytes] = {}
-        self._trees: dict[int, list[list[bytes]]] = {}
 
     @property
     def size(self) -> int:
@@ -65,10 +64,15 @@ class PublicLog:
     def extends(self, signed: SignedCheckpoint) -> bool:
         """Tell whether the log that a checkpoint is of is the beginning of this one."""
         checkpoint = signed.checkpoint
-        return (
-            checkpoint.size <= self.size
-            and root_hash(self.leaf_hashes[: checkpoint.size]) == checkpoint.root
-        )
+        if not 0 < checkpoint.size <= self.size:
+            return checkpoint.size == 0 and checkpoint.root == EMPTY_ROOT
+        return self._tree(checkpoint.size)[-1] == [checkpoint.root]
+
+    def _tree(self, size: int) -> list[list[bytes]]:
+        """Return the levels of the tree of the first so many entries, made once."""
+        if size not in self._trees:
+            self._trees[size] = tree_levels(self.leaf_hashes[:size])
+        return self._trees[size]
 
     def proof(self, envelope: bytes) -> bytes:
         """Return the proof that the log has an envelope, made once; empty if it has not.
@@ -89,10 +93,7 @@ class PublicLog:
                 and place < witnessed.checkpoint.size
             ):
                 signed = witnessed
-            size = signed.checkpoint.size
-            if size not in self._trees:  # made once for all entries
-                self._trees[size] = tree_levels(self.leaf_hashes[:size])
-            path = siblings(self._trees[size], 0, place)
+            path = siblings(self._tree(signed.checkpoint.size), 0, place)
             proof = LogProof(place, path, signed).text.encode()
             self._proofs[envelope] = proof if len(proof) <= MAX_PROOF_BYTES else b""
         return self._proofs[envelope]
