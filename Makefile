@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Threads of linear algebra spin while they wait, on processors that other workers of the tests need.
 tests all-tests: export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs test test-all lint types contracts tests all-tests bench release-check vectors clean
+.PHONY: demo docs test test-all lint types contracts tests all-tests bench weight release-check vectors clean
 
 demo: $(VENV)/collector.stamp
 	@$(BIN)/deniable demo $(DEMO)
@@ -55,6 +55,10 @@ vectors:
 bench: $(VENV)/ci.stamp
 	$(BIN)/python -m benchmarks
 
+# Beside the budgets of docs/architecture.md.
+weight: $(VENV)/dev.stamp
+	@$(BIN)/python -m tests.weight
+
 # RELEASE=DIR keeps the files that it makes.
 release-check: $(VENV)/release.stamp $(VENV)/docs.stamp
 	.ci/release-check $(RELEASE)
@@ -65,18 +69,21 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Compiling what is installed takes longer than installing it; Python compiles what it imports.
+# Both packages at once, since each needs the other's version of this commit; pip wants extras first.
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+PROJECTS := pyproject.toml collector/pyproject.toml
+NEEDED := .ci/requirements
 
-$(VENV)/collector.stamp: pyproject.toml | $(BIN)/python
-	$(INSTALL) -e ".[collector]"
+$(VENV)/collector.stamp: $(PROJECTS) | $(BIN)/python
+	$(INSTALL) -e ".[collector]" -e ./collector
 	@touch $@
 
-$(VENV)/dev.stamp $(VENV)/ci.stamp $(VENV)/docs.stamp: $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
-	$(INSTALL) -e ".[collector,$*]"
+$(VENV)/dev.stamp $(VENV)/ci.stamp: $(VENV)/%.stamp: $(PROJECTS) $(wildcard $(NEEDED)/*.txt) | $(BIN)/python
+	$(INSTALL) -e ".[collector,analysis,issuer]" -e ./collector -r $(NEEDED)/$*.txt
 	@touch $@ $(VENV)/collector.stamp
 
-$(VENV)/release.stamp: pyproject.toml | $(BIN)/python
-	$(INSTALL) -e ".[release]"
+$(VENV)/docs.stamp $(VENV)/release.stamp: $(VENV)/%.stamp: $(PROJECTS) $(wildcard $(NEEDED)/*.txt) | $(BIN)/python
+	$(INSTALL) -e ".[collector]" -e ./collector -r $(NEEDED)/$*.txt
 	@touch $@
 
 clean:

@@ -6,22 +6,14 @@ import platform
 import time
 
 from benchmarks import (
-    audit,
-    budget,
-    bulk,
     collector,
     connections,
     coverage,
     designs,
-    device,
-    estimates,
-    exits,
     groups,
     launches,
     log_proofs,
-    many_responses,
     postgres,
-    postgres_growth,
     relay,
     repeated,
     scale,
@@ -34,31 +26,23 @@ from benchmarks import (
 )
 
 _SUBJECTS = {
-    "device": device.run,
-    "exits": exits.run,
     "launches": launches.run,
-    "bulk": bulk.run,
     "designs": designs.run,
     "repeated": repeated.run,
     "stores": stores.run,
     "sqlite-growth": sqlite_growth.run,
     "postgres": postgres.run,
-    "postgres-growth": postgres_growth.run,
     "volume": volume.run,
     "collector": collector.run,
     "connections": connections.run,
-    "estimates": estimates.run,
     "coverage": coverage.run,
     "groups": groups.run,
     "views": views.run,
-    "many-responses": many_responses.run,
     "tokens": tokens.run,
     "relay": relay.run,
     "scale": scale.run,
     "simulated-day": simulated_day.run,
     "log-proofs": log_proofs.run,
-    "audit": audit.run,
-    "budget": budget.run,
 }
 
 

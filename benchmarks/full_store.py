@@ -9,7 +9,7 @@ _PASSES: Final = 4
 
 
 def fill(store: Path, receipts: int) -> None:
-    """Put receipts of imagined devices into the one survey of a store, epoch 0, and count them."""
+    """Put receipts of simulated devices into the one survey of a store, epoch 0, and count them."""
     with closing(sqlite3.connect(store)) as connection, connection:
         (survey,) = connection.execute("SELECT survey FROM surveys").fetchone()
         (nobody,) = connection.execute(

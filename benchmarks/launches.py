@@ -15,7 +15,7 @@ from threading import Event
 from typing import Final
 
 from benchmarks.surveys import AUTHORITY, ORIGIN, START, declaration, signed_survey
-from deniable.client import Client, HttpAnswer
+from deniable.client import Client, ClientSettings, HttpAnswer
 from deniable.client.client import engine_of
 from deniable.messages import Schedule, UploadAnswer, pack_manifests, sign_manifest
 
@@ -72,9 +72,12 @@ def live(seconds: float, epoch_days: int, days: int, seed: int, a_day: int = A_D
                 surveys=[declaration(manifest)],
                 state=Path(folder) / "device.sqlite",
                 consent="on",
-                manifests=[collector.envelope],
-                clock=clock,
-                transport=collector,
+                settings=ClientSettings(
+                    first_epoch="now",
+                    manifests=[collector.envelope],
+                    clock=clock,
+                    transport=collector,
+                ),
             )
             engine_of(client).uploader.start = lambda: None  # type: ignore[method-assign]
             outcome = client.report(manifest.name, manifest.categories[0])

@@ -20,8 +20,8 @@ from benchmarks.rounds import Rounds, interleave
 from benchmarks.servers import Server
 from benchmarks.surveys import signed_survey
 from benchmarks.table import Row, show
-from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores import PostgresStore, Verdict
+from deniable.stores.receipt import RECEIPT_KEY_BYTES, Receipt
 from tests.support.postgres import PostgresServer, find_binaries
 
 _ROUNDS: Final = 5

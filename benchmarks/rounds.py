@@ -65,18 +65,6 @@ def interleave(
     return {name: Rounds(tuple(values)) for name, values in figures.items()}
 
 
-def seconds_each(work: Callable[[], object], times: int) -> Callable[[], float]:
-    """Return a measurement of the seconds that one call takes, the mean of so many."""
-
-    def measure() -> float:
-        started = time.perf_counter()
-        for _ in range(times):
-            work()
-        return (time.perf_counter() - started) / times
-
-    return measure
-
-
 def processor_seconds_each(work: Callable[[], object], times: int) -> Callable[[], float]:
     """Return a measurement of the processor time of one call, in seconds.
 

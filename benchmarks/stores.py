@@ -19,7 +19,7 @@ from benchmarks.surveys import signed_survey
 from benchmarks.table import Row, show
 from benchmarks.writer import group_of, store_group
 from deniable.messages import Manifest
-from deniable.stores.rules.surveys import publish
+from deniable.stores.rules.operating import publish
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.driver import follow
 

@@ -1,8 +1,6 @@
 """A signed survey of any size, as benchmarks need it."""
 
 import os
-import time
-from dataclasses import replace
 
 from deniable.client import Survey
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey, sign_manifest
@@ -29,13 +27,6 @@ def signed_survey(categories: int, epochs: int, epsilon: str) -> tuple[Manifest,
         minimum_reports=1,
     )
     return manifest, sign_manifest(manifest, AUTHORITY)
-
-
-def running_survey(origin: str) -> tuple[Manifest, bytes]:
-    """Return a manifest of today for this collector, and its envelope."""
-    manifest, _ = signed_survey(2, 8, "1")
-    today = replace(manifest, origin=origin, schedule=Schedule(int(time.time()), _DAY, 8, _DAY))
-    return today, sign_manifest(today, AUTHORITY)
 
 
 def declaration(manifest: Manifest) -> Survey:

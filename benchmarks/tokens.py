@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA384
 
 from benchmarks.rounds import interleave, processor_seconds_each
 from benchmarks.table import Row, show
-from deniable.enrolment.private_operation import PrivateKey
+from deniable.enrolment.epoch_keys import PrivateKey
 from deniable.intake.libsodium import verify as by_libsodium
 from deniable.messages import (
     Enrolment,

@@ -1,4 +1,4 @@
-"""Signed reports of imagined devices, as the requests that a collector gets."""
+"""Signed reports of simulated devices, as the requests that a collector gets."""
 
 import os
 import re

@@ -81,9 +81,9 @@ def measured(
 
 
 def within(intervals: Intervals, values: Floats) -> NDArray[np.bool_]:
-    """Return which intervals hold these; one that lies wholly outside [0, 1] holds nothing."""
+    """Return which intervals hold these."""
     low, high = intervals.low - 1e-12, intervals.high + 1e-12
-    return np.asarray((low <= values) & (values <= high) & ~intervals.outside)
+    return np.asarray((low <= values) & (values <= high))
 
 
 def run() -> None:

@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores import Verdict
+from deniable.stores.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.receipts import add_receipts
 

@@ -1,4 +1,4 @@
-"""What the site takes from the code: the public names of each package, and each command's help."""
+"""What the site takes from the code: names of packages, settings, and each command's help."""
 
 import ast
 import pkgutil
@@ -10,6 +10,7 @@ from inspect import cleandoc, getsource
 from types import ModuleType
 
 import click
+from click.testing import CliRunner
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -18,7 +19,10 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 import deniable
+from deniable.cli.root import COMMANDS
 from deniable.cli.root import deniable as root_command
+from deniable.client.console import device_commands
+from deniable.directory import SETTINGS
 
 _LOG = logging.getLogger(__name__)
 
@@ -108,11 +112,10 @@ def _show_colon(
 
 
 def _check(_app: Sphinx, env: BuildEnvironment) -> None:
-    # Of the command line, the page of its commands tells.
     described = {entry[0] for entry in env.get_domain("py").get_objects()}
     packages = public_packages()
-    for package in packages.keys() - {"deniable.cli"}:
-        for name in packages[package]:
+    for package, names in packages.items():
+        for name in names:
             if entry_of(package, name, packages) not in described:
                 remedy = "list its package in reference/api.md, or describe it where it is defined"
                 _LOG.warning("%s.%s has no entry: %s", package, name, remedy)
@@ -133,36 +136,63 @@ def _link_to_pages(app: Sphinx, docname: str, content: list[str]) -> None:
     content[0] = _LEAVES.sub(shown, content[0])
 
 
-def _commands(command: click.Command, context: click.Context) -> Iterator[click.Context]:
-    yield context
+def _paths(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each command behind ``deniable``: click's, and the device's own."""
+    yield path
     if isinstance(command, click.Group):
+        context = click.Context(command)
         for name in command.list_commands(context):
             below = command.get_command(context, name)
             assert below is not None
-            yield from _commands(below, click.Context(below, context, name, terminal_width=80))
+            yield from _paths(below, *path, name)
+    elif path == ("device",):
+        yield from ((*path, name) for name in device_commands.COMMANDS)
+
+
+def _link(command: str, text: str) -> nodes.list_item:
+    """Return an item that links to a command's section."""
+    link = nodes.reference("", "", nodes.literal("", command), refid=nodes.make_id(command))
+    return nodes.list_item("", nodes.paragraph("", "", link, nodes.Text(f": {text}")))
 
 
 class Commands(SphinxDirective):
-    """Each command of ``deniable``, as its ``--help`` says it."""
+    """The commands of ``deniable`` by section, and each as its ``--help`` says it."""
 
     def run(self) -> list[nodes.Node]:
-        """Return a section for each command."""
-        whole = click.Context(root_command, info_name="deniable", terminal_width=80)
-        sections: list[nodes.Node] = []
-        for context in _commands(root_command, whole):
-            path = context.command_path
-            section = nodes.section(ids=[nodes.make_id(path)], names=[path])
-            section += nodes.title("", "", nodes.literal("", path))
-            text = context.command.get_help(context)
+        """Return the list of commands, and a section for each."""
+        made: list[nodes.Node] = []
+        for heading, table in COMMANDS.items():
+            items = [_link(f"deniable {name}", line) for name, (_, line) in table.items()]
+            made += [nodes.rubric("", heading), nodes.bullet_list("", *items)]
+        runner = CliRunner(env={"COLUMNS": "80"})
+        for path in _paths(root_command):
+            words = " ".join(("deniable", *path))
+            section = nodes.section(ids=[nodes.make_id(words)], names=[words])
+            section += nodes.title("", "", nodes.literal("", words))
+            text = runner.invoke(root_command, [*path, "--help"], prog_name="deniable").stdout
             section += nodes.literal_block(text, text, language="text")
             self.state.document.note_implicit_target(section)
-            sections.append(section)
-        return sections
+            made.append(section)
+        return made
+
+
+class Settings(SphinxDirective):
+    """The collector's settings: a table of their names, defaults and meanings."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        rows = ["| setting | default | meaning |", "|---|---|---|"]
+        for setting in SETTINGS:
+            value = '""' if setting.default == "" else setting.default
+            default = "must be given" if value is None else f"`{value}`"
+            rows.append(f"| `{setting.name}` | {default} | {setting.meaning} |")
+        return self.parse_text_to_nodes("\n".join(rows))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directive, and load what autosummary is about to list."""
+    """Register the directives, and load what autosummary is about to list."""
     app.add_directive("commands", Commands)
+    app.add_directive("settings", Settings)
     app.connect("builder-inited", _prepare, priority=400)
     app.connect("autodoc-process-docstring", _hide_colon, priority=400)
     app.connect("autodoc-process-docstring", _show_colon, priority=600)

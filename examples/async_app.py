@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from deniable.client import Client, Survey
-from deniable.client.testing import FakeCollector
+from deniable.fakes import FakeCollector
 
 THEME = Survey(
     name="preferred-theme",

@@ -35,12 +35,14 @@ def ask(client: Client) -> None:
         typed = input("Take part? You can change it by `privacy consent`. [y/N] ")
     except EOFError:  # nobody is there to ask: it stays undecided, and nothing is reported
         return
-    if typed.strip().lower() == "y":
-        client.set_consent("on", origin="prompt")
-    elif agreed_before:
-        declined.touch()
-    else:
-        client.set_consent("off", origin="prompt")
+    agrees = typed.strip().lower() == "y"
+    try:
+        if agreed_before and not agrees:
+            declined.touch()
+        else:
+            client.set_consent("on" if agrees else "off", origin="prompt", strict=True)
+    except (OSError, StateUnavailable) as error:
+        print(f"You will be asked again: this could not be stored: {error}", file=sys.stderr)
 
 
 def state_file() -> Path:
@@ -97,5 +99,5 @@ def main(arguments: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except StateUnavailable as error:  # where no decision can be kept, nothing is reported
+    except StateUnavailable as error:
         sys.exit(f"Nothing was reported: {error}")

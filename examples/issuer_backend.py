@@ -1,6 +1,6 @@
 """An app's backend that vouches for its accounts, and devices that ask it before they report.
 
-Run it: python examples/issuer_backend.py
+Run it where the extra "collector" is installed: python examples/issuer_backend.py
 It comes with a collector of its own, and ends by itself. docs/operations/issuers.md says how a
 backend runs beside a real one.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 from aiohttp import web
 
 from deniable.client import Client, Enrol, EnrolmentRequest, Survey
-from deniable.client.testing import FakeCollector
 from deniable.enrolment import (
     Issuer,
     SqliteIssuanceRecord,
@@ -24,6 +23,7 @@ from deniable.enrolment import (
     read_record_key,
 )
 from deniable.enrolment.routes import enrolment_route
+from deniable.fakes import FakeCollector
 from deniable.messages import Enrolment
 
 THEME = Survey(

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 from wsgiref.simple_server import make_server
 
 from deniable.client import Client, Outcome, Survey
-from deniable.client.testing import FakeCollector
+from deniable.fakes import FakeCollector
 
 RATING = Survey(
     name="rating-of-search",
@@ -54,10 +54,12 @@ class App:
             said = "That came from another site."
         elif environ["PATH_INFO"] == "/consent":
             wants = form.get("consent") == ["on"]
-            self._client.set_consent("on" if wants else "off", origin="settings page")
+            stored = self._client.set_consent("on" if wants else "off", origin="settings page")
             if wants:  # so that the next answer counts; the thread asks at a time drawn at random
                 self._client.refresh()
             said = "Thank you." if wants else "Nothing is sent, and what waited is erased."
+            if not stored:  # a refusal holds while the app runs
+                said = "Your decision could not be stored. Please try again."
         elif environ["PATH_INFO"] == "/rate":
             answer = form.get("answer", [""])[0]
             if answer in RATING.categories:  # what the app never declared is its bug, and raises

@@ -16,18 +16,25 @@ def requirement(text: str) -> str:
     return f"{CONDA_NAMES.get(name, name)} {versions}".strip()
 
 
-project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
-(python,) = re.findall(r">=([0-9.]+)", project["requires-python"])
+def project(folder: str) -> dict[str, object]:
+    """Return what the pyproject.toml of a folder says of its project."""
+    return tomllib.loads(Path(folder, "pyproject.toml").read_text("utf-8"))["project"]
+
+
+device, collector = project("."), project("collector")
+(python,) = {*re.findall(r">=([0-9.]+)", device["requires-python"] + collector["requires-python"])}
 expected = {
-    "deniable": [f"python >={python}", *map(requirement, project["dependencies"])],
+    "deniable": [f"python >={python}", *map(requirement, device["dependencies"])],
     "deniable-collector": [
+        f"python >={python}",
         {"pin_subpackage": {"name": "deniable", "exact": True}},
-        *map(requirement, project["optional-dependencies"]["collector"]),
+        *map(requirement, collector["optional-dependencies"]["server"]),
     ],
 }
 rendered = [variant.recipe.to_dict() for variant in Stage0Recipe.from_file(sys.argv[1]).render()]
 needed = {recipe["package"]["name"]: recipe["requirements"]["run"] for recipe in rendered}
 if needed != expected:
     sys.exit(f"the recipe needs {needed}, and pyproject.toml {expected}")
-(source,) = rendered[0]["source"]
-print("the conda recipe renders:", *needed, "of", source["url"])
+for recipe in rendered:
+    (source,) = recipe["source"]
+    print("the conda recipe renders", recipe["package"]["name"], "of", source["url"])

@@ -52,7 +52,6 @@ class SoakedCollector:
         self._processes: set[int] = set()
         self._log = directory.with_name("collector.log")
         self._settings = {
-            "DENIABLE_MOST_WAITING": str(plan.most_waiting),
             "DENIABLE_WORKERS": str(plan.workers),
             "DENIABLE_ADDRESS_RATE": "0",  # all come from one
             **({"DENIABLE_STORE": store} if store else {}),

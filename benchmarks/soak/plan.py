@@ -20,7 +20,6 @@ class Plan:
         most_wait: how many seconds a device waits at most before it sends again.
         drain_seconds: how long devices may take at most, once the load is over.
         connections: kept by devices at most, for each process that serves.
-        most_waiting: the collector's setting.
         most_memory: peak of any of the collector's processes, in MiB; more is a broken promise.
         seed: of all that is chosen.
     """
@@ -35,7 +34,6 @@ class Plan:
     most_wait: float = 60.0
     drain_seconds: float = 900.0
     connections: int = 900
-    most_waiting: int = 512
     most_memory: int = 512
     seed: int = 2016
 

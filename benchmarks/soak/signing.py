@@ -1,4 +1,4 @@
-"""Signed reports of imagined devices, made by a process beside the load as fast as they are sent.
+"""Signed reports of simulated devices, made by a process beside the load as fast as they are sent.
 
 A report of its own for each device: nothing is signed in advance but what fits into a pipe.
 """
@@ -15,7 +15,7 @@ from nacl.bindings import crypto_sign, crypto_sign_seed_keypair
 
 from deniable.messages import Report, codec
 from deniable.messages.ed25519 import CONTEXT_REPORT
-from deniable.messages.receipt import RECEIPT_KEY_BYTES
+from deniable.stores.receipt import RECEIPT_KEY_BYTES
 
 CHUNK: Final = 256
 """Reports: as many as one upload may have."""

@@ -36,6 +36,7 @@ function write() {
   $("learnt").textContent = coalitions.title;
   const row = (cell, texts) => made("tr", "", ...texts.map((text) => made(cell, text)));
   $("coalitions").append(made("thead", "", row("th", coalitions.heads)), made("tbody", "", ...coalitions.rows.map((texts) => row("td", texts))));
+  $("coalitions").after(made("p", coalitions.condition));
   $("figures").href = figures;
   $("question").append(made("legend", survey.question), ...survey.categories.map((category, place) => {
     const input = Object.assign(document.createElement("input"), { type: "radio", name: "answer", value: category, id: `answer-${place}`, required: true });

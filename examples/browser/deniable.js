@@ -346,14 +346,46 @@ export async function signReport(secret, surveyId, epoch, response) {
 const KEYS = ["version", "name", "sequence", "nonce", "question", "categories", "mechanism", "epsilon", "delta", "repeat", "start",
   "epoch_seconds", "epochs", "grace_seconds", "origin", "enrolment", "minimum_reports"];
 
+// So many code points are not allowed, so many then are, by turns, to the base 26: those of Unicode 14 without Cc, Cf, Cs, Zl, Zp, with
+// the joiners. Browsers differ about later characters.
+const BOUNDS = (
+  "BgDrBhNBBbmCGEHBBBUBPhBBmCByCDBCdIBbEGRWBHkBBwCChCDxOChCBxCPBBcCBBLFBfJCwBGfBICCCWBHBBDECJCCCEIBECBFCZCDBGECCWBHBCBCBCCB"
+  + "BFECCDDBHEBBHRKDBJBDBWBHBCBFCKBDBDCBPECMHHBDBICCCWBHBCBFCJCCCDHDECBFCSKCBGDDBEDCBBBCDCDDDMEFDDBECBGBOVFNBDBXBQCJBDBEHCBD"
+  + "CBCECKHWBDBXBKBFCJBDBEHCGCBECKBCNNBDBBzBDBGEQCBaBDBSDYBJBBCHDBEGBBBIGKCDMCgEBdBlCBBBFBYBBBXCFBBBGCKCEBgCuBBkEBnBBkBPBNBl"
+  + "HqBBFBCOnBECHBBBECBpBECBhBECHBBBECPBCfBECCpCBgDBaGDiCGCZtDDlHWJYJUMNBDBCMDqCKGKGOBLGDlHBrFCsKBfBMEMEBDBqCFLBsEBaGLDCkCCn"
+  + "BBdCLGKGOCBfBxCzDBvBEmICiDPDCiHBrCLIBrFUoCGCBmCGCIBBBBBBBBfCCbBPBOCGBTCDBJBLBCCYHBxQCCBbBNDBhPBhPFkEZnZLVCrsCBgBNlFBtBBF"
+  + "BCCeHCOYJHBHBHBHBHBHBHBHBEwBiBaBDlMIgBaMECmBDiCDzFBrBDqBDgMBvBBrirDCdJNkUHcIHvFCBBBFYChDKGCeICsIMGEmLBeDDaBLEBhBCdJOCKCD"
+  + "zYBcKGCGCGJHBHBCiEEwCKGQnsMXEBxDayKagCEcBmHMFFBaBFBBBCBCBEvQRdCCcHBBgBqGBzBTBEEFBFfEHiDGCGCGCDDHBHNCCMBBaBTBCBPCOBiEtFDE"
+  + "BtDDkBNDBBvBuFaBdDBxPBcEBkJBeFBrFBeBBlEOBqGcCKGBkEBkEBoICaLMBPBHBCBLBPBHBCCpLzJWKIYGBBqBJCrGCBBBsBCDBCXBCuIJBwTBCFBhDBbF"
+  + "BCmCeEUCByBCFIBDBBdCDEKHJHCmBgBnEMJCcDBdCBbFBaHEMHDcCvCdBzNBzHBuIKLiBfBBqBDCCDaBoIBqWBaBmBcUXJDaEBkJCkBFNZHKGCbBSIBnJDsB"
+  + "ULSBBsCnHBBBEBPBLGChFKGEBICCCWBHBCBFBKCCCDCBGBFHCHDFFjDoBFBeCuIKGkCcCBmBiCrLKGNTCgGKCcBbCPEXHdCiDwDfMICBCIBCBBeBCCMJKCsI"
+  + "CBuCLBbCuIDfNCvKdJBBtBOKBdDBgCWBOCvHBCBBsDBBCBJIKGGBCBBlBCBGHKLyZHbBPByNBjnDyEhBFLHoDxkDvNBpfFztWlMubVxHBfBKEDdBKGBeCGKC"
+  + "sKKBHBVFTBamDnDxCxECfHRCmFLCOJcaIBvqBqJNfrEBHBCBLfBtDREIPgDkuEdFNDJHKCEGyyBuCXJEmCiJmKBnCCwIEiVCsFyUMDjJZFfDhBCtBCCBCCCE"
+  + "BMBBBHBCnBECIBHBBcBEBFBBDHBNcCLgCBbaPFBPBqmBfIrHBRCHBCBFIfBtDOCKECMiBfRCgFBBwaHBEBCBPBHpCQBpCyEKECBefCqCyCjHmEBBbBCBBCBB"
+  + "KBEBBBBGBEBBBBBBDBCBBCBBBBBBBBBBCBBCEBHBEBEBBBKBRFDBFBRCaCKkBsEDwMPCPBPBBlKGsCeBdNBsEJHCOGFyBlwFQDNDEmMDlHMEBPMECeIKGBoI"
+  + "BeCCDaNcMOCFDFDHJBdDLFGKKGIIHJFrBCdBlKBnqClfcBgGdtHIoCInqOLblEpjUwCfyHhzBotmrJgDsfoDsyoCDsyo"
+).match(/[A-Z][a-z]*/g).map((run) => [...run.toLowerCase()].reduce((number, letter) => 26 * number + letter.charCodeAt(0) - 97, 0));
+BOUNDS.forEach((run, at) => { BOUNDS[at] = run + (BOUNDS[at - 1] ?? 0); });
+const INVISIBLE = /[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]/gu;
+
+function isAllowed(character) {
+  let low = 0, high = BOUNDS.length; // how many bounds are at most its code point
+  for (const point = character.codePointAt(0); low < high;) {
+    const middle = (low + high) >> 1;
+    if (BOUNDS[middle] <= point) low = middle + 1; else high = middle;
+  }
+  return low % 2 === 1;
+}
+
 function checkText(text, most) {
   demand(typeof text === "string" && text && text === text.trim() && text === text.normalize("NFC"), "a text in another form");
-  demand(!/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(text), "a text that hides something");
+  demand([...text].every(isAllowed), "a text that hides something, or is newer than Unicode 14");
+  demand(/[^\p{M}\p{Z}\u2800]/u.test(text.replace(INVISIBLE, "")), "a text of which nothing is seen");
   demand(ascii(text).length <= most, "a text that is too long");
 }
 
-/** Return what two texts that look the same have in common: NFKC and case folding, of which ı is not an i. */
-const folded = (text) => text.normalize("NFKC").replaceAll("ı", "\0").toLowerCase().toUpperCase();
+/** Return what two texts that look the same have in common: all but the invisible, NFKC and case folding, of which ı is not an i. */
+const folded = (text) => text.replace(INVISIBLE, "").normalize("NFKC").replaceAll("ı", "\0").toLowerCase().toUpperCase();
 
 /** Verify a manifest's envelope, then read it. Nothing but the frame of two byte strings is looked at before. */
 export async function openManifest(envelope, authority) {
@@ -445,7 +477,7 @@ const retryAfter = (text) => (/^[0-9]+$/.test(text ?? "") ? [60, 600, 3600].find
 
 // ---------------------------------------------------------------- where the state is kept (D5)
 
-/* A storage has two methods. read() returns the state, a plain object, or null; it never makes one. update(change, create) hands
+/* A storage has two methods. read() returns the state, an object that structured cloning copies, or null; it never makes one. update(change, create) hands
  * the state to change, in one transaction, keeps what change returns (nothing, if that is undefined), and is durable once it
  * resolves. Of several tabs that update at once each sees what the one before has kept: whoever loses reads the winner's row. */
 
@@ -504,13 +536,16 @@ function declared(given, lifetime) {
 export class Device {
   #settings; #surveys; #scopes; #opened = new Map(); #faults = { bundled: new Map(), fetched: new Map() }; #refused = false; #launch = null; #backAt = null; #running = null; #abort = null;
 
-  /** surveys: declarations, as bundles have them (D1); manifests: signed, in base64, as bundles have them. `newDevice` is an
-   *  app's own word that this device never reported before: without it a device that finds no state waits for the next epoch. */
+  /** surveys: declarations, as bundles have them (D1); manifests: signed, in base64, as bundles have them. `firstEpoch` is what a
+   *  device that finds no state may answer first: the "next" epoch, or the one that runs "now", whose response it may have forgotten. */
   constructor({ collector, authority, surveys, manifests = [], storage = indexedDbStorage(), lifetimeEpsilon = "20",
-    deliverySeconds = 3600, newDevice = false, clock = systemClock, draw = randomWord, fetch = globalThis.fetch }) {
+    deliverySeconds = 3600, firstEpoch = "next", clock = systemClock, draw = randomWord, fetch = globalThis.fetch,
+    ...others }) {
+    for (const name of Object.keys(others)) throw new TypeError(`there is no option ${name} of a Device`);
     if (!isOrigin(collector)) throw new TypeError("collector must be https://host[:port], in lower case");
     const lifetime = nanoFloor(decimal("lifetimeEpsilon", lifetimeEpsilon));
-    this.#settings = { collector, authority: fromHex(authority), key: authority, manifests, storage, newDevice, clock, draw, fetch,
+    if (!["next", "now"].includes(firstEpoch)) throw new TypeError('firstEpoch is "next" or "now"');
+    this.#settings = { collector, authority: fromHex(authority), key: authority, manifests, storage, firstEpoch, clock, draw, fetch,
       lifetime, spread: deliverySeconds };
     this.#surveys = new Map(surveys.map((survey) => [survey.name, declared(survey, lifetime)]));
     this.#scopes = Promise.all([...this.#surveys.values()].map(async (survey) => {
@@ -524,7 +559,7 @@ export class Device {
 
   /** Return "on", "off" or "unset"; or keep the user's decision. Nothing is stored before the first one. */
   async consent(decision) {
-    const { storage, clock, newDevice } = this.#settings;
+    const { storage, clock, firstEpoch } = this.#settings;
     if (decision === undefined) return this.#refused ? "off" : ((await storage.read())?.consent ?? "unset");
     if (!["on", "off"].includes(decision)) throw new TypeError('consent is "on" or "off"');
     await this.#scopes;
@@ -533,8 +568,9 @@ export class Device {
     const secret = hex(crypto.getRandomValues(new Uint8Array(32))), now = clock.now();
     await storage.update((state) => {
       // An evicted state looks like none: whoever finds none takes the current epochs for decided (D5).
-      state ??= { spent: {}, decided: {}, outbox: [], followed: {}, asked: {}, launch: null, covered: [],
-        freshFrom: newDevice ? -1 : now, unsure: !newDevice };
+      // What is kept by name is kept in maps: a plain object has a "constructor" of its own.
+      state ??= { spent: new Map(), decided: new Map(), outbox: [], followed: new Map(), asked: new Map(), launch: null, covered: [],
+        freshFrom: firstEpoch === "now" ? -1 : now, unsure: firstEpoch === "next" };
       state.consent = decision;
       if (this.#refused) { // it undoes no decision of an epoch (D4)
         while (state.outbox.length) settle(state, 0, "withdrawn", now);
@@ -576,8 +612,8 @@ export class Device {
           throw new NotRecorded("the state changed meanwhile", now);
         }
         const ends = starts + manifest.epoch_seconds, closes = ends + manifest.grace_seconds, due = now + delay(spread, closes - now);
-        state.decided[name] = { epoch, ends, became: "waiting", day: Math.floor(now / DAY) };
-        state.spent[name] = (state.spent[name] ?? 0) + manifest.cost;
+        state.decided.set(name, { epoch, ends, became: "waiting", day: Math.floor(now / DAY) });
+        state.spent.set(name, (state.spent.get(name) ?? 0) + manifest.cost);
         state.outbox.push({ name, epoch, envelope, starts, closes, due, held: 0, attempts: 0, unanswered: 0 });
         state.outbox.splice(0, state.outbox.length - MOST_WAITING); // over the cap the oldest go; their decisions stay (D4)
         return state;
@@ -615,7 +651,7 @@ export class Device {
   #judge(state, survey, now) {
     if (this.#refused || state?.consent !== "on") throw new NotRecorded("the user has not agreed");
     if (!isCovered(state, survey)) throw new NotRecorded("the user has not agreed to this survey as it is declared now");
-    const { epoch: highest, ends, became } = state.decided[survey.name] ?? { epoch: -1, ends: -Infinity };
+    const { epoch: highest, ends, became } = state.decided.get(survey.name) ?? { epoch: -1, ends: -Infinity };
     if (now < ends) return { status: "repeated", epoch: highest, why: became, from: ends };
     const accepted = this.#followed(state, survey.name).accepted.map(({ digest }) => this.#opened.get(digest)).filter(Boolean);
     const { bundled, fetched } = this.#faults, fault = fetched.get(survey.name);
@@ -630,7 +666,7 @@ export class Device {
     if (state.unsure) throw new NotRecorded(`${NEWCOMER}: it waits for the collector's date`, next); // which may move it
     if (starts <= state.freshFrom) throw new NotRecorded(`${NEWCOMER}: it begins with the next time slice`, next);
     if (epoch <= highest || starts < ends) throw new NotRecorded("this time slice may have been decided under another manifest", next);
-    const own = (state.spent[survey.name] ?? 0) + manifest.cost, all = spentIn(state) + manifest.cost;
+    const own = (state.spent.get(survey.name) ?? 0) + manifest.cost, all = spentIn(state) + manifest.cost;
     if (all > this.#settings.lifetime || own > survey.total) throw new NotRecorded("the privacy budget is spent");
     return { manifest, epoch, starts, secret: state.secret };
   }
@@ -648,8 +684,8 @@ export class Device {
 
   #followed(state, name) { // sequences belong to an authority
     const { key } = this.#settings;
-    if (state.followed[name]?.key !== key) state.followed[name] = { key, accepted: [], highest: -1, seen: {}, proofs: [] };
-    return state.followed[name];
+    if (state.followed.get(name)?.key !== key) state.followed.set(name, { key, accepted: [], highest: -1, seen: new Map(), proofs: [] });
+    return state.followed.get(name);
   }
 
   /** Follow of these envelopes what the declaration fits (D2); return whether any was signed, and why the first was refused. */
@@ -682,14 +718,14 @@ export class Device {
   }
 
   #follow(state, survey, offered, now) {
-    const row = this.#followed(state, survey.name), decided = state.decided[survey.name]?.epoch ?? -1;
+    const row = this.#followed(state, survey.name), decided = state.decided.get(survey.name)?.epoch ?? -1;
     const held = row.accepted.map(({ digest }) => this.#opened.get(digest)).filter(Boolean);
     row.highest = Math.max(row.highest, ...held.filter(({ start }) => start <= now).map(({ sequence }) => sequence));
     const candidates = new Map(held.filter((manifest) => !misfit(manifest, survey)).map((manifest) => [manifest.id, manifest]));
     let refused = null;
     const refuse = (manifest, code, reason) => { candidates.delete(manifest.id); refused = new Refused(code, reason); };
     for (const manifest of offered.toSorted((one, other) => one.sequence - other.sequence)) { // the newest is judged last
-      const { id, sequence, envelope, ends } = manifest, twin = row.seen[sequence], reason = misfit(manifest, survey);
+      const { id, sequence, envelope, ends } = manifest, twin = row.seen.get(sequence), reason = misfit(manifest, survey);
       refused = null;
       if (candidates.has(id)) continue;
       if (sequence < row.highest) refuse(manifest, "rolled-back", "a newer manifest was followed before");
@@ -700,15 +736,15 @@ export class Device {
       else if (now >= ends) refuse(manifest, "ended", "its last epoch is over");
       else candidates.set(id, manifest);
       // One that is not pinned must not stand for one that is.
-      if (sequence >= row.highest && reason !== NOT_PINNED) row.seen[sequence] ??= id;
+      if (sequence >= row.highest && reason !== NOT_PINNED && !twin) row.seen.set(sequence, id);
     }
     if (!candidates.size) for (const manifest of held) candidates.set(manifest.id, manifest);
     for (;;) {
       const chosen = chosenOf([...candidates.values()], now), fresh = chosen.find((manifest) => !held.includes(manifest));
-      const own = ahead(chosen, decided, now) + (state.spent[survey.name] ?? 0);
-      const others = Object.entries(state.followed).filter(([name, { key }]) => name !== survey.name && key === row.key)
-        .reduce((sum, [name, { accepted }]) => sum + ahead(accepted, state.decided[name]?.epoch ?? -1, now), 0);
-      const spent = spentIn(state) - (state.spent[survey.name] ?? 0);
+      const own = ahead(chosen, decided, now) + (state.spent.get(survey.name) ?? 0);
+      const others = [...state.followed].filter(([name, { key }]) => name !== survey.name && key === row.key)
+        .reduce((sum, [name, { accepted }]) => sum + ahead(accepted, state.decided.get(name)?.epoch ?? -1, now), 0);
+      const spent = spentIn(state) - (state.spent.get(survey.name) ?? 0);
       const all = own + others + spent, { lifetime } = this.#settings;
       if (fresh && (own > survey.total || all > lifetime)) {
         const [sum, most, option] = all > lifetime ? [all, lifetime, "lifetimeEpsilon"] : [own, survey.total, "max_total_epsilon"];
@@ -717,7 +753,7 @@ export class Device {
       }
       row.accepted = chosen.map(({ envelope, digest, start, epoch_seconds, epochs, cost }) => (
         { envelope, digest, start, epoch_seconds, epochs, cost }));
-      row.seen = Object.fromEntries(Object.entries(row.seen).slice(-64));
+      row.seen = new Map([...row.seen].sort(([one], [other]) => one - other).slice(-64));
       return refused;
     }
   }
@@ -758,7 +794,7 @@ export class Device {
     const { storage, clock } = this.#settings, now = clock.now(), running = clock.running();
     const late = this.#backAt ? Math.max(now - this.#backAt.now, running - this.#backAt.running) : 0;
     if (!this.#launch || late > SUSPENDED_SECONDS) { // a suspended page comes back as one that was started
-      const asks = [...this.#surveys.keys()].some((name) => state.asked[name] && this.#dueToAsk(state, name, now) <= now);
+      const asks = [...this.#surveys.keys()].some((name) => state.asked.has(name) && this.#dueToAsk(state, name, now) <= now);
       const overdue = asks || state.outbox.some((row) => isDue(row, now));
       const left = overdue || this.#launch?.left > 0 ? Math.min(state.launch ?? jitter() * most, most) : 0;
       this.#launch = { began: running, left, noted: 0 };
@@ -819,7 +855,7 @@ export class Device {
   }
 
   #dueToAsk(state, name, now) {
-    const survey = this.#surveys.get(name), row = state.asked[name];
+    const survey = this.#surveys.get(name), row = state.asked.get(name);
     if (!isCovered(state, survey)) return Infinity;
     if (row?.day === Math.floor(now / DAY) && row.requests >= MOST_REQUESTS_A_DAY) return (row.day + 1 + JITTER * row.luck) * DAY;
     return row?.digest === survey.digest && row.due <= now + (1 + JITTER) * DAY ? row.due : now; // or the clock was put back
@@ -834,18 +870,18 @@ export class Device {
       if (globalThis.navigator?.onLine === false) return 60;
       await storage.update((kept) => { // counted before it leaves
         if (this.#refused || kept?.consent !== "on" || this.#dueToAsk(kept, name, now) > now) return undefined;
-        const row = kept.asked[name], requests = row?.day === day ? row.requests : 0, luck = jitter();
+        const row = kept.asked.get(name), requests = row?.day === day ? row.requests : 0, luck = jitter();
         asks = row?.digest === digest; // the very first request is not at once
         const failures = asks ? row.failures : 0, backoff = Math.min(DAY, 60 * 2 ** failures) * (1 + JITTER * luck);
         const due = now + (asks ? backoff : luck * Math.min(spread, LAUNCH_SECONDS));
-        kept.asked[name] = { digest, failures: failures + asks, due, day, requests: requests + asks, luck };
+        kept.asked.set(name, { digest, failures: failures + asks, due, day, requests: requests + asks, luck });
         return kept;
       });
       if (!asks) continue;
       const answer = await this.#request(`/v1/surveys/${name}/manifests`, MAX_MANIFESTS, {});
       if (await this.#judgeManifests(survey, answer)) {
         await storage.update((kept) => {
-          if (kept) Object.assign(kept.asked[name], { failures: 0, due: clock.now() + DAY * (1 + JITTER * jitter()) });
+          if (kept) Object.assign(kept.asked.get(name), { failures: 0, due: clock.now() + DAY * (1 + JITTER * jitter()) });
           return kept ?? undefined;
         });
       }
@@ -907,7 +943,7 @@ export class Device {
 const notRecorded = (error) => ({ status: "not-recorded", epoch: null, from: error.from ?? null,
   why: error instanceof NotRecorded ? error.message : `the browser keeps nothing (${error.name})` });
 
-const spentIn = (state) => Object.values(state.spent).reduce((sum, cost) => sum + cost, 0);
+const spentIn = (state) => [...state.spent.values()].reduce((sum, cost) => sum + cost, 0);
 
 const isCovered = (state, { name, digest, bounds }) => state.covered.some((scope) => scope.name === name && scope.digest === digest
   && bounds.every((bound, i) => BigInt(bound) <= BigInt(scope.bounds[i])));
@@ -916,7 +952,7 @@ const NOT_PINNED = "it is none of those that the app accepts by their ids";
 
 /** Return why a manifest is not what the app declared (D1, D2), or "". */
 function misfit(manifest, survey) {
-  if (manifest.name.startsWith("simulated-")) return "it is a rehearsal";
+  if (manifest.name.startsWith("simulated-")) return "it is simulated";
   if (survey.pinned_ids && !survey.pinned_ids.includes(manifest.id)) return NOT_PINNED;
   if (manifest.question !== survey.question) return "the question differs";
   if (JSON.stringify(manifest.categories) !== JSON.stringify(survey.categories)) return "the categories differ";
@@ -951,7 +987,7 @@ const rested = (sends, now) => (sends >= 2 ? now + DAY : 0);
 
 function settle(state, place, became, now) {
   const [{ name, epoch }] = state.outbox.splice(place, 1); // its bytes go at once; the decision stays, with its day (D4, D9)
-  if (state.decided[name]?.epoch === epoch) Object.assign(state.decided[name], { became, day: Math.floor(now / DAY) });
+  if (state.decided.get(name)?.epoch === epoch) Object.assign(state.decided.get(name), { became, day: Math.floor(now / DAY) });
 }
 
 /** Give a report that was sent its next time; or return what became of it. */

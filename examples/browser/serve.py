@@ -19,7 +19,7 @@ from pathlib import Path
 
 from deniable.cli.own_collector import made_collector, running_collector
 from deniable.messages.bundle import Bundle, read_bundle
-from deniable.messages.notice import Notice
+from deniable.publishing.notice import Notice
 
 HERE = Path(__file__).parent
 SURVEY = """\

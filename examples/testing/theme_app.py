@@ -33,9 +33,9 @@ class App:
         """Tell whether to ask the user: at the first start, or once an update asks for more."""
         return bool(self.telemetry.uncovered)
 
-    def answer_consent_question(self, *, agreed: bool) -> None:
-        """Store what the user answered when asked."""
-        self.telemetry.set_consent("on" if agreed else "off", origin="start")
+    def answer_consent_question(self, *, agreed: bool) -> bool:
+        """Store what the user answered when asked; tell whether that could be stored."""
+        return self.telemetry.set_consent("on" if agreed else "off", origin="start")
 
     def choose_theme(self, theme: str) -> None:
         """Change the setting, and report it."""

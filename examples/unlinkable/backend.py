@@ -1,11 +1,12 @@
 """The app's backend, which knows accounts: it signs a token for each, and cannot read it."""
 
-from collections.abc import Iterator
+import asyncio
+import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from aiohttp import web
-from serving import Address, serving
 
 from deniable.enrolment import BlindIssuer, EpochKeys, SqliteIssuanceRecord, read_record_key
 from deniable.enrolment.routes import token_route
@@ -19,8 +20,10 @@ async def signed_in(request: web.Request) -> str | None:
 
 
 @contextmanager
-def backend(folder: Path, keys: Path, authority: str, manifest: bytes) -> Iterator[Address]:
-    """Serve the backend; its address comes with all that it saw."""
+def backend(
+    folder: Path, keys: Path, authority: str, manifest: bytes
+) -> Iterator[tuple[str, list[str]]]:
+    """Serve the backend; its URL comes with all that it sees."""
     seen: list[str] = []
 
     class Watched(BlindIssuer):  # an app mounts a BlindIssuer as it is
@@ -37,5 +40,30 @@ def backend(folder: Path, keys: Path, authority: str, manifest: bytes) -> Iterat
             authority=authority,
             manifests=[manifest],
         )
-        with serving([token_route(issuer, signed_in)]) as url:
-            yield Address(url, seen)
+        with _served([token_route(issuer, signed_in)]) as url:
+            yield url, seen
+
+
+@contextmanager
+def _served(routes: Iterable[web.RouteDef]) -> Iterator[str]:
+    """Serve routes on a thread of their own, as one program is all parties; yield their origin."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    app = web.Application()
+    app.add_routes(routes)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False)
+
+    async def start() -> str:
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        return f"http://{host}:{port}"
+
+    try:
+        yield asyncio.run_coroutine_threadsafe(start(), loop).result()
+    finally:
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,8 +1,8 @@
 """Nobody can link it: an issuer, a relay, a collector and ten devices on one machine.
 
 Run it: python examples/unlinkable/run.py
-It takes two minutes, and prints what each party saw, and then the histogram. In earnest they are
-three operators (docs/tutorials/unlinkable.md).
+It takes two minutes and nginx, and prints what each party saw, and then the histogram. In earnest
+they are three operators (docs/tutorials/unlinkable.md).
 """
 
 import socket
@@ -19,7 +19,7 @@ from random import SystemRandom
 
 from backend import NAME, backend
 from device import device
-from relay import relay
+from relay import nginx, relay, seen_by
 
 from deniable.messages.bundle import read_bundle
 
@@ -104,37 +104,37 @@ def show(party: str, seen: list[str]) -> None:
 
 def main(folder: Path) -> None:
     """Run all parties through one epoch."""
-    keys, directory = folder / "keys", folder / "collector"
+    nginx()  # without it there is no relay
+    keys, directory, way = folder / "keys", folder / "collector", folder / "relay"
     start = publish(folder, keys)
     bundle = read_bundle((folder / "theme.json").read_bytes())
-    gateway = f"{bundle.origin}/.well-known/ohttp-gateway"
     authority, manifest = bundle.authority.hex(), bundle.manifests[0]
     with (
         collector(directory),
-        backend(folder, keys, authority, manifest) as issuer,
-        relay(gateway) as way,
+        backend(folder, keys, authority, manifest) as (issuer, seen_by_issuer),
+        relay(way, bundle.origin) as url,
     ):
         clients = [
-            device(folder / "theme.json", folder / account, issuer.url, way.url, account)
+            device(folder / "theme.json", folder / account, issuer, url, account)
             for account in ACCOUNTS
         ]
         time.sleep(max(0, start - time.time()))
         for number, client in enumerate(clients):  # the epoch's first half: a token, an answer
             client.refresh()
             client.report("theme", ANSWERS[number % len(ANSWERS)], strict=True)
-        tokens_asked = len(way.seen)
-        time.sleep(max(0, start + EPOCH_SECONDS - time.time()))
-        # Each has drawn a time of its own in the second half, which is over.
+        time.sleep(max(0, start + 3 * EPOCH_SECONDS / 4 - time.time()))
+        tokens_asked = len(seen_by(way))
+        # Each has drawn a time of its own in the third quarter, which is over.
         SystemRandom().shuffle(clients)
         for client in clients:
             client.flush(timeout=20)
             client.close()
-        show("the issuer (accounts, and tokens that it cannot read)", issuer.seen)
-        show("the relay (addresses, and requests that it cannot read)", way.seen[tokens_asked:])
-        show("the collector (responses, and nobody's address)", received(directory))
+    show("the issuer (accounts, and tokens that it cannot read)", seen_by_issuer)
+    show("the relay (addresses, and requests that it cannot read)", seen_by(way)[tokens_asked:])
+    show("the collector (responses, and nobody's address)", received(directory))
     print()
     print(deniable("hist", "theme", "--dir", directory))
-    print(deniable("hist", "theme", "--dir", directory, "--reveals"))
+    print(deniable("ask", "reveals", "theme", "--dir", directory))
 
 
 if __name__ == "__main__":

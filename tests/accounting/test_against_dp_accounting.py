@@ -11,7 +11,7 @@ from deniable.accounting import PrivacyLoss, optimal_composition
 from deniable.mechanisms import RandomisedResponse
 from tests.accounting.curves import random_weights
 
-pld = pytest.importorskip("dp_accounting.pld", reason="dp-accounting is in the extra ci")
+pld = pytest.importorskip("dp_accounting.pld", reason=".ci/requirements/ci.txt has dp-accounting")
 DISTRIBUTION = pld.privacy_loss_distribution
 
 # Its losses are multiples of this, rounded up or down: T reports are T steps apart at most.

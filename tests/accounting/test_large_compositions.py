@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.accounting import PrivacyLoss, atoms
-from deniable.mechanisms import Ordinal, RandomisedResponse, SolutionMatrix
+from deniable.audit import SolutionMatrix
+from deniable.mechanisms import ClampedGeometric, RandomisedResponse
 from tests.accounting.curves import random_weights, weight_rows
 from tests.support.effort import THOROUGH, effort
 
@@ -121,7 +122,7 @@ def test_a_year_of_several_surveys_costs_less_than_the_sum_and_more_than_any_one
     often, weeks, months = (365, 52, 12) if THOROUGH else (52, 12, 4)
     surveys = [
         (PrivacyLoss.of_mechanism(RandomisedResponse(10, "0.1")), often),
-        (PrivacyLoss.of_mechanism(Ordinal.calibrated(6, "0.2")), weeks),
+        (PrivacyLoss.of_mechanism(ClampedGeometric.calibrated(6, "0.2")), weeks),
         (PrivacyLoss.of_mechanism(RandomisedResponse(2, "0.5")), months),
     ]
     total = PrivacyLoss.of_reports(surveys)

@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deniable.accounting import PrivacyLoss
-from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse, SolutionMatrix
+from deniable.audit import SolutionMatrix
+from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse
 from tests.accounting.curves import (
     curve,
     fractions,

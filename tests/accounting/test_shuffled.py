@@ -4,11 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import combinations_with_replacement, permutations
 
 import pytest
 
-from deniable.accounting import shuffled, shuffled_delta, shuffled_epsilon
+from deniable.accounting import shuffled, shuffled_delta, shuffled_epsilon, shuffled_level
+from deniable.audit import SolutionMatrix
 from deniable.mechanisms import (
     Affine,
     ClampedGeometric,
@@ -17,9 +19,7 @@ from deniable.mechanisms import (
     Levels,
     Mechanism,
     OneQuestion,
-    Ordinal,
     RandomisedResponse,
-    SolutionMatrix,
     Subset,
     exp_enclosure,
 )
@@ -27,6 +27,7 @@ from deniable.mechanisms import (
 RR = RandomisedResponse
 
 
+@cache
 def _histograms(mechanism: Mechanism, answers: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
     """Return the exact law of the histogram of these answers' responses."""
     law = {(0,) * mechanism.responses: Fraction(1)}
@@ -60,7 +61,7 @@ SMALL = [
     (OneQuestion([RR(2, "1"), RR(3, "1")]), 2),
     (Levels(4, (2, 1), [RR(2, "1"), RR(4, "1")]), 2),
     (ClampedGeometric(3, Fraction(1, 2)), 4),
-    (Ordinal(5, Fraction(2, 3)), 2),
+    (ClampedGeometric(5, Fraction(2, 3)), 2),
     (SolutionMatrix([[5, 3, 2], [1, 6, 3], [2, 2, 6]], 10), 4),
 ]
 
@@ -82,6 +83,30 @@ def test_no_dataset_exceeds_the_bound(
         if pairs:  # of one report it is the report's own, but for the lattice
             assert alone <= shuffled_delta(mechanism, 1, epsilon) <= alone * Fraction("1.005")
     shuffled._parameters.cache_clear()
+
+
+def _chance_above(mechanism: Mechanism, n: int, odds: Fraction) -> Fraction:
+    """Return the exact chance that a histogram favours an answer by more, against some other."""
+
+    def chances() -> Iterator[Fraction]:
+        for others in combinations_with_replacement(range(mechanism.categories), n - 1):
+            laws = [_histograms(mechanism, (x, *others)) for x in range(mechanism.categories)]
+            for one in laws:
+                above = (p for h, p in one.items() if p > odds * min(law[h] for law in laws))
+                yield sum(above, Fraction(0))
+
+    return max(chances())
+
+
+@pytest.mark.parametrize(("mechanism", "n"), SMALL, ids=str)
+def test_no_dataset_exceeds_the_level_with_more_than_its_chance(
+    mechanism: Mechanism, n: int
+) -> None:
+    for chance in ("0.5", "0.3", "0.05"):
+        level = Fraction(shuffled_level(mechanism, n, chance))
+        assert level <= Fraction(mechanism.privacy.epsilon)
+        odds = Fraction(exp_enclosure(level, 64)[1], 1 << 64)
+        assert _chance_above(mechanism, n, odds) <= Fraction(chance)
 
 
 @pytest.mark.parametrize(

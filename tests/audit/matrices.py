@@ -6,8 +6,8 @@ from itertools import combinations, permutations
 
 from hypothesis import strategies as st
 
-from deniable.audit import ExponentialRatio, MatrixMechanism
-from deniable.mechanisms import Rows, SolutionMatrix
+from deniable.audit import ExponentialRatio, MatrixMechanism, SolutionMatrix
+from deniable.mechanisms import Rows
 
 G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])
 """The matrix of the check values."""

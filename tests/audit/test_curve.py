@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from deniable.audit import (
     MatrixTooLarge,
     PrivacyCurve,
+    SolutionMatrix,
     privacy_curve,
     pure_level,
     tight_delta_at_odds,
 )
 from deniable.audit.tight import tight_delta
-from deniable.mechanisms import InvalidPrivacyParameter, Ordinal, RandomisedResponse, SolutionMatrix
+from deniable.mechanisms import ClampedGeometric, InvalidPrivacyParameter, RandomisedResponse
 from tests.audit.matrices import G, matrices, odds
 from tests.support.effort import effort
 
@@ -59,7 +60,7 @@ def test_a_curve_of_some_points_is_nowhere_below_the_true_one(
 
 
 def test_a_curve_that_takes_too_many_comparisons_asks_for_epsilons() -> None:
-    matrix = SolutionMatrix.of(Ordinal.calibrated(102, "2"))
+    matrix = SolutionMatrix.of(ClampedGeometric.calibrated(102, "2"))
     with pytest.raises(MatrixTooLarge, match="give the epsilons"):
         privacy_curve(matrix)
     (_, start), (_, one), (_, end) = privacy_curve(matrix, ["1", "2"]).points

@@ -3,16 +3,16 @@
 from fractions import Fraction
 from math import comb
 
-import numpy as np
 import pytest
 
 from deniable.accounting import PrivacyLoss
 from deniable.audit import (
     Finding,
+    SolutionMatrix,
     TheoremDoesNotApply,
-    compare,
     delta_of_design,
     design_variance,
+    least_variance,
     odds_above,
     privacy_curve,
     pure_level,
@@ -20,12 +20,11 @@ from deniable.audit import (
     pure_odds_of_design,
     tight_delta_at_odds,
     tight_epsilon,
-    total_variance,
 )
 from deniable.audit import incidences as incidences_module
 from deniable.audit.incidences import Incidences, NoDesign, incidences
 from deniable.estimates.decoders.designs import design_decoder
-from deniable.mechanisms import MatrixPrivacy, SolutionMatrix
+from deniable.mechanisms import MatrixPrivacy
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
@@ -107,11 +106,12 @@ def test_no_row_of_a_large_design_is_listed(
     witness = tight_delta_at_odds(mechanism, 2).witness
     assert witness is not None
     assert len(witness.responses) == design.replication - design.together
-    found = compare(mechanism)
-    assert found.odds == odds
-    bound = found.criteria[-1]
-    assert bound.ratio is not None
-    assert 1 <= bound.ratio < 1.1
+    numbers = design.responses, design.replication, design.together
+    assert odds is not None
+    variance = design_variance(design.categories, *numbers, odds - 1)
+    bound = least_variance(design.categories, odds)
+    assert bound is not None
+    assert 1 <= variance / bound < 1.1
 
 
 # Theorem 4 for designs
@@ -202,14 +202,6 @@ def test_what_is_not_balanced_is_no_design(
 # Variances
 
 
-def fixed_variance(mechanism: DesignMechanism) -> float:
-    """Return n sum Var of the estimates that histograms give, by their kernels, entry by entry."""
-    rows = np.array([[float(Fraction(w, mechanism.grid)) for w in mechanism.row(x)]
-                     for x in range(mechanism.categories)])  # fmt: skip
-    kernels = design_decoder(mechanism).kernels(np.eye(mechanism.categories))
-    return float(((rows @ (kernels**2).T) - (rows @ kernels.T) ** 2).mean(axis=0).sum())
-
-
 @pytest.mark.parametrize("made", some(ALL), ids=repr)
 def test_estimates_are_unbiased_and_vary_as_stated_exactly(made: DesignMechanism) -> None:
     k, design, odds = made.categories, made.design, made.privacy.odds
@@ -226,20 +218,6 @@ def test_estimates_are_unbiased_and_vary_as_stated_exactly(made: DesignMechanism
         assert total == design_variance(k, *numbers, odds - 1)
 
 
-@pytest.mark.parametrize("design", WHOLE + PARTS, ids=repr)
-def test_the_variance_is_that_of_the_estimates_of_histograms(design: Design) -> None:
-    mechanism = DesignMechanism(design, "1")
-    found = total_variance(mechanism)
-    assert found == pytest.approx(fixed_variance(mechanism), rel=1e-9)
-    best = total_variance(SolutionMatrix.of(mechanism))
-    assert found is not None
-    assert best is not None
-    # Weighted by how likely each response is, they could be a little better if points are left out.
-    assert best <= found * (1 + 1e-9)
-    if design in WHOLE:
-        assert found == pytest.approx(best, rel=1e-9)
-
-
 @pytest.mark.parametrize(
     ("design", "expected", "bound"),
     [
@@ -251,15 +229,14 @@ def test_the_variance_is_that_of_the_estimates_of_histograms(design: Design) -> 
     ],
     ids=repr,
 )
-def test_the_variance_is_between_the_bound_and_the_published_one(
+def test_the_variance_and_its_bound_are_the_published_ones(
     design: Design, expected: float, bound: float
 ) -> None:
-    criterion = compare(DesignMechanism(design, "1")).criteria[-1]
-    assert isinstance(criterion.value, float)
-    assert criterion.optimum == pytest.approx(bound, rel=1e-10)
-    # The published figure is of estimates that need not sum to 1.
-    assert bound * (1 - 1e-10) <= criterion.value <= expected * (1 + 1e-10)
-    assert criterion.value > expected * 0.995
+    odds, k = DesignMechanism(design, "1").privacy.odds, design.categories
+    assert odds is not None
+    numbers = design.responses, design.replication, design.together
+    assert float(design_variance(k, *numbers, odds - 1)) == pytest.approx(expected, rel=1e-10)
+    assert float(least_variance(k, odds) or 0) == pytest.approx(bound, rel=1e-10)
 
 
 def test_reports_of_a_design_add_up_to_the_published_epsilon() -> None:

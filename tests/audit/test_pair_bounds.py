@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.audit import MatrixTooLarge, pure_level, tight_delta_at_odds, tight_epsilon
+from deniable.audit import (
+    MatrixTooLarge,
+    SolutionMatrix,
+    pure_level,
+    tight_delta_at_odds,
+    tight_epsilon,
+)
 from deniable.audit.pair_bounds import PairBounds
-from deniable.mechanisms import SolutionMatrix
 from tests.audit.matrices import entries, matrices, odds
 from tests.support.effort import effort
 

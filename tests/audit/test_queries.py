@@ -19,6 +19,7 @@ from deniable.audit import (
     ProductMechanism,
     Queried,
     SanitisedResponse,
+    SolutionMatrix,
     count_checks,
     distance_utility,
     is_private,
@@ -28,7 +29,6 @@ from deniable.audit import (
     theorem_2,
     theorem_2_plus,
 )
-from deniable.mechanisms import SolutionMatrix
 from tests.audit.matrices import (
     deltas,
     entries,

@@ -9,14 +9,20 @@ import pytest
 from hypothesis import example, given, settings
 
 from deniable.accounting import PrivacyLoss
-from deniable.audit import Finding, Witness, pure_level, tight_delta_at_odds, tight_epsilon
+from deniable.audit import (
+    Finding,
+    SolutionMatrix,
+    Witness,
+    pure_level,
+    tight_delta_at_odds,
+    tight_epsilon,
+)
 from deniable.audit import tight as tight_module
 from deniable.audit.tight import tight_delta
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     MatrixPrivacy,
     RandomisedResponse,
-    SolutionMatrix,
     exp_enclosure,
 )
 from tests.audit.matrices import G, deltas, entries, matrices, odds, of_weights, worst_by_definition
@@ -231,7 +237,7 @@ def test_a_pair_that_is_worse_by_less_than_floats_can_tell_is_found() -> None:
 
 def test_equally_bad_pairs_are_decided_exactly_and_the_first_is_reported() -> None:
     for order in ([0, 1, 2, 3], [2, 3, 0, 1], [0, 1], [1, 0, 3]):
-        matrix = TWINS.restricted(order)
+        matrix = SolutionMatrix([TWINS.row(x) for x in order], TWINS.grid)
         for level in (Fraction(1), Fraction(2), Fraction(7, 3)):
             finding = tight_delta_at_odds(matrix, level)
             delta, pair = worst_by_definition(matrix, level)

@@ -125,7 +125,7 @@ def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
         expect_data(line, mark="not distinguishable" * (low <= 0 <= high))
 
 
-def test_the_plan_follows_its_sliders(page: Page) -> None:
+def test_the_plan_follows_its_choices(page: Page) -> None:
     page.goto(f"{FIGURES}/plan")
     asked = page.locator("#plan tbody tr").first
     expect(asked).to_contain_text("this survey")
@@ -134,7 +134,7 @@ def test_the_plan_follows_its_sliders(page: Page) -> None:
         return int(asked.locator("td").last.inner_text().replace(",", ""))
 
     some, few = reports(), page.locator("#plan").inner_text()
-    page.locator("[name=width]").fill("0.01")
+    page.locator("[name=width]").select_option("0.01")
     expect(page.locator("#plan")).not_to_have_text(few)
     expect(page.locator("#plan .sentence")).to_contain_text("± 1 ")
     assert reports() > some
@@ -154,7 +154,12 @@ def test_many_answers_are_cut_to_the_largest_and_found_by_name(
     expect(lines).to_have_count(1)
     expect_figures(page, {**histogram, "categories": [least]})
     page.get_by_label("unbiased").check()
-    expect_data(lines.first, estimate=least["estimate"], low=least["low"], high=least["high"])
+    expect_data(
+        lines.first,
+        estimate=least["estimate"],
+        low=least["simultaneous_low"],
+        high=least["simultaneous_high"],
+    )
     expect(page.locator("#live thead")).not_to_contain_text("projected")
 
 

@@ -29,15 +29,14 @@ def expect_data(line: Locator, **data: object) -> None:
 def expect_figures(page: Page, histogram: dict[str, Any]) -> None:
     """Wait until the page shows what a program gets as a histogram.
 
-    In a biased view intervals are those that hold all at once.
+    Intervals are those that hold all at once.
     """
-    at_once = "simultaneous_" * ("view" in histogram)
     value = "shown" if "view" in histogram else "estimate"
     for each in histogram["categories"]:
         expect_data(
             row(page, category=each["category"]),
             **{value: each[value]},
-            low=each[f"{at_once}low"],
-            high=each[f"{at_once}high"],
+            low=each["simultaneous_low"],
+            high=each["simultaneous_high"],
             standard_error=each["standard_error"],
         )

@@ -13,7 +13,7 @@ export function answering(storageOf, offers, more = {}) {
     open({ collector, authority, surveys, manifests, state, lifetime_epsilon }) {
       // A state that the kit says is new is one: in a page nobody can know.
       device = new Device({ collector, authority, surveys, manifests, storage: storageOf(state), lifetimeEpsilon: lifetime_epsilon ?? "20",
-        newDevice: true, clock, ...more });
+        firstEpoch: "now", clock, ...more });
       return {};
     },
     async consent({ value }) {

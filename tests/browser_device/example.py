@@ -2,6 +2,7 @@
 
 import importlib.util
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -11,23 +12,28 @@ from typing import Any
 
 from playwright.sync_api import Page
 
+from deniable.messages.bundle import read_bundle
 from tests.support.processes import ROOT
 
 EPOCH_SECONDS = 120
 """Devices whose clock is ahead by less than five minutes are taken: a page's may jump an epoch."""
 
-_DEVICE = """async (options) => {
+_DEVICE = """async ({ ahead = 0, ...options }) => {
     const { Device } = await import("/deniable.js"), { bundle } = await import("/survey.js");
-    window.ahead ??= options.ahead ?? 0;
+    window.ahead ??= ahead;
     const clock = {
         now: () => Date.now() / 1000 + window.ahead,
         running: () => performance.now() / 1000 + window.ahead,
     };
     window.device = new Device({ collector: bundle.origin, authority: bundle.authority, clock,
-        surveys: [bundle.declaration], manifests: bundle.manifests, newDevice: true, ...options });
+        surveys: [bundle.declaration], manifests: bundle.manifests, firstEpoch: "now",
+        ...options });
 }"""
-_STATE = """async () =>
-    (await import("/deniable.js")).indexedDbStorage().read()"""
+_STATE = """async () => {
+    const state = await (await import("/deniable.js")).indexedDbStorage().read();
+    return state && Object.fromEntries(Object.entries(state).map(
+        ([key, kept]) => [key, kept instanceof Map ? Object.fromEntries(kept) : kept]));
+}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,11 @@ class Example:
         """Return key and response of each report that was counted."""
         with closing(sqlite3.connect(self.folder / "collector" / "store.sqlite")) as store:
             return store.execute("SELECT key, response FROM receipts").fetchall()
+
+    def next_epoch(self) -> float:
+        """Return the seconds until an epoch begins."""
+        bundle = read_bundle((self.folder / "theme.json").read_bytes())
+        return EPOCH_SECONDS - (time.time() - bundle.opened[0].schedule.start) % EPOCH_SECONDS
 
     def open(self, page: Page, **options: Any) -> "Driven":
         """Return a device of the test's own, in a page that has none: what it does is seen."""

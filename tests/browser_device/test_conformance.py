@@ -13,8 +13,8 @@ from tests.browser.watched import chromium
 from tests.browser_device.places import node
 
 NOT_OFFERED = {
-    "node": {"D13", "log"},  # a relay, and pinned witnesses
-    "chromium": {"D9", "D13", "log"},  # what IndexedDB's own files hold is the browser's affair
+    "node": {"D13", "blind", "log"},  # a relay, an issuer, and pinned witnesses
+    "chromium": {"D9", "D13", "blind", "log"},  # IndexedDB's own files are the browser's
 }
 SOON = {("node", "works"), ("node", "D8"), ("chromium", "works")}
 CASES = [

@@ -34,15 +34,21 @@ def test_a_survey_that_is_not_taken_says_why(
             assert re.search(reason, device.do(called)["why"])
 
 
-@pytest.mark.parametrize("lifetime", [60, "1e1", None])
-def test_an_option_that_is_no_number_is_named(
-    served: Example, browser: Browser, lifetime: object
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        *(
+            ("lifetimeEpsilon", value, "lifetimeEpsilon must be a plain decimal in quotes")
+            for value in (60, "1e1", None)
+        ),
+        ("newDevice", "now", "TypeError: there is no option newDevice"),
+    ],
+)
+def test_an_option_that_is_none_is_named(
+    served: Example, browser: Browser, option: str, value: object, reason: str
 ) -> None:
-    with (
-        browser.new_page() as page,
-        pytest.raises(Exception, match="lifetimeEpsilon must be a plain decimal in quotes"),
-    ):
-        served.open(page, lifetimeEpsilon=lifetime)
+    with browser.new_page() as page, pytest.raises(Exception, match=reason):
+        served.open(page, **{option: value})
 
 
 def agree(page: Page, origin: str) -> str:

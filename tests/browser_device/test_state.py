@@ -123,7 +123,7 @@ def test_lost_storage_is_a_new_device_that_waits_for_the_next_epoch(
     assert device.do("step()") in {None, float("inf")}
     # From an epoch's beginning on, so that none ends while it runs.
     ahead = kept["starts"] + EPOCH_SECONDS + 1 - time.time()
-    device = consenting(served, page, newDevice=False, deliverySeconds=10, ahead=ahead)
+    device = consenting(served, page, firstEpoch="next", deliverySeconds=10, ahead=ahead)
     assert "waits for the collector's date" in device.do("look('theme')")["why"]
     device.run(30)
     looked = device.do("look('theme')")
@@ -159,9 +159,10 @@ def test_a_killed_browser_sends_the_same_bytes_and_is_counted_once(
     served: Example, browser: Browser, tmp_path: Path, answered: bool
 ) -> None:
     before = len(served.receipts())
+    ahead = served.next_epoch()  # both browsers are early in it, however slow the machine
     with profile(browser, tmp_path) as context:
         page = context.new_page()
-        device = consenting(served, page, deliverySeconds=0)
+        device = consenting(served, page, deliverySeconds=0, ahead=ahead)
         assert device.report() == "recorded"
         (kept,) = device.state()["outbox"]
         if answered:  # the collector has it, and the browser dies before it knows
@@ -178,7 +179,7 @@ def test_a_killed_browser_sends_the_same_bytes_and_is_counted_once(
                 kill(tmp_path)
     assert len(served.receipts()) == before + answered
     with profile(browser, tmp_path) as context:
-        device = served.open(context.new_page(), deliverySeconds=0)
+        device = served.open(context.new_page(), deliverySeconds=0, ahead=ahead)
         (again,) = device.state()["outbox"]
         assert again["envelope"] == kept["envelope"]
         assert again["attempts"] == answered

@@ -49,6 +49,19 @@ const TRIALS = {
     for (let i = 0; i < count; i++) counts[made.randomise(test.answer, word)]++;
     return { counts };
   },
+  async ceilings({ moments, ...options }) { // what becomes of a report at each moment, of the manifests that a page has then
+    let kept = null;
+    const storage = { read: async () => structuredClone(kept), async update(change) { kept = structuredClone(change(structuredClone(kept)) ?? kept); } };
+    const outcomes = [];
+    for (const { at, manifests } of moments) {
+      const clock = { now: () => at, running: () => at }, [{ name, categories }] = options.surveys;
+      const made = new device.Device({ ...options, manifests, storage, clock });
+      await made.consent("on");
+      const { status, why } = await made.report(name, categories[0]);
+      outcomes.push([status, why]);
+    }
+    return { outcomes };
+  },
 };
 /** Return the outputs of the tests of a topic, or the code that each is refused with. */
 export async function tried(topic, tests) {

@@ -8,21 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.budget import (
-    NANO,
-    Ceiling,
-    epsilon_to_nano,
-    format_nano,
-    odds_text,
-    pure_cost,
-    upper_text,
-)
+from deniable.budget import NANO, Ceiling, epsilon_to_nano, format_nano, pure_cost
+from deniable.documents import upper_text
 from deniable.mechanisms import (
     Draw,
     InvalidPrivacyParameter,
     Mechanism,
     RandomisedResponse,
     TwoValuedPrivacy,
+    odds_text,
     os_random_word,
 )
 from tests.mechanisms.taylor import exp_bounds

@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.budget import NANO, RangeCost, changing_cost, constant_cost, pure_cost
-from deniable.mechanisms import Mechanism, Ordinal, RandomisedResponse, TwoRound, log_ceiling
+from deniable.mechanisms import (
+    ClampedGeometric,
+    Mechanism,
+    RandomisedResponse,
+    TwoRound,
+    log_ceiling,
+)
 from deniable.mechanisms.subset import Subset
 from tests.accounting.curves import curve, kept_law, randomised_response
 from tests.mechanisms.laws import entries
@@ -64,7 +70,7 @@ def partitions(reports: int, groups: int, most: int) -> Iterator[list[int]]:
 SMALL: list[Mechanism] = [
     RandomisedResponse(2, "1"),
     RandomisedResponse(3, "0.5"),
-    Ordinal.calibrated(3, "1"),
+    ClampedGeometric.calibrated(3, "1"),
     TwoRound(Subset(2, 1), "1", "2"),
     TwoRound(Subset(2, 1), "0.1", "3"),
     TwoRound(Subset(3, 1), "1", "1.5"),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from deniable.central_model import laplace
 from deniable.central_model.laplace import DiscreteLaplace, LaplaceRelease, Neighbours, Query
 from deniable.mechanisms import Draw, InvalidPrivacyParameter, Number
-from deniable.mechanisms.randomness import uniform_below
+from deniable.mechanisms.mechanism import uniform_below
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort
 

@@ -302,7 +302,7 @@ def test_another_mechanism_is_compared_with_what_would_be_chosen() -> None:
         ((2, "1"), {"kind": "subset"}, InvalidParameter),
         ((105, "1"), {"kind": "subset"}, InvalidParameter),
         ((105, "1"), {"kind": "affine", "most_responses": 16}, InvalidParameter),
-        ((105, "1"), {"kind": "ordinal"}, InvalidParameter),
+        ((105, "1"), {"kind": "numeric"}, InvalidParameter),
         ((4, "1"), {"reports": 0}, ValueError),
         ((4, "1"), {"reports": 3, "composed_delta": "2"}, InvalidPrivacyParameter),
     ],

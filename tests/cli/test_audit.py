@@ -1,7 +1,6 @@
-"""``deniable audit``: the guarantee with its proof, and the distance to the optimum."""
+"""``deniable privacy audit``: the guarantee with its proof."""
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -49,7 +48,8 @@ def lines(shown: str) -> dict[str, list[str]]:
 
 def as_json(*arguments: str | Path) -> dict[str, Any]:
     loaded: dict[str, Any] = json.loads(
-        succeed("audit", *arguments, "--json"), parse_constant=lambda word: pytest.fail(word)
+        succeed("privacy", "audit", *arguments, "--json"),
+        parse_constant=lambda word: pytest.fail(word),
     )
     return loaded
 
@@ -58,7 +58,7 @@ def as_json(*arguments: str | Path) -> dict[str, Any]:
 
 
 def test_the_pure_guarantee_is_shown_with_its_proof(named: Path) -> None:
-    shown = lines(succeed("audit", named))
+    shown = lines(succeed("privacy", "audit", named))
     assert shown["size"] == ["3 categories × 3 responses, over 20"]
     assert shown["pure guarantee"] == ["epsilon 1.609437912435, odds 5"]
     assert shown["worst set S"] == ['"high"']
@@ -68,26 +68,11 @@ def test_the_pure_guarantee_is_shown_with_its_proof(named: Path) -> None:
 
 
 def test_with_a_delta_the_tight_epsilon_and_with_an_epsilon_the_tight_delta(named: Path) -> None:
-    shown = lines(succeed("audit", named, "--delta", "0.05", "--epsilon", "1"))
+    shown = lines(succeed("privacy", "audit", named, "--delta", "0.05", "--epsilon", "1"))
     assert shown["with delta 0.05"] == ["epsilon 1.504077396777, odds 9/2 = 4.5"]
     # (5 - e)/10 = 0.22817181715409547…, rounded up.
     assert shown["with epsilon 1"] == ["delta ≤ 0.228171817155"]
     assert len(shown["worst set S"]) == 3
-
-
-def test_the_command_show_need_not_be_named(named: Path) -> None:
-    assert succeed("audit", named) == succeed("audit", "show", named)
-    options = ("--delta", "0.05")
-    assert succeed("audit", *options, named) == succeed("audit", "show", named, *options)
-
-
-def test_a_file_may_be_called_like_a_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(tmp_path, NAMED, "compare")
-    monkeypatch.chdir(tmp_path)
-    assert "pure guarantee" in succeed("audit", "./compare")
-    assert "criterion" in succeed("audit", "compare", "compare")
 
 
 def test_json_has_every_number_exactly_and_as_a_decimal_rounded_up(named: Path) -> None:
@@ -116,7 +101,7 @@ def test_json_has_every_number_exactly_and_as_a_decimal_rounded_up(named: Path) 
 
 def test_no_finite_epsilon_is_said_in_words(tmp_path: Path) -> None:
     file = written(tmp_path, TRUTH)
-    shown = lines(succeed("audit", file, "--delta", "0.5"))
+    shown = lines(succeed("privacy", "audit", file, "--delta", "0.5"))
     assert shown["pure guarantee"] == ["none: no finite epsilon holds"]
     assert shown["with delta 0.5"] == ["none: no finite epsilon holds"]
     assert shown["P(S | 2)"] == ["0", "0"]
@@ -127,17 +112,17 @@ def test_no_finite_epsilon_is_said_in_words(tmp_path: Path) -> None:
 
 
 def test_what_is_said_to_be_the_most_is_rounded_up(tmp_path: Path) -> None:
-    shown = lines(succeed("audit", written(tmp_path, "2,1\n1,2\n")))
+    shown = lines(succeed("privacy", "audit", written(tmp_path, "2,1\n1,2\n")))
     assert shown["lies"] == ["at most 0.333334 of the time, 1 times the optimum of 0.333333"]
 
 
 def test_a_matrix_that_is_not_square_does_not_lie(tmp_path: Path) -> None:
-    shown = succeed("audit", written(tmp_path, WIDE))
+    shown = succeed("privacy", "audit", written(tmp_path, WIDE))
     assert "only a square matrix" in shown
 
 
 def test_equal_rows_have_epsilon_zero_and_no_proof(tmp_path: Path) -> None:
-    shown = lines(succeed("audit", written(tmp_path, "1,1\n1,1\n"), "--epsilon", "0"))
+    shown = lines(succeed("privacy", "audit", written(tmp_path, "1,1\n1,1\n"), "--epsilon", "0"))
     assert shown["pure guarantee"] == ["epsilon 0.000000000000, odds 1"]
     assert shown["with epsilon 0"] == ["delta 0"]
     assert "worst set S" not in shown
@@ -146,7 +131,7 @@ def test_equal_rows_have_epsilon_zero_and_no_proof(tmp_path: Path) -> None:
 def test_long_witnesses_are_cut_in_the_text_and_whole_in_json(tmp_path: Path) -> None:
     rows = [[2] * 40 + [1] * 40, [1] * 40 + [2] * 40]
     file = written(tmp_path, "\n".join(",".join(map(str, row)) for row in rows))
-    shown = succeed("audit", file, "--epsilon", "0.1")
+    shown = succeed("privacy", "audit", file, "--epsilon", "0.1")
     assert "and 28 more" in shown
     assert len(as_json(file, "--epsilon", "0.1")["at_epsilon"]["witness"]["responses"]) == 40
 
@@ -163,13 +148,10 @@ def test_everything_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.Monk
     envelope = sign_manifest(MANIFEST, AUTHORITY)
     written(tmp_path, envelope, "manifest")
     for file in ("m.csv", "manifest"):
-        for command in (
-            ("audit", file, "--epsilon", "1", "--delta", "0.001"),
-            ("audit", "compare", file),
-        ):
-            result = CliRunner(env={"COLUMNS": "80"}).invoke(deniable, command)
-            assert result.exit_code == 0, result.output
-            assert max(len(line.rstrip()) for line in result.stdout.splitlines()) <= 80
+        command = ("privacy", "audit", file, "--epsilon", "1", "--delta", "0.001")
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(deniable, command)
+        assert result.exit_code == 0, result.output
+        assert max(len(line.rstrip()) for line in result.stdout.splitlines()) <= 80
 
 
 # Rounding
@@ -177,11 +159,11 @@ def test_everything_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_rows_that_nearly_sum_to_one_need_leave_to_be_rounded(tmp_path: Path) -> None:
     file = written(tmp_path, "no,0.333333333333,0.666666666666\nyes,0.5,0.5\n")
-    message = fail("audit", file)
+    message = fail("privacy", "audit", file)
     assert str(file) in message
     assert "row 'no'" in message
     assert "--round" in message
-    shown = succeed("audit", file, "--round")
+    shown = succeed("privacy", "audit", file, "--round")
     assert "rows scaled to sum to 1 exactly" in shown
     assert as_json(file, "--round")["note"] is not None
 
@@ -211,7 +193,7 @@ def test_a_manifest_is_judged_by_the_mechanism_that_follows_from_it(
 
 
 @pytest.mark.parametrize("own", [(), ("no", "rather not", "perhaps", "rather", "yes", "?")])
-def test_a_matrix_survey_has_the_names_of_its_responses_in_every_command(
+def test_a_matrix_survey_has_the_names_of_its_responses(
     own: tuple[str, ...], tmp_path: Path
 ) -> None:
     # An answer is told seven times as often as another; no opinion half the time, if that exists.
@@ -231,10 +213,8 @@ def test_a_matrix_survey_has_the_names_of_its_responses_in_every_command(
     assert found["responses"] == len(own or survey.categories)
     for finding in ("pure", "at_delta", "at_epsilon"):
         assert set(found[finding]["witness"]["responses"]) <= set(own or survey.categories)
-    lies = [c["value"] for c in as_json("compare", file)["criteria"][:2]]
-    assert lies == [None, None] if own else None not in lies
-    assert "total variance" in succeed("audit", "compare", file)
-    assert ("only a square matrix" in succeed("audit", file)) == bool(own)
+    assert (found["lie"]["value"] is None) == bool(own)
+    assert ("only a square matrix" in succeed("privacy", "audit", file)) == bool(own)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +241,9 @@ def test_a_design_is_checked_and_its_witness_described(
     names = tuple(f"c{x}" for x in range(size))
     survey = manifest(categories=names, specification=Specification(kind, parameters))
     file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
-    shown = " ".join(succeed("audit", file, "--delta", "0.001", "--epsilon", "0.5").split())
+    shown = " ".join(
+        succeed("privacy", "audit", file, "--delta", "0.001", "--epsilon", "0.5").split()
+    )
     assert checked in shown
     mechanism = survey.mechanism
     assert isinstance(mechanism, DesignMechanism)
@@ -281,18 +263,13 @@ def test_a_design_is_checked_and_its_witness_described(
             found[finding]["odds"]["exact"]
         ) * Fraction(witness["other_probability"]["exact"])
         assert excess == Fraction(found[finding]["delta"]["exact"])
-    variance = as_json("compare", file)["criteria"][-1]
-    assert 1 - 1e-12 < variance["ratio"] < 1.06
-    compared = succeed("audit", "compare", file)
-    assert not re.search(r"^(largest|average) lie", compared, re.MULTILINE)  # told below the table
-    assert "- largest lie, average lie: only a square matrix" in compared
 
 
 def test_a_design_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     survey = manifest(categories=tuple("abcdef"), specification=Specification("subset", {"d": 3}))
     file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
     monkeypatch.setattr(Design, "__init__", unbalanced(Design.__init__))
-    assert "not every category is supported by 10 responses" in fail("audit", file)
+    assert "not every category is supported by 10 responses" in fail("privacy", "audit", file)
 
 
 def unbalanced(made: Callable[..., None]) -> Callable[..., None]:
@@ -306,82 +283,24 @@ def test_a_signature_is_verified_if_the_authority_is_given_and_else_that_is_said
     tmp_path: Path,
 ) -> None:
     file = written(tmp_path, sign_manifest(MANIFEST, AUTHORITY), "manifest")
-    assert "signature not checked" in succeed("audit", file)
+    assert "signature not checked" in succeed("privacy", "audit", file)
     key = AUTHORITY.public_key.hex()
-    assert "signature verified" in succeed("audit", file, "--authority", key)
-    assert "signature verified" in succeed("audit", "compare", file, "--authority", key)
+    assert "signature verified" in succeed("privacy", "audit", file, "--authority", key)
     another = bytes(reversed(AUTHORITY.public_key)).hex()
-    assert "no manifest that can be used" in fail("audit", file, "--authority", another)
-    assert "no manifest that can be used" in fail("audit", file, "--authority", "00")
+    assert "no manifest that can be used" in fail("privacy", "audit", file, "--authority", another)
+    assert "no manifest that can be used" in fail("privacy", "audit", file, "--authority", "00")
 
 
 def test_a_manifest_that_was_tampered_with_fails_under_its_authority(tmp_path: Path) -> None:
     envelope = sign_manifest(manifest(epsilon="1.5"), AUTHORITY)
     file = written(tmp_path, envelope.replace(b"1.5", b"2.5"), "manifest")
-    assert "signature" in fail("audit", file, "--authority", AUTHORITY.public_key.hex())
-    assert "signature not checked" in succeed("audit", file)
+    assert "signature" in fail("privacy", "audit", file, "--authority", AUTHORITY.public_key.hex())
+    assert "signature not checked" in succeed("privacy", "audit", file)
 
 
 @pytest.mark.parametrize("data", [b"\x92", b"\x92\xc4\x01a\xc4\x01b", b"\x92" + b"\x00" * 400])
 def test_what_begins_like_a_manifest_and_is_none_is_one_line(data: bytes, tmp_path: Path) -> None:
-    assert "no manifest that can be used" in fail("audit", written(tmp_path, data))
-
-
-# Comparing
-
-
-def test_the_comparison_has_every_criterion_with_its_optimum(named: Path) -> None:
-    found = as_json("compare", named)
-    assert (found["epsilon"], found["holds"]) == ("1.609437912435", True)
-    assert [(c["name"], c["compared_with"]) for c in found["criteria"]] == [
-        ("largest lie", "optimal mechanism"),
-        ("average lie", "optimal mechanism"),
-        ("total variance", "randomised response"),
-        ("total variance", "any mechanism"),
-    ]
-    largest = found["criteria"][0]
-    assert largest["optimum"] == pytest.approx(2 / 7)
-    assert largest["ratio"] == 1.75
-    shown = succeed("audit", "compare", named)
-    for criterion in found["criteria"]:
-        assert f"{criterion['ratio']:.6g}" in shown
-    assert "its own" in shown
-
-
-def test_a_comparison_at_an_epsilon_that_does_not_hold_says_so(named: Path) -> None:
-    shown = succeed("audit", "compare", named, "--epsilon", "1")
-    assert "! The matrix is not private" in shown
-    assert lines(shown)["epsilon"] == ["1"]
-    compared = as_json("compare", named, "--epsilon", "1")
-    assert not compared["holds"]
-    assert [caution["code"] for caution in compared["cautions"]] == ["not-private"]
-    assert as_json("compare", named)["cautions"] == as_json(named)["cautions"] == []
-    held = succeed("audit", "compare", named, "--epsilon", "1", "--delta", "0.3")
-    assert "not private" not in held
-
-
-def test_where_there_is_nothing_to_compare_the_reason_is_given_once(tmp_path: Path) -> None:
-    shown = succeed("audit", "compare", written(tmp_path, TRUTH))
-    assert shown.count("no finite epsilon holds") == 1
-    assert "infinite" in shown
-    found = as_json("compare", written(tmp_path, "1,1\n1,1\n"))
-    assert [c["ratio"] for c in found["criteria"]] == [1, 1, None, None]
-    assert "nothing can be estimated" in found["criteria"][2]["reason"]
-
-
-@pytest.mark.parametrize("text", [WIDE, "3,1\n2,2\n1,3\n", "1,0,2\n1,2,0\n"])
-def test_matrices_that_are_not_square_are_compared_by_their_variance(
-    text: str, tmp_path: Path
-) -> None:
-    file = written(tmp_path, text)
-    for options in ((), ("--epsilon", "1"), ("--delta", "0.5")):
-        found = as_json("compare", file, *options)
-        values = [criterion["value"] for criterion in found["criteria"]]
-        assert values[:2] == [None, None]
-        assert (values[2] is None) == (found["categories"] > found["responses"])
-        assert "only a square matrix" in " ".join(
-            succeed("audit", "compare", file, *options).lower().split()
-        )
+    assert "no manifest that can be used" in fail("privacy", "audit", written(tmp_path, data))
 
 
 def test_help_and_parameters_load_neither_numpy_nor_scipy() -> None:
@@ -390,8 +309,8 @@ import sys
 from deniable.cli.audit_command import audit
 from deniable.cli.budget_command import budget
 for command, arguments in (
-    (audit, ["--help"]), (audit, ["show", "--help"]), (audit, ["compare", "--help"]),
-    (budget, ["--help"]), (budget, ["--epsilon", "1", "--times", "3", "--json"]),
+    (audit, ["--help"]), (budget, ["--help"]),
+    (budget, ["--epsilon", "1", "--times", "3", "--json"]),
 ):
     command.main(arguments, standalone_mode=False)
 print({"numpy", "scipy"} & sys.modules.keys())
@@ -403,7 +322,6 @@ print({"numpy", "scipy"} & sys.modules.keys())
 # What cannot be audited
 
 
-@pytest.mark.parametrize("command", [("audit",), ("audit", "compare")], ids=" ".join)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -415,15 +333,14 @@ print({"numpy", "scipy"} & sys.modules.keys())
     ],
 )
 def test_a_file_that_holds_no_matrix_is_one_line_that_names_it(
-    command: tuple[str, ...], text: str | bytes, expected: str, tmp_path: Path
+    text: str | bytes, expected: str, tmp_path: Path
 ) -> None:
     file = written(tmp_path, text)
-    message = fail(*command, file)
+    message = fail("privacy", "audit", file)
     assert expected in message
     assert str(file) in message
 
 
-@pytest.mark.parametrize("command", [("audit",), ("audit", "compare")], ids=" ".join)
 @pytest.mark.parametrize(
     "options",
     [
@@ -436,9 +353,9 @@ def test_a_file_that_holds_no_matrix_is_one_line_that_names_it(
     ],
 )
 def test_parameters_outside_their_domain_are_one_line(
-    command: tuple[str, ...], options: tuple[str, ...], named: Path
+    options: tuple[str, ...], named: Path
 ) -> None:
-    assert options[0].removeprefix("--") in fail(*command, named, *options)
+    assert options[0].removeprefix("--") in fail("privacy", "audit", named, *options)
 
 
 @pytest.mark.parametrize(
@@ -452,19 +369,19 @@ def test_parameters_outside_their_domain_are_one_line(
     ],
 )
 def test_a_wrong_use_exits_with_2(content: bytes, options: tuple[str, ...], tmp_path: Path) -> None:
-    result = run("audit", written(tmp_path, content), *options)
+    result = run("privacy", "audit", written(tmp_path, content), *options)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.splitlines()[-1].startswith("Error: ")
 
 
 def test_a_file_that_is_not_there_or_a_directory_is_refused(tmp_path: Path) -> None:
-    assert "No such file" in fail("audit", tmp_path / "none.csv")
-    assert run("audit", tmp_path).exit_code == 2
+    assert "No such file" in fail("privacy", "audit", tmp_path / "none.csv")
+    assert run("privacy", "audit", tmp_path).exit_code == 2
 
 
 def test_markup_in_names_is_shown_literally(tmp_path: Path) -> None:
     file = written(tmp_path, "[red]a[/],:cat:\n2,1\n1,2\n")
-    shown = succeed("audit", file)
+    shown = succeed("privacy", "audit", file)
     assert '"[red]a[/]"' in shown
     assert "\x1b" not in shown

@@ -98,9 +98,9 @@ def test_publishing_and_showing_explain_the_choice(place: Workplace) -> None:
             "about 40 of 105 answers",
             "users all shares together: within 0.2 % of the fewest possible in the "
             "worst case; randomised response would take 16.26 times as",
-            "adds up 52 reports of a device reveal epsilon 14.285 together, and more with a chance "
-            "of at most 0.000001 (randomised response: 3.442, with 16.26 times as many users); "
-            "devices charge the plain sum, 26.000",
+            "adds up 52 reports of a device favour its answers over any one alternative by at most "
+            "epsilon 15.000, except with a chance of 1 in 1,000,000 (randomised response: 3.500, "
+            "with 16.26 times as many users); devices charge the plain sum, 26.000",
             "guarantee: epsilon 0.5 exactly",
         ):
             assert part in told
@@ -119,12 +119,12 @@ def test_so_they_do_where_randomised_response_is_as_good_as_any(place: Workplace
     shown = " ".join(place.publish().split())
     told = "all shares together: the fewest possible in the worst case; "
     assert f"mechanism randomised response users {told}" in shown
-    assert "30 reports of a device reveal epsilon 25.629 together" in shown
+    assert "30 reports of a device favour its answers over any one alternative by at most " in shown
 
 
 def test_a_large_delta_is_warned_of(place: Workplace) -> None:
     shown = " ".join(place.publish(written(16, delta='"0.5"', epochs="3")).split())
-    assert "warning delta 0.5 lets up to 50 % of reports reveal more than epsilon 1; " in shown
+    assert "warning delta 0.5 lets a report be worth more than epsilon 1; devices charge " in shown
     assert "warning" not in place.publish(written(16, delta='"0.001"', epochs="3"))
 
 
@@ -146,7 +146,7 @@ def test_a_poor_design_is_told_to_be_one(place: Workplace) -> None:
 
 
 def test_other_mechanisms_have_no_such_terms(place: Workplace) -> None:
-    shown = place.publish(mechanism='"ordinal"', distance='"absolute"')
+    shown = place.publish(categories="", mechanism='"numeric"', low="0", high="3", step="1")
     assert "users " not in shown
     assert "adds up" not in shown
 

@@ -10,9 +10,11 @@ import pytest
 
 from deniable.enrolment import EpochKeys, PublicKeys
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
-from deniable.messages import InvalidManifest, Schedule
-from deniable.publishing.blind_keys import check_unshared
-from tests.cli.commands import Workplace, fail, succeed
+from deniable.messages import Enrolment, InvalidManifest, Schedule
+from deniable.publishing.blind_keys import BlindKeys, check_grid, check_unshared
+from deniable.publishing.numbering import next_manifest
+from deniable.publishing.survey_file import SurveyFile
+from tests.cli.commands import SURVEY, Workplace, fail, succeed
 from tests.enrolment.blind_issuers import BLIND, ISSUER, MODULI, key_directory
 from tests.support.rsa_keys import RSA_KEYS, RsaKey
 from tests.support.surveys import DAY, START
@@ -39,7 +41,8 @@ def list_keys(place: Workplace, moduli: tuple[bytes, ...], first: int = 0) -> No
 
 def refused(place: Workplace, **changes: str) -> str:
     file = place.written(**LISTED | changes)
-    return fail("survey", "publish", file, "--dir", place.directory)
+    message = fail("survey", "publish", file, "--dir", place.directory)
+    return message.removeprefix(f"{file}: ")
 
 
 def test_keys_are_made_and_the_survey_that_lists_them_is_published(
@@ -148,8 +151,45 @@ def test_a_factor_of_another_survey_is_refused() -> None:
     schedule, enrolment = Schedule(START, DAY, 1, DAY), replace(BLIND.enrolment, keys=(mixed,))
     other = replace(BLIND, name="other", schedule=schedule, enrolment=enrolment)
     with pytest.raises(InvalidManifest, match="shares a factor with that of epoch 0 of blind"):
-        check_unshared(other, [other, BLIND])
+        check_unshared(other, [BLIND])
     check_unshared(BLIND, [BLIND, replace(BLIND, sequence=1, nonce=bytes(15) + b"\1")])
+
+
+def test_blind_surveys_of_a_collector_have_one_grid_of_epochs() -> None:
+    """Devices answer one of them an epoch, and refuse those of another grid."""
+    schedule = BLIND.schedule
+    for start, length, other, fits in (
+        (schedule.start + 2 * DAY, DAY, "other", True),
+        (schedule.end + 5, 2 * DAY, "other", True),
+        (schedule.start + 1, DAY, "other", False),
+        (schedule.start, 2 * DAY, "other", False),
+        (schedule.start + 1, DAY, BLIND.name, False),
+    ):
+        beside = replace(
+            BLIND, name=other, sequence=1, schedule=Schedule(start, length, len(MODULI), DAY)
+        )
+        opened = replace(beside, enrolment=Enrolment())
+        check_grid(opened, [BLIND])
+        check_grid(beside, [replace(BLIND, enrolment=Enrolment())])
+        if fits:
+            check_grid(beside, [BLIND])
+        else:
+            field = "start" if length == DAY else "epoch"
+            with pytest.raises(InvalidManifest, match=f"^{field}: .* of blind, which"):
+                check_grid(beside, [BLIND])
+
+
+def test_a_blind_survey_begins_with_the_epoch_of_the_others() -> None:
+    week = 7 * DAY
+    other = replace(BLIND, schedule=Schedule(START, week, 4, DAY))
+    listed = BlindKeys(ISSUER, PublicKeys(0, MODULI))
+    written = replace(
+        SurveyFile.parse(SURVEY), start=None, epoch_seconds=week, epochs=4, enrolment=listed
+    )
+    for now in (START, START + week - 1, START + 2.5 * week):
+        made = next_manifest(written, [], BLIND.origin, bytes(16), now, beside=[other])
+        assert made.schedule.epoch_at(now) == 0
+        check_grid(made, [other])
 
 
 def test_private_keys_of_epochs_that_are_over_are_erased(

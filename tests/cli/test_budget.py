@@ -1,4 +1,4 @@
-"""``deniable budget``: the check values, printed; no epsilon and no delta too small."""
+"""``deniable privacy budget``: the check values, printed; no epsilon and no delta too small."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.support.effort import some
 
 
 def composed(*options: str) -> dict[str, Decimal]:
-    shown = json.loads(succeed("budget", "--json", *options))
+    shown = json.loads(succeed("privacy", "budget", "--json", *options))
     return {row["name"]: Decimal(row["epsilon"]) for row in shown["compositions"]}
 
 
@@ -34,9 +34,9 @@ def test_three_reports_of_a_hundredth_need_the_delta_that_is_printed() -> None:
     # 1 - .99^3 = .029701, and 3 * .01 without the product.
     options = ("--epsilon", "1", "--delta", "0.01", "--times", "3", "--slack", "0")
     needed = {"basic": "0.03", "optimal": "0.029701", "exact": "0.029701"}
-    table = [line.split() for line in succeed("budget", *options).splitlines()]
+    table = [line.split() for line in succeed("privacy", "budget", *options).splitlines()]
     assert {line[0]: line[2] for line in table if line and line[0] in needed} == needed
-    printed = json.loads(succeed("budget", "--json", *options))["compositions"]
+    printed = json.loads(succeed("privacy", "budget", "--json", *options))["compositions"]
     assert {row["name"]: row["delta"] for row in printed} == needed
 
 
@@ -75,11 +75,13 @@ def test_one_report_costs_what_it_costs() -> None:
     ],
 )
 def test_parameters_outside_their_domain_are_one_line(options: tuple[str, ...]) -> None:
-    assert fail("budget", *options)
+    assert fail("privacy", "budget", *options)
 
 
 def test_the_table_fits_eighty_columns() -> None:
-    shown = succeed("budget", "--epsilon", "12.5", "--times", "160", "--categories", "65536")
+    shown = succeed(
+        "privacy", "budget", "--epsilon", "12.5", "--times", "160", "--categories", "65536"
+    )
     table, _, _ = shown.partition("\n\nEvery line")
     assert max(map(len, table.splitlines())) <= 80
 
@@ -99,17 +101,17 @@ def test_a_total_is_shared_out_so_that_it_is_kept_and_a_millionth_more_would_bre
 
 
 def test_who_shares_out_a_total_reads_what_one_report_may_have() -> None:
-    shown = succeed("budget", "--total", "10", "--times", "52", "--categories", "5")
+    shown = succeed("privacy", "budget", "--total", "10", "--times", "52", "--categories", "5")
     assert "52 reports of epsilon 10 in all, each randomised afresh" in shown
     assert "epsilon each" in shown
     # 10/52 = .1923076…
     assert ["basic", "0.192307"] in [line.split()[:2] for line in shown.splitlines()]
     assert "use the one with the largest epsilon" in " ".join(shown.split())
     assert re.search(r"^exact, auto +0\.\d+ +0\.000001 +subset \(d = 2\)", shown, re.MULTILINE)
-    few = succeed("budget", "--total", "10", "--times", "52", "--categories", "3")
+    few = succeed("privacy", "budget", "--total", "10", "--times", "52", "--categories", "3")
     assert "auto" not in few
 
 
 @pytest.mark.parametrize("options", [(), ("--epsilon", "1", "--total", "2"), ("--total", "9999")])
 def test_a_total_or_the_epsilon_of_one_report_is_given(options: tuple[str, ...]) -> None:
-    assert fail("budget", "--times", "2", *options)
+    assert fail("privacy", "budget", "--times", "2", *options)

@@ -54,7 +54,7 @@ def test_a_large_design_is_published_read_sealed_checked_and_backed_up(
     assert listed < len(shown) < listed + 40
     assert "supported" in next(line for line in shown if line.startswith("answer"))
     assert f"supports about {categories * s / q:.0f} of {categories:,} answers" in " ".join(shown)
-    assert f"{whole['n']}" in succeed("hist", "tea", "--epochs", *here)
+    assert f"{whole['n']}" in succeed("survey", "epochs", "tea", *here)
 
     assert whole["n"] > 100
     succeed("survey", "seal", "tea", "0", "--yes", *here)

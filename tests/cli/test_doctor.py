@@ -190,6 +190,13 @@ def test_epochs_that_should_be_sealed_and_are_not_are_counted(place: Workplace) 
     place.count([0, 1], epoch=2)
     seals = examined(place.directory)[1]["seals"]
     assert (seals.status, seals.text) == (WARN, "3 overdue, such as epoch 0 of tea")
+    run("survey", "seal", "tea", "0", "--dir", place.directory, "--yes")
+    assert "cuts" not in examined(place.directory)[1]
+    with closing(sqlite3.connect(place.directory / "store.sqlite")) as store, store:
+        store.execute("UPDATE seals SET cut_at = sealed_at")
+    cut = examined(place.directory)[1]["cuts"]
+    assert cut.status is WARN
+    assert cut.text.startswith("1 cut, such as epoch 0 of tea: a standby or an earlier state")
 
 
 @contextmanager
@@ -245,7 +252,7 @@ def test_a_server_that_runs_is_asked_if_it_is_ready(
     monkeypatch: pytest.MonkeyPatch, said: bytes, status: Status, told: str
 ) -> None:
     if not said:
-        monkeypatch.setattr("deniable.cli.asking_server.SECONDS", 0.3)
+        monkeypatch.setattr("deniable.cli.asking.SECONDS", 0.3)
     with RawServer(said) as server:
         finding = check_server(config(port=server.port))
     assert finding is not None

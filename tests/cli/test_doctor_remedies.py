@@ -212,15 +212,17 @@ def more_workers_than_processors(it: Broken) -> None:
     it.set("workers", cores)
 
 
-def many_connections(it: Broken) -> None:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    it.set("most_connections", str(min(soft, 1_000_000)))
+FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
-@state("open files", many_connections)
+def few_files(_: Broken) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1_000, FILES[1]))
+
+
+@state("open files", few_files)
 def more_connections_than_files(it: Broken) -> None:
-    it.told("or lower most_connections")
-    it.set("most_connections", "10")
+    resource.setrlimit(resource.RLIMIT_NOFILE, FILES)
+    it.told("LimitNOFILE=")
 
 
 def written_by_a_wrong_clock(it: Broken) -> None:
@@ -285,7 +287,7 @@ def a_store_that_was_moved(it: Broken) -> None:
 
 @state("store", moved_away)
 def a_store_that_is_not_to_be_moved(it: Broken) -> None:
-    it.deniable("store stay", "--yes")
+    it.deniable("store cancel-move", "--yes")
 
 
 def without_a_receipt(it: Broken) -> None:

@@ -34,9 +34,20 @@ def test_every_command_explains_itself_and_its_options() -> None:
         assert command.help, path
         assert command.help.split()[0] in shown
         for parameter in command.params:
+            # Those of click take "1_0", and the digits of all scripts.
+            assert type(parameter.type) is not click.IntRange
+            assert parameter.type not in (click.INT, click.FLOAT)
             if isinstance(parameter, click.Option):
                 assert parameter.help, (path, parameter.name)
                 assert parameter.opts[0] in shown
+
+
+def test_numbers_are_in_ascii_digits() -> None:
+    for number in ("1_0", "\u0661\u0660"):
+        assert (
+            "is not a whole number"
+            in run("privacy", "budget", "--epsilon", "1", "--times", number).stderr
+        )
 
 
 def test_every_command_has_a_summary_that_is_not_cut_off() -> None:
@@ -72,6 +83,16 @@ def test_a_damaged_collector_is_one_line(damage: str, place: Workplace) -> None:
     for command in NEED_A_COLLECTOR:
         message = fail(*command, "--dir", place.directory)
         assert str(place.settings if damage == "settings" else store) in message
+
+
+def test_a_package_that_is_not_installed_is_one_line(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("deniable.stores.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    monkeypatch.setenv("DENIABLE_STORE", "postgresql://localhost/any")
+    assert fail("store", "check", "--dir", place.directory).startswith("asyncpg is not installed")
 
 
 def test_a_store_of_a_newer_version_is_one_line(place: Workplace) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import IN_MEMORY, Client, Survey
+from deniable.client import IN_MEMORY, Client, ClientSettings, Survey
 from deniable.directory import Config
 from deniable.messages import open_manifest
 from deniable.messages.bundle import read_bundle
@@ -29,9 +29,8 @@ def exported(place: Workplace, name: str = "tea") -> bytes:
         MEMOISED,
         TWO_ROUND,
         NUMERIC | {"name": '"tea"'},
-        {"mechanism": '"ordinal"', "distance": '"circular"'},
     ],
-    ids=["plain", "delta", "text", "memoised", "two-round", "numeric", "ordinal"],
+    ids=["plain", "delta", "text", "memoised", "two-round", "numeric"],
 )
 def test_the_file_declares_what_publish_printed_and_can_be_answered(
     place: Workplace, changes: dict[str, str]
@@ -46,7 +45,7 @@ def test_the_file_declares_what_publish_printed_and_can_be_answered(
         state=IN_MEMORY,
         consent="on",
         background=False,
-        environment={},
+        settings=ClientSettings(first_epoch="now", environment={}),
     ) as client:
         assert client.report("tea", survey.categories[0], strict=True).ok
 

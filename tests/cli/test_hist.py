@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deniable.documents.bars import bar
+from deniable.documents.terminal import bar
 from deniable.estimates import EpochStanding, EpochState, estimate_histogram
 from tests.cli.commands import Workplace, all_commands, fail, run, succeed
 
@@ -68,41 +68,42 @@ def test_an_epoch_that_runs_is_open(place: Workplace) -> None:
     assert as_json(place)["state"] == "open"
 
 
-def test_epochs_lists_those_that_have_figures(counted: Workplace) -> None:
+def test_survey_epochs_lists_those_that_have_figures(counted: Workplace) -> None:
+    def listed(*form: str) -> str:
+        return succeed("survey", "epochs", "tea", *form, "--dir", counted.directory)
+
     succeed("survey", "seal", "tea", "0", "--yes", "--dir", counted.directory)
-    shown = [line.split() for line in hist(counted, "--epochs").splitlines()]
+    shown = [line.split() for line in listed().splitlines()]
     assert [line[-2:] for line in shown if line and line[0] in {"0", "1", "2"}] == [
         ["40", "sealed"],
         ["3", "closed"],
     ]
-    listed = as_json(counted, "--epochs")
-    assert listed["survey_id"] == counted.manifest().survey_id.hex()
-    rows = as_csv(counted, "--epochs")
-    for epoch, (row, one) in enumerate(zip(rows, listed["epochs"], strict=True)):
+    values = json.loads(listed("--json"))
+    assert values["survey_id"] == counted.manifest().survey_id.hex()
+    rows = list(csv.DictReader(io.StringIO(listed("--csv")), strict=True))
+    for epoch, (row, one) in enumerate(zip(rows, values["epochs"], strict=True)):
         read = as_json(counted, "--epoch", str(2 * epoch))
         assert [one["epoch"]] == read["epochs"]
         for field in ("start", "end", "n", "state", "seal"):
             assert one[field] == read[field]
             assert row[field] == ("" if one[field] is None else str(one[field]))
-        assert row["survey_id"] == listed["survey_id"]
+        assert row["survey_id"] == values["survey_id"]
 
 
 def test_epochs_of_which_too_few_are_counted_are_not_listed(place: Workplace) -> None:
     place.publish(minimum_reports="3")
     place.count([0, 1])
-    assert hist(place, "--epochs") == "no figures yet: they appear once an epoch has 3 reports\n"
-    assert as_json(place, "--epochs")["epochs"] == []
-    assert as_csv(place, "--epochs") == []
+    listing = ("survey", "epochs", "tea", "--dir", place.directory)
+    assert succeed(*listing) == "no figures yet: they appear once an epoch has 3 reports\n"
+    assert json.loads(succeed(*listing, "--json"))["epochs"] == []
+    assert succeed(*listing, "--csv").count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
         (("--json", "--csv"), "--json or --csv, not both"),
-        (("--epochs", "--epoch", "0"), "leave out --epoch"),
         (("--top", "3", "--csv"), "--json and --csv have all answers, with both intervals"),
-        (("--simultaneous", "--json"), "--json and --csv have all answers, with both intervals"),
-        (("--share", "never", "--top", "3"), "--share or --top, not both"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(
@@ -113,6 +114,41 @@ def test_options_that_exclude_each_other_are_refused(
     assert told in result.stderr
 
 
+def test_hist_shows_a_histogram_with_few_options() -> None:
+    command = dict(all_commands())["hist",]
+    assert sum(option.param_type_name == "option" for option in command.params) <= 12
+
+
+def test_epochs_are_added_up_and_those_without_figures_left_out(counted: Workplace) -> None:
+    closed = EpochStanding(EpochState.CLOSED)
+    sums = estimate_histogram(counted.manifest(), [0, 2], [21, 10, 8, 4], standing=closed)
+    assert as_json(counted, "--epoch", "0-3") == sums.to_dict()
+    shown = hist(counted, "--epoch", "0-3")
+    assert re.search(r"tea, epochs 0, 2\n.*\nreports +43", shown)
+    assert {row["epoch"] for row in as_csv(counted, "--epoch", "0-3")} == {"0 2"}
+
+
+@pytest.mark.parametrize("view", ["projected", "likelihood"])
+def test_a_view_is_labelled_wherever_it_is_shown(counted: Workplace, view: str) -> None:
+    values = as_json(counted, "--view", view)
+    assert values["view"] == view
+    frequencies = estimate_histogram(counted.manifest(), 2, [1, 2, 0, 0]).view(view).tolist()
+    assert [row["shown"] for row in values["categories"]] == frequencies
+    text = hist(counted, "--view", view)
+    assert view in text.split()
+    assert "biased" in text
+    rows = as_csv(counted, "--view", view)
+    assert {row["view"] for row in rows} == {view}
+    assert [float(row["shown"]) for row in rows] == frequencies
+
+
+def test_a_numeric_survey_has_no_biased_view(place: Workplace) -> None:
+    place.publish(categories="", low="0", high="3", step="1", tells='"distribution"')
+    place.count([0, 1, 2])
+    biased = fail("hist", "tea", "--view", "projected", "--dir", place.directory)
+    assert biased == "a numeric survey is shown unbiased only"
+
+
 def test_an_older_survey_that_has_figures_too_is_named(counted: Workplace) -> None:
     assert "older survey" not in hist(counted)
     older = counted.manifest().survey_id.hex()
@@ -121,20 +157,6 @@ def test_an_older_survey_that_has_figures_too_is_named(counted: Workplace) -> No
     shown = hist(counted)
     assert f"An older survey of this name has figures of its own: --survey {older[:12]}" in shown
     assert "older survey" not in hist(counted, "--survey", older)
-
-
-def test_what_figures_reveal_is_told_beside_the_promise(place: Workplace) -> None:
-    place.publish(minimum_reports="30")
-    place.count([0] * 20 + [1] * 8 + [2] * 8)
-    assert "reveals  about any one of 36 honest devices no more than this: what is seen" in hist(
-        place
-    )
-    assert as_json(place)["revealed"]["devices"] == 36
-    revealed = as_json(place, "--reveals", "--honest", "90%")
-    assert (revealed["devices"], revealed["honest"]) == (32, 0.9)
-    assert revealed["sentence"] in hist(place, "--reveals", "--honest", "0.9")
-    for wrong in (("--honest", "90%"), ("--reveals", "--csv"), ("--reveals", "--honest", "101%")):
-        assert run("hist", "tea", "--dir", place.directory, *wrong).exit_code == 2
 
 
 def test_csv_has_what_qualifies_the_figures(counted: Workplace) -> None:
@@ -164,11 +186,12 @@ def test_the_table_shows_every_category_with_its_numbers(counted: Workplace) -> 
     whole = as_json(counted, "--epoch", "0")
     assert counted.manifest().question in shown
     assert re.search("^reports +40$", shown, re.MULTILINE)
-    assert "95 % interval" in shown
+    assert "95 % simultaneous interval" in shown
     assert "nobody vouches" in " ".join(shown.split())
     for category in whole["categories"]:
         (row,) = [line for line in shown.splitlines() if line.startswith(category["category"])]
-        for text in (str(category["raw"]), f"{category['estimate']:.1%}", f"{category['low']:.1%}"):
+        shares = [category[key] for key in ("estimate", "simultaneous_low", "simultaneous_high")]
+        for text in (str(category["raw"]), *(f"{share:.1%}" for share in shares)):
             assert text in row
 
 
@@ -192,17 +215,17 @@ def test_one_report_has_no_standard_error_in_any_form(place: Workplace) -> None:
 
 def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
     place.publish()
-    place.count([0] * 20 + [1] * 18 + [2] * 18 + [3] * 4)
+    place.count([0] * 80 + [1] * 78 + [2] * 78 + [3] * 28)
     shown = hist(place)
     (row,) = [line for line in shown.splitlines() if line.startswith("always")]
-    assert "none possible" in row
+    assert row.split()[2].startswith("-")  # tables keep the unbiased number
     # As if it were certain that nobody says so.
     assert "0.0% to 0.0%" not in shown
-    assert "! An interval lay wholly outside" in shown
+    assert "! An estimate is further from all that is possible" in shown
     assert "Not to be used" not in shown
     assert (
-        "3 of 4 answers are not distinguishable from 0 by 95 % intervals that hold for all at once;"
-        " 95 % intervals of ± 5 percentage points, each by itself, take about "
+        "1 of 4 answers is not distinguishable from 0 by 95 % intervals that hold for all at once;"
+        " such intervals of ± 5 percentage points take about "
     ) in " ".join(shown.split())
     assert [row["outside"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
 
@@ -211,8 +234,8 @@ def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workpla
     place.publish()
     place.count([0] * 30 + [1] * 30 + [2] * 30)
     shown = hist(place)
-    rows = [line for line in shown.splitlines() if "none possible" in line]
-    assert [(row.split()[0], "impossible" in row) for row in rows] == [("always", True)]
+    rows = [line for line in shown.splitlines() if "%  impossible" in line]
+    assert [row.split()[0] for row in rows] == ["always"]
     told = " ".join(shown.split())
     fewest = as_json(place)["poisoning"]["fewest_fakes"]
     assert f"At least {fewest} of 90 reports are fake" in told
@@ -220,7 +243,7 @@ def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workpla
     assert told.index("!! Not to be used") < told.index(" raw ")
     assert "Mostly noise" not in told
     # The one mark includes the other.
-    assert "lay wholly outside" not in shown
+    assert "further from all that is possible" not in shown
     assert [row["impossible"] for row in as_csv(place)] == ["0", "0", "0", "1"]
     assert [row["impossible"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
 
@@ -229,7 +252,7 @@ def test_the_table_says_what_fake_reports_can_do(counted: Workplace) -> None:
     shown = " ".join(hist(counted, "--epoch", "0").split())
     fakes = as_json(counted, "--epoch", "0")["poisoning"]["fakes_for_one_error"]
     # 1 % of 1 + 3/(e - 1)
-    assert "If 1 % of the reports are fake, a share is off by up to 2.7 percentage points;" in shown
+    assert "If 1 % of the reports are fake, a share is off by up to 2.8 percentage points;" in shown
     assert f"{fakes} fake reports more would move any share by its standard error." in shown
 
 
@@ -298,7 +321,8 @@ def test_every_command_reads_a_level_in_percent_or_as_a_fraction(text: str) -> N
         for option in command.params
         if "--level" in option.opts
     }
-    assert options == {(name,): 0.999 for name in ("digest", "hist", "plan", "simulate", "watch")}
+    assert {("hist",), ("ask", "share"), ("plan",), ("watch",)} < {*options}
+    assert {*options.values()} == {0.999}
 
 
 @pytest.mark.parametrize("level", ["0.0000001", "50%", "0.9999999999999999"])

@@ -17,7 +17,7 @@ for path, _ in all_commands():
 SLOW = {"aiohttp", "asyncpg", "cryptography", "jinja2", "numpy", "rich", "scipy"}
 PROGRAM = """
 import sys
-from deniable.cli import main
+from deniable.command import main
 name, *commands = sys.argv
 told = []
 for command in commands:
@@ -34,6 +34,7 @@ STORED = [
     "authority show",
     "doctor --json",
     "survey list --json",
+    "survey epochs tea --json",
     "survey show tea",
     "survey export tea",
     "survey seals tea",

@@ -51,9 +51,8 @@ def test_publishing_and_showing_name_the_issuers(place: Workplace, keys: tuple[P
     for text in (printed, shown):
         assert f"vouches:\n          {public(current)},\n          then {public(following)}" in text
     here, account = ("--dir", place.directory), "hich account a response came from: the issuer and"
-    entry = succeed("registry", "tea", *here)
     notice = succeed("survey", "notice", "tea", *here).replace(" | ", ": ")
-    for text in (printed, shown, entry, notice):
+    for text in (printed, shown, notice):
         assert account in " ".join(text.split())
     assert "Client(enrol=...)" in printed
     assert place.manifest().enrolment.issuers == tuple(bytes.fromhex(public(file)) for file in keys)

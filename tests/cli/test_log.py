@@ -1,6 +1,7 @@
 """``deniable log``: the log is shown, cosigned, exported, recovered, and serves its very files."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,25 +12,26 @@ import pytest
 from deniable.client import (
     IN_MEMORY,
     Client,
+    ClientSettings,
     HttpTransport,
     ManifestFault,
     ManifestRefused,
     Survey,
 )
 from deniable.enrolment import read_key_file
-from deniable.messages import SigningKey, log_entry, open_manifest, split_manifests
-from deniable.messages.bundle import read_bundle
-from deniable.public_log import log_key_file, record_file, verifier_key
-from deniable.transparency_log import (
+from deniable.logs import (
     COSIGNER,
     LogPolicy,
     LogProof,
     SignedCheckpoint,
     VerifierKey,
 )
-from deniable.witnessing import NotCosigned, Submission, WitnessDirectory
+from deniable.messages import SigningKey, log_entry, open_manifest, split_manifests
+from deniable.messages.bundle import read_bundle
+from deniable.public_log.publish import log_key_file, record_file, verifier_key
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
+from tests.support.fake_witness import FakeWitness
 from tests.support.watched import until
 
 
@@ -39,23 +41,24 @@ def log_key(place: Workplace) -> VerifierKey:
 
 
 @pytest.fixture
-def witness(place: Workplace, log_key: VerifierKey, tmp_path: Path) -> Iterator[WitnessDirectory]:
+def witness(place: Workplace, log_key: VerifierKey) -> Iterator[FakeWitness]:
     """Run a witness of the collector's log, and name it in the settings."""
-    made = WitnessDirectory.create(tmp_path / "witness", "witness.example")
-    made.watch(log_key)
+    made = FakeWitness("witness.example", log_key)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            submission = Submission.parse(body)
-            try:
-                status, answer, kind = 200, made.cosign(submission, 1_800_000_000), "text/plain"
-            except NotCosigned as error:
-                status, answer, kind = error.status, f"{error.size}\n", "text/x.tlog.size"
+            status, kind, answer = made.add_checkpoint(body)
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.end_headers()
             self.wfile.write(answer.encode())
+
+        def do_GET(self) -> None:
+            text = made.checkpoint(self.path.split("/")[1])
+            self.send_response(404 if text is None else 200)
+            self.end_headers()
+            self.wfile.write((text or "").encode())
 
         def log_message(self, *_: object) -> None:
             pass
@@ -70,14 +73,14 @@ def witness(place: Workplace, log_key: VerifierKey, tmp_path: Path) -> Iterator[
     server.shutdown()
     thread.join()
     server.server_close()
-    made.close()
 
 
 def test_the_log_is_shown_with_who_cosigned_it(
-    place: Workplace, witness: WitnessDirectory, log_key: VerifierKey
+    place: Workplace, witness: FakeWitness, log_key: VerifierKey
 ) -> None:
     at = ("--dir", place.directory)
-    assert "no log yet" in fail("log", "show", *at)
+    before = f"log        {log_key.name}\nkey        {log_key}\nentries    0\n"
+    assert succeed("log", "show", *at) == before
     assert "log       1 entry, cosigned by 1 of 1 witnesses" in place.publish()
     shown = succeed("log", "show", *at)
     assert f"log        {log_key.name}\nkey        {log_key}\nentries    1\nroot  " in shown
@@ -91,10 +94,9 @@ def test_the_log_is_shown_with_who_cosigned_it(
 
 
 def test_too_few_witnesses_are_said_and_asked_for_again(
-    place: Workplace, witness: WitnessDirectory
+    place: Workplace, witness: FakeWitness
 ) -> None:
-    with WitnessDirectory.create(place.directory.parent / "silent", "silent.example") as silent:
-        strange = silent.key
+    strange = FakeWitness("silent.example").key
     settings = place.settings.read_text("utf-8")
     first, rest = settings.split("]", 1)
     place.settings.write_text(f'{first}, "{strange} http://127.0.0.1:9/"]{rest}', "utf-8")
@@ -111,7 +113,7 @@ def test_too_few_witnesses_are_said_and_asked_for_again(
 
 
 def test_what_is_served_is_what_is_exported_and_bundled(
-    place: Workplace, witness: WitnessDirectory, tmp_path: Path
+    place: Workplace, witness: FakeWitness, tmp_path: Path
 ) -> None:
     at = ("--dir", place.directory)
     for epsilon in ("1", "0.5", "0.4"):
@@ -139,7 +141,7 @@ def test_what_is_served_is_what_is_exported_and_bundled(
 
 
 def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
-    place: Workplace, witness: WitnessDirectory, monkeypatch: pytest.MonkeyPatch
+    place: Workplace, witness: FakeWitness
 ) -> None:
     at = ("--dir", place.directory)
     place.publish()
@@ -157,8 +159,11 @@ def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
             state=IN_MEMORY,
             consent="on",
             background=False,
-            environment={},
-            transport=HttpTransport(f"http://127.0.0.1:{server.port}"),
+            settings=ClientSettings(
+                first_epoch="now",
+                environment={},
+                transport=HttpTransport(f"http://127.0.0.1:{server.port}"),
+            ),
         ) as client,
     ):
         assert client.report(survey, survey.categories[0], strict=True).ok
@@ -173,12 +178,10 @@ def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
         refreshed = client.refresh(force=True)
         assert (refreshed.errors, refreshed.declined) == ({}, {})
 
-        def away(*_: object) -> str:
-            raise NotCosigned(403, "not now")
-
-        with monkeypatch.context() as meanwhile:
-            meanwhile.setattr(witness, "cosign", away)
-            place.publish(epsilon='"0.4"')
+        witness.logs, watched = (), witness.logs
+        place.publish(epsilon='"0.4"')
+        assert "to watch the log" in run("log", "cosign", *at).stdout
+        witness.logs = watched
         until(lambda: len(proofs()) == 3)
         declined = client.refresh(force=True).declined["tea"]
         assert isinstance(declined, ManifestRefused)
@@ -267,8 +270,72 @@ def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_
     assert "deniable log recover FROM" in fail("log", "cosign", *at)
 
 
+def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
+    place: Workplace, witness: FakeWitness, tmp_path: Path
+) -> None:
+    at = ("--dir", place.directory)
+    settings = place.settings.read_text("utf-8")
+    alone = settings.split("\n", 1)[1]
+    place.publish()
+    succeed("store", "backup", tmp_path / "backup", *at)
+
+    record = record_file(log_key_file(place.key_file), "127.0.0.1:8377/log")
+
+    def put_back(backup: Path) -> None:
+        for file in place.directory.glob("store.sqlite*"):
+            file.unlink()
+        succeed("store", "restore", backup, *at)
+
+    def examined(*options: str) -> str:
+        return " ".join(run("doctor", *at, *options).output.split())
+
+    place.publish(epsilon='"0.5"')
+    succeed("store", "backup", tmp_path / "theirs", *at)
+    succeed("log", "export", tmp_path / "copy", *at)
+    put_back(tmp_path / "backup")  # and the record is lost
+    record.unlink()
+    told = examined("--online")
+    assert "1 of them, such as witness.example, cosigned another history, of 2 entries" in told
+    assert "or two histories were signed: deniable log recover FROM" in told
+    place.settings.write_text(alone, "utf-8")
+    place.publish(epsilon='"0.4"')
+    place.settings.write_text(settings, "utf-8")
+    told = examined()
+    assert "1 of them, such as witness.example, cosigned another history, of 2 entries" in told
+    assert "the witnesses never cosign this one: docs/public-log.md says under “a fork”" in told
+    assert "deniable log cosign" not in told
+    asked = run("log", "cosign", *at)
+    assert (asked.exit_code, "deniable doctor says more" in asked.stdout) == (1, True)
+    succeed("store", "backup", tmp_path / "forked", *at)
+
+    # With theirs, from a copy: in the order of the documentation.
+    assert "“a fork”" in fail("log", "recover", tmp_path / "copy", *at)
+    put_back(tmp_path / "theirs")
+    shown = run("log", "show", *at)
+    assert shown.exit_code == 1
+    assert "record     is of another history, of 2 entries: docs/public-log.md" in shown.stdout
+    assert "of another history → docs/public-log.md says under" in examined()
+    record.rename(tmp_path / "kept")
+    put_back(tmp_path / "backup")
+    assert "recovered  1 entry" in succeed("log", "recover", tmp_path / "copy", *at)
+    assert "ok public log 2 entries, cosigned by 1 of 1 witnesses" in examined()
+
+    # Without a copy, under another name.
+    put_back(tmp_path / "forked")
+    (tmp_path / "kept").rename(record)
+    moved = re.sub("(?m)^origin = .*$", 'origin = "https://moved.example"', settings)
+    place.settings.write_text(moved, "utf-8")
+    assert "“a fork”" in fail("survey", "publish", place.written(epsilon='"0.3"'), *at)
+    place.settings.write_text(moved.split("\n", 1)[1], "utf-8")
+    place.publish(epsilon='"0.3"')
+    place.settings.write_text(moved, "utf-8")
+    witness.logs = tuple(log.key for log in LogPolicy.parse(succeed("log", "policy", *at)).logs)
+    succeed("log", "cosign", *at)
+    assert "ok public log 3 entries, cosigned by 1 of 1 witnesses" in examined()
+
+
 def test_no_policy_has_another_name_than_the_collectors(
-    place: Workplace, witness: WitnessDirectory
+    place: Workplace, witness: FakeWitness
 ) -> None:
     place.publish()
     settings = place.settings.read_text("utf-8")
@@ -280,7 +347,7 @@ def test_no_policy_has_another_name_than_the_collectors(
     assert succeed("log", "policy", "--dir", place.directory).startswith("log moved:")
 
 
-def test_settings_of_witnesses_are_checked(place: Workplace, witness: WitnessDirectory) -> None:
+def test_settings_of_witnesses_are_checked(place: Workplace, witness: FakeWitness) -> None:
     settings = place.settings.read_text("utf-8")
     keys = [SigningKey(bytes([number] * 32)).public_key for number in range(17)]
     seventeen = json.dumps([f"{VerifierKey('w', COSIGNER, key)} https://w" for key in keys])
@@ -290,8 +357,6 @@ def test_settings_of_witnesses_are_checked(place: Workplace, witness: WitnessDir
         ('witnesses = ["no key"]', "must be a list of"),
         (f'witnesses = ["{witness.key} https://a", "{witness.key} https://b"]', "each once"),
         (f"witnesses = {seventeen}", "at most 16"),
-        ("witness_quorum = 2", "witness_quorum must be more than half of the 1"),
     ):
-        changed = line if line.startswith("witnesses") else f"{line}\n{settings.splitlines()[0]}"
-        place.settings.write_text(f"{changed}\n{settings.split(chr(10), 1)[1]}", "utf-8")
+        place.settings.write_text(f"{line}\n{settings.split(chr(10), 1)[1]}", "utf-8")
         assert wrong in fail("log", "show", "--dir", place.directory)

@@ -1,4 +1,4 @@
-"""``deniable note``: what happened when, on every surface of a series."""
+"""``deniable survey note``: what happened when, on every surface of a series."""
 
 import json
 import time
@@ -30,7 +30,7 @@ def place(tmp_path: Path) -> Workplace:
 
 
 def note(place: Workplace, *options: str) -> str:
-    return succeed("note", "tea", *options, "--dir", place.directory)
+    return succeed("survey", "note", "tea", *options, "--dir", place.directory)
 
 
 def test_a_note_is_on_every_surface(place: Workplace) -> None:
@@ -44,12 +44,12 @@ def test_a_note_is_on_every_surface(place: Workplace) -> None:
     ]
     assert json.loads(note(place, "--list", "--json")) == kept
     assert "no notes" not in note(place, "--list")
-    told = json.loads(succeed("hist", "tea", "--series", "--json", "--dir", place.directory))
+    told = json.loads(succeed("ask", "trend", "tea", "--json", "--dir", place.directory))
     assert told["notes"] == kept
     noted = f"Noted: 2.0 released ({date}); {HOSTILE} ({date} 00:30 UTC)."
     assert told["sentence"].endswith(noted)
     assert "answers changed (epoch 2 less epoch 0 of tea): " in told["sentence"]
-    shown = " ".join(succeed("hist", "tea", "--series", "--dir", place.directory).split())
+    shown = " ".join(succeed("ask", "trend", "tea", "--dir", place.directory).split())
     assert f"2 {date} 00:30 UTC {HOSTILE}" in shown
     assert noted in shown
     token = run("token", "new", "--dir", place.directory).stdout.strip()
@@ -78,7 +78,7 @@ def test_a_note_is_on_every_surface(place: Workplace) -> None:
     "text", ["", " ", "two\nlines", "\x1b[31mred", "a\u202egpj.exe", "null\0", "x" * 121]
 )
 def test_a_note_is_short_and_seen(place: Workplace, text: str) -> None:
-    refused = run("note", "tea", text, "--dir", place.directory)
+    refused = run("survey", "note", "tea", text, "--dir", place.directory)
     assert refused.exit_code == 2
     assert "1 to 120 characters that can be seen" in refused.stderr
     assert note(place, "--list").strip() == "no notes"
@@ -105,11 +105,13 @@ def test_what_a_collector_calls_notes_is_looked_at(values: object) -> None:
 
 def test_what_cannot_be_noted_says_why(place: Workplace) -> None:
     def refused(*options: str) -> str:
-        return run("note", "tea", *options, "--dir", place.directory).stderr
+        return run("survey", "note", "tea", *options, "--dir", place.directory).stderr
 
     for when in ("yesterday", "1969-12-31", "9999-12-31T23:59-12:00", "0001-01-01T00:00+14:00"):
         assert "such as 2026-11-20" in refused("text", "--at", when)
     assert "give a TEXT, or --list alone" in refused()
     assert "--remove needs the note's time" in refused("text", "--remove")
     assert "there is no such note" in refused("text", "--remove", "--at", "2026-11-20")
-    assert "no survey 'coffee'" in fail("note", "coffee", "text", "--dir", place.directory)
+    assert "no survey 'coffee'" in fail(
+        "survey", "note", "coffee", "text", "--dir", place.directory
+    )

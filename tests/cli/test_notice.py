@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime
 from itertools import chain
 
-from deniable.messages.notice import Notice
+from deniable.publishing.notice import Notice
 from tests.cli.commands import Workplace, run, succeed
 from tests.cli.serving import serving
 

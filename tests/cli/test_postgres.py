@@ -59,8 +59,8 @@ def test_a_database_without_a_store_is_no_store_until_it_is_migrated(
     assert "deniable store migrate" in fail("survey", "list", *here)
     (finding,) = [each for each in examined(shared) if each["check"] == "store"]
     assert (finding["status"], "store migrate" in finding["remedy"]) == ("fail", True)
-    assert succeed("store", "migrate", *here) == f"schema    version 5, was 0\n{STORE_LINE}"
-    assert succeed("store", "migrate", *here) == f"schema    version 5\n{STORE_LINE}"
+    assert succeed("store", "migrate", *here) == f"schema    version 1, was 0\n{STORE_LINE}"
+    assert succeed("store", "migrate", *here) == f"schema    version 1\n{STORE_LINE}"
     shared.publish()
     assert "tea" in succeed("survey", "list", *here)
 

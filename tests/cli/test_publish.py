@@ -303,6 +303,35 @@ def test_what_nobody_could_estimate_is_not_published(place: Workplace) -> None:
         "step": "1",
         "epsilon": '"0.0000001"',
     }
-    message = fail("survey", "publish", place.written(**tiny), "--dir", place.directory)
-    assert message.startswith("epsilon: is too small to tell so many categories apart")
+    file = place.written(**tiny)
+    message = fail("survey", "publish", file, "--dir", place.directory)
+    assert message.startswith(f"{file}: epsilon: is too small to tell so many categories apart")
     assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
+
+
+def test_an_epsilon_that_hides_nothing_takes_a_flag_that_says_so(place: Workplace) -> None:
+    file = place.written(epsilon='"10.5"')
+    at = ("survey", "publish", file, "--dir", place.directory)
+    for options in ([], ["--dry-run"]):
+        assert "10.5 is above 10" in fail(*at, *options)
+    shown = " ".join(succeed(*at, "--hardly-private").split())
+    assert "published tea, sequence 0" in shown
+    assert "warning from epsilon 4 on, one report can make a guess between two answers" in shown
+
+
+def test_users_beyond_a_million_times_as_many_are_not_counted(place: Workplace) -> None:
+    file = place.written(categories=json.dumps([*map(str, range(5))]), epsilon='"20"')
+    at = ("--dir", place.directory, "--dry-run", "--hardly-private")
+    shown = " ".join(succeed("survey", "publish", file, *at).split())
+    assert "subset (d = 2) would take over 1,000,000 times as many" in shown
+
+
+def test_what_would_be_long_is_not_printed_behind_the_facts(place: Workplace) -> None:
+    answers = [f"page {number}" for number in range(2_000)]
+    shown = place.publish(categories=json.dumps(answers))
+    assert len(shown.splitlines()) < 40
+    written = "deniable survey export tea --out tea.json"
+    assert shown.endswith(f'{written}\n\nSurvey.bundled("tea.json")\n')
+    listed = succeed("survey", "show", "tea", "--dir", place.directory)
+    assert "  page 199\n  … 1,800 more: `deniable survey export tea` has them all\n" in listed
+    assert len(listed.splitlines()) < 240

@@ -59,7 +59,7 @@ def test_all_at_once_they_are_answered_by_the_best_for_their_combinations() -> N
         ('categories = ["no", "yes"]', "categories"),
         ('mechanism = "randomised-response"', "dimensions"),
         ('mechanism = "auto"', "dimensions"),
-        ('mechanism = "ordinal"', "dimensions"),
+        ('mechanism = "numeric"', "dimensions"),
         ("mechanisms = []", "mechanisms"),
         ("d = 2", "d"),
         ('delta = "1"', "delta"),
@@ -110,7 +110,7 @@ def test_too_many_combinations_are_answered_one_by_one_only() -> None:
 
 def test_publishing_says_what_either_kind_needs(place: Workplace) -> None:
     shown = " ".join(place.publish(FILE).split())
-    assert "each share of each question within ± 5 percentage points" in shown
+    assert "each share of each question by itself within ± 5 percentage points" in shown
     assert "17,330 reports; by joint 68,145" in shown
     assert "one of 3 questions: 2 by randomised-response, 1 by subset (d = 2)" in shown
     assert "Survey.several(" in shown
@@ -124,10 +124,10 @@ def test_publishing_says_what_either_kind_needs(place: Workplace) -> None:
 def test_an_audit_names_combinations(tmp_path: Path) -> None:
     file = tmp_path / "usage.manifest"
     file.write_bytes(sign_manifest(read(FILE), AUTHORITY))
-    shown = " ".join(succeed("audit", file).split())
+    shown = " ".join(succeed("privacy", "audit", file).split())
     assert "48 categories × 33 responses" in shown
     assert 'worst set S "plan: free"' in shown
     many = FILE.replace("epochs = 2", "epochs = 1").partition("dimensions")[0]
     rows = ", ".join(f'q{i} = ["no", "yes"]' for i in range(70))
     file.write_bytes(sign_manifest(read(f"{many}dimensions = {{ {rows} }}"), AUTHORITY))
-    assert "more combinations of answers" in fail("audit", file)
+    assert "more combinations of answers" in fail("privacy", "audit", file)

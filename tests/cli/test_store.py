@@ -11,7 +11,7 @@ from deniable.directory import Config, with_store
 from deniable.directory.start_warnings import start_warnings
 from deniable.stores.sqlite.database import VERSION
 from tests.cli.commands import Workplace, fail, run, succeed
-from tests.stores.test_migrations import write_version_1
+from tests.stores.second_schema import have_second_schema
 
 
 @pytest.fixture
@@ -119,32 +119,18 @@ def test_a_backup_of_another_authority_is_restored_with_a_word_of_warning(
     assert "`authority` in collector.toml" in shown
 
 
-def version_of(file: Path) -> int:
-    with closing(sqlite3.connect(file)) as connection:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        return int(version)
-
-
 def test_only_migrate_changes_an_older_schema_and_a_backup_comes_first(
-    place: Workplace, tmp_path: Path
+    place: Workplace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    have_second_schema(monkeypatch)
     here = ("--dir", place.directory)
-    for file in place.directory.glob("store.sqlite*"):
-        file.unlink()
-    write_version_1(file_of(place))
+    before = file_of(place).read_bytes()
     for command in (("token", "list"), ("survey", "list"), ("store", "check")):
         assert "deniable store migrate" in fail(*command, *here)
-    backup = tmp_path / "before"
-    succeed("store", "backup", backup, *here)
-    assert version_of(backup) == version_of(file_of(place)) == 1
-    assert succeed("store", "migrate", *here).startswith(f"schema    version {VERSION}, was 1\n")
+    succeed("store", "backup", tmp_path / "before", *here)
+    assert file_of(place).read_bytes() == before
+    assert succeed("store", "migrate", *here).startswith("schema    version 2, was 1\n")
     succeed("store", "check", *here)
-    # What was backed up before fills a store of this version.
-    for file in place.directory.glob("store.sqlite*"):
-        file.unlink()
-    assert succeed("store", "restore", backup, *here).startswith("restored  2 surveys")
-    assert version_of(backup) == 1
-    assert version_of(file_of(place)) == VERSION
 
 
 def test_an_empty_file_is_no_store_until_it_is_migrated(place: Workplace) -> None:
@@ -165,8 +151,8 @@ def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
         f"next      name it in {counted.settings}: store; then restart all collectors\n"
     )
     assert new.stat().st_mode & 0o777 == 0o600
-    for form in ((), ("--json",), ("--csv",), ("--epochs",), ("--series",)):
-        assert f"moved to {new}; set `store`" in fail("hist", "tea", *form, *here)
+    for figures_of in ("hist", "hist --json", "hist --csv", "survey epochs", "ask trend"):
+        assert f"moved to {new}; set `store`" in fail(*figures_of.split(), "tea", *here)
     for command in ("list", "list --json", "export tea"):
         result = run("survey", *command.split(), *here)
         assert (result.exit_code, "tea" in result.stdout) == (0, True)
@@ -184,8 +170,8 @@ def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
         changed.setenv("DENIABLE_STORE", str(new))
         assert succeed("hist", "tea", "--json", *here) == figures
         succeed("store", "check", *here)
-        assert "was not moved" in fail("store", "stay", "--yes", *here)
-    assert succeed("store", "stay", "--yes", *here) == (
+        assert "was not moved" in fail("store", "cancel-move", "--yes", *here)
+    assert succeed("store", "cancel-move", "--yes", *here) == (
         f"store     {file_of(counted)} takes reports again\n"
     )
     succeed("survey", "end", "tea", "--yes", *here)

@@ -111,7 +111,7 @@ def test_columns_that_a_csv_file_names_are_not_named_otherwise(tmp_path: Path, l
         (f'matrix = {SQUARE}\nresponses = ["a"]', "matrix", "a name each"),
         (f'matrix = {SQUARE}\nresponses = ["a", "A"]', "mechanism", "look the same"),
         (f"matrix = {SQUARE}\nresponses = [1, 2]", "responses", "list of strings"),
-        (f'matrix = {SQUARE}\ndistance = "absolute"', "distance", "belongs to"),
+        (f"matrix = {SQUARE}\nd = 2", "d", "belongs to"),
     ],
 )
 def test_what_is_no_matrix_is_refused_by_its_field(tail: str, field: str, words: str) -> None:

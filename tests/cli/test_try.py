@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.cli.try_command import _survey_file
-from tests.cli.commands import Workplace, run, succeed
+from deniable.cli.try_command import _published, _survey_file
+from tests.cli.commands import SURVEY, Workplace, fail, run, succeed
 from tests.support.processes import DENIABLE, await_line
 
 
@@ -72,3 +72,12 @@ def test_what_cannot_be_asked_is_said() -> None:
         assert (ended.exit_code, ended.stdout) == (1, "")
         assert said in ended.stderr
     assert run("try", "What?").exit_code == 2
+
+
+def test_no_app_bundles_a_simulated_survey(place: Workplace) -> None:
+    name = _published(place.directory, SURVEY).name
+    assert name == "simulated-tea"
+    shown = succeed("survey", "show", name, "--dir", place.directory)
+    assert shown.endswith("simulated: no device answers it, and no app declares it\n")
+    exported = fail("survey", "export", name, "--dir", place.directory)
+    assert exported == "'simulated-tea' is simulated: no app answers it"

@@ -83,7 +83,10 @@ def test_a_program_gets_the_verdict_with_its_figures(place: Workplace) -> None:
         4800,
     )
     assert read["sentence"] == share.above(0.25).sentence
-    assert "chance alone says above in about 0.5 % of looks: 0.26 times" in share.above(0.25).note
+    assert (
+        "chance alone says above in up to about 0.5 % of looks: 0.26 times"
+        in share.above(0.25).note
+    )
 
 
 def test_an_epoch_and_the_mean_can_be_chosen(place: Workplace) -> None:
@@ -132,7 +135,7 @@ def test_an_output_that_nobody_reads_is_no_finding(
     def nobody(*_: object, **__: object) -> None:
         raise SystemExit(1)  # as Rich does where the pipe is closed
 
-    monkeypatch.setattr("deniable.cli.watch_command.show", nobody)
+    monkeypatch.setattr("deniable.cli.histogram_commands.show", nobody)
     assert watch(place, "--share", "never", "--above", "2%") == (3, "")
 
 

@@ -29,8 +29,8 @@ def store_foreign_survey(place: Workplace, survey: Manifest) -> None:
     asyncio.run(work())
 
 
-def shown(histogram: Histogram, width: int, *, simultaneous: bool = False) -> str:
-    return document_text(histogram.document(simultaneous=simultaneous), width)
+def shown(histogram: Histogram, width: int) -> str:
+    return document_text(histogram.document(), width)
 
 
 @pytest.mark.parametrize(
@@ -87,29 +87,24 @@ def test_the_table_fits_the_terminal_and_drops_the_bars_before_the_numbers(width
     assert max(map(len, text.splitlines())) <= width
     for i in range(3):
         assert f"{histogram.estimate[i]:.1%}" in text
-        assert f"{histogram.low[i]:.1%} to {histogram.high[i]:.1%}" in text
-    assert ("█" in text) is (width >= 100)
+        ends = histogram.simultaneous.low[i], histogram.simultaneous.high[i]
+        assert f"{ends[0]:.1%} to {ends[1]:.1%}" in text
+    assert ("█" in text) is (width >= 200)
 
 
 def test_what_is_said_to_be_noise_is_what_is_not_distinguishable_from_0() -> None:
-    def said(counts: list[int], *, simultaneous: bool = False) -> str:
-        histogram = estimate_histogram(LONG, 0, counts)
-        return " ".join(shown(histogram, 100, simultaneous=simultaneous).split())
+    def said(counts: list[int]) -> str:
+        return " ".join(shown(estimate_histogram(LONG, 0, counts), 100).split())
 
     needed = 2897
     assert estimate_histogram(LONG, 0, [1, 1, 1]).reports_for_five_points == needed
-    from_0 = "distinguishable from 0 by 95 % intervals that hold for all at once; "
-    help_text = (
-        f"{from_0}95 % intervals of ± 5 percentage points, each by itself, take about 2,900 "
-        "reports at this epsilon."
-    )
-    assert f"Mostly noise so far: no answer is {help_text}" in said([8, 8, 8])
     # Those that are shown: reports grow with the square of z, from 0.975 to 1 - 0.05/6.
     at_once = math.ceil(needed * (2.3940 / 1.9600) ** 2 / 100) * 100
-    assert (
-        f"{from_0}such intervals of ± 5 percentage points take about {at_once:,} reports at this "
-        "epsilon."
-    ) in said([8, 8, 8], simultaneous=True)
+    help_text = (
+        "distinguishable from 0 by 95 % intervals that hold for all at once; such intervals of "
+        f"± 5 percentage points take about {at_once:,} reports at this epsilon."
+    )
+    assert f"Mostly noise so far: no answer is {help_text}" in said([8, 8, 8])
     # Fewer reports than ± 5 points take, and every share is many standard errors from 0.
     few = [needed // 3 - 5] * 3
     assert "noise" not in said(few).partition("Raw counts contain the noise.")[2]

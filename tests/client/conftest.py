@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import arguments
-from deniable.client.console import report_command
 from deniable.client.state import mark, state_file
-from deniable.client.testing import FakeCollector
+from deniable.fakes import FakeCollector
 from tests.support.devices import Bench, connect_carelessly
-from tests.support.shell import Shell
 from tests.support.watched import WatchedTransport
 from tests.support.witnessed import ShownLog
 
@@ -45,15 +42,6 @@ def transport(bench: Bench) -> WatchedTransport:
 def collector() -> Iterator[FakeCollector]:
     with FakeCollector() as collector:
         yield collector
-
-
-@pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    shell = Shell(tmp_path / "device.sqlite")
-    monkeypatch.setattr("builtins.input", shell.input)
-    for module in (report_command, arguments):
-        monkeypatch.setattr(module, "HttpTransport", lambda _origin: shell.transport)
-    return shell
 
 
 @pytest.fixture

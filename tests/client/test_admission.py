@@ -132,7 +132,7 @@ def test_d2_the_origin_is_compared_byte_for_byte(origin: str) -> None:
     assert read(sign_manifest(manifest(origin=origin), AUTHORITY), origin=origin) is None
 
 
-def test_d2_a_rehearsal_is_refused_also_by_an_app_that_declares_it() -> None:
+def test_d2_a_simulated_survey_is_refused_also_by_an_app_that_declares_it() -> None:
     name = simulated_name(MANIFEST.name)
     assert judge(manifest(name=name), replace(DECLARED, name=name)) is ManifestFault.WRONG_NAME
     other = MANIFEST.name + "-simulated"
@@ -211,10 +211,10 @@ def test_d2_every_ceiling_may_be_reached() -> None:
 
 
 def test_d2_only_declared_kinds_are_taken_but_symmetric_ones_always() -> None:
-    near = manifest(specification=KINDS["ordinal"].specification)
+    near = manifest(specification=KINDS["matrix"].specification)
     assert judge(near) is ManifestFault.MECHANISM
     assert judge(near, replace(DECLARED, mechanisms=["numeric"])) is ManifestFault.MECHANISM
-    for kinds in (["ordinal"], ["ordinal", "numeric"]):
+    for kinds in (["matrix"], ["matrix", "numeric"]):
         assert judge(near, replace(DECLARED, mechanisms=kinds)) is None
         assert judge(MANIFEST, replace(DECLARED, mechanisms=kinds)) is None
 
@@ -262,7 +262,7 @@ FAULTS: Mapping[ManifestFault, Mapping[str, Any]] = {
     ManifestFault.TOO_SHORT_EPOCHS: {},
     ManifestFault.TOO_LONG_EPOCHS: {},
     ManifestFault.TOO_LONG_GRACE: {},
-    ManifestFault.MECHANISM: {"specification": KINDS["ordinal"].specification},
+    ManifestFault.MECHANISM: {"specification": KINDS["matrix"].specification},
     ManifestFault.KEPT_RESPONSES: {"repeat": Repeat("memoised", 4)},
     ManifestFault.UNCERTIFIED: {},
     ManifestFault.ENDED: {},
@@ -280,8 +280,6 @@ def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
     changes: dict[str, Any] = {"sequence": 5, "schedule": Schedule(start, length, 8, grace)}
     for fault in faults:
         changes |= FAULTS[fault]
-    if ManifestFault.TOO_HIGH_DELTA in faults:  # which no manifest of an ordinal kind can have
-        changes.pop("specification", None)
     authority = SigningKey(bytes(32)) if ManifestFault.BAD_SIGNATURE in faults else AUTHORITY
     ceiling = Ceiling(0 if ManifestFault.OVER_BUDGET in faults else 1_000 * NANO)
     envelope = sign_manifest(manifest(**changes), authority)

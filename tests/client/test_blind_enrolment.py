@@ -1,24 +1,27 @@
 """Blind enrolment: asked for in an epoch's first half, reported in its second, and never linked."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
+from unittest.mock import Mock
 
 import pytest
 
 from deniable.client import (
     IN_MEMORY,
     Client,
+    ClientSettings,
     EnrolmentEntry,
     EnrolmentRequest,
+    HttpAnswer,
     ManifestFault,
     NotEnrolled,
     OutcomeStatus,
     Survey,
 )
 from deniable.client.client import engine_of
-from deniable.client.ledger.halves import leaves_at, middle
-from deniable.client.testing import FakeCollector, FakeIssuer
+from deniable.client.ledger.drawn_ahead import asked_at, leaves_at, middle
+from deniable.fakes import FakeCollector, FakeIssuer
 from deniable.messages import (
     Enrolment,
     InvalidManifest,
@@ -29,8 +32,15 @@ from deniable.messages import (
 )
 from deniable.messages.bundle import declaration_of
 from tests.support.clock import FakeClock
-from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, fault_of, refused
-from tests.support.losses import forget_proofs
+from tests.support.devices import (
+    ACCEPTED,
+    NAME,
+    OFFLINE,
+    UNREACHABLE,
+    Bench,
+    fault_of,
+    refused,
+)
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.vouched import Vouched, enroller_of
@@ -136,26 +146,30 @@ def test_an_epoch_without_a_key_is_not_asked_for(bench: Bench) -> None:
 # The times.
 
 
-def test_the_time_of_sending_is_uniform_in_the_third_quarter_or_half_of_what_is_left() -> None:
+def test_the_times_of_asking_and_sending_are_uniform_in_the_first_hour_and_the_third_quarter() -> (
+    None
+):
     secrets = [number.to_bytes(32) for number in range(2_000)]
-    longest = DAY / 4
-    for grace in (30 * DAY, HALF, 0):
-        survey = manifest(schedule=Schedule(START, DAY, 4, int(grace)))
-        begins = middle(survey, 1)
-        assert begins == START + 1.5 * DAY
-        drawn = [leaves_at(secret, survey, 1, START) for secret in secrets]
-        assert drawn == [leaves_at(secret, survey, 1, begins) for secret in secrets]
-        assert begins <= min(drawn) < max(drawn) < begins + longest <= survey.schedule.closes(1)
-        tenths = [int(10 * (time - begins) / longest) for time in drawn]
+
+    def check_uniform(times: list[float], begins: float, length: float) -> None:
+        assert begins <= min(times) < max(times) < begins + length
         # Each is binomial, 200 ± 13.4: these secrets are within five of that.
+        tenths = [int(10 * (time - begins) / length) for time in times]
         assert all(133 < tenths.count(tenth) < 267 for tenth in range(10))
-        # Who answers late waits for another time, which the first does not tell.
-        late = begins + 0.999 * longest
+
+    for days in (1 / 24, 1, 7):
+        length = int(days * DAY)
+        survey = manifest(schedule=Schedule(START, length, 4, 0))
+        starts, half = START + length, middle(survey, 1)
+        assert half == starts + length / 2
+        asked = [asked_at(secret, survey, 1) for secret in secrets]
+        check_uniform(asked, starts, min(3_600, length / 4))
+        drawn = [leaves_at(secret, survey, 1, START) for secret in secrets]
+        check_uniform(drawn, half, length / 4)
+        # Who answers later waits for another time, which the first does not tell.
+        late = half + 0.999 * length / 4
         again = [leaves_at(secret, survey, 1, late) for secret in secrets]
-        assert all(late < time < survey.schedule.closes(1) for time in again)
-        left = min(longest, (survey.schedule.closes(1) - late) / 2)
-        below = sum(time < late + left / 2 for time in again)
-        assert 900 < below < 1_100  # 1,000 ± 22.4
+        check_uniform(again, late, (starts + length - late) / 2)
 
 
 def test_a_report_waits_for_its_time_whoever_flushes_or_refreshes(vouched: Vouched) -> None:
@@ -185,25 +199,28 @@ def test_a_clock_that_is_put_back_brings_nothing_forward(vouched: Vouched) -> No
     assert due(vouched) == leaves
 
 
-def test_who_answers_after_that_time_waits_anew(vouched: Vouched) -> None:
+def test_who_answers_after_that_time_waits_anew_and_within_the_epoch(vouched: Vouched) -> None:
     client = vouched.client()
-    vouched.bench.clock.time = now = START + DAY - 1.0
+    vouched.bench.clock.time = now = START + DAY - 10.0
     assert client.report(NAME, "good").ok
-    assert client.flush().pending == 1
-    assert now < due(vouched) < now + HALF / 2
+    assert client.flush(due_only=True).pending == 1
+    assert now < due(vouched) < now + 5
     assert len(vouched.issuer.requests) == 1
+    vouched.bench.clock.time = due(vouched)
+    assert client.flush().delivered == 1
 
 
-@pytest.mark.parametrize("jitter", [0.25, 0.999])
-def test_it_is_asked_for_at_a_time_of_its_own_in_the_first_half(
-    vouched: Vouched, jitter: float
-) -> None:
+def test_it_is_asked_for_at_a_time_of_its_own_in_the_first_hour(vouched: Vouched) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=30.0 * DAY)
-    engine_of(client).jitter = lambda: jitter
+    engine_of(client).jitter = lambda: 0.999
     engine_of(client).manifests.refresh(5.0)
     enroller_of(client).step()
-    assert vouched.row("due") == (START + jitter * HALF / 2,)
-    vouched.bench.clock.time += jitter * HALF / 2
+    ((secret,),) = vouched.bench.rows("SELECT secret FROM device")
+    drawn = asked_at(secret, vouched.survey, 0)
+    assert vouched.row("due") == (drawn,)
+    vouched.bench.clock.time = drawn - 1
+    assert enroller_of(client).step() == pytest.approx(1)
+    vouched.bench.clock.time = drawn
     enroller_of(client).step()
     until(lambda: vouched.row("asks") == (1,) and vouched.row("credential") != (None,))
 
@@ -223,6 +240,28 @@ def test_after_the_first_half_nobody_is_asked_before_the_next_epoch(vouched: Vou
     assert [request.epoch for request in vouched.issuer.requests] == [0, 1]
 
 
+def test_a_fetch_of_manifests_comes_with_each_token_and_none_with_its_report(
+    vouched: Vouched,
+) -> None:
+    transport, clock = vouched.bench.transport, vouched.bench.clock
+    clock.time = START + 3600
+    client = vouched.client()
+    transport.manifests[NAME] = []  # so that it would be asked for again in a minute
+    for epoch in (1, 2):
+        clock.time = START + epoch * DAY + 60
+        transport.requests.clear()
+        client.refresh()
+        assert [request.method for request in transport.requests] == ["GET"]
+        assert len(vouched.issuer.requests) == epoch + 1
+        assert client.report(NAME, "good").ok
+        clock.time += HALF
+        client.refresh()
+        engine_of(client).refresh_when_due()
+        assert len(transport.requests) == 1
+    client.refresh(force=True)
+    assert len(transport.requests) == 2
+
+
 def test_a_token_that_comes_after_the_first_half_is_not_kept(vouched: Vouched) -> None:
     def slow(request: EnrolmentRequest) -> bytes | None:
         vouched.bench.clock.time = START + HALF
@@ -236,35 +275,19 @@ def test_a_token_that_comes_after_the_first_half_is_not_kept(vouched: Vouched) -
 
 def test_whom_a_device_asked_for_an_epoch_stays_so(vouched: Vouched) -> None:
     client = vouched.client()
-    # A successor that begins within that epoch, with other keys for the same time.
-    begins = START + DAY // 8
+    # A successor with other keys for that epoch.
     other = Enrolment(BLIND, issuer="another.example", keys=(RSA_KEYS[2].modulus,) * 1)
     vouched.bench.transport.publish_all(
         vouched.survey,
-        manifest(sequence=1, enrolment=other, schedule=Schedule(begins, DAY, 1, DAY)),
+        manifest(sequence=1, enrolment=other, schedule=Schedule(START, DAY, 1, DAY)),
     )
-    vouched.bench.clock.time = begins + 60
+    vouched.bench.clock.time += DAY // 8
     client.refresh(force=True)
     assert "wait for the next epoch" in why_not(client)
     assert [request.survey_id for request in vouched.issuer.requests] == [vouched.survey.survey_id]
 
 
 # What the collector and the issuer answer.
-
-
-def test_whom_a_device_asked_before_an_update_that_knows_tokens_stays_so(bench: Bench) -> None:
-    Vouched(bench).client().close()
-    for column in ("blind", "ends", "held"):
-        bench.rows(f"ALTER TABLE credentials DROP COLUMN {column}")
-    forget_proofs(bench)
-    bench.rows("PRAGMA user_version = 7")
-    vouched = Vouched(bench, blind=True)
-    later = Schedule(START + DAY // 4, DAY, 4, DAY)
-    bench.transport.publish(replace(vouched.survey, sequence=1, schedule=later))
-    bench.clock.time = later.start
-    assert "wait for the next epoch" in why_not(vouched.client())
-    bench.clock.time = later.start + DAY
-    assert vouched.client().report(NAME, "good").ok
 
 
 def test_d8_not_enrolled_drops_the_report_and_makes_no_device_ask(vouched: Vouched) -> None:
@@ -367,28 +390,24 @@ def test_an_app_can_refuse_to_go_back_to_certificates(vouched: Vouched) -> None:
     assert "enrolment" not in declaration_of(MANIFEST)
 
 
-@pytest.mark.parametrize("covers", ["surveys", "total"])
-def test_d12_certificates_to_blind_asks_nobody_and_back_asks_everybody(
-    vouched: Vouched, covers: str
-) -> None:
+def test_d12_certificates_to_blind_asks_nobody_and_back_asks_everybody(vouched: Vouched) -> None:
     bench = vouched.bench
-    settings = {"enrol": vouched.issuer, "consent_covers": covers}
 
-    def any_mode(**changes: Any) -> Client:
-        return bench.client(**{"consent": "unset", **settings, **changes})
+    def any_mode() -> Client:
+        return bench.client(consent="unset", enrol=vouched.issuer)
 
     with any_mode() as client:
         client.set_consent("on")
-    with required(bench, **settings) as client:
+    with required(bench, enrol=vouched.issuer) as client:
         assert client.uncovered == ()  # agreed to more
         client.set_consent("off")
         client.set_consent("on")
         assert client.uncovered == ()
     with any_mode() as client:
         assert client.uncovered == (DECLARED,)
-    with required(bench, **settings) as client:
+    with required(bench, enrol=vouched.issuer) as client:
         assert client.uncovered == ()
-    with required(bench, consent_covers=covers) as client:  # nobody is asked: whom it tells differs
+    with required(bench) as client:  # nobody is asked: whom it tells differs
         assert len(client.uncovered) == 1
 
 
@@ -406,66 +425,86 @@ def test_the_fakes_take_a_blind_report_through_its_epoch() -> None:
             state=IN_MEMORY,
             consent="on",
             enrol=issuer,
-            clock=clock,
+            settings=ClientSettings(first_epoch="now", clock=clock),
             background=False,
         ) as client:
             for epoch in range(2):
                 client.refresh(force=True)
                 assert client.report(NAME, "good").ok
-                clock.time += DAY
+                clock.time += 3 * DAY / 4
                 assert client.flush().delivered == 1
-                clock.time += DAY / 4  # no token is asked for close to that
+                clock.time += DAY / 4
                 assert len(collector.reports) == epoch + 1
     assert FakeIssuer(BLIND, epochs=2).enrolment == issuer.enrolment  # made once in a process
     assert len(issuer.requests) == 2
 
 
-# What is overdue at a start.
+# What waits, and what becomes of it.
 
 
-def test_a_start_that_sends_a_report_asks_for_no_token(bench: Bench) -> None:
-    vouched, clock = Vouched(bench, blind=True), bench.clock
-    client = vouched.client()
-    assert client.report(NAME, "good").ok
-    client.close()
-    clock.time = START + DAY + 1000.0  # report and request are overdue, as is a refresh
-
-    def run(seconds: float) -> Client:
-        client, end = bench.client(enrol=vouched.issuer), clock.time + seconds
-        while clock.time < end:
-            clock.time += min(max(engine_of(client).uploader.step(), 0.001), end - clock.time)
-        return client
-
-    for wait in (0.0, 1000.0):
-        clock.time += wait
-        run(600.0).close()
-        assert len(vouched.sent()) == 1
-        assert len(vouched.issuer.requests) == 1
-    ((due,),) = bench.rows("SELECT due FROM credentials WHERE epoch = 1")
-    left = HALF - 1000
-    assert left / 16 <= due - (START + DAY + 1000) <= left / 2 + 30
-    clock.time = due
-    run(600.0)
-    until(lambda: len(vouched.issuer.requests) == 2)
-
-
-@pytest.mark.parametrize("first", ["refresh", "flush", "flush of another process"])
-def test_refresh_asks_for_no_token_while_a_report_could_be_sent_or_soon_after(
-    vouched: Vouched, first: str
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_report_that_did_not_leave_in_its_epoch_never_does(
+    vouched: Vouched, answered: bool
 ) -> None:
     client, clock = vouched.client(), vouched.bench.clock
     assert client.report(NAME, "good").ok
-    clock.time = START + DAY + 1000.0
-    if first != "refresh":
-        assert client.flush().delivered == 1
-    if "another" in first:
-        client.close()
-        client = vouched.bench.client(enrol=vouched.issuer)
-    assert "close to the sending" in str(client.refresh(force=True).errors[NAME])
-    if first == "refresh":
-        assert client.flush().delivered == 1
-    assert len(vouched.issuer.requests) == 1
-    ((due,),) = vouched.bench.rows("SELECT due FROM credentials WHERE epoch = 1")
-    clock.time = due
-    client.refresh(force=True)
-    assert len(vouched.issuer.requests) == 2
+    if answered:  # by silence
+        clock.time = due(vouched)
+        vouched.bench.transport.answer = UNREACHABLE
+        engine_of(client).uploader.send_due()
+        vouched.bench.transport.answer = ACCEPTED
+    sends = len(vouched.bench.transport.uploads)
+    assert sends == answered
+    clock.time = START + DAY
+    assert client.flush().reasons == {"may-have-been-counted" if answered else "epoch-over": 1}
+    assert len(vouched.bench.transport.uploads) == sends
+    assert vouched.bench.rows("SELECT envelope FROM decisions") == [(None,)]
+
+
+def asked_in_three_epochs(
+    folder: Path, answer: HttpAnswer | Exception | None
+) -> list[tuple[float, bytes]]:
+    """Return when a device asked its issuer for what; it reports if there is an answer to that."""
+    folder.mkdir()
+    with Bench(folder) as bench:
+        vouched, clock = Vouched(bench, blind=True), bench.clock
+        bench.transport.answer = answer or ACCEPTED
+        asked: list[tuple[float, bytes]] = []
+
+        def enrol(request: EnrolmentRequest) -> bytes | None:
+            asked.append((clock.time, request.body))
+            return vouched.issuer(request)
+
+        for start in (0.01, 0.3, 0.6, 0.65, 1.02, 1.3, 1.7, 2.05, 2.2, 2.9):
+            clock.time = START + start * DAY
+            client, end = bench.client(enrol=enrol), clock.time + 600
+            while clock.time < end:
+                if answer is not None:
+                    client.report(NAME, "good")
+                nap = max(engine_of(client).uploader.step(), 0.001)
+                if (thread := enroller_of(client)._thread) is not None:
+                    thread.join()
+                clock.time = min(clock.time + nap, end)
+            client.close()
+        return asked
+
+
+def test_nothing_that_becomes_of_reports_changes_when_or_whether_a_token_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One device, and many lives.
+    monkeypatch.setattr("deniable.client.state.identity.os", Mock(urandom=lambda n: b"\x55" * n))
+    monkeypatch.setattr("deniable.client.engine.uniform", lambda: 0.33)
+    expected = asked_in_three_epochs(tmp_path / "none", None)
+    assert len(expected) == 3
+    answers: dict[str, HttpAnswer | Exception] = {
+        "taken": ACCEPTED,
+        "silence": UNREACHABLE,
+        "no network": OFFLINE,
+        "busy": refused(RefusalCode.OVERLOADED),
+        "too early": refused(RefusalCode.TOO_EARLY),
+        "closed": refused(RefusalCode.EPOCH_CLOSED),
+        "distrust": refused(RefusalCode.NOT_ENROLLED),
+    }
+    for name, answer in answers.items():
+        assert asked_in_three_epochs(tmp_path / name, answer) == expected, name

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from deniable.client import Client, EnrolmentRequest, HttpAnswer, TransportError
 from deniable.client.client import engine_of
-from deniable.client.ledger.halves import middle
+from deniable.client.ledger.drawn_ahead import middle
 from deniable.messages import Enrolment, Manifest, Refusal, RefusalCode, Schedule, SignedReport
 from deniable.messages.admissible import check_report
 from tests.support.devices import ACCEPTED, DUPLICATE, NAME, Bench, problem, read_upload, refused
@@ -26,7 +26,7 @@ from tests.support.vouched import BlindIssuer
 
 EIGHTH: Final = DAY // 8
 LIE: Final = bytes(256)
-LEFT: Final = {"purged", "consent-withdrawn", "unanswered", "epoch-closed", "may-have-been-counted"}
+LEFT: Final = {"purged", "consent-withdrawn", "unanswered", "epoch-over", "may-have-been-counted"}
 """Why a report may end that no collector has: the user, the clock, or six sends in vain."""
 
 
@@ -91,7 +91,8 @@ class World:
         survey = self.surveys[report.report.survey_id]
         key = survey.survey_id, report.report.epoch
         sends = self.sends[key]
-        assert sends or self.now >= middle(survey, report.report.epoch), "sent in the first half"
+        ends = survey.schedule.epoch_start(report.report.epoch + 1)
+        assert middle(survey, report.report.epoch) <= self.now < ends, "sent in another half"
         assert key in self.in_time, "a token that came too late"
         assert {report.payload} >= {before.payload for before in sends}, "a second response"
         sends.append(report)
@@ -139,9 +140,10 @@ class World:
         self.client.purge()
 
     def succeed(self) -> None:
-        """Publish another survey of the name that begins now: within an epoch, as a rule."""
+        """Publish another survey of the name, with other keys for the epoch that runs."""
         if len(self.surveys) == 1:
-            schedule = Schedule(int(self.now), DAY, 2, DAY)
+            begun = int(self.now - START) // DAY * DAY
+            schedule = Schedule(max(0, START + begun), DAY, 2, DAY)
             self.publish(manifest(sequence=1, schedule=schedule, enrolment=self.keys(2, 4)))
             self.client.refresh(force=True)
 

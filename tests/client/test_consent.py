@@ -156,12 +156,12 @@ def test_d5_a_refusal_that_cannot_be_stored_holds_where_it_was_heard(
     with monkeypatch.context() as disk:
         disk.setattr(Mark, "write", full)
         with pytest.raises(StateUnavailable):
-            client.set_consent(refusal)
-        assert not client.try_set_consent("on")  # a later wish that is not stored lifts nothing
+            client.set_consent(refusal, strict=True)
+        assert not client.set_consent("on")  # a later wish that is not stored lifts nothing
         client.start()
     # The disk has room again, and the file still says on.
     assert bench.rows("SELECT consent FROM device") == [("on",)]
-    assert client.consent == client.try_consent() == refusal
+    assert client.consent == refusal
     bench.clock.time = START + DAY
     assert client.report(NAME, "good").status is not OutcomeStatus.RECORDED
     missing = client.refresh().errors[NAME]
@@ -170,20 +170,17 @@ def test_d5_a_refusal_that_cannot_be_stored_holds_where_it_was_heard(
     engine_of(client).uploader.send_due()
     assert client.flush().delivered == 0
     assert len(bench.transport.requests) == requests
-    assert client.try_set_consent("on")
+    assert client.set_consent("on")
     assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
     assert client.flush().delivered == 2
 
 
-def test_who_asks_by_try_hears_of_no_disk(bench: Bench) -> None:
-    bench.path.mkdir()
-    client = bench.client()
-    with pytest.raises(StateUnavailable):
-        _ = client.consent
-    assert client.try_consent() is Consent.OFF
-    assert not client.try_set_consent("on")
-    with pytest.raises(ValueError, match="consent must be"):
-        client.try_set_consent("perhaps")
+def test_a_decision_that_was_stored_is_stored_whatever_comes_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = bench.client(background=True)
+    monkeypatch.setattr(engine_of(client).state, "erase_remains", bench.path.unlink)
+    assert client.set_consent("on")
 
 
 @pytest.mark.parametrize("background", [True, False])
@@ -195,9 +192,9 @@ def test_an_older_version_of_the_app_keeps_a_refusal_that_the_newer_one_obeys(
     bench.rows("PRAGMA user_version = 1000")  # as if this version were the older one
     state = bench.path.read_bytes()
     older = bench.client(background=background)
-    older.set_consent("off", "settings page")
-    assert older.try_consent() is Consent.OFF
-    assert older.try_set_consent("on") is False
+    assert older.set_consent("off", "settings page")
+    assert older.consent is Consent.OFF
+    assert not older.set_consent("on")
     older.close()
     assert bench.path.read_bytes() == state  # whose schema it does not know
     bench.rows(f"PRAGMA user_version = {version}")

@@ -8,11 +8,13 @@ from math import inf
 from operator import lt
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from deniable.client import (
     Client,
+    ClientSettings,
     Consent,
     ConsentMissing,
     EnrolmentRequest,
@@ -24,10 +26,10 @@ from deniable.client import (
     UndeclaredSurvey,
 )
 from deniable.client.client import engine_of
-from deniable.client.testing import FakeIssuer
+from deniable.client.state.mark import Mark
+from deniable.fakes import FakeIssuer
 from deniable.messages import SigningKey
 from tests.support.devices import NAME, Bench
-from tests.support.losses import forget_proofs
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 from tests.support.watched import threads
 
@@ -53,12 +55,6 @@ def updated(bench: Bench, *surveys: Survey, **changes: Any) -> Client:
 
 def lifted(bench: Bench, **changes: Any) -> Client:
     return updated(bench, DECLARED, FAITH, **{"lifetime_epsilon": 100, **changes})
-
-
-def forget_coverage(mark: Path) -> None:
-    """Make a mark one from before the rule."""
-    *fields, _, written = mark.read_text().split()
-    mark.write_text(" ".join([*fields, written]) + "\n")
 
 
 def names(client: Client) -> list[str]:
@@ -138,7 +134,7 @@ _SLIDING = {None: None, "3 in 30": ("3", 30), "3 in 60": ("3", 60), "2 in 30": (
 _VALUES: dict[str, tuple[Any, ...]] = {  # the first of each is that of the other fields' cases
     "question": ("What?", "What then?"),
     "categories": (("a", "b"), ("b", "a"), ("a", "b", "c")),
-    "mechanisms": ((), ("ordinal",)),
+    "mechanisms": ((), ("matrix",)),
     "collector": (ORIGIN, "https://elsewhere.example"),
     "enrols": (False, True),
     "max_epsilon": ("1", "0.5", "1.000000001"),
@@ -199,7 +195,7 @@ def test_d12_a_declaration_asks_anew_exactly_if_it_differs_or_a_ceiling_rose(
             surveys=[Survey("any", **given)],
             state=tmp_path / "device.sqlite",
             background=False,
-            environment={},
+            settings=ClientSettings(environment={}),
         )
 
     with client(old) as first:
@@ -263,10 +259,91 @@ def test_d12_consent_may_be_given_for_some_surveys_alone(bench: Bench) -> None:
     assert client.report(FAITH, "none").status is RECORDED
     with pytest.raises(UndeclaredSurvey):
         client.set_consent("on", surveys=["another"])
-    for lower in ("off", "local", "unset"):
+    for lower in ("local", "unset"):
         with pytest.raises(ValueError, match="some surveys alone"):
             client.set_consent(lower, surveys=[NAME])
     assert client.consent is Consent.ON
+
+
+def both_reported(bench: Bench) -> Client:
+    """Return a device that agreed to two surveys, of each of which a report waits."""
+    bench.transport.publish(FAITH_MANIFEST)
+    client = agreed(bench, DECLARED, FAITH, lifetime_epsilon=100)
+    client.refresh(force=True)
+    assert all(client.report(*one).status is RECORDED for one in ((NAME, "good"), (FAITH, "none")))
+    return client
+
+
+WAITING = "SELECT name, status, envelope IS NULL FROM decisions ORDER BY name"
+
+
+def test_d12_consent_is_taken_back_for_some_surveys_alone(bench: Bench) -> None:
+    client = both_reported(bench)
+    assert client.set_consent("off", "settings page", surveys=[FAITH])
+    assert bench.rows(WAITING) == [(FAITH.name, "dropped", 1), (NAME, "pending", 0)]
+    assert (client.consent, client.uncovered) == ("on", ())  # and nobody is to be asked
+    assert client.consent_record.covers == (NAME,)
+    assert f"off, from settings page, for {FAITH.name}" in " ".join(str(client.journal()).split())
+    bench.clock.time += DAY
+    drawn, asked = bench.draw.count, len(bench.transport.requests)
+    assert "said no to this survey" in str(client.report(FAITH, "none").error)
+    assert client.refresh(force=True).ready == (NAME,)
+    assert bench.draw.count == drawn
+    assert all(FAITH.name not in call.path for call in bench.transport.requests[asked:])
+    assert client.flush().delivered == 1
+    assert client.report(NAME, "good").status is RECORDED
+    client.set_consent("on", surveys=[FAITH])
+    assert client.report(FAITH, "none").status is RECORDED
+
+
+HEARD = ["nothing", "agreed to all", "off and on"]
+STORED = [*HEARD, "claimed", "redeclared", "lost", "killed", "copied"]
+
+
+@pytest.mark.parametrize(
+    ("then", "stored"), [*((then, True) for then in STORED), *((then, False) for then in HEARD)]
+)
+def test_d12_a_refused_name_outranks_every_consent_but_the_one_to_itself(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, then: str, stored: bool
+) -> None:
+    client = both_reported(bench)
+    client.close()
+    before = bench.path.read_bytes()
+    if stored:
+        client.set_consent("off", surveys=[FAITH])
+    else:  # it holds in the process that heard it
+        with monkeypatch.context() as disk:
+            disk.setattr(Mark, "write", Mock(side_effect=OSError(28, "No space left on device")))
+            assert not client.set_consent("off", surveys=[FAITH])
+        assert bench.rows(WAITING) == [(FAITH.name, "pending", 0), (NAME, "pending", 0)]
+    faith, on = FAITH, "unset"
+    match then:
+        case "agreed to all":
+            client.set_consent("on")
+        case "off and on":
+            client.set_consent("off")
+            client.set_consent("on")
+        case "claimed":
+            on = "on"
+            bench.rows("UPDATE device SET consent_from = 'initial'")
+        case "redeclared":
+            faith = replace(FAITH, max_epsilon="6")
+        case "lost" | "killed" | "copied":
+            client.close()
+            if then == "killed":
+                bench.path.write_bytes(before)
+            else:
+                (bench.path if then == "lost" else bench.mark).unlink()
+    if stored or then != "nothing":  # the next decision that is stored brings it to the disk
+        client = bench.client(surveys=[DECLARED, faith], lifetime_epsilon=100, consent=on)
+    assert client.uncovered == ((DECLARED,) if then == "copied" else ())
+    assert client.report(faith, "none").error is not None
+    assert faith.name not in client.consent_record.covers
+    delivered = client.flush().delivered
+    assert delivered == (then not in {"off and on", "lost", "copied"})
+    assert len(bench.transport.uploads) == delivered
+    client.set_consent("on", surveys=[faith])
+    assert faith.name in client.consent_record.covers
 
 
 def test_d12_local_needs_no_coverage(bench: Bench) -> None:
@@ -275,21 +352,11 @@ def test_d12_local_needs_no_coverage(bench: Bench) -> None:
     client = lifted(bench, manifests=bundled)
     assert client.uncovered == ()
     assert client.report(FAITH, "none").status is OutcomeStatus.LOCAL
-
-
-def test_d12_consent_to_the_total_covers_all_within_it(bench: Bench) -> None:
-    promise: dict[str, Any] = {"consent_covers": "total", "lifetime_epsilon": 20}
-    agreed(bench, **promise).close()
-    # What an app's next version says of its own prompt changes nothing about the one before.
-    for covers in ("total", "surveys"):
-        versions = {**promise, "consent_covers": covers}
-        assert not names(updated(bench, DEARER, FAITH, **versions))
-        assert not names(updated(bench, FAITH, **{**versions, "lifetime_epsilon": 19}))
-        assert names(updated(bench, FAITH, **{**versions, "lifetime_epsilon": 21})) == ["faith"]
-        assert names(updated(bench, FAITH, enrol=_enrol, **versions)) == ["faith"]
-    assert "within the device's total" in str(updated(bench, **promise).journal())
-    with pytest.raises(ValueError, match="consent_covers"):
-        bench.client(consent_covers="everything")
+    # But nothing is drawn for what the user said no to.
+    client.set_consent("off", surveys=[FAITH])
+    drawn = bench.draw.count
+    assert "said no to this survey" in str(client.report(FAITH, "none").error)
+    assert (bench.draw.count, bench.rows("SELECT * FROM previews")) == (drawn, [])
 
 
 def test_d12_the_constructors_on_claims_what_is_declared_until_the_user_decides(
@@ -329,28 +396,8 @@ def test_d12_after_a_loss_the_constructors_on_claims_what_it_did_before(
     assert names(adds) == ["faith"] * decided
 
 
-def test_d12_an_on_from_before_the_rule_covers_the_next_start_once(bench: Bench) -> None:
-    client = agreed(bench)
-    client.refresh(force=True)
-    assert client.report(NAME, "good").status is RECORDED
-    client.close()
-    bench.rows("DROP TABLE consents")
-    bench.rows("DROP TRIGGER ended_consents")
-    forget_proofs(bench)
-    bench.rows("DROP TABLE gateway_keys")
-    bench.rows("ALTER TABLE decisions DROP COLUMN relayed")
-    for column in ("blind", "ends", "held"):
-        bench.rows(f"ALTER TABLE credentials DROP COLUMN {column}")
-    bench.rows("PRAGMA user_version=5")
-    forget_coverage(bench.mark)
-    assert updated(bench, DECLARED).report(NAME, "good").status is REPEATED
-    client = lifted(bench, lifetime_epsilon=20)
-    assert names(client) == ["faith"]
-    assert client.consent_record.covers == (NAME,)
-
-
 @pytest.mark.parametrize("lost", [False, True])
-def test_d12_the_mark_carries_what_consent_covers_and_no_more(bench: Bench, lost: bool) -> None:
+def test_d12_the_mark_carries_what_consent_is_for_and_no_more(bench: Bench, lost: bool) -> None:
     agreed(bench).close()
     before = bench.path.read_bytes()
     updated(bench, DEARER).set_consent("on")
@@ -415,19 +462,6 @@ def test_d12_a_row_that_rotted_covers_nothing_and_consent_can_be_withdrawn(
 OTHER = Survey("other", "Which one?", ("a", "b"), max_epsilon="1")
 
 
-def test_d12_a_refusal_in_a_mark_from_before_the_rule_leaves_nothing_covered(
-    bench: Bench,
-) -> None:
-    agreed(bench).close()
-    before = bench.path.read_bytes()
-    updated(bench).set_consent("off")
-    bench.close()
-    bench.path.write_bytes(before)  # as a kill between the mark and the commit leaves it
-    forget_coverage(bench.mark)
-    assert updated(bench).consent is Consent.OFF
-    assert bench.rows("SELECT * FROM consents") == []
-
-
 def test_d12_a_report_that_is_not_covered_lets_others_be_sent(bench: Bench) -> None:
     updated(bench, DECLARED, OTHER).set_consent("on", surveys=[NAME])
     updated(bench, DECLARED, OTHER, background=True).report(OTHER, "a")
@@ -435,10 +469,10 @@ def test_d12_a_report_that_is_not_covered_lets_others_be_sent(bench: Bench) -> N
 
 
 def test_d12_what_is_digested_is_the_same_in_every_python(bench: Bench) -> None:
-    coffee = replace(OTHER, question="Welchen Kaffee möchten Sie? \U0001fae8")  # of Unicode 15
+    coffee = replace(OTHER, question="Welchen Kaffee möchten Sie? \U0001fae0")  # of Unicode 14
     agreed(bench, coffee)
     parts = (
-        rb"['other', 'Welchen Kaffee m\xf6chten Sie? \U0001fae8', ['a', 'b'], [], "
+        rb"['other', 'Welchen Kaffee m\xf6chten Sie? \U0001fae0', ['a', 'b'], [], "
         rb"'http://127.0.0.1:8377', False]"
     )
     digest = sha256(b"deniable/consent/v1\0" + parts).hexdigest()[:32]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from deniable.client import Client, Delivery, HttpAnswer, ReportEntry, TransportError
 from deniable.client.client import engine_of
-from deniable.client.testing import FakeIssuer
+from deniable.fakes import FakeIssuer
 from deniable.messages import Enrolment, RefusalCode, Schedule, SignedReport, split_upload
 from tests.support.clock import FakeClock
 from tests.support.devices import (
@@ -151,8 +151,8 @@ _turns = st.builds(
 class Household:
     """Two processes with one state, and three surveys, one of which demands certificates."""
 
-    def __init__(self, bench: Bench, *, batches: bool) -> None:
-        self.bench, self.batches = bench, batches
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
         self.clock = JumpingClock()
         self.issuer = FakeIssuer()
         self.transport = Recording(self.clock)
@@ -172,7 +172,6 @@ class Household:
             lifetime_epsilon="1000",
             enrol=self.issuer,
             environment=self.environment,
-            linkable_batches=self.batches,
         )
 
     def take(self, turn: Turn) -> None:
@@ -208,16 +207,16 @@ class Household:
 
 
 @settings(max_examples=effort(150))
-@given(st.booleans(), st.lists(_turns, min_size=4, max_size=25))
+@given(st.lists(_turns, min_size=4, max_size=25))
 def test_d8_a_report_leaves_six_times_in_its_life_and_then_a_day_apart(
-    batches: bool, turns: list[Turn]
+    turns: list[Turn],
 ) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         mock.patch("deniable.client.engine.uniform", random.Random(1).random),
         Bench(Path(folder)) as bench,
     ):
-        household = Household(bench, batches=batches)
+        household = Household(bench)
         for turn in turns:
             household.take(turn)
         for sends in household.transport.sends.values():
@@ -320,14 +319,14 @@ def withdraw_and_consent(client: Client) -> None:
     client.set_consent("on")
 
 
-MEANWHILE: dict[str, Callable[[Client], None]] = {
+MEANWHILE: dict[str, Callable[[Client], object]] = {
     "withdrawn": lambda client: client.set_consent("off"),
     "withdrawn and given": withdraw_and_consent,
     "purged": Client.purge,
 }
 
 
-def sent(bench: Bench, meanwhile: Callable[[Client], None], came: HttpAnswer) -> Client:
+def sent(bench: Bench, meanwhile: Callable[[Client], object], came: HttpAnswer) -> Client:
     """Return a device on which something happened while its one request was under way."""
     client = bench.reported()
 

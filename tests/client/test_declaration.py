@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from deniable.client import (
+    IN_MEMORY,
     AppError,
     Client,
+    ClientSettings,
     Consent,
     OutcomeStatus,
     Survey,
@@ -28,7 +30,7 @@ from deniable.client.client import engine_of
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.messages import InvalidManifest
 from tests.support.devices import NAME, Bench
-from tests.support.surveys import CATEGORIES, DECLARED, QUESTION
+from tests.support.surveys import CATEGORIES, DECLARED, ORIGIN, QUESTION
 
 MARKER = "zq-a-secret-nobody-declared-zq"
 
@@ -77,6 +79,18 @@ def test_only_a_survey_of_numbers_advises_to_take_the_nearest() -> None:
         with pytest.raises(UndeclaredAnswer) as caught:
             survey.index_of("61")
         assert ("Survey.nearest" in str(caught.value)) is advised
+
+
+@pytest.mark.parametrize("surveys", [DECLARED, NAME, None, [NAME]])
+def test_surveys_are_a_list_of_them(bench: Bench, surveys: Any) -> None:
+    with pytest.raises(TypeError, match=r"such as surveys=\[survey\]"):
+        bench.client(surveys=surveys)
+
+
+@pytest.mark.parametrize("surveys", [DECLARED, NAME])
+def test_surveys_that_are_consented_to_are_a_list(bench: Bench, surveys: Any) -> None:
+    with pytest.raises(TypeError, match=r"such as surveys=\[survey\]"):
+        bench.client().set_consent("on", surveys=surveys)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +280,7 @@ def test_d1_one_name_is_declared_once(bench: Bench) -> None:
         bench.client(surveys=[DECLARED, declared(max_epsilon="0.5")])
 
 
-@pytest.mark.parametrize("state", [":memory:", 7, None, b"state"])
+@pytest.mark.parametrize("state", [":memory:", 7, None, b"state", "a\0b"])
 def test_a_state_that_would_forget_is_no_path(bench: Bench, state: Any) -> None:
     # ":memory:" would make every start a new device that decides the epoch once more (D3).
     with pytest.raises(TypeError, match="path of a file"):
@@ -302,6 +316,9 @@ def test_a_client_takes_no_collector_authority_or_consent_that_it_cannot_judge(
         ("sliding", ("3", 30)),
         ("caps", 3),
         ("backoff", 3),
+        ("environment", None),
+        ("clock", None),
+        ("unsafe_draw", None),
         ("manifests", ["theme.manifest"]),
         ("manifests", b"theme"),
     ],
@@ -311,6 +328,17 @@ def test_an_argument_of_another_type_is_refused_before_the_first_report(
 ) -> None:
     with pytest.raises(TypeError, match=argument):
         bench.client(**{argument: wrong})
+
+
+def test_manifests_may_come_from_a_generator() -> None:
+    settings = ClientSettings(manifests=(manifest for manifest in [b"one", b"two"]))
+    assert settings.manifests == (b"one", b"two")
+
+
+def test_settings_are_their_class_and_no_dictionary() -> None:
+    settings: Any = {"delivery_seconds": 0}
+    with pytest.raises(TypeError, match="settings must be None or ClientSettings"):
+        Client(ORIGIN, authority=bytes(32), surveys=[], state=IN_MEMORY, settings=settings)
 
 
 def test_every_consent_there_is_is_named_to_who_mistypes_one(bench: Bench) -> None:

@@ -4,32 +4,57 @@ import io
 import json
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from deniable.client import Client, Consent, TransportError, console, device_commands
+from deniable.client import (
+    Client,
+    Consent,
+    OutcomeStatus,
+    TransportError,
+    console,
+    device_commands,
+)
 from tests.support.devices import NAME, Bench, lie
-from tests.support.shell import Shell
-from tests.support.surveys import AUTHORITY, ORIGIN, QUESTION
+from tests.support.surveys import ORIGIN, QUESTION, running
 
 Run = Callable[..., int]
 
 
 @pytest.fixture
-def stored(shell: Shell, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+def stored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Return ``deniable device`` for the state of a device that has reported once."""
-    assert shell.run("y", "4") == 0
-    capsys.readouterr()
+    bench.clock.time = time.time()  # the command has no other clock
+    bench.transport.publish(running())
+    with bench.client(consent="unset") as client:
+        client.set_consent("on")
+        assert client.refresh(force=True).ready == (NAME,)
+        assert client.report(NAME, "good").ok
+        assert client.flush().delivered == 1
     handlers = list(logging.getLogger("deniable").handlers)
 
-    def run(*arguments: str, typed: tuple[str, ...] = ()) -> int:
-        shell.typed = list(typed)
-        return console.main(["device", *arguments, "--state", str(shell.state)])
+    def run(*arguments: str, typed: str | None = None) -> int:
+        def answer(_prompt: str) -> str:
+            if typed is None:
+                raise EOFError
+            return typed
+
+        monkeypatch.setattr("builtins.input", answer)
+        return console.main(["device", *arguments, "--state", str(bench.path)])
 
     yield run
     logging.getLogger("deniable").handlers = handlers
+
+
+@pytest.mark.parametrize("arguments", [["serve"], ["demo", "--rows", "3"]])
+def test_the_device_half_alone_names_the_extra_for_any_other_command(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert console.main(arguments) == 2
+    assert 'pip install "deniable[collector]"' in capsys.readouterr().err
 
 
 def embedded(client: Client, *arguments: str) -> int:
@@ -56,12 +81,12 @@ def test_explain_tells_from_the_state_alone_what_is_asked(
 
 
 def test_journal_shows_the_report_that_was_sent(
-    stored: Run, shell: Shell, capsys: pytest.CaptureFixture[str]
+    stored: Run, bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert stored("journal", "--json") == 0
     entries = json.loads(capsys.readouterr().out)["entries"]
     (report,) = [entry for entry in entries if entry["kind"] == "report"]
-    (body,) = shell.transport.uploads
+    (body,) = bench.transport.uploads
     assert body.hex().endswith(report["content"])
     assert (report["status"], report["verdict"]) == ("delivered", "accepted")
     assert stored("journal") == 0
@@ -103,9 +128,9 @@ def test_the_environment_that_lowers_consent_is_named(
 
 @pytest.mark.parametrize("typed", ["", "n", "no", "yes please", "1"])
 def test_purge_asks_first(
-    stored: Run, shell: Shell, capsys: pytest.CaptureFixture[str], typed: str
+    stored: Run, bench: Bench, capsys: pytest.CaptureFixture[str], typed: str
 ) -> None:
-    assert stored("purge", typed=(typed,)) == 0
+    assert stored("purge", typed=typed) == 0
     assert "Nothing was erased." in capsys.readouterr().out
     assert stored("journal") == 0
     assert "erased" not in capsys.readouterr().out
@@ -113,18 +138,18 @@ def test_purge_asks_first(
 
 @pytest.mark.parametrize("yes", ["--yes", "y", "Y"])
 def test_purge_erases_and_a_decision_stands(
-    stored: Run, shell: Shell, capsys: pytest.CaptureFixture[str], yes: str
+    stored: Run, bench: Bench, capsys: pytest.CaptureFixture[str], yes: str
 ) -> None:
-    content = shell.transport.uploads[0][40:]
-    files = sorted(shell.state.parent.glob("device.sqlite*"))
+    content = bench.transport.uploads[0][40:]
+    files = sorted(bench.path.parent.glob("device.sqlite*"))
     assert any(content in file.read_bytes() for file in files)
-    assert (stored("purge", yes) if yes == "--yes" else stored("purge", typed=(yes,))) == 0
+    assert (stored("purge", yes) if yes == "--yes" else stored("purge", typed=yes)) == 0
     assert "Erased." in capsys.readouterr().out
-    for file in shell.state.parent.glob("device.sqlite*"):
+    for file in bench.path.parent.glob("device.sqlite*"):
         assert content not in file.read_bytes()
-    assert shell.run("4") == 0
-    assert "was answered before" in capsys.readouterr().out
-    assert len(shell.transport.uploads) == 1
+    with bench.client() as client:
+        assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
+    assert len(bench.transport.uploads) == 1
 
 
 def test_an_input_that_ends_erases_nothing(stored: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,11 +158,11 @@ def test_an_input_that_ends_erases_nothing(stored: Run, capsys: pytest.CaptureFi
 
 
 def test_a_link_to_the_state_is_no_copy_of_it(
-    stored: Run, shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stored: Run, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     link = tmp_path / "link" / "device.sqlite"
     link.parent.mkdir()
-    link.symlink_to(shell.state)
+    link.symlink_to(bench.path)
     assert console.main(["device", "journal", "--state", str(link)]) == 0
     assert "new-device" not in capsys.readouterr().out
     assert list(link.parent.iterdir()) == [link]
@@ -161,25 +186,6 @@ def test_what_is_no_state_is_said_in_one_line_and_left_alone(
     assert (end, line.startswith("deniable device: ")) == ("", True)
     assert line.isprintable()
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_the_default_state_is_that_of_deniable_report(
-    shell: Shell,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "states"))
-    whom = ["--collector", ORIGIN, "--authority", AUTHORITY.public_key.hex()]
-    shell.typed = ["y", "4"]
-    assert console.main(["report", NAME, *whom]) == 0
-    capsys.readouterr()
-    assert console.main(["device", "explain", *whom]) == 0
-    assert "1 report made" in capsys.readouterr().out
-    settings = f'origin = "{ORIGIN}"\nauthority = "{AUTHORITY.public_key.hex()}"\n'
-    (tmp_path / "collector.toml").write_text(settings)
-    assert console.main(["device", "explain", "--dir", str(tmp_path)]) == 0
-    assert "1 report made" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("wrong", [[], ["erase"], ["consent", "unset"], ["purge", "--json"]])
@@ -263,13 +269,13 @@ def test_a_terminal_without_the_characters_gets_escapes(
 
 
 def test_no_command_uses_the_network(
-    stored: Run, shell: Shell, monkeypatch: pytest.MonkeyPatch
+    stored: Run, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise TransportError("asked")
 
-    asked = len(shell.transport.requests)
-    monkeypatch.setattr(shell.transport, "request", fail)
+    asked = len(bench.transport.requests)
+    monkeypatch.setattr(bench.transport, "request", fail)
     for command in ("explain", "journal", "consent local", "consent on", "purge --yes"):
         assert stored(*command.split()) == 0
-    assert len(shell.transport.requests) == asked
+    assert len(bench.transport.requests) == asked

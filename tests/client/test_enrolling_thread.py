@@ -22,7 +22,7 @@ from deniable.client import engine as engine_module
 from deniable.client.client import engine_of
 from deniable.client.survey import Survey
 from deniable.messages import RefusalCode
-from tests.support.devices import ACCEPTED, NAME, Bench, refused
+from tests.support.devices import ACCEPTED, NAME, NO_THREAD, Bench, refused
 from tests.support.effort import THOROUGH
 from tests.support.enrolling_app import SCENES, Hanging
 from tests.support.processes import run
@@ -156,7 +156,7 @@ def test_while_it_hangs_other_reports_are_sent_and_nobody_else_is_asked(
 ) -> None:
     transport.publish(manifest(name="open-one"))
     other = Survey("open-one", QUESTION, CATEGORIES, max_epsilon="1")
-    surveys = [*engine_of(vouched.bench.client()).settings.surveys.values(), other]
+    surveys = [*engine_of(vouched.bench.client()).arguments.surveys.values(), other]
     client = device(vouched, enrol=hanging, surveys=surveys)
     client.start()
     assert hanging.asked.wait(SECONDS)
@@ -269,12 +269,8 @@ def test_a_thread_that_cannot_start_is_tried_again(
     vouched: Vouched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = vouched.holding()
-
-    def none_left(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     with monkeypatch.context() as limited:
-        limited.setattr(threading.Thread, "start", none_left)
+        limited.setattr(threading.Thread, "start", NO_THREAD)
         assert enroller_of(client).step() == 60.0
     enroller_of(client).step()
     until(lambda: holds(vouched))

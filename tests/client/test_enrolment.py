@@ -20,13 +20,13 @@ from deniable.client import (
     OutcomeStatus,
     ReportEntry,
 )
+from deniable.enrolment.issuer import pack_credential
 from deniable.messages import (
     Refusal,
     RefusalCode,
     SigningKey,
     derive_report_key,
     enrolment_statement,
-    pack_credential,
     sign_manifest,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL

@@ -25,11 +25,12 @@ from deniable.messages import (
     Specification,
     sign_manifest,
 )
-from deniable.messages.notice import Notice, summary
+from deniable.messages.notice import summary
+from deniable.publishing.notice import Notice
 from tests.accounting.curves import kept_law
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth
-from tests.support.kinds import KINDS, NUMERIC
+from tests.support.kinds import KINDS
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import (
     AUTHORITY,
@@ -68,7 +69,7 @@ def declared(offered: Manifest, **changes: object) -> Survey:
         offered.question,
         offered.categories,
         max_epsilon=offered.epsilon,
-        mechanisms={offered.specification.kind} & {"ordinal", "numeric"},
+        mechanisms={offered.specification.kind} & {"matrix", "numeric"},
     )
     return replace(survey, **changes)  # type: ignore[arg-type]
 
@@ -94,9 +95,9 @@ def test_where_there_is_no_state_none_is_created_and_nobody_is_asked(
     ("mechanisms", "near", "others"),
     [
         ((), False, False),
-        (("ordinal", "numeric"), True, False),
+        (("numeric",), True, False),
         (("matrix",), False, True),
-        (("matrix", "ordinal"), True, True),
+        (("matrix", "numeric"), True, True),
     ],
 )
 def test_what_the_declared_kinds_may_send_is_told(
@@ -294,20 +295,6 @@ def test_the_sizes_are_those_of_what_is_sent(
     assert sum(part.most for part in found.sent) == found.sent_bytes[1]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_other_kinds_say_how_often_the_truth_is_sent_at_least(bench: Bench, kind: str) -> None:
-    offered = KINDS[kind]
-    bench.transport.publish(offered)
-    client = bench.ready(surveys=[declared(offered)])
-    found, mechanism = terms(client), offered.mechanism
-    rows = [mechanism.row(x) for x in range(mechanism.categories)]
-    assert found.truth == min(Fraction(row[x], mechanism.grid) for x, row in enumerate(rows))
-    columns = list(zip(*rows, strict=True))
-    assert found.odds == max(Fraction(max(column), min(column)) for column in columns)
-    assert "at least" in found.truthfulness
-    assert ("near numbers" if offered is NUMERIC else "near answers") in found.truthfulness
-
-
 def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
     offered = manifest(repeat=Repeat("memoised", 4))
     bench.transport.publish(offered)
@@ -359,7 +346,7 @@ def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: 
 def test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_most(
     bench: Bench,
 ) -> None:
-    offered = replace(KINDS["metric"], repeat=Repeat("memoised", 2))
+    offered = replace(KINDS["matrix"], repeat=Repeat("memoised", 2))
     bench.transport.publish(offered)
     found = terms(bench.ready(surveys=[replace(declared(offered), max_kept_epsilon="4")]))
     mechanism = offered.mechanism
@@ -459,12 +446,6 @@ def test_a_pin_is_told(bench: Bench) -> None:
     assert "takes only the surveys" not in plain(bench.client().explain())
 
 
-def test_whether_reports_are_sent_together_is_told(bench: Bench) -> None:
-    assert "on a connection of its own" in plain(bench.client().explain())
-    together = bench.client(linkable_batches=True).explain()
-    assert "which shows that they come from one device" in plain(together)
-
-
 def test_the_environment_is_told_where_it_lowers_consent(bench: Bench) -> None:
     client = bench.client(environment={"DENIABLE_CONSENT": "local"})
     client.set_consent("on", "settings page")
@@ -529,8 +510,8 @@ def stated(pattern: str, text: str) -> Fraction:
             {"max_epsilon": "2", "categories": ("yes", "no")},
         ),
         (
-            manifest(sequence=1, epsilon="1.5", specification=KINDS["metric"].specification),
-            {"max_epsilon": "1.5", "mechanisms": ["ordinal"]},
+            manifest(sequence=1, epsilon="1.5", specification=KINDS["matrix"].specification),
+            {"max_epsilon": "1.5", "mechanisms": ["matrix"]},
         ),
         (manifest(sequence=1, epsilon="1", delta="0.01"), {"max_delta": "0.01"}),
     ],

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from math import inf
 from pathlib import Path
 
 import pytest
@@ -20,10 +19,11 @@ from deniable.client import (
     StateUnavailable,
     TransportError,
 )
+from deniable.client.calls import Taken, Turn
 from deniable.client.client import engine_of
 from deniable.client.clock import SystemClock
 from deniable.client.state import state_file
-from deniable.client.testing import FakeIssuer
+from deniable.fakes import FakeIssuer
 from deniable.messages import RefusalCode
 from tests.client.test_http_transport import no_handshake, nothing, slow_body, slow_handshake
 from tests.support.certificates import certificate
@@ -46,7 +46,7 @@ from tests.support.watched import until
 SECONDS = 10.0
 
 
-Meanwhile = Callable[[Client, dict[str, str]], None]
+Meanwhile = Callable[[Client, dict[str, str]], object]
 WITHDRAWALS: dict[str, Meanwhile] = {
     "off": lambda client, _: client.set_consent("off"),
     "purge": lambda client, _: client.purge(),
@@ -127,19 +127,15 @@ class Running(SystemClock):
 
 def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> None:
     client = bench.reported()
-    sending = engine_of(client).uploader._sending
 
-    class Held:
-        """The thread's lock, which it lets go after seven seconds."""
+    class Late(Turn):
+        """The thread's turn, which it gives back after seven seconds."""
 
-        def acquire(self, timeout: float) -> bool:
+        def take(self, seconds: float = 0.0) -> Taken | None:
             bench.clock.time += 7.0
-            return sending.acquire()
+            return super().take()
 
-        def release(self) -> None:
-            sending.release()
-
-    engine_of(client).uploader._sending = Held()  # type: ignore[assignment]
+    engine_of(client).uploader._sending = Late()
     assert client.flush(10.0).delivered == 1
     assert bench.transport.requests[-1].timeout == 3.0
 
@@ -291,8 +287,9 @@ def test_a_refresh_waits_for_the_thread_and_for_others_no_longer_than_its_time(
     bench: Bench,
 ) -> None:
     client = bench.reported()
-    asking = engine_of(client).manifests._asking  # as the thread, which asks
-    with ThreadPoolExecutor(1) as pool, asking, held(bench):
+    asking = engine_of(client).manifests._asking.take()  # as the thread, which asks
+    assert asking is not None
+    with ThreadPoolExecutor(1) as pool, held(bench):
         refreshed = pool.submit(client.refresh, 0.1).result(SECONDS)
     assert isinstance(refreshed.errors[NAME], StateUnavailable)
 
@@ -309,23 +306,18 @@ def test_a_report_does_not_wait_with_a_thread_that_opens_or_erases(
     bench.clock.time += DAY
     state = engine_of(client).state
     waits: dict[str, Callable[[], object]] = {
-        "opens": client.try_consent,
+        "opens": lambda: client.set_consent("on"),
         "erases": state.erase_remains,
     }
-
-    def is_held() -> bool:
-        if free := state._lock.acquire(blocking=False):
-            state._lock.release()
-        return not free
 
     with ThreadPoolExecutor(2) as pool:
         with held(bench):
             call = pool.submit(waits[waiting])
-            until(is_held)
+            until(lambda: state._keeper._current is not None)
             error = pool.submit(client.report, NAME, "good").result(SECONDS).error
         call.result(SECONDS)
     assert isinstance(error, StateUnavailable)
-    assert "another process is writing" in str(error)
+    assert "another thread" in str(error)
     assert bench.rows("SELECT remains FROM device") == [(0,)]
 
 
@@ -344,12 +336,12 @@ def test_a_call_waits_for_others_no_longer_than_its_time(bench: Bench, call: str
             errors = [pool.submit(calls[call]).result(SECONDS)]
             # And while another thread of this app, which has no time of its own, waits.
             waits = pool.submit(client.purge)
-            until(lambda: engine_of(client).state._blocked < inf)
+            until(lambda: engine_of(client).state._keeper._current is not None)
             errors.append(pool.submit(calls[call]).result(SECONDS))
         waits.result(SECONDS)
-    for error in errors:
+    for error, who in zip(errors, ("another process", "another thread"), strict=True):
         assert isinstance(error, StateUnavailable)
-        assert "another process is writing" in str(error)
+        assert who in str(error)
 
 
 @pytest.mark.parametrize("end", ["delivered", "refused", "cap", "off", "purge", "unanswered"])

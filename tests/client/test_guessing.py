@@ -5,7 +5,7 @@ from itertools import combinations, product
 
 import pytest
 
-from deniable.client.transparency.guessing import guess_of, guess_within
+from deniable.client.transparency.terms import guess_of, guess_within
 from deniable.mechanisms import ClampedGeometric, RandomisedResponse, SurveyMechanism, TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import DesignMechanism

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,12 @@ VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
 @pytest.fixture(autouse=True)
-def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Return the environment, in which there is no proxy."""
     for variable in VARIABLES:
         monkeypatch.delenv(variable, raising=False)
         monkeypatch.delenv(variable.upper(), raising=False)
+    return monkeypatch
 
 
 @pytest.fixture
@@ -59,10 +62,14 @@ def tunnel(port: int, greeting: bytes = ESTABLISHED) -> Script:
 
 
 def get(
-    proxy: RawServer, *, origin: str = f"https://{HOST}", timeout: float = 10.0, most: int = 100
+    environment: pytest.MonkeyPatch,
+    proxy: RawServer,
+    *,
+    origin: str = f"https://{HOST}",
+    timeout: float = 10.0,
 ) -> bytes:
-    transport = HttpTransport(origin, timeout, proxies={"https": proxy.origin})
-    return transport.request("GET", "/path", {}, b"", most).body
+    environment.setenv("https_proxy", proxy.origin)
+    return HttpTransport(origin, timeout).request("GET", "/path", {}, b"", 100).body
 
 
 def connect_line(request: bytes) -> bytes:
@@ -70,11 +77,11 @@ def connect_line(request: bytes) -> bytes:
 
 
 def test_https_goes_through_a_tunnel_of_which_the_proxy_sees_the_name_alone(
-    collector: RawServer,
+    collector: RawServer, environment: pytest.MonkeyPatch
 ) -> None:
     with RawServer(tunnel(collector.port)) as proxy:
-        assert get(proxy) == b"yes"
-        assert get(proxy, origin=f"https://{HOST}:8443") == b"yes"
+        assert get(environment, proxy) == b"yes"
+        assert get(environment, proxy, origin=f"https://{HOST}:8443") == b"yes"
     first, second = proxy.requests
     assert connect_line(first) == f"CONNECT {HOST}:443".encode()
     assert connect_line(second) == f"CONNECT {HOST}:8443".encode()
@@ -128,34 +135,18 @@ def test_no_proxy_is_heard(monkeypatch: pytest.MonkeyPatch, excepted: str) -> No
 
 
 @pytest.mark.usefixtures("no_connection")
-def test_the_environment_can_be_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    for proxies, connected in (
-        ({}, (HOST, 443)),
-        ({"http": "http://other.example:1"}, (HOST, 443)),
-        ({"https": "http://other.example:1"}, ("other.example", 1)),
-    ):
-        with pytest.raises(Direct) as caught:
-            HttpTransport(f"https://{HOST}", proxies=proxies).request("GET", "/", {}, b"", 100)
-        assert caught.value.args == connected
-
-
-@pytest.mark.usefixtures("no_connection")
-@pytest.mark.parametrize("scheme", ["http", "https"])
-@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
+@pytest.mark.parametrize(
+    ("scheme", "host"),
+    [*product(("http", "https"), ("127.0.0.1", "[::1]")), ("https", "localhost")],
+)
 def test_this_machine_is_never_reached_through_a_proxy(
     monkeypatch: pytest.MonkeyPatch, scheme: str, host: str
 ) -> None:
-    told = dict.fromkeys(("http", "https", "all"), "http://proxy.example:3128")
-    for name, url in told.items():
-        monkeypatch.setenv(f"{name}_proxy", url)
-    for proxies in (None, told):
-        transport = HttpTransport(
-            f"{scheme}://{host}:8080", proxies=proxies, unsafe_plain_http=True
-        )
-        with pytest.raises(Direct) as caught:
-            transport.request("GET", "/", {}, b"", 100)
-        assert caught.value.args == (host.strip("[]"), 8080)
+    for name in ("http", "https", "all"):
+        monkeypatch.setenv(f"{name}_proxy", "http://proxy.example:3128")
+    with pytest.raises(Direct) as caught:
+        HttpTransport(f"{scheme}://{host}:8080").request("GET", "/", {}, b"", 100)
+    assert caught.value.args == (host.strip("[]"), 8080)
 
 
 @pytest.mark.usefixtures("no_connection")
@@ -170,37 +161,28 @@ def test_a_proxy_that_cannot_be_used_is_not_gone_around(
         HttpTransport(f"https://{HOST}").request("GET", "/", {}, b"", 100)
 
 
-def test_credentials_go_to_the_proxy_and_to_nobody_else(collector: RawServer) -> None:
+def test_credentials_go_to_the_proxy_and_to_nobody_else(
+    collector: RawServer, environment: pytest.MonkeyPatch
+) -> None:
     with RawServer(tunnel(collector.port)) as proxy:
         url = f"http://us%40er:pass%3Aw%C3%B6rd@127.0.0.1:{proxy.port}"
-        transport = HttpTransport(f"https://{HOST}", proxies={"all": url})
+        environment.setenv("all_proxy", url)
+        transport = HttpTransport(f"https://{HOST}")
         assert transport.request("GET", "/path", {}, b"", 100).body == b"yes"
     expected = b"Proxy-Authorization: Basic dXNAZXI6cGFzczp3w7ZyZA==\r\n"
     assert expected in proxy.requests[0]
     assert b"uthorization" not in collector.requests[0]
 
 
-def test_plain_http_to_a_sidecar_goes_through_a_proxy_in_absolute_form() -> None:
-    with RawServer(OK) as proxy:
-        transport = HttpTransport(
-            "http://sidecar.example:8080",
-            proxies={"http": f"http://user:word@127.0.0.1:{proxy.port}"},
-            unsafe_plain_http=True,
-        )
-        assert transport.request("POST", "/v1/reports", {}, b"\x91\xc0", 100).body == b"yes"
-    (request,) = proxy.requests
-    head = b"POST http://sidecar.example:8080/v1/reports HTTP/1.1\r\nHost: sidecar.example:8080\r\n"
-    assert request.startswith(head)
-    assert b"\r\nProxy-Authorization: Basic dXNlcjp3b3Jk\r\n" in request
-    assert request.endswith(b"\r\n\r\n\x91\xc0")
-
-
 @pytest.mark.parametrize("status", ["407 Who Are You", "403 No", "502 Bad Gateway", "302 Found"])
-def test_a_proxy_that_refuses_is_an_outage_that_names_no_secret(status: str) -> None:
+def test_a_proxy_that_refuses_is_an_outage_that_names_no_secret(
+    environment: pytest.MonkeyPatch, status: str
+) -> None:
     reply = answer(status, b"why", "Location: http://elsewhere.example/")
     with RawServer(reply) as proxy:
         url = f"http://user:secret@127.0.0.1:{proxy.port}"
-        transport = HttpTransport(f"https://{HOST}", proxies={"https": url})
+        environment.setenv("https_proxy", url)
+        transport = HttpTransport(f"https://{HOST}")
         with pytest.raises(TransportError) as caught:
             transport.request("GET", "/path", {}, b"", 100)
         assert str(caught.value) == "OSError through a proxy"
@@ -208,14 +190,14 @@ def test_a_proxy_that_refuses_is_an_outage_that_names_no_secret(status: str) -> 
 
 
 def test_a_proxy_that_poses_as_the_collector_gets_no_request(
-    tmp_path: Path, collector: RawServer
+    tmp_path: Path, collector: RawServer, environment: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "other"
     folder.mkdir()
     _, context = certificate(folder, HOST)  # of the right name, and signed by nobody known
     with RawServer(OK, context) as impostor, RawServer(tunnel(impostor.port)) as proxy:
         with pytest.raises(TransportError, match="SSLCertVerificationError through a proxy"):
-            get(proxy)
+            get(environment, proxy)
         assert impostor.requests == []
     assert collector.connections == 0
 
@@ -239,16 +221,20 @@ def silent_after(server: RawServer, connection: socket.socket) -> None:
         slow(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", b""),
     ],
 )
-def test_a_proxy_that_takes_its_time_is_given_up(script: Script) -> None:
+def test_a_proxy_that_takes_its_time_is_given_up(
+    environment: pytest.MonkeyPatch, script: Script
+) -> None:
     # Each script ends with something other than a time-out if it is waited for.
     with RawServer(script) as proxy, pytest.raises(TransportError, match="TimeoutError"):
-        get(proxy, timeout=QUICK)
+        get(environment, proxy, timeout=QUICK)
 
 
-def test_a_proxy_that_talks_without_end_is_heard_no_further_than_the_limit() -> None:
+def test_a_proxy_that_talks_without_end_is_heard_no_further_than_the_limit(
+    environment: pytest.MonkeyPatch,
+) -> None:
     endless, sent = flood(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 8192)
     with RawServer(endless) as proxy, pytest.raises(TransportError):
-        get(proxy)
+        get(environment, proxy)
     assert sum(sent) < BUFFERED
 
 
@@ -261,14 +247,18 @@ def test_a_proxy_that_talks_without_end_is_heard_no_further_than_the_limit() -> 
     ],
 )
 def test_the_limits_hold_inside_the_tunnel(
-    collector: RawServer, reply: bytes | Script, timeout: float, message: str
+    collector: RawServer,
+    environment: pytest.MonkeyPatch,
+    reply: bytes | Script,
+    timeout: float,
+    message: str,
 ) -> None:
     collector.reply = reply
     with (
         RawServer(tunnel(collector.port)) as proxy,
         pytest.raises(TransportError, match=message),
     ):
-        get(proxy, timeout=timeout)
+        get(environment, proxy, timeout=timeout)
 
 
 def test_what_reads_the_proxy_settings_is_not_loaded_before_there_is_something_to_send() -> None:
@@ -307,7 +297,7 @@ def places(*ports: int) -> list[Any]:
 
 
 def get_from(port: int, timeout: float = 10.0) -> bytes:
-    transport = HttpTransport(f"http://{HOST}:{port}", timeout, proxies={}, unsafe_plain_http=True)
+    transport = HttpTransport(f"https://{HOST}:{port}", timeout)
     return transport.request("GET", "/", {}, b"", 100).body
 
 
@@ -320,25 +310,26 @@ def test_a_resolver_that_hangs_is_not_waited_for(
 
     resolves(monkeypatch, hang)
     with pytest.raises(TransportError, match="TimeoutError") as caught:
-        get_from(80, timeout=0.05)
+        get_from(443, timeout=0.05)
     assert caught.value.unsent
     assert not over.is_set()  # it hangs still
 
 
-@pytest.mark.parametrize("error", [socket.gaierror(-2, "unknown"), UnicodeError("label too long")])
+@pytest.mark.parametrize("error", [OSError("unknown"), UnicodeError("long"), LookupError("idna")])
 def test_a_name_that_cannot_be_resolved_is_an_outage(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     resolves(monkeypatch, fails(error))
     with pytest.raises(TransportError, match=type(error).__name__) as caught:
-        get_from(80)
+        get_from(443)
     assert caught.value.unsent
 
 
-def test_the_next_address_is_tried_and_the_answer_is_its(monkeypatch: pytest.MonkeyPatch) -> None:
-    with RawServer(answer("200 OK", b"yes")) as server:
-        resolves(monkeypatch, lambda *_, **__: places(free_port(), server.port))
-        assert get_from(80) == b"yes"
+def test_the_next_address_is_tried_and_the_answer_is_its(
+    collector: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolves(monkeypatch, lambda *_, **__: places(free_port(), collector.port))
+    assert get_from(443) == b"yes"
 
 
 def test_all_addresses_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +355,7 @@ def test_all_addresses_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> No
 def test_no_address_at_all_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     resolves(monkeypatch, lambda *_, **__: [])
     with pytest.raises(TransportError, match="NotReached") as caught:
-        get_from(80)
+        get_from(443)
     assert caught.value.unsent
 
 
@@ -408,7 +399,7 @@ def test_d8_only_what_nobody_can_have_seen_is_unsent(
     monkeypatch.setattr(socket, "socket", Failing)
     resolves(monkeypatch, lambda *_, **__: places(*range(1, len(failures) + 1)))
     with pytest.raises(TransportError) as caught:
-        get_from(80)
+        get_from(443)
     assert (str(caught.value), caught.value.unsent) == (message, unsent)
 
 
@@ -418,5 +409,5 @@ def test_an_address_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(threading.Thread, "start", none_left)
         assert HttpTransport(server.origin).request("GET", "/", {}, b"", 100).body == b"yes"
         with pytest.raises(TransportError) as caught:
-            get_from(80)
+            get_from(443)
         assert caught.value.unsent

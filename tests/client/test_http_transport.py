@@ -183,24 +183,15 @@ def test_d7_who_calls_off_before_the_body_sends_not_one_byte_through_the_handsha
         "http://[2001:db8::1]",
     ],
 )
-def test_plain_http_to_another_machine_takes_a_word_that_says_what_it_is(origin: str) -> None:
-    with pytest.raises(ValueError, match="unsafe_plain_http"):
+def test_plain_http_goes_to_no_other_machine(origin: str) -> None:
+    with pytest.raises(ValueError, match="must be https"):
         HttpTransport(origin)
-    HttpTransport(origin, unsafe_plain_http=True)
 
 
 @pytest.mark.parametrize("origin", ["ftp://collector.example", "collector.example", "https://", ""])
 def test_what_is_no_origin_is_refused_at_once(origin: str) -> None:
     with pytest.raises(ValueError, match="origin must be"):
-        HttpTransport(origin, unsafe_plain_http=True)
-
-
-def test_a_sidecar_gets_the_same_bytes(server: RawServer) -> None:
-    # "localhost" is a name that somebody else may resolve: not one of the two literal addresses.
-    sidecar = f"http://localhost:{server.port}"
-    transport = HttpTransport(sidecar, unsafe_plain_http=True)
-    assert transport.request("GET", "/path", {}, b"", 100).body == b"yes"
-    assert server.requests[0].startswith(b"GET /path HTTP/1.1\r\nHost: localhost:")
+        HttpTransport(origin)
 
 
 QUICK = 0.25

@@ -15,10 +15,9 @@ from deniable.client import (
     PreviewEntry,
     ReportEntry,
     RotationEntry,
-    StateUnavailable,
     Survey,
 )
-from deniable.client.testing import FakeCollector, FakeIssuer
+from deniable.fakes import FakeCollector, FakeIssuer
 from deniable.messages import (
     RefusalCode,
     Repeat,
@@ -253,10 +252,14 @@ def test_where_there_is_no_state_none_is_created(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_state_that_cannot_be_used_raises_what_says_so(bench: Bench) -> None:
+def test_of_a_state_that_cannot_be_used_it_is_said(bench: Bench) -> None:
     bench.path.mkdir()
-    with pytest.raises(StateUnavailable):
-        bench.client().journal()
+    journal = bench.client().journal()
+    assert (journal.entries, journal.consent.effective) == ((), "off")
+    assert "unable to open database file. Until it can be used again" in " ".join(
+        str(journal).split()
+    )
+    assert journal.to_dict()["consent"]["problem"] == journal.consent.problem
 
 
 ROTTEN: dict[str, str] = {
@@ -274,8 +277,7 @@ def test_rows_that_rotted_are_a_damaged_state(bench: Bench, what: str) -> None:
     client.set_consent("on")
     assert client.report(NAME, "good").ok
     bench.rows(ROTTEN[what])
-    with pytest.raises(StateUnavailable, match="damaged"):
-        client.journal()
+    assert "damaged" in client.journal().consent.problem
 
 
 def test_signed_bytes_that_rotted_are_shown_without_a_response(bench: Bench) -> None:

@@ -16,25 +16,25 @@ from deniable.client import (
 )
 from deniable.client.client import engine_of
 from deniable.client.log_pin import LogPin
+from deniable.logs import (
+    LogPolicy,
+    LogProof,
+    NoteSignature,
+    SignedCheckpoint,
+    cosign,
+    leaf_hash,
+    sign_checkpoint,
+)
 from deniable.messages import (
     SigningKey,
     pack_logged,
     sign_manifest,
 )
 from deniable.messages.bundle import make_bundle
-from deniable.transparency_log import (
-    LogPolicy,
-    LogProof,
-    NoteSignature,
-    SignedCheckpoint,
-    consistency_path,
-    cosign,
-    inclusion_path,
-    leaf_hash,
-    sign_checkpoint,
-)
-from deniable.witnessing import Cosigner, NotCosigned, Submission, judge
+from deniable.public_log.publish.tree import inclusion_path
+from deniable.public_log.publish.witnesses import consistency_path
 from tests.support.devices import NAME, Bench, fault_of
+from tests.support.fake_witness import FakeWitness, Refused
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 from tests.support.witnessed import (
     ENVELOPE,
@@ -210,7 +210,7 @@ def test_each_check_of_a_proof_is_needed(
 ) -> None:
     # One is left out at a time: then just those proofs pass that it is there for.
     proofs = {what: make(log) for what, make in INSUFFICIENT.items()}
-    pin = engine_of(pinned(bench, log)).settings.log_pin
+    pin = engine_of(pinned(bench, log)).arguments.log_pin
     assert pin is not None
     if left_out == "entry":
         monkeypatch.setattr(LogProof, "check_entry", lambda *_: None)
@@ -331,8 +331,10 @@ class Operator:
         self.draws = draws
         self.histories = [ShownLog(), ShownLog()]  # one log by its key, of two minds
         first = self.histories[0]
-        self.cosigners = [Cosigner(name_of(n), first.witnesses[n]) for n in range(3)]
-        self.newest: list[SignedCheckpoint | None] = [None] * 3
+        self.witnesses = [
+            FakeWitness(name_of(number), first.log_key, key=first.witnesses[number], now=START)
+            for number in range(3)
+        ]
         self.proofs: list[list[tuple[bytes, bytes]]] = [[], []]  # of entries of one history alone
 
     def act(self) -> None:
@@ -347,25 +349,22 @@ class Operator:
             log.append(entry)
         lines: list[str] = []
         for number in self.draws.sample(range(3), self.draws.randint(1, 3)):
-            lines += self.ask(number, log)
+            lines += self.ask(self.witnesses[number], log)
         signed = sign_checkpoint(log.checkpoint(), log.key).with_signatures(lines)
         other = self.histories[1 - which].leaves
         if leaf_hash(entry) not in other:
             self.proofs[which].append((entry, log.proof_under(entry, signed)))
 
-    def ask(self, number: int, log: ShownLog) -> list[str]:
-        newest, cosigner = self.newest[number], self.cosigners[number]
+    def ask(self, witness: FakeWitness, log: ShownLog) -> list[str]:
+        newest = witness.newest.get(log.origin)
         old = newest.checkpoint.size if newest else 0
         if old > len(log.leaves):
             return []
-        path = consistency_path(log.leaves, old)
-        submission = Submission(old, path, sign_checkpoint(log.checkpoint(), log.key))
+        signed = sign_checkpoint(log.checkpoint(), log.key)
         try:
-            signed = judge(submission, [log.log_key], newest, cosigner, START)
-        except NotCosigned:
+            return [witness.cosign(old, consistency_path(log.leaves, old), signed)]
+        except Refused:
             return []
-        self.newest[number] = signed
-        return [line.line for line in signed.signatures[1:]]
 
 
 def test_d2_two_devices_with_one_pin_are_never_shown_two_histories() -> None:

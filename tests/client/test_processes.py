@@ -1,7 +1,7 @@
 """Processes that share a state, fork, are killed or end (D5): nothing is lost, or decided twice.
 
 The scenes of forks are played by ``tests.support.forking_app``, whose processes end if they
-deadlock. How long an exit takes is measured by ``python -m benchmarks exits``.
+deadlock.
 """
 
 import gc
@@ -146,6 +146,11 @@ def test_d5_what_a_child_commits_survives_the_parents_close(bench: Bench, tmp_pa
 def test_d5_a_fork_waits_for_another_threads_transaction(bench: Bench, tmp_path: Path) -> None:
     found = fork("during_a_transaction", tmp_path)
     assert found == {"child": [AGAIN, ONE], "master": [AGAIN, AGAIN]}
+
+
+def test_d5_a_signals_handler_may_fork_during_a_report(bench: Bench, tmp_path: Path) -> None:
+    found = fork("in_a_signals_handler", tmp_path)
+    assert found == {"child": [AGAIN, ONE], "master": [ONE, AGAIN]}
 
 
 @pytest.mark.parametrize("scene", ["during_a_transaction_that_hangs", "within_its_own_transaction"])

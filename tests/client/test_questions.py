@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from deniable.budget import pure_cost
+from deniable.cli.survey_commands import declared_in_python
 from deniable.client import Client, ManifestRefused, Survey, UndeclaredAnswer
 from deniable.client.ledger.admission import check_declaration
-from deniable.client.testing import Capture, FakeCollector
+from deniable.client.testing import Capture
+from deniable.fakes import FakeCollector
 from deniable.messages import InvalidManifest, Manifest, Specification
-from deniable.messages.bundle import declaration_of, declared_in_python, make_bundle
+from deniable.messages.bundle import declaration_of, make_bundle
 from tests.support.fakes import device
 from tests.support.surveys import manifest
 

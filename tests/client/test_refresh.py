@@ -119,7 +119,7 @@ def test_d10_no_answer_and_no_start_makes_a_device_ask_more_than_eight_times_a_d
             client = bench.client(transport=Answering(answer), delivery_seconds=0)
             client.refresh(force=True)
             engine_of(client).refresh_when_due()
-            bench.transport.requests += engine_of(client).settings.transport.requests  # type: ignore[attr-defined]
+            bench.transport.requests += engine_of(client).arguments.transport.requests  # type: ignore[attr-defined]
             client.close()
         assert len(bench.transport.requests) == 8
     (said,) = bench.client().refresh(force=True).errors.values()

@@ -108,7 +108,6 @@ def test_the_longest_requests_fit_into_the_one_size() -> None:
         ({"relay": "https://relay.example/#part"}, "relay must be https"),
         ({"relay": "https://relay.example/a b"}, "relay must be https"),
         ({"relay": "relay.example"}, "relay must be https"),
-        ({"linkable_batches": True}, "linkable_batches"),
         ({"gateway_keys": b"\x92"}, "not what the authority signed"),
         ({"authority": NEXT.public_key}, "not what the authority signed"),
         ({"collector": "https://other.example"}, "of another collector"),
@@ -186,7 +185,7 @@ def test_a_report_drawn_without_a_relay_may_go_through_one(
 
 
 @pytest.mark.parametrize("change", ["comes", "goes", "is another", "has another path"])
-def test_d12_consent_covers_one_relay_s_host_or_none(
+def test_d12_consent_is_for_one_relay_s_host_or_none(
     bench: Bench, relayed: dict[str, Any], change: str
 ) -> None:
     first = relayed if change != "comes" else {}
@@ -469,7 +468,10 @@ def test_d11_whoever_is_asked_is_told_what_the_relay_sees_and_with_whom_it_could
             assert ("sealed, by way of http://127.0.0.1:9" in text) is behind
             assert ("hides your network address from the collector" in text) is behind
         who = "the relay and the collector together" if behind else "the collector"
-        assert f"Which network address a response came from: {who}." in full
+        assert f"Which network address a response came from: {who}" in full
+        # Whoever is asked once reads that the app's own backend counts.
+        assert ("access log of the app's backend" in brief) is behind
+        assert "access log of the app's backend" in full
 
 
 def test_blind_enrolment_is_promised_with_the_gateway_key_that_came_with_the_app_alone(
@@ -488,6 +490,28 @@ def test_blind_enrolment_is_promised_with_the_gateway_key_that_came_with_the_app
         said = " ".join(str(bench.client(**relayed).explain()).split())
         assert ("all three together" in said, "built into the app" in said) == (not fetched,) * 2
         assert ("made for this device alone" in said, "Not promised here" in said) == (fetched,) * 2
+
+
+@pytest.mark.parametrize("other", ["not held", "open", "blind"])
+def test_surveys_beside_a_blind_one_that_are_not_blind_show_issuer_and_collector_when_it_is_open(
+    bench: Bench, relayed: dict[str, Any], other: str
+) -> None:
+    keys = Enrolment("blind", issuer="issuer.example", keys=tuple(key.modulus for key in RSA_KEYS))
+    blind = manifest(enrolment=keys, schedule=Schedule(START, DAY, 4, DAY))
+    bench.transport.publish(blind)
+    beside = replace(blind, name="beside")
+    if other == "open":
+        beside = replace(beside, enrolment=Enrolment())
+    if other != "not held":
+        bench.transport.publish(beside)
+    bench.surveys = [DECLARED, replace(DECLARED, name="beside")]
+    relayed |= {"manifests": [sign_manifest(blind, AUTHORITY)], "enrol": lambda _: None}
+    client = bench.client(**relayed, lifetime_epsilon="100")
+    client.refresh(force=True)
+    page = client.explain()
+    for said in (" ".join(text.split()) for text in (str(page), page.brief())):
+        assert ("all three together" in said) is (other == "blind")
+        assert ("other questions, which take no blind token" in said) is (other != "blind")
 
 
 def test_the_explanation_says_what_goes_by_the_relay(

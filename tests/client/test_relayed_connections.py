@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from deniable.client import HttpAnswer
-from deniable.client.testing import FakeCollector, FakeRelay
+from deniable.fakes import FakeCollector, FakeRelay
 from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule, pack_problem, sign_manifest
 from deniable.messages.gateway import GatewayKeys, sign_gateway_keys
 from deniable.oblivious_http import KeyConfiguration, PrivateKey

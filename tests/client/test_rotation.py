@@ -290,7 +290,7 @@ def test_a_bundle_may_bear_any_key_of_the_chain(bench: Bench) -> None:
     for key in (AUTHORITY, NEXT):
         offered = manifest(sequence=3 + (key is NEXT))
         client = bench.client(manifests=[sign_manifest(offered, key)], **LONG_LIFE)
-        engine_of(client).manifests.offer_bundled(engine_of(client).settings.declared(NAME))
+        engine_of(client).manifests.offer_bundled(engine_of(client).arguments.declared(NAME))
         assert engine_of(client).ledger.following.was_accepted(offered.survey_id, NAME, START)
         client.close()
 

@@ -11,9 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from functools import partial
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -25,7 +23,7 @@ from deniable.client import BudgetExhausted, Consent, OutcomeStatus, SlidingCeil
 from deniable.client.client import engine_of
 from deniable.client.clock import Boot
 from deniable.client.state import mark as mark_module
-from deniable.client.state.schema import STEPS
+from deniable.client.state.schema import MIGRATIONS
 from deniable.client.state.spending import (
     merge_spending,
     merged,
@@ -95,7 +93,7 @@ def test_what_a_backup_does_not_know_is_the_exact_difference(
 def test_the_sums_that_are_kept_are_those_of_all_decisions(costs: list[tuple[int, int]]) -> None:
     lived = 0
     with closing(sqlite3.connect(":memory:")) as state:
-        state.executescript(STEPS[2] + STEPS[3])
+        state.executescript("".join(MIGRATIONS))
         for epoch, (seconds, cost) in enumerate(costs):
             lived += seconds
             state.execute(DECISION, (f"name-{cost % 2}", epoch, cost, whole_days(lived)))
@@ -145,8 +143,8 @@ class Histories(RuleBasedStateMachine):
     def spend(self, cost: int, seconds: int) -> None:
         self.true += seconds
         self.epoch += 1
+        self.state.learn_date(self.now, self.now)
         with self.state.transaction(self.now) as connection:
-            self.state.saw_date(connection, self.now, self.now)
             lived = self.state.look_at_clock(connection, self.now)
             connection.execute(DECISION, ("name", self.epoch, cost, whole_days(lived)))
             self.state.advance(connection, self.now, decided_for=self.now)
@@ -286,73 +284,3 @@ def test_the_mark_stays_small_through_ten_years(bench: Bench) -> None:
     assert mark is not None
     assert sum(mark.spent.values()) == 3650 * 10**9
     assert bench.path.with_name("device.sqlite.mark").stat().st_size < 2048
-
-
-def tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return the rows of every table, and the schema."""
-    with closing(sqlite3.connect(path)) as state:
-        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
-        names = ["sqlite_master", *(name for (name,) in state.execute(query))]
-        return {
-            name: state.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names
-        }
-
-
-def of_the_first_schema(bench: Bench) -> dict[str, list[tuple[object, ...]]]:
-    """Bring a state with three reports to the first schema; return what was in it."""
-    bench.transport.publish(manifest(schedule=Schedule(START, DAY, 10, DAY)))
-    client = bench.ready(lifetime_epsilon="100")
-    bench.report_daily(client, range(3))
-    client.close()
-    before = tables(bench.path)
-    with closing(sqlite3.connect(bench.path.with_name("old"), isolation_level=None)) as old:
-        old.executescript(STEPS[2])
-        old.execute("ATTACH ? AS new", (str(bench.path),))
-        for (name,) in old.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table'"
-        ).fetchall():
-            known = old.execute(f"SELECT group_concat(name) FROM pragma_table_info('{name}')")
-            columns = known.fetchone()[0]
-            old.execute(f"INSERT INTO main.{name} SELECT {columns} FROM new.{name}")
-        (application,) = old.execute("PRAGMA new.application_id").fetchone()
-        old.execute(f"PRAGMA main.application_id = {application}")
-        old.execute("PRAGMA main.user_version = 2")
-    bench.path.with_name("old").replace(bench.path)
-    return before
-
-
-def test_a_state_of_the_first_schema_is_brought_to_this_one(bench: Bench) -> None:
-    before = of_the_first_schema(bench)
-    client = bench.client(lifetime_epsilon="100")
-    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
-    client.close()
-    after = tables(bench.path)
-    for written in ("events", "sqlite_master"):  # which tell what consent covers from then on
-        del before[written], after[written]
-    assert after == before
-
-
-def test_a_migration_that_is_killed_at_any_statement_is_done_whole_at_the_next_start(
-    bench: Bench, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    of_the_first_schema(bench)
-    killed: list[Path] = []
-
-    class Watched(sqlite3.Connection):
-        def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
-            killed.append(tmp_path_factory.mktemp("killed"))  # a kill leaves the files as they are
-            shutil.copytree(bench.path.parent, killed[-1], dirs_exist_ok=True)
-            return super().execute(statement, *parameters)
-
-    def migrated(path: Path) -> dict[str, list[tuple[object, ...]]]:
-        client = bench.client(state=path, lifetime_epsilon="100")
-        assert client.consent == "on"
-        client.close()
-        return tables(path)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Watched))
-        whole = migrated(bench.path)
-    assert len(killed) > 40
-    for folder in killed:
-        assert migrated(folder / bench.path.name) == whole

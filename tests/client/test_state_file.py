@@ -19,6 +19,8 @@ from deniable.client import (
     ReportDropped,
     StateUnavailable,
 )
+from deniable.client.state import schema, state_file
+from deniable.client.state.schema import MIGRATIONS
 from tests.support.devices import NAME, Bench, took
 from tests.support.losses import decided
 from tests.support.processes import run
@@ -79,21 +81,48 @@ def test_d5_a_mark_without_the_commit_of_the_first_state_costs_nothing(bench: Be
     assert bench.rows("SELECT count(*) FROM events WHERE kind != 'consent'") == [(0,)]
 
 
-@pytest.mark.parametrize("version", [1, 1000])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("PRAGMA user_version=1000", "written by a newer version of deniable"),
+        ("PRAGMA application_id=0x64656E69", "from before deniable 0.1.0"),
+    ],
+)
 def test_d5_a_state_of_another_schema_is_refused_and_not_touched(
-    bench: Bench, version: int
+    bench: Bench, change: str, words: str
 ) -> None:
     decided(bench)
-    bench.rows(f"PRAGMA user_version={version}")
+    bench.rows(change)
     before = bench.files()
     client = bench.client()
     outcome = client.report(NAME, "good")
     assert isinstance(outcome.error, StateUnavailable)
-    assert ("newer version" in str(outcome.error)) == (version > 1)
+    assert words in str(outcome.error)
     assert isinstance(client.flush().error, StateUnavailable)
     client.close()
     assert bench.files() == before
     assert bench.draw.count == 1
+
+
+def test_a_state_becomes_one_of_a_made_up_second_schema_or_stays_as_it_was(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided(bench)
+    before = bench.files()
+    script = "ALTER TABLE events ADD COLUMN app TEXT;\n"
+    monkeypatch.setattr(state_file, "_SCHEMA_VERSION", 2)
+    for interrupted in (True, False):
+        more = "INSERT INTO what_is_not_there VALUES (1);" if interrupted else ""
+        monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, script + more))
+        client = bench.client()
+        outcome = client.report(NAME, "good")
+        client.close()
+        if interrupted:
+            assert isinstance(outcome.error, StateUnavailable)
+            assert bench.files() == before
+    assert outcome.status is REPEATED
+    assert bench.rows("SELECT DISTINCT app FROM events") == [(None,)]
+    assert bench.rows("PRAGMA user_version") == [(2,)]
 
 
 def test_d5_a_state_replaced_while_it_is_open_decides_nothing_more_there(bench: Bench) -> None:
@@ -235,7 +264,7 @@ def test_a_path_that_can_hold_no_state_is_an_outcome_and_one_warning(
     with pytest.raises(StateUnavailable):
         client.report(NAME, "good", strict=True)
     with pytest.raises(StateUnavailable):
-        client.set_consent("on")
+        client.set_consent("on", strict=True)
     assert bench.transport.requests == []
     assert [record.levelname for record in caplog.records].count("WARNING") == 1
     assert bench.draw.count == 0

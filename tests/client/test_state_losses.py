@@ -5,10 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deniable.client import (
+    IN_MEMORY,
     Client,
     Delivery,
     EpochUndecidable,
@@ -509,3 +511,35 @@ def test_d5_a_copy_of_both_files_within_the_minute_is_a_new_device(
     with clone(bench, STATE, MARK) as copied:
         becomes_new(copied, secret(bench))
     stays(bench, secret(bench))
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_d5_who_was_not_asked_on_this_disk_begins_with_the_next_epoch(
+    bench: Bench, in_memory: bool
+) -> None:
+    def start(**changes: Any) -> Client:
+        """Return what a container makes at each start, where nothing outlives it."""
+        bench.close()
+        for file in bench.path.parent.glob("device.sqlite*"):
+            file.unlink()
+        state: dict[str, Any] = {"state": IN_MEMORY} if in_memory else {}
+        return bench.client(**{"first_epoch": "next", **state, **changes})
+
+    for _ in range(20):
+        client = start(manifests=bench.transport.envelopes)
+        assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+        # A machine without a clock of its own may be set right after its start.
+        bench.clock.time += 10
+        assert "tells the date" in str(client.report(NAME, "good").error)
+        bench.transport.publish(  # which began before, too
+            manifest(sequence=1, schedule=Schedule(START - DAY // 2, DAY, 8, DAY))
+        )
+        client.refresh(force=True)
+        assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert bench.draw.count == 0
+    bench.clock.time += DAY
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    if not in_memory:  # whoever was asked, or so the app says, may answer at once
+        asked = start(consent="unset", manifests=bench.transport.envelopes)
+        asked.set_consent("on")
+        assert asked.report(NAME, "good").status is OutcomeStatus.RECORDED

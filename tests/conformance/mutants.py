@@ -1,23 +1,35 @@
 """This SDK's device with one rule broken: ``python -m tests.conformance.mutants NAME`` is one."""
 
+import os
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
+from itertools import count
 from typing import Any, Final
 
 from deniable.client import Client, HttpTransport, TransportError
 from deniable.client.client import engine_of
+from deniable.client.engine import Engine
 from deniable.client.errors import ManifestFault
 from deniable.client.ledger import admission, ledger
+from deniable.client.ledger.drawn_ahead import chosen_survey
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.relay_transport import RelayTransport
+from deniable.client.sending.uploader import Uploader
 from deniable.client.state.mark import Mark
 from deniable.client.state.state import State
-from deniable.client.testing.conformance_device import ConformanceDevice, main
-from deniable.messages import UploadAnswer, derive_report_key
+from deniable.messages import (
+    SignedReport,
+    UploadAnswer,
+    derive_report_key,
+    pack_upload,
+    split_upload,
+)
+from examples.conformance_device import ConformanceDevice, main
 
 MUTANTS: Final[dict[str, tuple[tuple[str, ...], Callable[[], ConformanceDevice]]]] = {}
 """By name the rules that the mutant breaks, the first of all it is for, and what makes it."""
@@ -64,12 +76,12 @@ def with_headers(**headers: str) -> None:
     def marked(self: Any, method: str, path: str, given: Any, *rest: Any, **named: Any) -> Any:
         return request(self, method, path, {**given, **telling}, *rest, **named)
 
-    put("sending.http_transport:HttpTransport.request", marked)
+    put("sending.transport:HttpTransport.request", marked)
 
 
 def erase_decisions(client: Client, which: str) -> None:
     engine = engine_of(client)
-    with engine.state.transaction(engine.settings.clock.now()) as connection:
+    with engine.state.transaction(engine.arguments.settings.clock.now()) as connection:
         connection.execute(f"DELETE FROM decisions WHERE {which}")
 
 
@@ -82,28 +94,118 @@ def takes_another_question_or_list() -> None:
 def is_silent_on_one_answer() -> ConformanceDevice:
     class Silent(ConformanceDevice):
         def do_report(self, command: dict[str, Any]) -> dict[str, Any]:
-            if command["answer"] == "always":
+            if command["answer"] in {"always", "answer-2"}:
                 return {"outcome": "recorded", "epoch": None}
             return super().do_report(command)
 
     return Silent()
 
 
+ANSWERS: Final[dict[bytes, int]] = {}
+"""By survey id the answer that was drawn from, of a device that lets it show."""
+
+
+def knowing_answers() -> None:
+    respond = ledger._respond
+
+    def noted(manifest: Any, answer: int, *rest: Any) -> int:
+        ANSWERS[manifest.survey_id] = answer
+        return respond(manifest, answer, *rest)
+
+    put("ledger.ledger:_respond", noted)
+
+
+class _Timed(ConformanceDevice):
+    """Puts reports at other times, given when each is due, and its answer."""
+
+    def __init__(self, timing: Callable[[list[tuple[float, int]]], list[float]]) -> None:
+        super().__init__()
+        knowing_answers()
+        self.timing = timing
+        self.timed: set[bytes] = set()
+
+    def do_run(self, command: dict[str, Any]) -> dict[str, Any]:
+        state = engine_of(self.opened).state
+        with state.transaction(self.clock.now()) as connection:
+            waiting = connection.execute(
+                "SELECT due, survey_id FROM decisions WHERE status = 'pending' ORDER BY due"
+            ).fetchall()
+            untimed = [(due, key) for due, key in waiting if key not in self.timed]
+            dues = self.timing([(due, ANSWERS[key]) for due, key in untimed])
+            for (_, key), due in zip(untimed, dues, strict=True):
+                connection.execute("UPDATE decisions SET due = ? WHERE survey_id = ?", (due, key))
+                self.timed.add(key)
+        return super().do_run(command)
+
+
 @mutant("D1")
 def tells_the_answer_by_the_time() -> ConformanceDevice:
-    class Timed(ConformanceDevice):
-        def do_report(self, command: dict[str, Any]) -> dict[str, Any]:
-            engine = engine_of(self.opened)
-            answer = super().do_report(command)
-            wait = 60.0 + 900 * ("never", "sometimes", "always").index(command["answer"])
-            wait += 900 * engine.settings.draw() / 2**64
-            with engine.state.transaction(now := self.clock.now()) as connection:
-                connection.execute(
-                    "UPDATE decisions SET due = ? WHERE name = ?", (now + wait, command["survey"])
-                )
-            return answer
+    return _Timed(lambda waiting: [due + 1800.0 * answer for due, answer in waiting])
 
-    return Timed()
+
+@mutant("D1")
+def tells_the_answer_by_the_order() -> ConformanceDevice:
+    """Only of three that follow each other: each answer is as early and late as others."""
+
+    def ordered(waiting: list[tuple[float, int]]) -> list[float]:
+        dues = [due for due, _ in waiting]
+        places = sorted(range(len(waiting)), key=lambda i: (i // 3, waiting[i][1]))
+        leaves = dict(zip(places, dues, strict=True))
+        return [leaves[i] for i in range(len(waiting))]
+
+    return _Timed(ordered)
+
+
+@mutant("D1")
+def tells_the_answer_by_the_key() -> None:
+    knowing_answers()
+
+    def chosen(secret: bytes, survey_id: bytes, epoch: int) -> Any:
+        keys = (derive_report_key(secret, survey_id, epoch + (n << 32)) for n in count())
+        answer = ANSWERS[survey_id]
+        return next(key for key in keys if key.public_key[7] % 3 == answer % 3)
+
+    put("deniable.messages.report:derive_report_key", chosen)
+
+
+def _answer_in(body: bytes) -> int:
+    (envelope,) = split_upload(body)
+    return ANSWERS[SignedReport.from_envelope(envelope).report.survey_id]
+
+
+@mutant("D1", "D8")  # a third send comes within a day
+def tells_the_answer_by_the_number_of_sends() -> ConformanceDevice:
+    """The last answer is sent again ten hours after it was delivered."""
+    knowing_answers()
+    request = HttpTransport.request
+    later: list[tuple[float, Callable[[], Any]]] = []
+
+    class Repeating(ConformanceDevice):
+        def do_run(self, command: dict[str, Any]) -> dict[str, Any]:
+            now = self.clock.now()
+            for due, send in [*later]:
+                if due <= now:
+                    later.remove((due, send))
+                    send()
+            answer = super().do_run(command)
+            wakes = [due - now for due, _ in later]
+            if answer["wake"] is not None:
+                wakes.append(answer["wake"])
+            return {"wake": min(wakes, default=None)}
+
+    device = Repeating()
+
+    def noted(
+        self: Any, method: str, path: str, given: Any, body: bytes, *rest: Any, **more: Any
+    ) -> Any:
+        got = request(self, method, path, given, body, *rest, **more)
+        if method == "POST" and _answer_in(body) == 2:
+            again = partial(request, self, method, path, given, body, *rest)
+            later.append((device.clock.now() + 36_000, again))
+        return got
+
+    put("sending.transport:HttpTransport.request", noted)
+    return device
 
 
 @mutant("D2")
@@ -123,7 +225,7 @@ def takes_short_epochs() -> None:
 
 @mutant("D2")
 def verifies_no_signature() -> None:
-    put("deniable.messages.signed_manifest:verify_by_chain", lambda chain, *_: chain[-1])
+    put("deniable.messages.manifest:verify_by_chain", lambda chain, *_: chain[-1])
 
 
 @mutant("D2")
@@ -132,7 +234,7 @@ def follows_older_manifests() -> None:
 
 
 @mutant("D2")
-def answers_rehearsals() -> None:
+def answers_simulated_surveys() -> None:
     overlook(ManifestFault.WRONG_NAME)
 
 
@@ -164,9 +266,9 @@ def spends_without_end() -> None:
 def draws_again_after_a_refusal() -> None:
     follow = Outbox.follow
 
-    def forgetting(self: Outbox, steps: Any, now: float) -> Any:
-        pending = follow(self, steps, now)
-        with self._state.transaction(now) as connection:
+    def forgetting(self: Outbox, report: Any, step: Any, now: float) -> Any:
+        pending = follow(self, report, step, now)
+        with self.state.transaction(now) as connection:
             connection.execute("DELETE FROM decisions WHERE status = 'dropped'")
         return pending
 
@@ -177,9 +279,9 @@ def draws_again_after_a_refusal() -> None:
 def refunds_what_is_refused() -> None:
     follow = Outbox.follow
 
-    def refunding(self: Outbox, steps: Any, now: float) -> Any:
-        pending = follow(self, steps, now)
-        with self._state.transaction(now) as connection:
+    def refunding(self: Outbox, report: Any, step: Any, now: float) -> Any:
+        pending = follow(self, report, step, now)
+        with self.state.transaction(now) as connection:
             for table in ("spending_by_day", "spending_by_name"):
                 connection.execute(f"UPDATE {table} SET cost = 0")
         return pending
@@ -260,7 +362,7 @@ def tells_itself_in_the_query() -> None:
     def named(self: Any, method: str, path: str, *rest: Any, **more: Any) -> Any:
         return request(self, method, path if method == "POST" else f"{path}?d=fc47", *rest, **more)
 
-    put("sending.http_transport:HttpTransport.request", named)
+    put("sending.transport:HttpTransport.request", named)
 
 
 @mutant("D7")
@@ -275,15 +377,27 @@ class _Configured(ConformanceDevice):
 
     def client_of(self, command: dict[str, Any]) -> Client:
         client = super().client_of(command)
-        for name, value in self.settings.items():
-            object.__setattr__(engine_of(client).settings, name, value)
-        client._engine = type(client._engine)(client._engine.settings)
+        arguments = engine_of(client).arguments
+        settings = replace(arguments.settings, **self.settings)
+        client._engine = Engine(replace(arguments, settings=settings))
         return client
 
 
 @mutant("D7")
-def sends_in_batches() -> ConformanceDevice:
-    return _Configured(linkable_batches=True)
+def sends_in_batches() -> None:
+    send, read = Uploader._send, UploadAnswer.from_json
+    beside: list[bytes] = []
+
+    def together(self: Uploader, report: Any, seconds: float, others: Any = ()) -> Any:
+        beside[:] = [other.envelope for other, _ in others]
+        return send(self, report, seconds, others)
+
+    def of_first(body: bytes, _: int) -> UploadAnswer | None:
+        return read(body, 1 + len(beside)) and UploadAnswer(1, 0)
+
+    put("sending.uploader:Uploader._send", together)
+    put("sending.uploader:pack_upload", lambda envelopes: pack_upload([*envelopes, *beside]))
+    put("deniable.messages:UploadAnswer.from_json", of_first)
 
 
 @mutant("D7")
@@ -297,7 +411,7 @@ def fetches_before_consent() -> ConformanceDevice:
         def do_run(self, command: dict[str, Any]) -> dict[str, Any]:
             answer = super().do_run(command)
             if answer["wake"] is None:
-                origin = engine_of(self.opened).settings.collector
+                origin = engine_of(self.opened).arguments.collector
                 with suppress(OSError), urllib.request.urlopen(f"{origin}/v1/authority"):
                     pass
             return answer
@@ -342,7 +456,7 @@ def follows_redirects() -> None:
             return request(self, method, answer.headers["location"], *rest, **named)
         return answer
 
-    put("sending.http_transport:HttpTransport.request", following_them)
+    put("sending.transport:HttpTransport.request", following_them)
 
 
 @mutant("D9")
@@ -406,9 +520,63 @@ def sends_without_the_relay() -> None:
     put("sending.outbox:Outbox.__init__", careless)
 
 
+def draw_blind_surveys(drawn: Callable[[Any, Any, Any, int], str]) -> None:
+    """Put the draw of an epoch's blind survey: of following, connection, manifest and epoch."""
+    put("ledger.following:Following.drawn_survey", drawn)
+
+
+@mutant("blind")
+def draws_after_the_answer() -> ConformanceDevice:
+    class Following(ConformanceDevice):
+        def do_open(self, command: dict[str, Any]) -> dict[str, Any]:
+            self.called: list[tuple[float, str]] = []
+            return super().do_open(command)
+
+        def do_report(self, command: dict[str, Any]) -> dict[str, Any]:
+            self.called.append((command["now"], command["survey"]))
+            return super().do_report(command)
+
+    device = Following()
+
+    def first(_: Any, __: Any, manifest: Any, epoch: int) -> str:
+        starts = manifest.schedule.epoch_start(epoch)
+        return next((name for now, name in device.called if now >= starts), "none yet")
+
+    draw_blind_surveys(first)
+    return device
+
+
+@mutant("blind")
+def draws_again_at_a_start() -> ConformanceDevice:
+    class Redrawing(ConformanceDevice):
+        def do_open(self, command: dict[str, Any]) -> dict[str, Any]:
+            secret, names = os.urandom(32), [survey["name"] for survey in command["surveys"]]
+            draw_blind_surveys(
+                lambda _, __, manifest, epoch: chosen_survey(
+                    secret, manifest.schedule.epoch_start(epoch), names
+                )
+            )
+            return super().do_open(command)
+
+    return Redrawing()
+
+
+@mutant("blind")
+def answers_each_blind_survey() -> None:
+    draw_blind_surveys(lambda _, __, manifest, ___: manifest.name)
+
+
+@mutant("blind")
+def never_draws_the_second() -> None:
+    def others(secret: bytes, starts: int, names: Iterable[str]) -> str:
+        return chosen_survey(secret, starts, {*names} - {"second"} or names)
+
+    put("ledger.following:chosen_survey", others)
+
+
 @mutant("log")
 def takes_any_proof() -> None:
-    put("deniable.transparency_log:LogPolicy.check", lambda *_: None)
+    put("deniable.logs:LogPolicy.check", lambda *_: None)
 
 
 @mutant("report")
@@ -421,7 +589,20 @@ def has_one_key_for_all_epochs() -> None:
 
 @mutant("noise")
 def tells_the_truth() -> ConformanceDevice:
-    return _Configured(draw=lambda: 2**64 - 1)
+    return _Configured(unsafe_draw=lambda: 2**64 - 1)
+
+
+@mutant("noise")
+def tells_the_truth_but_for_the_middle() -> None:
+    respond = ledger._respond
+
+    def plain(manifest: Any, answer: int, *rest: Any) -> int:
+        if answer == len(manifest.categories) // 2:
+            return respond(manifest, answer, *rest)
+        mechanism = manifest.mechanism
+        return max(range(mechanism.responses), key=lambda r: mechanism.probability(answer, r))
+
+    put("ledger.ledger:_respond", plain)
 
 
 @mutant("noise")
@@ -430,7 +611,7 @@ def lies_less_than_it_says() -> None:
 
     def louder(manifest: Any, *rest: Any) -> int:
         if manifest.specification.kind == "randomised-response":
-            manifest = replace(manifest, epsilon="2")
+            manifest = replace(manifest, epsilon="3")  # it escapes 1 time in 10^12
         return respond(manifest, *rest)
 
     put("ledger.ledger:_respond", louder)

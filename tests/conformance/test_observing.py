@@ -5,11 +5,10 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 
 import pytest
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom
 
-from deniable.conformance.disk import written_forms
-from deniable.conformance.scenarios import consent
 from deniable.conformance.scenarios.noise import tail
+from deniable.conformance.stage import written_forms
 
 NEEDLE = bytes(range(200, 232))
 
@@ -40,9 +39,3 @@ def test_a_tail_is_that_of_the_binomial_distribution(chance: float) -> None:
     for count in range(0, 241, 8):
         exact = 2 * min(binom.cdf(count, 240, chance), binom.sf(count - 1, 240, chance))
         assert tail(count, 240, chance) == pytest.approx(min(1.0, exact), rel=1e-6, abs=1e-200)
-
-
-def test_a_third_of_all_places_is_that_of_the_hypergeometric_distribution() -> None:
-    for count in range(19):
-        exact = hypergeom.sf(count - 1, 54, 18, 18)
-        assert consent.tail(count) == pytest.approx(exact, rel=1e-9)

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from deniable.cli.root import deniable
 from deniable.conformance import RULES
 
-OURS = f"{sys.executable} -m deniable.client.testing.conformance_device"
+ROOT = Path(__file__).parents[2]
+OURS = f"{sys.executable} {ROOT}/examples/conformance_device.py"
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -33,7 +34,8 @@ def test_our_own_device_passes(rule: str) -> None:
 def test_a_rule_that_a_device_does_not_offer_is_never_passed(tmp_path: Path) -> None:
     script = tmp_path / "plain.py"
     script.write_text(
-        "from deniable.client.testing import conformance_device as device\n"
+        f"import sys; sys.path.append({str(ROOT)!r})\n"
+        "from examples import conformance_device as device\n"
         "for key in ('erases', 'relay'):\n    device.OFFERS[key] = False\n"
         "device.main(device.ConformanceDevice())\n"
     )

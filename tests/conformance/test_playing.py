@@ -1,18 +1,20 @@
 """Playing: kills while an answer is awaited, faults of the tester itself, and early reports."""
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from deniable.client.testing.conformance_device import OFFERS
 from deniable.conformance import AdapterBroke, Verdict, judge, scenarios_of
 from deniable.conformance.adapter import Adapter
 from deniable.conformance.running import play_one
 from deniable.conformance.scenario import Conviction, Scenario
 from deniable.conformance.stage import Stage
+from examples.conformance_device import OFFERS
 from tests.conformance.mutants import MUTANTS
 
 
@@ -36,6 +38,41 @@ def test_a_kill_while_an_answer_is_awaited_is_the_end_of_the_process_and_no_faul
                 adapter.command("run", now=0.0)
         over.set()
         killing.join()
+
+
+def test_a_kill_waits_for_no_answer_of_the_next_process(tmp_path: Path) -> None:
+    """The next process is started, and read, between the end of the first and its files' end."""
+    started = tmp_path / "pipe"
+    os.mkfifo(started)
+    hello = 'read line; echo "{}"'
+    with closing(
+        Adapter(f"sh -c '{hello}; read line; echo > {started}; exec sleep 99'")
+    ) as adapter:
+        adapter.begin("hello", now=0.0)
+        first = adapter._process
+        assert first is not None
+        ended = first.popen.wait
+        errors: list[Exception] = []
+
+        def ask_the_next() -> None:
+            try:
+                adapter.command("run", now=0.0)
+            except AdapterBroke as error:
+                errors.append(error)
+
+        asking = threading.Thread(target=ask_the_next)
+
+        def wait() -> int:
+            asking.start()
+            started.read_text()  # the next process has its command, and will not answer
+            return ended()
+
+        first.popen.wait = wait  # type: ignore[method-assign, assignment]
+        adapter.kill()
+        assert not errors
+        adapter.kill()
+        asking.join()
+    assert len(errors) == 1
 
 
 def test_a_fault_of_the_tester_leaves_its_rule_unjudged_and_keeps_what_was_seen() -> None:

@@ -85,8 +85,8 @@ def test_a_whole_number_is_digits(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "1e3", ".5", "5.", "nan", "inf", "-1", "1,5"])
 def test_a_number_is_digits_perhaps_with_a_point(tmp_path: Path, text: str) -> None:
-    message = refusal(write(tmp_path), variables(head_seconds=text))
-    assert message == "DENIABLE_HEAD_SECONDS: head_seconds must be a number"
+    message = refusal(write(tmp_path), variables(upkeep_seconds=text))
+    assert message == "DENIABLE_UPKEEP_SECONDS: upkeep_seconds must be a number"
 
 
 def test_an_error_names_the_variable_and_not_the_file(tmp_path: Path) -> None:

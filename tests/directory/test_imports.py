@@ -7,7 +7,7 @@ import sys
 def test_settings_keys_tokens_and_the_store_need_neither_numpy_nor_aiohttp() -> None:
     program = (
         "import sys, deniable.directory, deniable.directory.start_warnings\n"
-        "import deniable.directory.checks.document, deniable.directory.checks.store\n"
+        "import deniable.directory.checks.finding, deniable.directory.checks.store\n"
         "print(*{'numpy', 'scipy', 'aiohttp', 'rich'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deniable.audit import SolutionMatrix
 from deniable.audit.linking import linking_probability
 from deniable.budget import NANO, RangeCost
 from deniable.choosing import Candidate, best, best_fresh, candidates, lower_bound
 from deniable.choosing.chosen_mechanism import specified
 from deniable.estimates import Model, covariance
 from deniable.estimates.decoders import decoder_of
-from deniable.mechanisms import SolutionMatrix, TwoRound
+from deniable.mechanisms import TwoRound
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
 from deniable.publishing.numbering import next_manifest

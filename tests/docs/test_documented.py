@@ -1,13 +1,12 @@
-"""The documents keep up with the code: settings, fields, commands, routes and codes."""
+"""The documents keep up with the code: fields, metrics, routes, packages and threats."""
 
 import re
 import tomllib
 from pathlib import Path
 
-import click
 import pytest
 
-from deniable.directory import SETTINGS, Config, Setting
+from deniable.directory import Config
 from deniable.messages.coalitions import Coalitions
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import FIELDS, SurveyFile
@@ -20,7 +19,6 @@ from deniable.server.operations.metrics import (
     exposed_name,
 )
 from deniable.server.routes.routing import ROUTES, Route
-from tests.cli.commands import all_commands
 from tests.support.surveys import AUTHORITY, ORIGIN
 
 ROOT = Path(__file__).parents[2]
@@ -34,13 +32,6 @@ SURVEY_FILE_PAGE = PAGES["operations/survey-file.md"]
 THREATS = (ROOT / "docs" / "threat-model.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_every_setting_stands_in_the_table_with_its_default_and_meaning(setting: Setting) -> None:
-    shown = '""' if setting.default == "" else setting.default
-    default = "" if shown is None else f"`{shown}` "
-    assert f"| `{setting.name}` | {default}| {setting.meaning} |" in SETTINGS_PAGE
 
 
 def test_the_environment_is_explained() -> None:
@@ -134,20 +125,6 @@ def test_every_survey_file_among_the_examples_can_be_published(file: Path) -> No
 )
 def test_the_threat_model_names_every_threat_that_the_protocol_lists(threat: str) -> None:
     assert threat in THREATS
-
-
-def undocumented(*more: str) -> list[tuple[str, ...]]:
-    """Return the commands that have no row in the table, if it had more rows."""
-    lines = [*PAGES["reference/commands.md"].splitlines(), *more]
-    names = [line.split(" | ")[0] for line in lines if line.startswith("| `deniable ")]
-    rows = [{*re.findall(r"[\w-]+", name)} for name in names]
-    paths = [path for path, command in all_commands() if not isinstance(command, click.Group)]
-    assert len(paths) > 30
-    return [path for path in paths if not any({*path} <= row for row in rows)]
-
-
-def test_every_command_stands_in_the_table_of_commands() -> None:
-    assert undocumented() == []
 
 
 def test_every_package_stands_in_the_drawing_of_the_architecture() -> None:

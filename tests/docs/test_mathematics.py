@@ -1,15 +1,14 @@
 """docs/mathematics.md leads to code and tests, these lead back, and its figures are computed."""
 
 import re
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
 
 from deniable.estimates import left_inverse, solution_matrix
-from deniable.mechanisms import ClampedGeometric, Mechanism, Ordinal, RandomisedResponse
+from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "mathematics.md").read_text("utf-8")
@@ -39,9 +38,7 @@ def test_every_section_names_its_code_and_its_tests() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_is_there(name: str) -> None:
-    package, _, attribute = name.rpartition(".")
-    found: Any = import_module(package)
-    assert hasattr(found, attribute)
+    assert resolve_name(name)
 
 
 @pytest.mark.parametrize("file", TESTS)
@@ -80,7 +77,6 @@ def figures(mechanism: Mechanism) -> list[float]:
     ("row", "small", "large"),
     [
         ("RandomisedResponse", RandomisedResponse(5, "1"), RandomisedResponse(101, "1")),
-        ("Ordinal", Ordinal.calibrated(5, "1"), Ordinal.calibrated(101, "1")),
         (
             "ClampedGeometric",
             ClampedGeometric.calibrated(5, "1"),

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from deniable.documents import Caution, Column, Document, Fact, Level, Table, number_text
+from deniable.documents import (
+    Caution,
+    Column,
+    Document,
+    Fact,
+    Level,
+    Table,
+    level_text,
+    number_text,
+    read_number,
+)
 from deniable.documents.csv import table_csv
 from deniable.documents.html import table_html
 from deniable.documents.json import document_json, table_json
@@ -46,6 +56,32 @@ def test_a_number_ends_with_the_second_digit_of_its_intervals_width(
 )
 def test_a_number_without_an_interval(number: float | None, share: bool, text: str) -> None:
     assert number_text(number, kind="share" if share else "number") == text
+
+
+@pytest.mark.parametrize(
+    ("level", "text"),
+    [
+        (0.95, "95 %"),
+        (1 - 0.05 / 3, "98.3333333333 %"),
+        (0.99999999999999, "99.999999999999 %"),
+        (math.nextafter(1, 0), "99.99999999999999 %"),
+        (1e-20, "1e-18 %"),
+        (1.0, "100 %"),
+    ],
+)
+def test_no_level_is_said_to_be_certain_or_none_unless_it_is(level: float, text: str) -> None:
+    assert level_text(level) == text
+
+
+@given(st.text("0123456789.eE+-_ \u0663\u0967nainf", max_size=8) | st.floats().map(repr))
+def test_a_number_that_is_read_is_that_of_ascii_decimals(text: str) -> None:
+    number = read_number(text)
+    decimal = set(text) <= set("0123456789.eE+-")
+    try:
+        value = float(text) if decimal else math.inf
+    except ValueError:
+        value = math.inf
+    assert value == (math.inf if number is None else float(number)) or abs(value) > 1e300
 
 
 @given(st.lists(st.tuples(st.text("xyz", max_size=8), WORDS), min_size=1), st.integers(20, 100))

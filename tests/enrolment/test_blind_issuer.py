@@ -23,7 +23,7 @@ from deniable.enrolment import (
     NotListed,
     SqliteIssuanceRecord,
 )
-from deniable.enrolment.private_operation import FaultyResult, PrivateKey
+from deniable.enrolment.epoch_keys import FaultyResult, PrivateKey
 from deniable.messages import (
     EARLY_SECONDS,
     Enrolment,

@@ -7,13 +7,8 @@ from typing import Any
 import pytest
 
 from deniable.enrolment import Issuer, SqliteIssuanceRecord, answer_enrolment
-from deniable.messages import (
-    ERROR_TYPE_PREFIX,
-    RefusalCode,
-    SigningKey,
-    read_credential,
-    read_enrolment_statement,
-)
+from deniable.enrolment.issuer import read_enrolment_statement
+from deniable.messages import ERROR_TYPE_PREFIX, RefusalCode, SigningKey, read_credential
 from tests.enrolment.issuers import RECORD_KEY
 from tests.enrolment.issuers import record as open_record
 from tests.vectors.stored import AUTHORITY, ENVELOPES, name_of, vectors_of

@@ -8,15 +8,8 @@ from math import factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms import (
-    Circular,
-    ClampedGeometric,
-    Mechanism,
-    Metric,
-    Ordinal,
-    RandomisedResponse,
-    SolutionMatrix,
-)
+from deniable.audit import SolutionMatrix
+from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 
 Floats = NDArray[np.float64]
 
@@ -39,8 +32,6 @@ def incidence(supports: Sequence[set[int]], responses: int, odds: int) -> Soluti
 WIDE = incidence([{0, 1}, {1, 2}, {0, 3}], 4, 3)
 """Three categories, four responses: more columns than rows."""
 
-TRIANGLE = ((0, 1, 3), (1, 0, 2), (3, 2, 0))
-
 MECHANISMS: dict[str, Mechanism] = {
     "coin": RandomisedResponse(2, "0.5"),
     "coarse grid": RandomisedResponse(3, "1", bits=6),
@@ -53,9 +44,6 @@ MECHANISMS: dict[str, Mechanism] = {
             (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)),
         )
     ),
-    "ordinal": Ordinal(3, Fraction(1, 2)),
-    "circular": Circular(3, Fraction(2, 5)),
-    "metric": Metric(TRIANGLE, Fraction(2, 3)),
     "numeric": ClampedGeometric(3, Fraction(1, 2)),
 }
 
@@ -74,16 +62,18 @@ def response_law(mechanism: Mechanism, frequencies: Sequence[Fraction]) -> list[
     ]
 
 
-LADDER = tuple(tuple(abs(x * x - y * y) for y in range(7)) for x in range(7))
+def falling(categories: int, ratio: Fraction) -> SolutionMatrix:
+    """Return the exponential mechanism of answers on a line, r^|x - y|, as a survey may have it."""
+    weights = [[ratio ** abs(x - y) for y in range(categories)] for x in range(categories)]
+    exact = SolutionMatrix.exact([[weight / sum(row) for weight in row] for row in weights])
+    return exact.certified("4", "0")
+
 
 SURVEYED: dict[str, Mechanism] = {
-    "ordinal": Ordinal.calibrated(7, "2"),
-    "circular": Circular.calibrated(7, "2"),
-    "metric": Metric.calibrated(LADDER, "2"),
+    "matrix": falling(7, Fraction(5, 7)),
     "numeric": ClampedGeometric.calibrated(7, "2"),
 }
 """One mechanism of each kind that is no randomised response, on seven categories."""
-
 
 Law = Iterator[tuple[tuple[int, ...], Fraction]]
 

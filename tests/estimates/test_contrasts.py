@@ -141,3 +141,13 @@ def test_no_fakes_move_what_two_groups_are_compared_by_further_than_is_said(name
     moved, stated = shifts_of(histogram_of(mechanism, truth), figure)
     assert (moved <= stated + 1e-6).all()
     assert SHARE > 0 < moved.max()
+
+
+def test_a_multiple_without_an_upper_end_has_its_lower_end_in_the_document() -> None:
+    counts = {0: 32, 1: 15, 2: 63, 3: 97}
+    survey = manifest(categories=("a", "b", "c", "d"), epsilon="2")
+    ahead = estimate_histogram(survey, 0, counts).ahead("a", "b")
+    assert (ahead.ratio.low, ahead.ratio.high) == (0, math.inf)
+    (table,) = ahead.document().tables
+    assert table.columns[2].texts(table.rows)[-1] == "from 0 up"
+    assert (table.records()[-1]["low"], table.records()[-1]["high"]) == (0, None)

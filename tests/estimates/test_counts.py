@@ -11,8 +11,8 @@ import pytest
 
 from deniable import estimates
 from deniable.estimates import Model
-from deniable.mechanisms import Ordinal, RandomisedResponse
-from deniable.mechanisms.dimensions import answer_labels
+from deniable.mechanisms import ClampedGeometric, RandomisedResponse
+from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Specification
 from tests.support.surveys import MANIFEST, manifest
 
@@ -36,7 +36,7 @@ SEVERAL = manifest(
 GIVEN: list[dict[str, Any]] = [
     {"mechanism": RandomisedResponse(5, "1"), "manifest": MANIFEST},
     {
-        "mechanism": Ordinal(5, Fraction(4, 5)),
+        "mechanism": ClampedGeometric(5, Fraction(4, 5)),
         "manifest": manifest(
             categories=("0", "1", "2", "3", "4"),
             specification=Specification("numeric", {"ratio": (4, 5)}),

@@ -7,8 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from deniable.audit import SolutionMatrix
 from deniable.estimates import Model, covariance, debias, estimated_covariance, standard_errors
-from deniable.mechanisms import Mechanism, SolutionMatrix
+from deniable.mechanisms import Mechanism
 from tests.estimates.matrices import (
     FORMULAS,
     FREQUENCIES,

@@ -1,6 +1,7 @@
 """Averages of cumulative shares: what they weigh, and that they bound what they average."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 from deniable.estimates import decoder_of, solution_matrix
 from deniable.estimates.cumulative import averaged_shares, blur_of
 from deniable.estimates.queries import cautious_values
-from deniable.mechanisms import ClampedGeometric, Mechanism, Ordinal, RandomisedResponse
-from tests.estimates.matrices import SURVEYED, Floats
+from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from tests.estimates.matrices import SURVEYED, Floats, falling
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(150))
@@ -76,7 +77,8 @@ def test_more_reports_never_take_more_blur() -> None:
 
 
 def test_more_privacy_takes_more_blur() -> None:
-    blurs = [blur_of(Ordinal.calibrated(101, e), 10_000) for e in ("0.5", "1", "4", "12", "40")]
+    levels = ("0.5", "1", "4", "12", "40")
+    blurs = [blur_of(ClampedGeometric.calibrated(101, level), 10_000) for level in levels]
     assert blurs == sorted(blurs, reverse=True)
     assert len(set(blurs)) > 3
 
@@ -86,10 +88,10 @@ def test_more_privacy_takes_more_blur() -> None:
     "mechanism",
     [
         ClampedGeometric.calibrated(31, "2"),
-        Ordinal.calibrated(31, "2"),
+        falling(31, Fraction(15, 16)),
         RandomisedResponse(31, "1"),
     ],
-    ids=["numeric", "ordinal", "randomised response"],
+    ids=["numeric", "matrix", "randomised response"],
 )
 def test_no_other_blur_has_its_bounds_much_nearer(mechanism: Mechanism, n: int) -> None:
     # Two standard errors in a uniform population, and the step of F over so many values.

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from deniable.audit import SolutionMatrix
 from deniable.estimates import (
     HISTOGRAM_SCHEMAS,
     Model,
@@ -29,9 +30,8 @@ from deniable.estimates import (
     reports_for_half_width,
 )
 from deniable.estimates.decoders import Decoder, DenseDecoder, SupportDecoder
-from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix, TwoRound
+from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from deniable.mechanisms.subset import Subset
-from deniable.messages import Specification
 from tests.estimates.matrices import (
     FORMULAS,
     MECHANISMS,
@@ -43,6 +43,7 @@ from tests.estimates.matrices import (
 )
 from tests.support.effort import effort
 from tests.support.kinds import KINDS as SURVEYS
+from tests.support.kinds import calibrated
 from tests.support.surveys import MANIFEST, manifest
 
 
@@ -216,9 +217,7 @@ def test_every_figure_exists_where_responses_are_not_categories(matrix: Solution
 def test_a_histogram_labels_raw_counts_by_what_devices_send() -> None:
     labels = ("no", "rather not", "rather", "yes")
     matrix = (("0.4", "0.3", "0.2", "0.1"), ("0.1", "0.2", "0.3", "0.4"))
-    specification = Specification.calibrated(
-        "matrix", 2, "2", settings={"matrix": matrix, "responses": labels}
-    )
+    specification = calibrated("matrix", 2, "2", {"matrix": matrix, "responses": labels})
     survey = manifest(categories=("no", "yes"), epsilon="2", specification=specification)
     histogram = estimate_histogram(survey, 0, (400, 300, 200, 100))
     written = histogram.to_dict()

@@ -104,6 +104,3 @@ def test_rows_in_a_biased_view_are_ranked_by_it_and_have_intervals_that_hold_at_
         at = int(row["category"])
         ends = histogram.simultaneous.low[at], histogram.simultaneous.high[at]
         assert (row["low"], row["high"]) == ends
-    found = chosen_rows(histogram, wanted="10")  # few, and not chosen by size
-    assert found.simultaneous
-    assert not chosen_rows(histogram, View.UNBIASED, wanted="10").simultaneous

@@ -118,7 +118,7 @@ def test_check_values_of_how_many_fakes_it_takes() -> None:
     f, n = 0.03, 10_000
     reach = influence(TEN) - f
     assert fakes_needed(n, 0.05, reach) == 82
-    q, kappa = float(TEN.lie), float(TEN.contraction)
+    q, kappa = float(TEN.lie), float(TEN.truth - TEN.lie)
     lam = q + kappa * f
     assert fakes_needed(n, math.sqrt(lam * (1 - lam) / n) / kappa, reach) == 32
 

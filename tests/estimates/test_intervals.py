@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
+from deniable.audit import SolutionMatrix
 from deniable.estimates import (
     IntervalMethod,
     Model,
@@ -18,7 +19,7 @@ from deniable.estimates import (
     standard_errors,
     wilson,
 )
-from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix
+from deniable.mechanisms import Mechanism, RandomisedResponse
 from tests.estimates.matrices import (
     FORMULAS,
     LN_3,
@@ -64,11 +65,13 @@ def test_both_intervals_are_those_of_scipy(n: int, level: float) -> None:
 @pytest.mark.parametrize(
     ("counts", "methods"),
     [
-        ((4, 96), (CP, CP)),
+        ((4, 96), (W, W)),  # about the count of the nearest possible share, here 27
         ((5, 95), (W, W)),
-        ((96, 4), (CP, CP)),
+        ((96, 4), (W, W)),
+        ((1, 14), (CP, CP)),
         ((95, 5), (W, W)),
-        ((0, 50, 4, 5), (CP, W, CP, W)),
+        ((0, 50, 4, 5), (W, W, W, W)),
+        ((0, 12, 5, 4), (CP, W, W, CP)),
         ((1, 0), (CP, CP)),
     ],
 )
@@ -81,21 +84,30 @@ def test_fewer_than_five_with_or_without_a_response_get_the_guaranteed_interval(
 
 def test_the_ends_are_the_binomial_ones_mapped_back() -> None:
     mechanism, counts, n = RandomisedResponse(4, "2"), (300, 100, 4, 96), 500
-    q, kappa = float(mechanism.lie), float(mechanism.contraction)
+    q, kappa = float(mechanism.lie), float(mechanism.truth - mechanism.lie)
     intervals = frequency_intervals(mechanism, counts, 0.9)
-    for j, limits in ((0, wilson), (1, wilson), (2, clopper_pearson), (3, wilson)):
-        low, high = limits(np.array([float(counts[j])]), n, 0.9)
+    for j in range(4):
+        # That of the nearest possible share.
+        count = min(max(float(counts[j]), n * q), n * (q + kappa))
+        low, high = wilson(np.array([count]), n, 0.9)
         ends = np.clip([(low[0] - q) / kappa, (high[0] - q) / kappa], 0, 1)
         assert (intervals.low[j], intervals.high[j]) == pytest.approx(tuple(ends), abs=1e-14)
 
 
-def test_an_interval_outside_the_unit_interval_becomes_its_end_and_is_flagged() -> None:
+def test_an_estimate_beyond_any_interval_is_flagged_and_has_that_of_the_nearest_possible() -> None:
+    n, q, kappa = 2000, float(FORMULAS.lie), float(FORMULAS.truth - FORMULAS.lie)
     intervals = frequency_intervals(FORMULAS, (1000, 0, 167, 833), 0.95)
     assert intervals.outside.tolist() == [False, True, True, False]
-    assert intervals.low[1:3].tolist() == intervals.high[1:3].tolist() == [0, 0]
-    everybody = frequency_intervals(FORMULAS, (1000, 0, 0, 0), 0.95)
+    least, most = (
+        (wilson(np.array([n * rate]), n, 0.95)[side][0] - q) / kappa
+        for rate, side in ((q, 1), (q + kappa, 0))
+    )
+    assert intervals.low[1:3].tolist() == [0, 0]
+    assert intervals.high[1:3] == pytest.approx(least)
+    everybody = frequency_intervals(FORMULAS, (2000, 0, 0, 0), 0.95)
     assert everybody.outside.tolist() == [True, True, True, True]
-    assert everybody.low.tolist() == everybody.high.tolist() == [1, 0, 0, 0]
+    assert everybody.low == pytest.approx([most, 0, 0, 0])
+    assert everybody.high == pytest.approx([1, least, least, least])
 
 
 @pytest.mark.parametrize("epsilon", ["40", LN_3, "0.001", "0.000001"])
@@ -148,8 +160,9 @@ def test_an_unstructured_matrix_gets_the_normal_interval_and_says_so(
     estimate = debias(mechanism, counts)
     half = norm.ppf(0.95) * np.sqrt(allowing_for_unseen(mechanism, counts, 0.9))
     assert intervals.methods == (NORMAL,) * mechanism.categories
-    np.testing.assert_allclose(intervals.low, np.clip(estimate - half, 0, 1), atol=1e-12)
-    np.testing.assert_allclose(intervals.high, np.clip(estimate + half, 0, 1), atol=1e-12)
+    possible = np.clip(estimate, 0, 1)
+    np.testing.assert_allclose(intervals.low, np.clip(possible - half, 0, 1), atol=1e-12)
+    np.testing.assert_allclose(intervals.high, np.clip(possible + half, 0, 1), atol=1e-12)
     assert intervals.outside.tolist() == ((estimate + half < 0) | (estimate - half > 1)).tolist()
 
 
@@ -160,7 +173,7 @@ def test_a_category_near_which_nobody_responded_is_not_taken_as_known(mechanism:
     intervals = frequency_intervals(mechanism, counts, 0.95)
     assert standard_errors(mechanism, counts, Model.SAMPLED).max() < 1e-6
     least = least_variances(mechanism)
-    estimate = debias(mechanism, counts)
+    estimate = np.clip(debias(mechanism, counts), 0, 1)
     variance = np.maximum(allowing_for_unseen(mechanism, counts, 0.95), least / 30)
     half = norm.ppf(0.975) * np.sqrt(variance)
     assert half.min() > 0.05

@@ -7,20 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.audit import SolutionMatrix
 from deniable.estimates import (
     NotInvertible,
     debias,
     left_inverse,
     solution_matrix,
 )
-from deniable.mechanisms import (
-    Circular,
-    ClampedGeometric,
-    Mechanism,
-    Ordinal,
-    RandomisedResponse,
-    SolutionMatrix,
-)
+from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 from tests.estimates.matrices import (
     FORMULAS,
     MECHANISMS,
@@ -55,7 +49,7 @@ def test_estimates_sum_to_one_whatever_was_counted(
 @pytest.mark.parametrize("counts", [(501, 499), (10**9, 10**9 + 1), (1, 0), (3, 7)])
 def test_nothing_cancels_at_a_very_small_epsilon(epsilon: str, counts: tuple[int, int]) -> None:
     mechanism = RandomisedResponse(2, epsilon)
-    q, kappa = mechanism.lie, mechanism.contraction
+    q, kappa = mechanism.lie, mechanism.truth - mechanism.lie
     exact = [float((Fraction(c, sum(counts)) - q) / kappa) for c in counts]
     assert debias(mechanism, counts).tolist() == exact
     assert exact[0] != exact[1]
@@ -90,11 +84,8 @@ def test_categories_that_no_response_tells_apart_are_refused(matrix: SolutionMat
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
-@pytest.mark.parametrize("kind", [Ordinal, Circular, ClampedGeometric])
-def test_the_inverse_of_two_hundred_categories_undoes_the_matrix(
-    kind: type[Ordinal | Circular | ClampedGeometric], epsilon: str
-) -> None:
-    matrix = solution_matrix(kind.calibrated(200, epsilon))
+def test_the_inverse_of_two_hundred_categories_undoes_the_matrix(epsilon: str) -> None:
+    matrix = solution_matrix(ClampedGeometric.calibrated(200, epsilon))
     np.testing.assert_allclose(left_inverse(matrix) @ matrix.T, np.eye(200), atol=1e-9)
 
 

@@ -18,7 +18,7 @@ from deniable.estimates.decoders import (
 from deniable.mechanisms import Levels
 from deniable.mechanisms.answering import Answering
 from deniable.simulation import randomise_many
-from deniable.simulation.words import SimulatedWords
+from deniable.simulation.bulk import SimulatedWords
 from tests.mechanisms.test_levels import RR, TREES, levels
 
 COMPLETE: list[tuple[int, dict[int, Answering]]] = [

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.audit import SolutionMatrix
 from deniable.estimates import Model, debias, decoder_of, linear_query, mean, numeric, quantiles
 from deniable.estimates.fields import numeric_map
 from deniable.estimates.numeric import GroupBounds, NumericSummary, bin_ends, numeric_summary
 from deniable.estimates.queries import cautious_values
-from deniable.mechanisms import ClampedGeometric, Mechanism, SolutionMatrix
+from deniable.mechanisms import ClampedGeometric, Mechanism
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(200))

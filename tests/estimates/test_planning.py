@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from deniable.audit import SolutionMatrix
 from deniable.estimates import (
     Model,
     covariance,
@@ -20,12 +21,7 @@ from deniable.estimates import (
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import GroupBounds, group_bounds
 from deniable.estimates.planning import even_counts
-from deniable.mechanisms import (
-    ClampedGeometric,
-    Mechanism,
-    RandomisedResponse,
-    SolutionMatrix,
-)
+from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.estimates.matrices import MECHANISMS, SURVEYED
 

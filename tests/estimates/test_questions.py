@@ -29,7 +29,7 @@ from deniable.estimates import (
 from deniable.estimates.decoders import decoder_of
 from deniable.estimates.poisoning import poisoning
 from deniable.mechanisms import KINDS, Mechanism
-from deniable.mechanisms.dimensions import Dimensions, combinations_of, separated
+from deniable.mechanisms.answering import Dimensions, combinations_of, separated
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.simulation import SimulatedWords, randomise_many
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deniable.estimates import Estimate, Histogram, Model, combined, estimate_histogram
-from deniable.mechanisms.dimensions import answer_labels
+from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.support.effort import some

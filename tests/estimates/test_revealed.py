@@ -1,9 +1,13 @@
 """What figures reveal: among how many devices one hides, and where it hides among none."""
 
+import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from deniable.accounting import shuffled_epsilon
 from deniable.estimates import EpochStanding, EpochState, Histogram, estimate_histogram
@@ -11,8 +15,8 @@ from deniable.estimates.revealed import Revealed, revealed_at_worst
 from deniable.estimates.surveys import histogram_of
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
-from deniable.messages.seals import Counts
 from deniable.reading import EpochCounts
+from deniable.reading.seals import Counts
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
 
@@ -69,7 +73,9 @@ def test_fakes_come_off_each_group() -> None:
         *(100, 75, 25),
         None,  # all of a step
     ]
-    assert "if at least 90 % of the devices" in figures.revealed(honest=0.9).sentence
+    for share in ("90", "90.0001", "99.9999999"):
+        sentence = figures.revealed(honest=float(share) / 100).sentence
+        assert f"That holds if at least {share} % of the devices" in sentence
     with pytest.raises(ValueError, match="share of honest devices"):
         figures.revealed(honest=0)
 
@@ -79,7 +85,7 @@ def test_epochs_compose() -> None:
     together = _read(survey, [150], 0, 1, 2).revealed()
     alone = shuffled_epsilon(survey.mechanism, 150, MILLIONTH / 3)
     assert (together.epochs, together.epsilon) == (3, 3 * alone)
-    assert "in 3 epochs together" in together.sentence
+    assert "figures of 3 epochs together are" in together.sentence
     many = Revealed.of(survey.mechanism, [(n, n) for n in range(150, 170)], step=100)
     assert many.epsilon == 20 * shuffled_epsilon(survey.mechanism, 150, MILLIONTH / 20)
 
@@ -94,10 +100,9 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     rating = Histogram.of_counts(RandomisedResponse(5, "1"), [1032, 1009, 1236, 1479, 1610])
     assert rating.revealed().sentence == (
         "One report alone, to whoever sees it, is at most 2.72 times likelier than with any other "
-        "answer. These "
-        "published figures tell about any one of 6,366 honest devices no more than this: what is "
-        "seen is at most 1.05 times likelier with its answer than with any other, but for a chance "
-        "of 1 in 1,000,000 (epsilon 0.0401), if all of the devices that reported are honest."
+        "answer. These published figures are at most 1.07 times likelier with the answer of one of "
+        "6,366 honest devices than with any other, except with a chance of 1 in 1,000,000. That "
+        "holds if all of the devices that reported are honest."
     )
     kept = estimate_histogram(manifest(repeat=Repeat("memoised", 2)), 0, [1, 2, 3, 4, 5])
     assert kept.revealed().sentence.endswith(
@@ -106,12 +111,45 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     )
 
 
+def _chance_above(odds: float, n: int) -> float:
+    """Return the chance that the histogram of n devices favours one's answer by more than odds.
+
+    Of randomised response with three categories and epsilon 1; the device has the answer 0 and all
+    others have 2. The histogram's law with the device's answer x is a multinomial one times
+    sum_y h_y P(x, y)/(n P(2, y)).
+    """
+    low, high = 1 / (math.e + 2), math.e / (math.e + 2)
+    near = np.arange(n + 1)
+    near = near[np.abs(near - n * low) < 9 * math.sqrt(n * low)]
+    h0, h1 = near[:, None], near[None, :]
+    mass = stats.binom.pmf(h0, n, low) * stats.binom.pmf(h1, n - h0, low / (1 - low))
+    rest = (n - h0 - h1) * low / high
+    with_0, with_1 = (math.e * h0 + h1 + rest) / n, (h0 + math.e * h1 + rest) / n
+    # With 2 it is the multinomial law itself.
+    above = with_0 / np.minimum(with_1, 1) > odds
+    return float((mass * with_0)[above].sum())
+
+
+@pytest.mark.parametrize("n", [2000, 6366])
+def test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says(n: int) -> None:
+    revealed = Histogram.of_counts(RandomisedResponse(3, "1"), [n - 2, 1, 1]).revealed()
+    stated = r"figures are at most ([\d.]+) times.*chance of 1 in ([\d,]+)\."
+    said = re.search(stated, revealed.sentence)
+    assert said is not None
+    assert revealed.epsilon is not None
+    odds, chance = float(said[1]), 1 / int(said[2].replace(",", ""))
+    assert _chance_above(odds, n) <= chance
+    assert _chance_above(1 + 0.8 * (odds - 1), n) > chance / 100  # and it says no nonsense
+    # Delta is no such chance: the odds of epsilon are exceeded far more often.
+    assert _chance_above(math.exp(revealed.epsilon), n) > 100 * chance
+
+
 def test_before_there_are_reports_the_worst_is_told() -> None:
     worst = revealed_at_worst(_vouched(1))
-    assert "any one of 100 honest devices no more than this" in worst
-    assert worst.endswith("but for a chance of 1 in 1,000,000 (epsilon 0.364)")
+    assert worst.startswith("at worst, of one epoch, for whoever sees them alone: figures are at ")
+    assert "one of 100 honest devices" in worst
     for survey in (_vouched(2), manifest(minimum_reports=100), _vouched(1, 0)):
-        assert "at worst as much as a report does: " in revealed_at_worst(survey)
+        assert "figures may tell as much as a report does: " in revealed_at_worst(survey)
 
 
 def test_the_collector_itself_has_a_number_only_where_nobody_can_tell_whose_a_report_is() -> None:
@@ -144,5 +182,5 @@ def test_the_collector_itself_has_a_number_only_where_nobody_can_tell_whose_a_re
             assert revealed.to_collector.epsilon == shuffled_epsilon(
                 survey.mechanism, 225, MILLIONTH
             )
-            assert "any one of 225 honest devices" in notes[0]
+            assert "one of 225 honest devices" in notes[0]
             assert figures.revealed(honest=0.001).to_collector is None

@@ -110,13 +110,15 @@ def _numbers(body: bytes) -> tuple[int, int, int]:
 @asynccontextmanager
 async def visited(directory: Path) -> AsyncIterator[Stranger]:
     """Yield a stranger to a new collector whose patience is short; conclude at the end."""
-    limits = {"head_seconds": _SHORT, "body_seconds": _SHORT, "idle_seconds": _SHORT}
     with (
+        patch.object(connections, "HEAD_SECONDS", _SHORT),
+        patch.object(connections, "BODY_SECONDS", _SHORT),
+        patch.object(connections, "IDLE_SECONDS", _SHORT),
         patch.object(connections, "_SWEEP_SECONDS", 0.02),
         patch.object(connections, "_LINGER_SECONDS", _SHORT),
     ):
         async with running(
-            directory, public=frozenset({MANIFEST.name}), address_rate=0.0, **limits
+            directory, public=frozenset({MANIFEST.name}), address_rate=0.0
         ) as collector:
             stranger = Stranger(collector)
             logging.getLogger().addHandler(stranger)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from deniable.intake import Action, Due, due, finished
 from deniable.intake.life import BELIEVED_SECONDS
 from deniable.messages import Schedule
-from deniable.messages.receipt import KEPT_SECONDS
 from deniable.messages.schedule import EARLY_SECONDS
+from deniable.stores.receipt import KEPT_SECONDS
 from tests.support.effort import effort
 from tests.support.surveys import DAY, START, manifest
 

@@ -6,23 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from deniable.log_auditing.checks import audit
-from deniable.log_auditing.downloading import LogDirectory, download, read_checkpoint
-from deniable.log_auditing.subject import Trust
-from deniable.public_log import PublicLog
-from deniable.transparency_log import (
-    LogPolicy,
-    VerifierKey,
-    consistency_path,
-    leaf_hash,
-    root_hash,
-)
-from tests.log_auditing.served import LOG_VKEY, NOW, TRUST, files_of, signed
+from deniable.logs import LogPolicy, VerifierKey, leaf_hash
+from deniable.public_log.audit.checks import audit
+from deniable.public_log.audit.downloading import LogDirectory, download, read_checkpoint
+from deniable.public_log.audit.subject import Trust
+from deniable.public_log.publish import PublicLog
+from deniable.public_log.publish.tree import root_hash
+from deniable.public_log.publish.witnesses import consistency_path
+from tests.public_log.audit.served import LOG_VKEY, NOW, TRUST, files_of, signed
 from tests.support.other_languages import FOLDER, Ask, go
 from tests.support.public_logs import WITNESS_KEYS, WITNESSES, stored_log
 
 SIZES = (1, 2, 3, 7, 255, 256, 257, 300)
-MANY = [signed(name="many", sequence=number) for number in range(max(SIZES))]
+MANY = [signed(sequence=number, question=f"{number}?") for number in range(max(SIZES))]
 WITNESS_VKEYS = [*map(str, WITNESS_KEYS)]
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import accumulate
 from typing import Any
 
-from tests.mechanisms.laws import clamped_rows, on_a_circle, on_a_line, row_by_boundaries
+from tests.mechanisms.laws import clamped_rows
 from tests.mechanisms.taylor import exp_bounds
 
 N = 2**64
@@ -113,17 +113,10 @@ def two_rounds(mechanism: Map, k: int, epsilon: str) -> tuple[int, int]:
 
 
 def rows(mechanism: Map, k: int) -> list[list[int]]:
-    """Return the weights of a matrix, or of an ordinal or numeric mechanism."""
+    """Return the weights of a matrix, or of a numeric mechanism."""
     if mechanism["kind"] == "matrix":
         return [[int(weight) for weight in row] for row in mechanism["weights"]]
-    ratio = Fraction(*map(int, mechanism["ratio"]))
-    if mechanism["kind"] == "numeric":
-        return clamped_rows(ratio, k)
-    if mechanism["distance"] == "circular":
-        first = row_by_boundaries(ratio, on_a_circle(k)[0])
-        return [[first[(y - x) % k] for y in range(k)] for x in range(k)]
-    table = on_a_line(k) if mechanism["distance"] == "absolute" else mechanism["distance"]
-    return [row_by_boundaries(ratio, distances) for distances in table]
+    return clamped_rows(Fraction(*map(int, mechanism["ratio"])), k)
 
 
 class ByProtocol:
@@ -140,7 +133,7 @@ class ByProtocol:
             self.lies, weight = two_rounds(mechanism, k, epsilon)
             self.fresh = ByProtocol(fresh, points(fresh, k), "40")
             self.fresh.outside = weight
-        if self.kind in {"matrix", "numeric", "ordinal"}:
+        if self.kind in {"matrix", "numeric"}:
             self.rows = rows(mechanism, k)
         dimensions = mechanism.get("dimensions", [])
         self.sizes = [len(answers) for _, *answers in dimensions]
@@ -160,7 +153,7 @@ class ByProtocol:
             return sum(part.responses for part in self.parts)
         if self.kind in {"joint", "two-round"}:
             return (self.whole if self.kind == "joint" else self.fresh).responses
-        if self.kind in {"matrix", "numeric", "ordinal"}:
+        if self.kind in {"matrix", "numeric"}:
             return len(self.rows[0])
         return self.k if self.kind == "randomised-response" else numbers(self.mechanism, self.k)[2]
 
@@ -177,7 +170,7 @@ class ByProtocol:
             return self.fresh.response(self.kept(answer, next(words)), words)
         if self.kind == "randomised-response":
             return self.kept(answer, next(words))
-        if self.kind in {"matrix", "numeric", "ordinal"}:
+        if self.kind in {"matrix", "numeric"}:
             return self._of_a_row(answer, next(words))
         return self._of_a_design(answer, words)
 
@@ -203,8 +196,6 @@ class ByProtocol:
             tails = [N - part for part in accumulate(self.rows[0])][:-1]
             noise = sum(word < tail for tail in tails) - sum(N - 1 - word < tail for tail in tails)
             return min(max(x + noise, 0), self.k - 1)
-        if self.mechanism.get("distance") == "circular":
-            return (x + sum(word >= part for part in accumulate(self.rows[0]))) % self.k
         return sum(word >= part for part in accumulate(self.rows[x]))
 
     def _of_a_design(self, x: int, words: Iterator[int]) -> int:

@@ -11,7 +11,8 @@ from random import Random
 import pytest
 from hypothesis import strategies as st
 
-from deniable.mechanisms import Draw, Mechanism, SolutionMatrix
+from deniable.audit import SolutionMatrix
+from deniable.mechanisms import Draw, Mechanism
 from deniable.mechanisms.privacy import Rows
 
 WORDS = 1 << 64
@@ -198,14 +199,6 @@ def rounded_powers(ratio: Fraction, largest: int) -> list[int]:
     return [int(power) for power in powers]
 
 
-def row_by_boundaries(ratio: Fraction, distances: Sequence[int]) -> list[int]:
-    """Return a row by the protocol's rule: its first weights together are floor(N S/C)."""
-    powers = rounded_powers(ratio, max(distances))
-    weights = [powers[distance] for distance in distances]
-    boundaries = [0, *(WORDS * part // sum(weights) for part in accumulate(weights))]
-    return [high - low for low, high in pairwise(boundaries)]
-
-
 def tails(categories: int, ratio: Fraction) -> list[int]:
     """Return A_1 … A_m by the protocol's rule: N r^j/(1+r), rounded up from rounded powers."""
     powers = rounded_powers(ratio, categories - 1)
@@ -226,39 +219,3 @@ def clamped_rows(ratio: Fraction, categories: int) -> list[list[int]]:
         for z, weight in noise.items():
             row[min(max(x + z, 0), m)] += weight
     return rows
-
-
-def on_a_line(categories: int) -> list[list[int]]:
-    return [[abs(x - y) for y in range(categories)] for x in range(categories)]
-
-
-def on_a_circle(categories: int) -> list[list[int]]:
-    return [
-        [min((x - y) % categories, (y - x) % categories) for y in range(categories)]
-        for x in range(categories)
-    ]
-
-
-def table(categories: int, upper: Sequence[int]) -> list[list[int]]:
-    """Return the symmetric table with these distances above the diagonal, row by row."""
-    rest = iter(upper)
-    found = [[0] * categories for _ in range(categories)]
-    for x, y in combinations(range(categories), 2):
-        found[x][y] = found[y][x] = next(rest)
-    return found
-
-
-def tables(most: int, largest: int) -> st.SearchStrategy[list[list[int]]]:
-    """Return random tables; most break the triangle inequality."""
-    return st.integers(2, most).flatmap(
-        lambda k: st.lists(
-            st.integers(1, largest), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2
-        ).map(lambda upper: table(k, upper))
-    )
-
-
-def ideal_rows(ratio: Fraction, distances: Sequence[Sequence[int]]) -> list[list[Fraction]]:
-    """Return r^d / C, over the integers that the powers of r have in common."""
-    u, v, most = ratio.numerator, ratio.denominator, max(map(max, distances))
-    weights = [[u**d * v ** (most - d) for d in row] for row in distances]
-    return [[Fraction(weight, sum(row)) for weight in row] for row in weights]

@@ -1,7 +1,7 @@
 """Exact bounds on e^x from the series alone: the judge of the package's own enclosure.
 
 No halving, no squaring, no rounding: Fractions all the way, so it shares no step with
-``deniable.mechanisms.exponential``.
+``deniable.mechanisms.exact``.
 """
 
 import math

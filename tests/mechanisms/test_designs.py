@@ -8,7 +8,8 @@ from operator import mul
 
 import pytest
 
-from deniable.mechanisms import InvalidPrivacyParameter, MatrixPrivacy, SolutionMatrix
+from deniable.audit import SolutionMatrix
+from deniable.mechanisms import InvalidPrivacyParameter, MatrixPrivacy
 from deniable.mechanisms.affine import Affine, is_prime
 from deniable.mechanisms.design import BlockLabels, Design, DesignMechanism
 from deniable.mechanisms.difference_set import SETS, DifferenceSet

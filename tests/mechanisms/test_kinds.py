@@ -2,7 +2,8 @@
 
 import inspect
 import re
-from itertools import accumulate
+from dataclasses import replace
+from itertools import accumulate, permutations
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,15 +13,17 @@ import pytest
 
 from deniable import mechanisms
 from deniable.accounting import PrivacyLoss
+from deniable.audit import SolutionMatrix
 from deniable.budget import RangeCost
-from deniable.client import IN_MEMORY, Client, ManifestRefused, Survey
-from deniable.client.ledger.admission import check_declaration
-from deniable.client.testing import FakeCollector
+from deniable.choosing.kinds import KIND_WORDS
+from deniable.client import IN_MEMORY, Client, ClientSettings, ManifestRefused, Survey
+from deniable.client.ledger.admission import check_declaration, fits_declaration
 from deniable.client.transparency.journal import ReportEntry
 from deniable.client.transparency.terms import Terms
 from deniable.estimates import estimate_histogram
-from deniable.mechanisms import KINDS, InvalidParameter, Mechanism, SolutionMatrix
-from deniable.mechanisms.registry import _MODULES
+from deniable.fakes import FakeCollector
+from deniable.mechanisms import KINDS, InvalidParameter, Mechanism
+from deniable.mechanisms.kind import _MODULES
 from deniable.messages import InvalidManifest, Manifest, Refusal
 from deniable.messages.bundle import declaration_of
 from deniable.publishing.numbering import next_manifest
@@ -35,6 +38,7 @@ from tests.mechanisms.laws import (
 )
 from tests.support.kinds import EXAMPLES, THREE, example_survey
 from tests.support.surveys import manifest
+from tests.support.toy_kind import ToyWords
 
 DOCS = Path(__file__).parents[2] / "docs"
 TOY: dict[str, Any] = {"own": 5}
@@ -44,8 +48,9 @@ CASES = [(name, *example) for name, examples in ALL.items() for example in examp
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register the toy as the recipe says: by its line in the registry."""
+    """Register the toy as the recipe says: by its line in the registry, and its words."""
     monkeypatch.setitem(_MODULES, "toy", "tests.support.toy_kind")
+    monkeypatch.setitem(KIND_WORDS, "toy", ToyWords())
 
 
 made: dict[int, Manifest] = {}
@@ -110,7 +115,7 @@ def test_it_guarantees_what_its_entries_say(case: Manifest) -> None:
     assert mechanism.privacy.odds == worst_ratio(mechanism)
     assert mechanism.privacy.satisfies(case.epsilon, case.delta)
     changed = {"categories": case.categories, "repeat": case.repeat, "epsilon": "0.6"}
-    if case.kind.symmetric:  # it follows epsilon, and has no integers of its own
+    if mechanism.privacy.apart is not None:  # it follows epsilon, and has no integers of its own
         lower = manifest(**changed, specification=case.specification)
         assert lower.mechanism.privacy.satisfies("0.6", "0")
     else:
@@ -125,8 +130,18 @@ def test_its_loss_is_that_of_its_rows_and_so_is_that_of_several_reports(case: Ma
     listed = PrivacyLoss.of_mechanism(SolutionMatrix.of(mechanism))
     assert loss == listed
     assert loss.repeat(3) == listed.repeat(3)
-    # Kinds say of all their mechanisms what each of these says of itself.
-    assert (mechanism.privacy.apart is not None) == case.kind.symmetric
+
+
+def test_d2_whether_all_answers_are_alike_is_read_off_the_matrix(case: Manifest) -> None:
+    rows = [case.mechanism.row(x) for x in range(case.mechanism.categories)]
+    pairs = {tuple(sorted(zip(one, other, strict=True))) for one, other in permutations(rows, 2)}
+    known = case.mechanism.privacy.apart is not None  # else nobody compares all rows
+    assert case.mechanism.privacy.alike == (known and len(pairs) == 1)
+    declared = Survey.declared(declaration_of(case))
+    assert (case.kind.name in declared.mechanisms) != case.mechanism.privacy.alike
+    check_declaration(case, declared)
+    undeclared = replace(declared, mechanisms=())
+    assert fits_declaration(case, undeclared) == case.mechanism.privacy.alike
 
 
 def law(mechanism: Mechanism, x: int) -> dict[int, int]:
@@ -189,11 +204,13 @@ def test_its_keys_are_documented_and_wanted() -> None:
     operations, protocol = (
         (DOCS / f"{page}.md").read_text("utf-8") for page in ("operations/survey-file", "protocol")
     )
-    for name, kind in KINDS.items():
+    assert list(KIND_WORDS) == list(KINDS)
+    for name in KINDS:
         if name != "toy":
-            assert f'"{name}", {kind.summary}' in operations
+            words = KIND_WORDS[name]
+            assert f'"{name}", {words.summary}' in operations
             assert f'{{"kind": "{name}"' in protocol
-            assert all(f"| `{key}` |" in operations for key in kind.keys)
+            assert all(f"| `{key}` |" in operations for key in words.keys)
     for name, settings, categories in CASES:
         wanted = set.intersection(*(set(given) for given, _ in ALL[name]))
         for key in wanted:
@@ -234,8 +251,9 @@ def test_a_kind_that_is_registered_goes_from_a_file_to_a_histogram(tmp_path: Pat
                 state=IN_MEMORY,
                 consent="on",
                 background=False,
-                delivery_seconds=0,
-                unsafe_draw=lambda: words.getrandbits(64),
+                settings=ClientSettings(
+                    first_epoch="now", delivery_seconds=0, unsafe_draw=lambda: words.getrandbits(64)
+                ),
             ) as client:
                 client.refresh()
                 client.report("tea", "always" if device % 4 else "never", strict=True)

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from deniable.accounting import PrivacyLoss
-from deniable.mechanisms import KINDS, InvalidParameter, Levels, MatrixPrivacy, SolutionMatrix
+from deniable.audit import SolutionMatrix
+from deniable.mechanisms import KINDS, InvalidParameter, Levels, MatrixPrivacy
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.levels import node_labels
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.mechanisms import SolutionMatrix, TwoValuedPrivacy
+from deniable.audit import SolutionMatrix
+from deniable.mechanisms import TwoValuedPrivacy
 from tests.mechanisms.laws import delta_by_subsets, entries, matrices, odds_by_subsets, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort

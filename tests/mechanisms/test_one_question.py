@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from deniable.accounting import PrivacyLoss
-from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy, SolutionMatrix
-from deniable.mechanisms.answering import Answering
-from deniable.mechanisms.dimensions import Dimensions, combined, separated
+from deniable.audit import SolutionMatrix
+from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy
+from deniable.mechanisms.answering import Answering, Dimensions, combined, separated
 from deniable.mechanisms.one_question import OneQuestion
 
 RR: Answering = ("randomised-response",)
@@ -109,7 +109,7 @@ def test_more_combinations_than_anybody_could_list() -> None:
 
 def test_what_answers_no_question_is_refused() -> None:
     kind, dimensions = KINDS["one-question"], several(2, 3)
-    wrong: list[object] = [(RR,), (RR, ("ordinal",)), (RR, ("affine", 5, 1)), (RR, ()), "x"]
+    wrong: list[object] = [(RR,), (RR, ("numeric",)), (RR, ("affine", 5, 1)), (RR, ()), "x"]
     for mechanisms in [*wrong, (RR, RR, RR)]:
         with pytest.raises(InvalidParameter):
             kind.check({"dimensions": dimensions, "mechanisms": mechanisms})

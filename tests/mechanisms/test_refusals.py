@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deniable.central_model.exact_choice import exact_quantity
 from deniable.mechanisms import (
     MAX_CATEGORIES,
     GridTooCoarse,
@@ -16,7 +17,6 @@ from deniable.mechanisms import (
     exact_delta,
     exact_epsilon,
 )
-from deniable.mechanisms.exact import exact_quantity
 from tests.mechanisms.laws import assert_keeps_answers_to_itself, undrawable
 
 # Strings outside the protocol's pattern. Some would be numbers to int(), float() or Fraction().

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deniable.cli.survey_commands import declared_in_python
 from deniable.client import Survey
 from deniable.messages import (
     Enrolment,
@@ -19,14 +20,9 @@ from deniable.messages import (
     sign_gateway_keys,
     sign_manifest,
 )
-from deniable.messages.bundle import (
-    InvalidBundle,
-    declaration_of,
-    declared_in_python,
-    make_bundle,
-    read_bundle,
-)
+from deniable.messages.bundle import InvalidBundle, declaration_of, make_bundle, read_bundle
 from deniable.oblivious_http import KeyConfiguration
+from tests.support.kinds import MATRIX
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, QUESTION, START, manifest
 
 KEY = AUTHORITY.public_key
@@ -53,14 +49,7 @@ KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
         ),
         {"max_kept_epsilon": "2"},
     ),
-    "ordinal": (
-        manifest(
-            specification=Specification.calibrated(
-                "ordinal", 5, "1", settings={"distance": "absolute"}
-            )
-        ),
-        {"mechanisms": ["ordinal"]},
-    ),
+    "matrix": (MATRIX, {"mechanisms": ["matrix"]}),
     "certificate": (manifest(enrolment=Enrolment("certificate", (KEY,))), {}),
 }
 NUMERIC = manifest(
@@ -100,6 +89,7 @@ def test_a_numeric_survey_is_declared_by_its_range() -> None:
         "high": "1",
         "step": "0.5",
         "max_epsilon": "1",
+        "mechanisms": ["numeric"],  # not all answers alike: no app takes it unnamed
     }
     assert survey_of(declared).categories == NUMERIC.categories
 

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.messages import EARLY_SECONDS, MAX_EPOCHS, InvalidManifest, Schedule
+from deniable.messages import (
+    EARLY_SECONDS,
+    MAX_EPOCHS,
+    InvalidManifest,
+    Schedule,
+    day_text,
+    instant_text,
+)
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(200))
@@ -90,3 +97,21 @@ def test_a_schedule_at_the_edge_of_the_domain_is_taken(values: tuple[int, int, i
     # Every instant of it is exact in a float, which is what clocks give.
     assert last < 2**53
     assert int(float(last)) == last
+
+
+FOREIGN = {
+    -(2**62): "before the year 1",
+    -1: "1969-12-31 23:59 UTC",
+    0: "1970-01-01 00:00 UTC",
+    1: "1970-01-01 00:00 UTC",
+    2**31: "2038-01-19 03:14 UTC",
+    2**53: "beyond the year 9999",
+    2**62: "beyond the year 9999",
+    2**64 - 1: "beyond the year 9999",
+}
+
+
+@pytest.mark.parametrize(("instant", "shown"), FOREIGN.items())
+def test_whatever_a_stranger_calls_a_time_can_be_shown(instant: int, shown: str) -> None:
+    assert instant_text(instant) == shown
+    assert day_text(instant) == (shown[:10] if shown.endswith("UTC") else shown)

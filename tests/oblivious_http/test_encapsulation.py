@@ -17,7 +17,7 @@ from deniable.oblivious_http import (
     open_request,
     seal_request,
 )
-from deniable.oblivious_http.key_configuration import MAX_LIST_BYTES, decode_list, encode_list
+from deniable.oblivious_http.encapsulation import MAX_LIST_BYTES, decode_list, encode_list
 
 h = bytes.fromhex
 KEY = PrivateKey(h("3c168975674b2fa8e465970b79c8dcf09f1c741626480bd4c6162fc5b6a98e1a"))

@@ -1,19 +1,20 @@
 """What a plan says is what comes of it: simulated, for every kind."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from deniable.audit import SolutionMatrix
 from deniable.budget import NANO, RangeCost
+from deniable.client.ledger.drawn_ahead import asked_at, leaves_at
 from deniable.estimates import (
     Accuracy,
     Model,
@@ -24,21 +25,22 @@ from deniable.estimates import (
     share_variance,
 )
 from deniable.estimates.decoders import DesignDecoder
-from deniable.mechanisms import RandomisedResponse, SolutionMatrix
-from deniable.messages import Manifest, Repeat, Schedule, Specification
+from deniable.mechanisms import RandomisedResponse
+from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.planning import (
     best_specification,
+    blind_devices_text,
     epsilon_for,
     has_shares,
     plan,
-    users_by_epsilon,
-    users_by_size,
     ways_to_ask,
     year_of,
 )
+from deniable.planning.document import plan_document
 from deniable.simulation import SimulatedReports
 from tests.support.effort import some
-from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.kinds import EXAMPLES, calibrated, example_survey
+from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
 
 LISTED = [
@@ -185,7 +187,7 @@ def drafts_of(
     survey = example_survey(kind, settings, categories)
 
     def draft(epsilon: str) -> Manifest:
-        specification = Specification.calibrated(kind, len(categories), epsilon, settings=settings)
+        specification = calibrated(kind, len(categories), epsilon, settings)
         return replace(survey, epsilon=epsilon, specification=specification)
 
     return draft
@@ -258,8 +260,8 @@ def test_a_lifetime_does_for_as_many_reports_as_are_told(
     assert cost.most(year.affordable, kept) <= 20 * NANO < cost.most(year.affordable + 1, kept)
     assert (year.epochs, year.reports) == (365, survey.schedule.epochs)
     assert year.charged == cost.most(year.reports, kept)
-    if year.composed is not None:
-        assert 0 < year.composed * NANO <= year.charged
+    if year.level is not None:
+        assert 0 < year.level * NANO <= year.charged
     if year.epsilon is not None:
         assert year.epsilon * 365 <= 20 < year.epsilon * 366 + 1
 
@@ -271,19 +273,28 @@ def test_a_year_has_at_least_one_epoch_and_kept_responses_last() -> None:
     assert year_of(kept, 20 * NANO).epsilon is None
 
 
-def test_the_pictures_show_every_way_once_falling() -> None:
-    settings, categories = {"d": 2}, tuple("abcdefghij")
-    drafts = drafts_of("subset", settings, categories)
-    made = plan(drafts("1"), Accuracy.half_width(0.02))
-    for drawn in (users_by_epsilon(made, drafts), users_by_size(made, "half <width>", 0.01)):
-        root = ET.fromstring(drawn._repr_svg_())
-        tag = "{http://www.w3.org/2000/svg}"
-        lines = root.findall(f"{tag}polyline")
-        assert len(lines) == len(made.ways) == 4
-        for line in lines:
-            heights = [float(point.split(",")[1]) for point in line.attrib["points"].split()]
-            # Down the page; the choice between designs is not of the worst share alone.
-            assert all(below >= above - 6 for above, below in pairwise(heights))
-        needed = made.reports(made.ways[0])
-        assert f"{needed:,}" in [text.text for text in root.findall(f"{tag}text")]
-        assert root.findtext(f"{tag}title") == f"Users needed: {made.manifest.question}"
+def test_so_many_devices_give_a_blind_survey_its_reports() -> None:
+    keys = Enrolment("blind", issuer="issuer.example", keys=(RSA_KEYS[0].modulus,))
+    survey = manifest(enrolment=keys, schedule=Schedule(START, 7 * DAY, 1, DAY))
+    half, draws, devices = START + 3.5 * DAY, np.random.default_rng(7), 4000
+    told = re.search(
+        r"about (\d+) % .*: 1,000 take ([\d,]+) devices; at 7 times ([\d,]+), at 14 ([\d,]+)$",
+        blind_devices_text(survey, 1000),
+    )
+    assert told
+    for runs, needed in zip((4, 7, 14), told.groups()[1:], strict=True):
+        left = 0
+        for _ in range(devices):
+            moments = START + 7 * DAY * draws.random(draws.poisson(runs))
+            secret = draws.bytes(32)
+            asks = (moments >= asked_at(secret, survey, 0)) & (moments < half)
+            left += any(asks) and any(moments >= leaves_at(secret, survey, 0, START))
+        # Five standard errors; and half a point, for the first hour that no token falls due in.
+        share = 1000 / int(needed.replace(",", ""))
+        assert abs(left / devices - share) < 5 * math.sqrt(share * (1 - share) / devices) + 0.005
+        if runs == 4:
+            assert abs(100 * (1 - share) - int(told[1])) <= 0.6
+    facts = plan_document(
+        plan(survey, Accuracy.half_width(0.1)), lambda _: survey, NANO, None
+    ).facts
+    assert [fact.label for fact in facts].count("lost") == 1

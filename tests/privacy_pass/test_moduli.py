@@ -11,7 +11,6 @@ from deniable.privacy_pass import (
     InvalidToken,
     blind,
     check_moduli,
-    check_modulus,
     encode,
 )
 from tests.support.rsa_keys import RSA_KEYS, hostile_moduli, small_primes
@@ -23,7 +22,7 @@ BESIDE_ANOTHER = {"of another epoch", "with a factor of another epoch's"}
 def test_honest_moduli_pass_one_by_one_and_together() -> None:
     check_moduli(key.modulus for key in RSA_KEYS)
     for key in RSA_KEYS:
-        check_modulus(key.modulus)
+        check_moduli([key.modulus])
 
 
 @pytest.mark.parametrize("what", HOSTILE)
@@ -33,17 +32,17 @@ def test_a_hostile_modulus_is_refused(what: str) -> None:
         with pytest.raises(InvalidModulus):
             check_moduli(moduli)
     if what in BESIDE_ANOTHER:
-        check_modulus(HOSTILE[what])  # sound by itself
+        check_moduli([HOSTILE[what]])  # sound by itself
     else:
         with pytest.raises(InvalidModulus):
-            check_modulus(HOSTILE[what])
+            check_moduli([HOSTILE[what]])
 
 
 def test_the_limit_of_a_factor_is_two_to_the_sixteen() -> None:
     assert small_primes(1 << 16)[-1] == 65_521
     # 65,537 is the next prime, times 65,521's cofactor rounded to the same length.
     rest = int.from_bytes(HOSTILE["with one factor below 2^16"]) // 65_521
-    check_modulus((65_537 * rest).to_bytes(MODULUS_BYTES))
+    check_moduli([(65_537 * rest).to_bytes(MODULUS_BYTES)])
 
 
 def test_a_modulus_of_small_primes_would_mark_devices_and_blinding_refuses_it() -> None:

@@ -5,8 +5,9 @@ from math import gcd
 
 import pytest
 
+from deniable import privacy_pass
 from deniable.messages import blind_request
-from deniable.privacy_pass import EXPONENT, InvalidToken, blind, blind_rsa, finalise
+from deniable.privacy_pass import EXPONENT, InvalidToken, blind, finalise
 from tests.support.rsa_keys import RSA_KEYS
 from tests.vectors.scene import BLIND_SURVEY, EPOCH
 
@@ -26,7 +27,7 @@ def test_each_token_fits_each_request_by_exactly_one_factor_whatever_root_was_ch
 ) -> None:
     # Whatever made the issuer choose a root y for the request z of an account, and a device keep
     # it: every token s of the epoch is explained by one of equally likely factors.
-    monkeypatch.setattr(blind_rsa, "EXPONENT", exponent)
+    monkeypatch.setattr(privacy_pass, "EXPONENT", exponent)
     units = [number for number in range(modulus) if gcd(number, modulus) == 1]
     roots: dict[int, list[int]] = {}
     for y in units:

@@ -10,12 +10,12 @@ import pytest
 
 from deniable.directory import Config, create_collector, default_key_file, signed_surveys
 from deniable.enrolment import read_key_file
+from deniable.logs import VerifierKey, log_origin
 from deniable.messages import Manifest
-from deniable.public_log import PublicLog, log_key_file, record_file, verifier_key
+from deniable.public_log.publish import PublicLog, log_key_file, record_file, verifier_key
 from deniable.publishing.publish import publish
 from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 from deniable.stores import Store, open_store
-from deniable.transparency_log import VerifierKey, log_origin
 from tests.support.witnesses import RunningWitness
 
 

@@ -5,13 +5,9 @@ from hashlib import sha256
 import pytest
 
 from deniable.directory.checks.finding import Status
-from deniable.directory.checks.public_log import judge_log
-from deniable.messages import MAX_MANIFEST_BYTES, MAX_PROOF_BYTES, log_entry
-from deniable.public_log import PublicLog, Witnesses, large_path
-from deniable.stores import StoredLog
-from deniable.transparency_log import (
+from deniable.directory.checks.surveys import judge_log
+from deniable.logs import (
     LOG,
-    TILE_WIDTH,
     LogPolicy,
     LogProof,
     SignedCheckpoint,
@@ -19,9 +15,11 @@ from deniable.transparency_log import (
     VerifierKey,
     cosign,
     leaf_hash,
-    read_entry_bundle,
-    root_hash,
 )
+from deniable.messages import MAX_MANIFEST_BYTES, MAX_PROOF_BYTES, log_entry
+from deniable.public_log.publish import PublicLog, Witnesses, large_path
+from deniable.public_log.publish.tree import TILE_WIDTH, read_entry_bundle, root_hash
+from deniable.stores import StoredLog
 from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, WITNESS_KEYS, stored_log
 
 POLICY = LogPolicy.parse(

@@ -13,8 +13,9 @@ from aiohttp.test_utils import TestServer
 
 from deniable.directory import all_signed, begin_publishing, log_policy, witnesses_of
 from deniable.enrolment import KeyFileError, read_key_file
+from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, sign_checkpoint
 from deniable.messages import InvalidManifest, log_entry
-from deniable.public_log import (
+from deniable.public_log.publish import (
     LogForked,
     LogKeyMissing,
     LogRolledBack,
@@ -28,18 +29,17 @@ from deniable.public_log import (
     read_record,
     recover,
     replace_key,
+    witness_client,
     write_files,
 )
-from deniable.public_log import publisher as publisher_module
+from deniable.public_log.publish import publisher as publisher_module
 from deniable.stores import LogConflict, Store
-from deniable.transparency_log import LogPolicy, LogProof, SignedCheckpoint, sign_checkpoint
-from deniable.witnessing import client as witness_client
 from tests.public_log.publishing import Site, made_site
 from tests.support.witnesses import witnessing
 
 
 async def test_what_is_published_is_logged_and_cosigned(site: Site, tmp_path: Path) -> None:
-    async with witnessing(tmp_path / "w", 3, site.verifier_key) as site.witnesses:
+    async with witnessing(3, site.verifier_key) as site.witnesses:
         for number, name in enumerate(("first", "second", "third"), start=1):
             await site.publish(name)
             log = await site.log()
@@ -52,9 +52,8 @@ async def test_what_is_published_is_logged_and_cosigned(site: Site, tmp_path: Pa
             assert record is not None
             assert record.checkpoint == log.newest.checkpoint
             for running in site.witnesses:
-                (watched,) = running.directory.logs()
-                assert watched.newest is not None
-                assert watched.newest.checkpoint == log.newest.checkpoint
+                (newest,) = running.fake.newest.values()
+                assert newest.checkpoint == log.newest.checkpoint
 
 
 class Killed(Exception):
@@ -100,7 +99,7 @@ class Instants:
 
 def saw(site: Site, log: PublicLog) -> list[SignedCheckpoint]:
     """Return what anybody but the publisher itself can have seen, and what it keeps."""
-    watched = [running.directory.logs()[0].newest for running in site.witnesses]
+    watched = [newest for running in site.witnesses for newest in running.fake.newest.values()]
     seen = [
         log.newest,
         log.witnessed,
@@ -117,7 +116,7 @@ async def test_p2_killed_at_any_instant_no_second_checkpoint_of_a_size_leaves(
     while killed:
         place = tmp_path / str(last)
         site = await asyncio.to_thread(made_site, place)
-        async with witnessing(place / "w", 1, site.verifier_key) as site.witnesses:
+        async with witnessing(1, site.verifier_key) as site.witnesses:
             await site.publish("first")
             seen = saw(site, await site.log())
             with pytest.MonkeyPatch.context() as monkeypatch:
@@ -163,7 +162,7 @@ async def test_p3_of_two_publishers_at_once_one_commits(site: Site) -> None:
 async def test_p1_a_store_that_was_put_back_is_told_from_the_record_and_from_a_witness(
     site: Site, tmp_path: Path
 ) -> None:
-    async with witnessing(tmp_path / "w", 1, site.verifier_key) as site.witnesses:
+    async with witnessing(1, site.verifier_key) as site.witnesses:
         await site.publish("first")
         backup = site.copied(tmp_path / "backup")
         await site.publish("second")
@@ -181,7 +180,7 @@ async def test_p1_a_store_that_was_put_back_is_told_from_the_record_and_from_a_w
 async def test_p1_another_history_is_kept_as_proof(
     site: Site, tmp_path: Path, witnesses: int
 ) -> None:
-    async with witnessing(tmp_path / "w", witnesses, site.verifier_key) as site.witnesses:
+    async with witnessing(witnesses, site.verifier_key) as site.witnesses:
         await site.publish("first")
         thief = site.copied(tmp_path / "thief")
         thief.witnesses = []
@@ -206,7 +205,7 @@ async def test_p1_another_history_is_kept_as_proof(
 async def test_witnesses_that_do_not_answer_hold_nothing_up_and_are_asked_again(
     site: Site, tmp_path: Path
 ) -> None:
-    async with witnessing(tmp_path / "w", 3, site.verifier_key) as site.witnesses:
+    async with witnessing(3, site.verifier_key) as site.witnesses:
         await site.publish("first")
         for running in site.witnesses[:2]:
             await running.server.close()
@@ -235,7 +234,7 @@ async def test_a_witness_that_shows_nothing_hinders_nothing_while_a_quorum_is_le
     liar = web.Application()
     liar.router.add_route("*", "/{path:.*}", answer)
     async with (
-        witnessing(tmp_path / "w", 3, site.verifier_key) as site.witnesses,
+        witnessing(3, site.verifier_key) as site.witnesses,
         TestServer(liar) as server,
     ):
         await site.publish("first")
@@ -260,7 +259,7 @@ async def test_a_log_goes_on_under_the_name_of_a_changed_origin(site: Site, tmp_
     def come_to(origin: str) -> None:
         place.write_text(settings.replace("http://127.0.0.1:8377", origin), "utf-8")
 
-    async with witnessing(tmp_path / "w", 3, key, moved) as site.witnesses:
+    async with witnessing(3, key, moved) as site.witnesses:
         await site.publish("first")
         before, backup = await site.log(), site.copied(tmp_path / "backup")
         come_to("https://moved.example")
@@ -303,8 +302,8 @@ async def test_proofs_under_a_former_name_are_given_no_more(site: Site) -> None:
 async def test_cosignatures_are_asked_for_again(site: Site, tmp_path: Path) -> None:
     await site.publish("first")
     async with (
-        witnessing(tmp_path / "w", 3, site.verifier_key) as knowing,
-        witnessing(tmp_path / "strangers", 1) as strangers,
+        witnessing(3, site.verifier_key) as knowing,
+        witnessing(1) as strangers,
         site.store() as store,
     ):
         site.witnesses = [*knowing, *strangers]
@@ -314,7 +313,7 @@ async def test_cosignatures_are_asked_for_again(site: Site, tmp_path: Path) -> N
             log = PublicLog(await store.log())
             assert log.witnessed == log.newest
             assert witnesses_of(site.config).cosigners(log.newest) == {
-                running.directory.key for running in knowing
+                running.fake.key for running in knowing
             }
 
 

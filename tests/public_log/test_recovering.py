@@ -12,7 +12,8 @@ from deniable.directory import offer_logged, read_authority_key, signed_surveys,
 from deniable.directory.authority_keys import hand_over
 from deniable.directory.log_publishing import begin_publishing
 from deniable.enrolment import create_key_file
-from deniable.public_log import (
+from deniable.logs import TransparencyLogError, log_origin, sign_checkpoint
+from deniable.public_log.publish import (
     LogForked,
     LogRolledBack,
     PublicLog,
@@ -23,7 +24,6 @@ from deniable.public_log import (
     recover,
     write_files,
 )
-from deniable.transparency_log import TransparencyLogError, log_origin, sign_checkpoint
 from tests.public_log.publishing import Site, made_site
 from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, stored_log
 from tests.support.witnesses import witnessing
@@ -50,7 +50,7 @@ def test_a_copy_has_every_file_and_grows_by_what_is_new(tmp_path: Path) -> None:
     assert write_files(larger, tmp_path) == 1
     for path in larger.paths():
         assert (tmp_path / path).read_bytes() == larger.file(path)
-    from deniable.public_log import verifier_key
+    from deniable.public_log.publish import verifier_key
 
     read = read_log(files_at(str(tmp_path)), verifier_key(LOG_ORIGIN, LOG_KEY))
     assert read.envelopes == larger.envelopes
@@ -68,7 +68,7 @@ def test_a_copy_has_every_file_and_grows_by_what_is_new(tmp_path: Path) -> None:
 def test_a_copy_of_which_one_byte_is_another_is_none(
     tmp_path: Path, path: str, change: Callable[[bytes], bytes]
 ) -> None:
-    from deniable.public_log import verifier_key
+    from deniable.public_log.publish import verifier_key
 
     write_files(PublicLog(stored_log([b"envelope %d" % number for number in range(300)])), tmp_path)
     file = tmp_path / path
@@ -80,7 +80,7 @@ def test_a_copy_of_which_one_byte_is_another_is_none(
 async def test_a_store_that_was_put_back_goes_on_with_all_that_was_published(
     site: Site, tmp_path: Path
 ) -> None:
-    async with witnessing(tmp_path / "w", 2, site.verifier_key) as site.witnesses:
+    async with witnessing(2, site.verifier_key) as site.witnesses:
         await site.publish("first")
         backup = site.copied(tmp_path / "backup")
         await site.publish("second")

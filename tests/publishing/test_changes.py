@@ -8,10 +8,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from deniable.messages import RANDOMISED_RESPONSE, Manifest, Specification
+from deniable.messages import RANDOMISED_RESPONSE, Manifest
 from deniable.publishing.changes import changes
 from tests.messages.test_manifest_fields import TAKEN
-from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.kinds import EXAMPLES, calibrated, example_survey
 from tests.support.surveys import DAY, manifest
 from tests.vectors.scene import BLIND_SURVEY, ISSUER, NEXT_ISSUER, OPEN_SURVEY, manifest_fields
 
@@ -75,10 +75,10 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         ),
         (
             *("delta", "0", "0.01"),
-            "delta was lowered from 0.01 to 0: the share of reports that may reveal more than "
-            "epsilon says",
-            "delta was raised from 0 to 0.01: the share of reports that may reveal more than "
-            "epsilon says",
+            "delta was lowered from 0.01 to 0: so much may be added to each probability that "
+            "epsilon bounds",
+            "delta was raised from 0 to 0.01: so much may be added to each probability that "
+            "epsilon bounds",
         ),
         (
             *("epoch_seconds", 7 * DAY, DAY),
@@ -156,7 +156,7 @@ def test_a_mechanism_that_tells_more_at_the_same_epsilon_is_marked() -> None:
     # The pure level of this matrix is ln 2, though the survey promises 2.
     thirds = ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))
     settings = {"matrix": thirds}
-    private = Specification.calibrated("matrix", 2, "2", settings=settings)
+    private = calibrated("matrix", 2, "2", settings)
     before = manifest(epsilon="2", categories=("yes", "no"), specification=private)
     (change,) = changes(before, replace(before, specification=RANDOMISED_RESPONSE))
     assert str(change) == (

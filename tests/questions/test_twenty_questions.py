@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from deniable.directory import Config, StoreSource
 from deniable.estimates import Accuracy, Surveys
 from deniable.planning import plan
-from deniable.simulation.reports import SimulatedReports
+from deniable.simulation.bulk import SimulatedReports
 from tests.cli.commands import Workplace, run, succeed
 from tests.cli.serving import Server, serving
 
@@ -103,7 +103,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             counts = simulated.counts(n, epoch)
             place.count([y for y, c in enumerate(counts) for _ in range(c)], epoch, name)
     released = (start + timedelta(hours=6)).isoformat(timespec="seconds")
-    succeed("note", "theme", "2.0 released", "--at", released, "--dir", place.directory)
+    succeed("survey", "note", "theme", "2.0 released", "--at", released, "--dir", place.directory)
     token = run("token", "new", "--dir", place.directory).stdout.strip()
     surveys = Surveys(StoreSource(Config.load(place.directory)))
     with serving(place) as server:
@@ -124,19 +124,19 @@ QUESTIONS = [
     Question(
         "What share chose dark?",
         lambda surveys: surveys["theme"].histogram().share("dark").sentence,
-        ("hist", "theme", "--share", "dark"),
+        ("ask", "share", "theme", "dark"),
         "theme?group=dark",
     ),
     Question(
         "Is dark ahead of light?",
         lambda surveys: surveys["theme"].histogram().ahead("dark", "light").sentence,
-        ("hist", "theme", "--ahead", "dark", "light"),
+        ("ask", "ahead", "theme", "dark", "light"),
         "theme/ask?ask=ahead&answer=dark&other=light",
     ),
     Question(
         "Which are the top three, and how certain is that?",
         lambda surveys: surveys["mood"].histogram().leaders(3).sentence,
-        ("hist", "mood", "--leaders", "3"),
+        ("ask", "leaders", "mood", "--count", "3"),
         "mood/ask?ask=leaders&leaders=3",
     ),
     Question(
@@ -148,7 +148,7 @@ QUESTIONS = [
             .sentence
         ),
         (
-            *("hist", "usage", "--share", "feature: export"),
+            *("ask", "share", "usage", "feature: export"),
             *("--given", "plan: paid", "--than", "plan: free"),
         ),
         "usage/ask?ask=group&answer=feature:+export&given=plan:+paid&than=plan:+free",
@@ -161,25 +161,25 @@ QUESTIONS = [
             .share({"feature": "export"}, given={"plan": "paid"})
             .sentence
         ),
-        ("hist", "usage", "--share", "feature: export", "--given", "plan: paid"),
+        ("ask", "share", "usage", "feature: export", "--given", "plan: paid"),
         "usage/ask?ask=group&answer=feature:+export&given=plan:+paid",
     ),
     Question(
         "How do plan and feature go together?",
         lambda surveys: surveys["usage"].histogram().cross("plan", "feature").sentence,
-        ("hist", "usage", "--cross", "plan,feature"),
+        ("ask", "cross", "usage", "plan,feature"),
         "usage/ask?ask=table&rows=plan&columns=feature",
     ),
     Question(
         "What share of sessions lasts 31 to 48 minutes?",
         lambda surveys: surveys["session"].histogram().between(31, 48).sentence,
-        ("hist", "session", "--share", "31..48"),
+        ("ask", "share", "session", "31..48"),
         "session/ask?ask=range&answer=31&last=48",
     ),
     Question(
         "What share chose good or very good?",
         lambda surveys: surveys["mood"].histogram().share(["good", "very good"]).sentence,
-        ("hist", "mood", "--share", "good, very good"),
+        ("ask", "share", "mood", "good, very good"),
         "mood?group=good&group=very+good",
     ),
     Question(
@@ -192,25 +192,25 @@ QUESTIONS = [
     Question(
         "What changed since the epoch before?",
         lambda surveys: surveys["theme"].compare().sentence,
-        ("hist", "theme", "--against", "previous"),
+        ("ask", "compare", "theme"),
         "theme/compare",
     ),
     Question(
         "Did it change between two ranges of epochs?",
         lambda surveys: surveys["theme"].compare(range(2, 4), range(2)).sentence,
-        ("hist", "theme", "--epoch", "2-3", "--against", "0-1"),
+        ("ask", "compare", "theme", "0-1", "--epoch", "2-3"),
         "theme/compare?epoch=2-3&against=0-1",
     ),
     Question(
         "Do two surveys of the same answers differ?",
         lambda surveys: surveys["crash-ios"].compare(against="crash-android").sentence,
-        ("hist", "crash-ios", "--against", "crash-android"),
+        ("ask", "compare", "crash-ios", "crash-android"),
         "crash-ios/compare?against=crash-android",
     ),
     Question(
         "Does the survey's new version differ from its old one?",
         lambda surveys: surveys["mood"].compare(against="older").sentence,
-        ("hist", "mood", "--against", "older"),
+        ("ask", "compare", "mood", "older"),
         "mood/compare?against=older",
     ),
     Question(
@@ -222,13 +222,13 @@ QUESTIONS = [
     Question(
         "How long is the median session?",
         lambda surveys: surveys["session"].histogram().quantile(0.5).sentence,
-        ("hist", "session", "--quantile", "50%"),
+        ("ask", "quantile", "session", "50%"),
         "session/ask?ask=quantile",
     ),
     Question(
         "How did it develop, and what happened then?",
         lambda surveys: surveys["theme"].series().sentence(),
-        ("hist", "theme", "--series"),
+        ("ask", "trend", "theme"),
         "theme/series",
     ),
     Question(
@@ -240,7 +240,7 @@ QUESTIONS = [
     Question(
         "What do these figures reveal about one person?",
         lambda surveys: surveys["theme"].histogram().revealed().sentence,
-        ("hist", "theme", "--reveals"),
+        ("ask", "reveals", "theme"),
         "theme",
     ),
 ]

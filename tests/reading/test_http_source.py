@@ -289,6 +289,7 @@ async def test_no_answer_makes_another_error_than_those_that_say_what_to_do(
                 "distrusted": 0,
                 "sealed_at": None,
                 "pruned_at": None,
+                "cut_at": None,
                 "counts": [{"issuer": None, "responses": [1, 3], "reports": [2, 1]}],
             }
         ],

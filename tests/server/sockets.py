@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from deniable.messages import PROBLEM_JSON, pack_upload, read_problem
-from deniable.messages.receipt import Receipt
 from deniable.stores import Verdict
+from deniable.stores.receipt import Receipt
 from tests.server.collector import Collector
 from tests.support.reports import envelope
 

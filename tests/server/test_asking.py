@@ -8,7 +8,7 @@ import pytest
 
 from deniable.documents.terminal import document_text
 from deniable.estimates import estimate_histogram
-from deniable.mechanisms.dimensions import combination_labels
+from deniable.mechanisms.answering import combination_labels
 from deniable.messages import Specification
 from tests.cli.commands import Workplace, run, succeed
 from tests.cli.serving import serving

@@ -15,10 +15,9 @@ from tests.support.effort import effort
 from tests.support.surveys import AUTHORITY, ORIGIN
 
 PROXY = "10.0.0.1"
-RELAY = "192.0.2.3"
-PEERS = [PROXY, "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2", RELAY]
-CALLERS = dict(zip(PEERS, [None, "192.0.2.1", "192.0.2.2", "v6", "v6", RELAY], strict=True))
-MOST, MOST_OF_ONE, MOST_OF_RELAY = 7, 3, 4
+PEERS = [PROXY, "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]
+CALLERS = dict(zip(PEERS, [None, "192.0.2.1", "192.0.2.2", "v6", "v6"], strict=True))
+MOST, MOST_OF_ONE = 7, 3
 SLICE, BUDGET = 4, 16
 BODIES = [bytes([i]) * size for i, size in enumerate((1, SLICE, 2 * SLICE, 9 * SLICE))]
 
@@ -40,17 +39,15 @@ class SlotsMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patched = pytest.MonkeyPatch()
+        self.patched.setattr(connection_slots, "MOST_CONNECTIONS", MOST)
+        self.patched.setattr(connection_slots, "_MOST_OF_ADDRESS", MOST_OF_ONE)
         self.patched.setattr(connection_slots, "_MOST_UNREAD_BYTES", BUDGET)
         self.patched.setattr(connection_slots, "SLICE_BYTES", SLICE)
         self.meters = Meters()
         config = Config(
             origin=ORIGIN,
             authority=AUTHORITY.public_key,
-            most_connections=MOST,
-            address_connections=MOST_OF_ONE,
             trusted_proxies=(ip_network(PROXY),),
-            relays=(ip_network(RELAY),),
-            relay_connections=MOST_OF_RELAY,
         )
         self.slots = ConnectionSlots(config, self.meters)
         self.evicted: list[Holder] = []
@@ -73,8 +70,7 @@ class SlotsMachine(RuleBasedStateMachine):
     @rule(peer=st.sampled_from(PEERS))
     def enter(self, peer: str) -> None:
         mine = [g for g in self.inside if CALLERS[g.peer] == CALLERS[peer]]
-        most = MOST_OF_RELAY if peer == RELAY else MOST_OF_ONE
-        if CALLERS[peer] is not None and len(mine) >= most:
+        if CALLERS[peer] is not None and len(mine) >= MOST_OF_ONE:
             full, victims = True, [g for g in self.waiting if g in mine]
         else:
             full, victims = len(self.inside) >= MOST, self.waiting

@@ -63,11 +63,11 @@ IDLE = {
 @pytest.mark.parametrize("said", IDLE.values(), ids=IDLE)
 @pytest.mark.parametrize("addresses", [1, 50])
 async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
-    tmp_path: Path, said: bytes, addresses: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes, addresses: int
 ) -> None:
     most, uploads = (30, 40) if THOROUGH else (10, 12)
-    settings = {"most_connections": most, "address_connections": most * (addresses == 1)}
-    async with running(tmp_path, **settings) as collector:
+    monkeypatch.setattr(connection_slots, "MOST_CONNECTIONS", most)
+    async with running(tmp_path) as collector:
         await collector.publish(LARGE)
         port = collector.client.port
         assert port is not None
@@ -87,8 +87,11 @@ async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
         assert collector.total("connections_refused") == 0
 
 
-async def test_whoever_was_answered_without_a_body_keeps_no_place_either(tmp_path: Path) -> None:
-    async with running(tmp_path, most_connections=5) as collector, AsyncExitStack() as strangers:
+async def test_whoever_was_answered_without_a_body_keeps_no_place_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_slots, "MOST_CONNECTIONS", 5)
+    async with running(tmp_path) as collector, AsyncExitStack() as strangers:
         for _ in range(5):
             reader, writer = await strangers.enter_async_context(connected(collector))
             writer.write(KNOWN)
@@ -100,11 +103,11 @@ async def test_whoever_was_answered_without_a_body_keeps_no_place_either(tmp_pat
 
 @pytest.mark.parametrize("trusted", [False, True])
 async def test_an_address_has_its_share_of_the_places_and_a_trusted_proxy_all(
-    tmp_path: Path, trusted: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool
 ) -> None:
+    monkeypatch.setattr(connection_slots, "_MOST_OF_ADDRESS", 5)
     proxies = (ip_network("127.0.1.1"),) if trusted else ()
-    settings = {"address_connections": 5, "trusted_proxies": proxies}
-    async with running(tmp_path, **settings) as collector:
+    async with running(tmp_path, trusted_proxies=proxies) as collector:
         assert collector.client.port is not None
         with ExitStack() as strangers:
             for _ in range(20):
@@ -154,10 +157,11 @@ async def test_unread_answers_hold_a_bounded_number_of_bytes(
 
 @pytest.mark.parametrize("hello", [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"])
 async def test_half_handshakes_take_places_and_lose_them_to_whoever_comes(
-    tmp_path: Path, hello: bytes
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hello: bytes
 ) -> None:
     most, strangers = 8, 40
-    config = config_of(tmp_path, most_connections=most, address_connections=0)
+    monkeypatch.setattr(connection_slots, "MOST_CONNECTIONS", most)
+    config = config_of(tmp_path)
     tls: ssl.SSLContext | None = tls_context(config)
     assert config.tls_certificate is not None
     async with listening(config, tls) as (port, meters):

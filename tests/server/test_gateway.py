@@ -41,7 +41,8 @@ from deniable.oblivious_http import (
     ResponseOpener,
     seal_request,
 )
-from deniable.oblivious_http.key_configuration import decode_list
+from deniable.oblivious_http.encapsulation import decode_list
+from deniable.server.routes import uploads
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import envelope
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
@@ -189,7 +190,7 @@ async def test_without_keys_there_is_no_gateway_and_with_them_at_once(tmp_path: 
 async def test_keys_are_read_anew_and_what_an_older_one_sealed_opens_while_it_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("deniable.server.routes.gateway_keyring._SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("deniable.server.routes.gateway._SECONDS_BETWEEN_LOOKS", 0.0)
     file = tmp_path / FILE
     old = gateway_at(tmp_path)
     async with running(tmp_path) as collector:
@@ -241,9 +242,12 @@ async def test_limits_are_told_sealed_and_relays_have_their_own(tmp_path: Path) 
         assert statuses == [200] * 5 + [429]
 
 
-async def test_an_overloaded_collector_says_so_sealed(tmp_path: Path) -> None:
+async def test_an_overloaded_collector_says_so_sealed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "MOST_WAITING", 0)
     key = gateway_at(tmp_path)
-    async with running(tmp_path, most_waiting=0) as collector:
+    async with running(tmp_path) as collector:
         answer, size = await relay(collector, key, REPORT)
         assert (answer.status, code_of(answer), size) == (503, RefusalCode.OVERLOADED, 512)
         assert dict(answer.headers)["retry-after"] == "60"

@@ -50,7 +50,7 @@ async def test_an_analyst_reads_the_estimate_of_what_was_counted(collector: Coll
 
 async def test_the_level_is_that_of_the_query(collector: Collector) -> None:
     await fill(collector)
-    for level in (0.5, 0.99, 1 - 2**-53):
+    for level in (0.5, 0.99, 1 - 2**-53, 1e-5, 5e-324):
         body = await read(collector, f"?level={level!r}")
         expected = estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2], level, standing=OPEN)
         assert body == expected.to_dict()
@@ -159,7 +159,7 @@ async def test_every_parameter_is_checked(collector: Collector) -> None:
     await fill(collector)
     epochs = ["", "8", "-1", "x", "1.0", "0x1", "%C2%B2", "9" * 30, "0000000", "%201", "1e0", "+1"]
     levels = ["", "0", "1", "-0.5", "95", "nan", "inf", "x", "1e-999"]
-    levels += ["٠.٩", "0.9_5", "9e-1", "+0.9", " 0.9", "0.9%0a", "0..9"]
+    levels += ["٠.٩", "0.9_5", "9e+1", "e-1", ".", "+0.9", " 0.9", "0.9%0a", "0..9"]
     others = ["survey=x", "unknown=1", "epoch=0&epoch=0", "level=0.9&level=0.9", "Epoch=0"]
     token = await collector.token()
     for query in [*(f"epoch={e}" for e in epochs), *(f"level={each}" for each in levels), *others]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import openapi_spec_validator
@@ -24,8 +25,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from deniable.directory import first_gateway, write_gateway_file
-from deniable.messages import RefusalCode, pack_upload
-from deniable.server.routes.openapi import openapi_document
+from deniable.messages import Refusal, RefusalCode, pack_upload
+from deniable.server.routes.openapi import _LEVEL, openapi_document
+from deniable.server.routes.parameters import asked_level
 from deniable.server.routes.routing import ROUTES
 from deniable.stores import Role
 from tests.server.collector import Collector, running
@@ -116,6 +118,18 @@ def in_a_thread(directory: Path, **options: Any) -> Iterator[tuple[str, dict[str
     finally:
         stop.set_result(None)
         thread.join(SECONDS)
+
+
+@given(st.floats(0, 1) | st.floats())
+def test_a_level_is_taken_as_any_number_that_the_document_allows(level: float) -> None:
+    bounds: Any = _LEVEL
+    allowed = bounds["exclusiveMinimum"] < level < bounds["exclusiveMaximum"]
+    request: Any = SimpleNamespace(query={"level": repr(level)})
+    if allowed:
+        assert asked_level(request) == level
+    else:
+        with pytest.raises(Refusal):
+            asked_level(request)
 
 
 BODIES = st.one_of(

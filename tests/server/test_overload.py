@@ -55,7 +55,8 @@ def batch(number: int, size: int = BATCH) -> bytes:
 async def test_what_is_too_much_is_refused_before_it_is_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with running(tmp_path, address_rate=0.0, most_waiting=4 * BATCH) as collector:
+    monkeypatch.setattr(uploads, "MOST_WAITING", 4 * BATCH)
+    async with running(tmp_path, address_rate=0.0) as collector:
         held = HeldStore(collector, monkeypatch, 4 * BATCH)
         judging = Judging(monkeypatch)
         taken = [asyncio.create_task(collector.upload(batch(number))) for number in range(4)]
@@ -80,7 +81,8 @@ async def test_what_is_too_much_is_refused_before_it_is_verified(
 async def test_whoever_leaves_before_the_answer_leaves_no_place_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with running(tmp_path, address_rate=0.0, most_waiting=BATCH) as collector:
+    monkeypatch.setattr(uploads, "MOST_WAITING", BATCH)
+    async with running(tmp_path, address_rate=0.0) as collector:
         held = HeldStore(collector, monkeypatch, BATCH)
         sending = asyncio.create_task(collector.upload(batch(0)))
         await held.entered.wait()
@@ -102,7 +104,8 @@ async def test_others_get_their_turn_while_many_connections_send_the_largest_bat
     So whoever is ready gets a turn after less than a millisecond of verification, whatever waits.
     """
     connections = effort(200)
-    async with running(tmp_path, address_rate=0.0, most_waiting=200 * BATCH) as collector:
+    monkeypatch.setattr(uploads, "MOST_WAITING", 200 * BATCH)
+    async with running(tmp_path, address_rate=0.0) as collector:
         judging = Judging(monkeypatch)
         body = batch(0)
         before = resident_bytes()

@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from deniable.messages import sign_manifest, split_manifests
-from deniable.public_log import PublicLog
+from deniable.public_log.publish import PublicLog
 from deniable.server.transport.answers import answer_headers
 from tests.server.collector import Collector, problem
 from tests.support.public_logs import extension

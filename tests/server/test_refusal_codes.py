@@ -5,7 +5,7 @@ import json
 import pytest
 
 from deniable.directory import Config
-from deniable.enrolment.exchange import refuse_enrolment
+from deniable.enrolment.issuer import refuse_enrolment
 from deniable.messages import RefusalCode
 from deniable.messages.refusals import Remedy
 from deniable.server.operations.metrics import METERS
@@ -16,7 +16,6 @@ from tests.support.surveys import AUTHORITY, ORIGIN
 
 WORDS = {
     Remedy.DROP: "drops",
-    Remedy.SPLIT: "splits",
     Remedy.TOO_LATE: "may have been counted",
     Remedy.WAIT: "backs off, same bytes",
 }

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
 
 from deniable.messages import UploadAnswer
-from deniable.server.transport import connections
+from deniable.server.transport import connection_slots, connections
 from tests.server.collector import Collector, running
 from tests.server.sockets import (
     CLOSE,
@@ -41,9 +40,9 @@ async def impatient(
 ) -> AsyncIterator[Collector]:
     """Yield a collector that has all the time there is, but for what is named."""
     monkeypatch.setattr(connections, "_SWEEP_SECONDS", 0.01)
-    names = ("head_seconds", "body_seconds", "answer_seconds", "idle_seconds")
-    limits: dict[str, Any] = dict.fromkeys(names, LONG) | seconds
-    async with running(directory, **limits) as collector:
+    for name in ("HEAD_SECONDS", "BODY_SECONDS", "ANSWER_SECONDS", "IDLE_SECONDS"):
+        monkeypatch.setattr(connections, name, seconds.get(name, LONG))
+    async with running(directory) as collector:
         yield collector
 
 
@@ -76,7 +75,7 @@ async def test_a_head_that_comes_a_byte_at_a_time_runs_out_of_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bytes, rest: bytes
 ) -> None:
     async with (
-        impatient(tmp_path, monkeypatch, head_seconds=SHORT, idle_seconds=SHORT) as collector,
+        impatient(tmp_path, monkeypatch, HEAD_SECONDS=SHORT, IDLE_SECONDS=SHORT) as collector,
         connected(collector) as (reader, writer),
     ):
         writer.write(begun)
@@ -106,7 +105,7 @@ async def test_a_body_that_comes_a_byte_at_a_time_runs_out_of_time(
 ) -> None:
     monkeypatch.setattr(connections, "_LINGER_SECONDS", SHORT)
     async with (
-        impatient(tmp_path, monkeypatch, body_seconds=SHORT) as collector,
+        impatient(tmp_path, monkeypatch, BODY_SECONDS=SHORT) as collector,
         connected(collector) as (reader, writer),
     ):
         writer.write(UPLOAD + begun)
@@ -136,7 +135,7 @@ async def test_a_body_that_nobody_reads_is_thrown_away_for_some_seconds_only(
 
 @pytest.mark.parametrize(
     ("limit", "said"),
-    [("head_seconds", b""), ("idle_seconds", HEALTH + b"\r\n")],
+    [("HEAD_SECONDS", b""), ("IDLE_SECONDS", HEALTH + b"\r\n")],
     ids=["from the start", "behind an answer"],
 )
 async def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(
@@ -155,7 +154,7 @@ async def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(
 async def test_who_reads_no_answer_is_cut_off_and_what_waited_is_thrown_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with impatient(tmp_path, monkeypatch, answer_seconds=SHORT) as collector:
+    async with impatient(tmp_path, monkeypatch, ANSWER_SECONDS=SHORT) as collector:
         await collector.publish(LARGE)
         async with connected(collector) as (_, writer):
             # Far more than the sockets between them hold.
@@ -169,19 +168,20 @@ async def test_a_last_word_that_is_not_read_is_thrown_away_too(
     """The answers fill the socket, then the time for the next head runs out."""
     monkeypatch.setattr(connections, "_LINGER_SECONDS", SHORT)
     async with (
-        impatient(tmp_path, monkeypatch, head_seconds=SHORT, answer_seconds=SHORT) as collector,
+        impatient(tmp_path, monkeypatch, HEAD_SECONDS=SHORT, ANSWER_SECONDS=SHORT) as collector,
         connected(collector) as (_, writer),
     ):
         writer.write((HEALTH + b"\r\n") * 20_000 + b"GET /")
         await until_closed(collector)
 
 
-@pytest.mark.parametrize("limit", ["most_connections", "address_connections"])
+@pytest.mark.parametrize("limit", ["MOST_CONNECTIONS", "_MOST_OF_ADDRESS"])
 async def test_too_many_connections_are_turned_away_and_the_others_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     most = 8
-    async with running(tmp_path, **{limit: most}) as collector:
+    monkeypatch.setattr(connection_slots, limit, most)
+    async with running(tmp_path) as collector:
         held = HeldStore(collector, monkeypatch, most)
         streams = []
         for device in range(most):
@@ -329,7 +329,7 @@ async def test_a_connection_that_cannot_be_swept_leaves_the_others_their_end(
 
     monkeypatch.setattr(connections.Connection, "sweep", sweep_but_one)
     async with (
-        impatient(tmp_path, monkeypatch, head_seconds=SHORT) as collector,
+        impatient(tmp_path, monkeypatch, HEAD_SECONDS=SHORT) as collector,
         connected(collector),
         connected(collector) as (reader, _),
     ):

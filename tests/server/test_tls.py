@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 from deniable.directory import Config, InvalidConfig
 from deniable.server import build_server
 from deniable.server.operations.metrics import Meters
+from deniable.server.transport import listening as listening_module
 from deniable.server.transport.listening import listen, shown_address
 from deniable.server.transport.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
@@ -137,8 +138,11 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
         assert "is kept: " in caplog.text
 
 
-async def test_a_handshake_that_stalls_is_ended(tmp_path: Path) -> None:
-    config = config_of(tmp_path, head_seconds=0.05)
+async def test_a_handshake_that_stalls_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening_module, "HEAD_SECONDS", 0.05)
+    config = config_of(tmp_path)
     async with listening(config, tls_context(config)) as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         async with asyncio.timeout(SECONDS):

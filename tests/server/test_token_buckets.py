@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.messages import pack_upload
-from deniable.messages.receipt import Receipt
-from deniable.server.routes.token_buckets import IssuerShares, TokenBuckets
+from deniable.server.routes.sender_limits import IssuerShares, TokenBuckets
+from deniable.stores.receipt import Receipt
 from tests.server.collector import problem, running
 from tests.support.clock import FakeClock
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from deniable.messages import Manifest, Schedule
-from deniable.messages.receipt import Receipt
 from deniable.server.life.upkeep import Upkeep
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import Seal, SqliteStore, StoreError
+from deniable.stores.receipt import Receipt
 from tests.stores.places import PLACES, A, E, S, counts, publish, reports
 from tests.support.clock import FakeClock
 from tests.support.reports import report

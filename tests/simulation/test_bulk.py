@@ -10,15 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from deniable.audit import SolutionMatrix
 from deniable.mechanisms import (
-    Circular,
     ClampedGeometric,
     Draw,
     Mechanism,
-    Metric,
-    Ordinal,
     RandomisedResponse,
-    SolutionMatrix,
     TwoRound,
     TwoValuedMechanism,
     os_random_word,
@@ -64,18 +61,7 @@ def test_extreme_words_give_what_they_give_on_a_device(mechanism: RandomisedResp
     assert by_hand.tolist() == [0, k - 1, 1, 1]
 
 
-TABLE = ((0, 1, 3, 5), (1, 0, 2, 9), (3, 2, 0, 4), (5, 9, 4, 0))
 OTHERS: list[Mechanism] = [
-    Ordinal.calibrated(2, "1"),
-    Ordinal.calibrated(7, "40"),
-    Ordinal.calibrated(300, "2"),
-    Ordinal(40, Fraction(1, 100)),  # the farthest responses have no weight at all
-    Circular.calibrated(2, "1"),
-    Circular.calibrated(7, "3"),
-    Circular.calibrated(300, "2"),
-    Circular(40, Fraction(1, 1000)),
-    Metric.calibrated(TABLE, "1"),
-    Metric(TABLE, Fraction(1, 10**6)),
     ClampedGeometric.calibrated(2, "1"),
     ClampedGeometric.calibrated(3, "40"),
     ClampedGeometric.calibrated(300, "2"),
@@ -89,7 +75,7 @@ def border_words(mechanism: Mechanism, answer: int) -> list[int]:
     """Return the words on either side of each place where the response may change."""
     row = [*mechanism.row(answer)]
     ends = {0, 2**63, *accumulate(row), *accumulate(reversed(row))}
-    # Noise is found from either end, and turns from row 0, whatever the answer.
+    # Noise is found from either end of row 0, whatever the answer.
     first = [*mechanism.row(0)]
     ends |= {*accumulate(first), *accumulate(reversed(first))}
     ends |= {2**64 - end for end in ends}
@@ -128,7 +114,7 @@ def test_every_mechanisms_words_give_what_they_give_on_a_device(
     assert bulk.tolist() == device
 
 
-@pytest.mark.parametrize("mechanism", [MECHANISMS[5], OTHERS[2], OTHERS[6], OTHERS[12]], ids=repr)
+@pytest.mark.parametrize("mechanism", [MECHANISMS[5], OTHERS[2]], ids=repr)
 def test_every_mechanism_takes_one_word_an_answer_in_order_across_chunks(
     mechanism: Mechanism,
 ) -> None:

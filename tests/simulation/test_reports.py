@@ -1,6 +1,7 @@
 """Simulated reports follow the law of the matrix, for every kind."""
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from deniable.estimates import decoder_of
 from deniable.estimates.quantiles import QUARTILES
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.affine import KIND as AFFINE
-from deniable.mechanisms.dimensions import sizes_of
+from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest
 from deniable.simulation import (
     Coverage,
@@ -147,6 +148,7 @@ ANSWERS = ("good", "bad", "x, y=z")
         ("zipf", [6 / 11, 3 / 11, 2 / 11]),
         ("good=0.5", [0.5, 0.25, 0.25]),
         ("good=50%, bad=.3", [0.5, 0.3, 0.2]),
+        ("good=5e-1, bad=3E1 %", [0.5, 0.3, 0.2]),
         ("good=30,bad=10", [0.75, 0.25, 0]),  # counts
         ("good=1", [1, 0, 0]),
     ],
@@ -160,12 +162,61 @@ def test_a_truth_of_several_questions_sums_to_one_for_each() -> None:
     np.testing.assert_allclose(found, [0.1, 0.9, 0, 0.75, 0.25])
 
 
-def test_a_truth_is_read_from_a_file(tmp_path: Any) -> None:
+def test_a_truth_is_read_from_a_file(tmp_path: Path) -> None:
     csv, json = tmp_path / "truth.csv", tmp_path / "truth.json"
     csv.write_text('answer,count\ngood,30\n"x, y=z",10\n', "utf-8")
     json.write_text('{"x, y=z": 0.25, "good": 0.75}', "utf-8")
     for file in (csv, json):
         np.testing.assert_allclose(read_truth(str(file), ANSWERS), [0.75, 0, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("of.csv", "good,60%\nbad,70%\n", "sum to more than 100 %"),
+        ("of.json", '{"good": 0.1, "good": 0.2}', "'good' must have one number"),
+        ("of.csv", 'good,"1,234"\nbad,900\n', "'good' must have one number"),
+        ("of.csv", "good,6O%\nbad,20%\n", "'good' must have one number"),
+        ("of.csv", "good,1_0\nbad,20\n", "'good' must have one number"),
+        ("of.csv", "good,\u0663\nbad,20\n", "'good' must have one number"),
+        ("of.json", '{"good": true}', "'good' must have one number"),
+        ("of.csv", "good,0.1\ngood,0.2\n", "'good' must have one number"),
+        ("of.json", "{}", "names no answer"),
+        ("of.json", "", "cannot be read"),
+        ("of.csv", "", "names no answer"),
+        ("of.csv", "answer,count\n", "names no answer"),
+        ("of.json", "[" * 200_000, "cannot be read"),
+        ("of.json", '{"good": ' * 200_000, "cannot be read"),
+        ("of.json", '{"good": ' + "9" * 5_000 + "}", "cannot be read"),
+        ("of.json", '["good"]', "a map from answers to shares"),
+        ("of.json", '{"good": {"good": 1}}', "'good' must have one number"),
+        ("of.csv", "x" * 200_000 + ",1\n", "cannot be read: field larger"),
+        ("of.csv", 'good,"1', "cannot be read"),
+        ("of.csv", "good,1,2\nbad,1,2\n", "two columns"),
+    ],
+)
+def test_a_file_that_is_no_truth_is_refused(
+    name: str, text: str, what: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_text(text, "utf-8")
+    with pytest.raises(UnknownTruth, match=what):
+        read_truth(str(file), ANSWERS)
+
+
+def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
+    for name in ("of.csv", "of.json"):
+        file = tmp_path / name
+        file.write_bytes(b'{"caf\xe9": 1}')
+        with pytest.raises(UnknownTruth, match="cannot be read"):
+            read_truth(str(file), ANSWERS)
+
+
+def test_a_mark_of_byte_order_is_none_of_an_answer(tmp_path: Path) -> None:
+    for name, text in (("of.csv", "good,1"), ("of.json", '{"good": 1}')):
+        file = tmp_path / name
+        file.write_text(text, "utf-8-sig")
+        np.testing.assert_allclose(read_truth(str(file), ANSWERS), [1, 0, 0])
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable.sqlite_files import (
+    NewerFile,
     UnknownFile,
     connect,
     create_private,
@@ -16,12 +17,12 @@ from deniable.sqlite_files import (
     make_durable,
     migrate,
     primary_code,
-    read_only,
     run_script,
     schema_version,
     truncate_log,
     writing,
 )
+from deniable.stores.sqlite.database import read_only
 
 OURS = 0x74657374
 SCRIPT = """
@@ -31,14 +32,7 @@ CREATE TRIGGER small AFTER INSERT ON numbers WHEN NEW.number > 9 BEGIN
     SELECT raise(ABORT, 'too large');
 END;
 """
-
-
-def first(connection: sqlite3.Connection) -> None:
-    run_script(connection, SCRIPT)
-
-
-def second(connection: sqlite3.Connection) -> None:
-    connection.execute("ALTER TABLE numbers ADD COLUMN text TEXT")
+SECOND = "ALTER TABLE numbers ADD COLUMN text TEXT;"
 
 
 @pytest.fixture
@@ -72,42 +66,36 @@ def test_a_file_is_private_and_durable_and_erases(
 
 
 def test_a_file_that_is_there_is_left_as_it_is(path: Path, connection: sqlite3.Connection) -> None:
-    migrate(connection, [first], OURS)
+    migrate(connection, [SCRIPT], OURS)
     before = path.read_bytes()
     create_private(path)
     assert path.read_bytes() == before
 
 
-def test_migrations_are_done_once_each_and_only_those_that_are_missing(path: Path) -> None:
+def test_a_second_schema_is_reached_as_a_whole_and_there_is_no_way_back(path: Path) -> None:
     with closing(connect(path, 1.0, recognise)) as connection:
-        assert migrate(connection, [first], OURS) == 0
+        assert migrate(connection, [SCRIPT], OURS) == 0
         with writing(connection):
             connection.execute("INSERT INTO numbers VALUES (1)")
-        assert migrate(connection, [first, second], OURS) == 1
-        assert migrate(connection, [first, second], OURS) == 2
-        assert schema_version(connection, 2, OURS) == 2
+        with pytest.raises(sqlite3.OperationalError):
+            migrate(connection, [SCRIPT, f"{SECOND}\nINSERT INTO missing VALUES (1);"], OURS)
+        assert schema_version(connection, 2, OURS) == 1
+        assert connection.execute("SELECT * FROM numbers").fetchall() == [(1,)]
+        assert migrate(connection, [SCRIPT, SECOND], OURS) == 1
+        assert migrate(connection, [SCRIPT, SECOND], OURS) == 2
         assert connection.execute("SELECT * FROM numbers").fetchall() == [(1, None)]
+        with pytest.raises(NewerFile, match="newer version of deniable; upgrade"):
+            migrate(connection, [SCRIPT], OURS)
 
 
 def test_any_number_may_migrate_at_once(path: Path) -> None:
     def migrated(_: int) -> int:
         with closing(connect(path, 10.0, recognise)) as connection:
-            migrate(connection, [first, second], OURS)
+            migrate(connection, [SCRIPT, SECOND], OURS)
             return schema_version(connection, 2, OURS)
 
     with ThreadPoolExecutor(6) as threads:
         assert list(threads.map(migrated, range(12))) == [2] * 12
-
-
-def test_a_migration_that_fails_leaves_the_ones_before(connection: sqlite3.Connection) -> None:
-    def failing(connection: sqlite3.Connection) -> None:
-        second(connection)
-        raise OSError
-
-    with pytest.raises(OSError):
-        migrate(connection, [first, failing], OURS)
-    assert schema_version(connection, 2, OURS) == 1
-    assert migrate(connection, [first, second], OURS) == 1
 
 
 @pytest.mark.parametrize(
@@ -125,7 +113,7 @@ def test_what_is_not_ours_is_not_touched(
     truncate_log(connection)
     before = path.read_bytes()
     with pytest.raises(UnknownFile, match=why):
-        migrate(connection, [first, second], OURS)
+        migrate(connection, [SCRIPT, SECOND], OURS)
     assert not connection.in_transaction
     assert path.read_bytes() == before
 
@@ -143,7 +131,7 @@ def test_what_is_not_ours_is_recognised_before_anything_is_changed(path: Path) -
 def test_what_was_written_without_being_synchronised_is_made_durable_by_a_write(
     path: Path, connection: sqlite3.Connection
 ) -> None:
-    migrate(connection, [first], OURS)
+    migrate(connection, [SCRIPT], OURS)
     log = path.with_name(path.name + "-wal")
     before = log.stat().st_size
     make_durable(connection)
@@ -159,13 +147,8 @@ def test_a_script_needs_no_last_semicolon(connection: sqlite3.Connection) -> Non
     )
 
 
-def test_a_file_that_bears_no_mark_is_told_by_its_version(connection: sqlite3.Connection) -> None:
-    connection.execute("CREATE TABLE theirs (x)")
-    assert schema_version(connection, 0) == 0
-
-
 def test_a_transaction_is_whole_or_did_not_happen(connection: sqlite3.Connection) -> None:
-    migrate(connection, [first])
+    migrate(connection, [SCRIPT], OURS)
     with writing(connection):
         connection.execute("INSERT INTO numbers VALUES (1)")
     with suppress(KeyError), writing(connection):
@@ -181,7 +164,7 @@ def test_a_transaction_is_whole_or_did_not_happen(connection: sqlite3.Connection
 def test_a_writer_waits_for_the_other_one_so_long_and_no_longer(
     path: Path, connection: sqlite3.Connection, patience: float | None
 ) -> None:
-    migrate(connection, [first])
+    migrate(connection, [SCRIPT], OURS)
     with closing(connect(path, 0.05, lambda _: None)) as other:
         with writing(other), pytest.raises(sqlite3.OperationalError) as raised:  # noqa: SIM117
             with writing(connection, patience):
@@ -196,7 +179,7 @@ def test_a_writer_waits_for_the_other_one_so_long_and_no_longer(
 def test_the_log_is_emptied_unless_somebody_reads_it(
     path: Path, connection: sqlite3.Connection
 ) -> None:
-    migrate(connection, [first])
+    migrate(connection, [SCRIPT], OURS)
     log = path.with_name(path.name + "-wal")
     with read_only(path) as reader:
         reader.execute("BEGIN")

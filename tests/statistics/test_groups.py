@@ -41,7 +41,7 @@ def test_a_group_of_nobody_mostly_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "setting"), some([*product([*KINDS, "ordinal"], [(5, "4", 300), (16, "1", 3_000)])])
+    ("kind", "setting"), some([*product(KINDS, [(5, "4", 300), (16, "1", 3_000)])])
 )
 def test_all_ranks_hold_at_once(kind: str, setting: tuple[int, str, int]) -> None:
     k, epsilon, reports = setting

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores import SqliteStore, Verdict
+from deniable.stores.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.receipts import add_receipts
 from tests.stores.places import publish
@@ -23,9 +23,9 @@ class HookedStore(SqliteStore):
         before: what is called with the group's number, from 0 on.
     """
 
-    def __init__(self, path: Path, most_waiting: int = 20_000, patience: float = 10.0) -> None:
+    def __init__(self, path: Path, patience: float = 10.0) -> None:
         writer, reader = (SqliteDatabase(path, patience=patience) for _ in range(2))
-        super().__init__(writer, reader, most_waiting)
+        super().__init__(writer, reader)
         self.groups: list[int] = []  # the size of each group so far
         self.before: Callable[[int], None] = lambda _: None
 
@@ -59,10 +59,8 @@ class Gate:
 
 
 @asynccontextmanager
-async def hooked_store(
-    path: Path, most_waiting: int = 20_000, patience: float = 10.0
-) -> AsyncIterator[HookedStore]:
-    store = HookedStore(path, most_waiting, patience)
+async def hooked_store(path: Path, patience: float = 10.0) -> AsyncIterator[HookedStore]:
+    store = HookedStore(path, patience)
     await publish(store)
     try:
         yield store

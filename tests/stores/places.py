@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from deniable.messages import Manifest, sign_manifest
-from deniable.messages.receipt import Receipt
 from deniable.stores import PostgresStore, SqliteStore, Store, Verdict
+from deniable.stores.receipt import Receipt
 from tests.support.postgres import postgres_server
 from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, MANIFEST
@@ -28,7 +28,7 @@ ISSUER, OTHER_ISSUER = b"issuer".ljust(32, b"\1"), b"issuer".ljust(32, b"\2")
 class Place(Protocol):
     """Where one collector's data are; every call opens them by another connection."""
 
-    async def open(self, most_waiting: int = 20_000) -> Store:
+    async def open(self) -> Store:
         """Return an open store."""
 
 
@@ -38,8 +38,8 @@ class SqlitePlace:
     def __init__(self, directory: Path) -> None:
         self.file = directory / "store.sqlite"
 
-    async def open(self, most_waiting: int = 20_000) -> Store:
-        return await SqliteStore.open(self.file, most_waiting)
+    async def open(self) -> Store:
+        return await SqliteStore.open(self.file)
 
 
 class PostgresPlace:
@@ -54,10 +54,10 @@ class PostgresPlace:
         assert self._database is not None
         return self.server.url(self._database)
 
-    async def open(self, most_waiting: int = 20_000) -> PostgresStore:
+    async def open(self) -> PostgresStore:
         if self._database is None:
             self._database = await self.server.empty_store()
-        return await PostgresStore.open(self.url, most_waiting)
+        return await PostgresStore.open(self.url)
 
 
 PLACES: dict[str, Callable[[Path], Place]] = {"postgres": PostgresPlace, "sqlite": SqlitePlace}

@@ -2,17 +2,16 @@
 
 import asyncio
 import shutil
-import sqlite3
-from contextlib import closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from deniable.stores import SqliteStore, StoreError, back_up, restore
+from deniable.stores import SqliteStore, StoreError, back_up, backups, restore
 from tests.stores.databases import HookedStore
 from tests.stores.fullness import COURTEOUS, GONE, everything, fill_with_everything
 from tests.stores.places import ISSUER, NOW, A, C, D, Place, counts, publish, reports
-from tests.stores.test_migrations import write_version_1
+from tests.stores.second_schema import BROKEN, have_second_schema
 from tests.support.reports import report
 from tests.support.surveys import MANIFEST
 
@@ -131,6 +130,28 @@ async def test_nothing_is_overwritten_nor_left_behind(place: Place, backup: Path
     await store.close()
 
 
+async def test_what_a_killed_command_has_left_is_removed_by_the_next_and_nobody_elses(
+    backup: Path, tmp_path: Path
+) -> None:
+    store = await SqliteStore.open(tmp_path / "store.sqlite")
+    await publish(store)
+    await back_up(store, backup)
+    left: dict[Path, bool] = {}
+    for place, kind in ((backup.parent, "backup"), (tmp_path, "restore")):
+        for name, used in ((f".deniable-{kind}-killed", False), (f".deniable-{kind}-used", True)):
+            left[place / name] = used
+            (place / name).mkdir()
+            (place / name / "store.sqlite").write_bytes(b"responses")
+    with ExitStack() as uses:
+        for folder, used in left.items():
+            if used:
+                uses.enter_context(backups._locked(folder))
+        await back_up(store, backup.with_name("tuesday"))
+        await (await restored(backup, tmp_path)).close()
+        assert {folder: folder.exists() for folder in left} == left
+    await store.close()
+
+
 async def test_a_store_that_is_not_in_order_makes_no_backup(tmp_path: Path) -> None:
     file = tmp_path / "store.sqlite"
     store = await SqliteStore.open(file)
@@ -157,7 +178,7 @@ async def test_a_backup_holds_nothing_of_what_was_erased(tmp_path: Path) -> None
     await store.close()
 
 
-@pytest.mark.parametrize("kind", ["text", "empty", "tampered", "in use", "old and damaged"])
+@pytest.mark.parametrize("kind", ["text", "empty", "tampered", "in use"])
 async def test_what_is_no_sound_backup_is_named_and_restores_nothing(
     tmp_path: Path, backup: Path, kind: str
 ) -> None:
@@ -173,14 +194,10 @@ async def test_what_is_no_sound_backup_is_named_and_restores_nothing(
         with broken._writer.transaction() as connection:
             connection.execute("UPDATE counts SET reports = reports + 1")
         await broken.close()
-    elif kind == "old and damaged":
-        write_version_1(backup)
-        with closing(sqlite3.connect(backup)) as connection:
-            connection.execute("DROP TABLE tokens")
     else:
         backup = tmp_path / "store.sqlite"
     target = await SqliteStore.open(tmp_path / "target.sqlite")
-    named = backup.name if kind in {"text", "old and damaged"} else "."
+    named = backup.name if kind == "text" else "."
     with pytest.raises(StoreError, match=named):
         await restore(target, backup)
     assert [chunk async for chunk in target.rows()] == []
@@ -189,14 +206,21 @@ async def test_what_is_no_sound_backup_is_named_and_restores_nothing(
 
 
 async def test_a_store_of_an_older_version_is_backed_up_as_it_is_and_restored(
-    tmp_path: Path, backup: Path
+    tmp_path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = tmp_path / "old"
-    write_version_1(old)
-    before = content(old)
-    await back_up(old, backup)
-    assert content(old) == before
+    old = await SqliteStore.open(tmp_path / "old")
+    await fill_with_everything(old)
+    held = await everything(old)
+    await old.close()
+    before = content(old.path)
+    with monkeypatch.context() as later:
+        have_second_schema(later, BROKEN)
+        with pytest.raises(StoreError, match="cannot be brought to this version"):
+            await back_up(old.path, backup)
+    have_second_schema(monkeypatch)
+    await back_up(old.path, backup)
+    assert content(old.path) == before
     assert [file.name for file in backup.parent.iterdir()] == ["monday"]
     copy = await restored(backup, tmp_path)
-    assert await counts(copy) == [5, 5, 0, 0, 0]
+    assert await everything(copy) == held
     await copy.close()

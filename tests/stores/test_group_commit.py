@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.messages.receipt import Receipt
-from deniable.stores import Overloaded, SqliteStore, Verdict
+from deniable.stores import Overloaded, SqliteStore, Verdict, group_commit
 from deniable.stores.group_commit import GroupCommit
+from deniable.stores.receipt import Receipt
 from tests.stores.databases import SECONDS, Gate, HookedStore, hooked_store
 from tests.stores.places import A, C, D, SqlitePlace, counts, publish
 from tests.support.reports import report
@@ -71,8 +71,11 @@ async def test_a_request_that_is_given_up_is_stored_and_disturbs_nobody(file: Pa
         assert await store.add([report(1), report(2), report(3)]) == [D, D, D]
 
 
-async def test_more_than_may_wait_is_overloaded_at_once_and_not_stored(file: Path) -> None:
-    async with hooked_store(file, most_waiting=4) as store:
+async def test_more_than_may_wait_is_overloaded_at_once_and_not_stored(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "MOST_WAITING", 4)
+    async with hooked_store(file) as store:
         gate = store.before = Gate()
         committing = asyncio.create_task(store.add([report(d) for d in range(4)]))
         assert await asyncio.to_thread(gate.reached.wait, SECONDS)
@@ -121,7 +124,7 @@ async def test_an_unforeseen_failure_fails_its_group_and_no_other() -> None:
             raise RuntimeError("unforeseen")
         return [A]
 
-    group = GroupCommit(commit, most_waiting=100)
+    group = GroupCommit(commit)
     first = asyncio.create_task(group.add([report(1), report(2)]))
     await settle()
     last = asyncio.create_task(group.add([report(3)]))
@@ -138,7 +141,7 @@ async def test_one_commit_takes_no_more_than_it_is_told_unless_one_request_has_m
         sizes.append(len(receipts))
         return [A] * len(receipts)
 
-    group = GroupCommit(commit, most_waiting=100, most_together=3)
+    group = GroupCommit(commit, most_together=3)
     requests = [[report(1)] * count for count in (2, 2, 1, 5, 1)]
     answers = await asyncio.gather(*map(group.add, requests))
     assert [len(answer) for answer in answers] == [2, 2, 1, 5, 1]

@@ -111,14 +111,14 @@ async def test_a_move_that_fails_does_not_lift_the_mark_under_which_another_copi
     stores: tuple[Store, Store], held: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = stores
-    lift, second = source.stay, list[asyncio.Task[None]]()
+    lift, second = source.cancel_move, list[asyncio.Task[None]]()
 
-    async def stay() -> None:
+    async def cancel_move() -> None:
         second.append(asyncio.create_task(move(source, target, TO)))
         await asyncio.wait(second, timeout=1.0)  # if it need not wait for this one, it is done
         await lift()
 
-    monkeypatch.setattr(source, "stay", stay)
+    monkeypatch.setattr(source, "cancel_move", cancel_move)
     broken: Store = Broken(target, 1, StoreError("broken"))  # type: ignore[assignment]
     with pytest.raises(StoreError, match="broken"):
         await move(source, broken, TO)
@@ -128,7 +128,7 @@ async def test_a_move_that_fails_does_not_lift_the_mark_under_which_another_copi
         await source.add(reports([50]))
 
 
-async def test_a_store_that_is_told_to_stay_while_it_is_copied_is_not_moved(
+async def test_a_move_that_is_cancelled_while_the_store_is_copied_fails(
     stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = stores
@@ -137,11 +137,11 @@ async def test_a_store_that_is_told_to_stay_while_it_is_copied_is_not_moved(
     async def disturbed() -> AsyncGenerator[Sequence[StoredRow], None]:
         async for chunk in rows():
             yield chunk
-        await source.stay()
+        await source.cancel_move()
         assert await source.add(reports([50])) == [A]
 
     monkeypatch.setattr(source, "rows", disturbed)
-    with pytest.raises(StoreError, match="told to stay"):
+    with pytest.raises(StoreError, match="was cancelled"):
         await move(source, target, TO)
     assert await target.surveys() == []
     assert await source.moved_to() is None

@@ -24,10 +24,10 @@ from deniable.stores import (
 )
 from deniable.stores.postgres.connections import Connection
 from tests.stores.databases import many
-from tests.stores.places import A, D, counts, publish
+from tests.stores.places import NOW, A, D, counts, publish
 from tests.support.certificates import certificate
 from tests.support.postgres import SECONDS, PostgresServer, connected, postgres_server
-from tests.support.surveys import manifest
+from tests.support.surveys import MANIFEST, manifest
 
 PASSWORD = "p4ssw0rd-marker"
 
@@ -214,17 +214,26 @@ async def test_s1_a_reload_does_not_make_commits_hasty_below_a_connection(
     await store.close()
 
 
-async def test_s1_a_reload_that_makes_the_server_forgetful_is_noticed_by_the_next_group(
+async def test_s1_a_reload_that_makes_the_server_forgetful_is_noticed_by_every_write(
     url: str, configure: Callable[[str], Awaitable[None]]
 ) -> None:
     store = await PostgresStore.open(url)
     assert await store.add(many(1)) == [A]
+    # Both connections stand before: a new one would be refused at once.
+    assert await store._connections.run(partial(show, "fsync")) == "on"
     await configure("fsync = off")
     async with asyncio.timeout(SECONDS):
-        while await store._connections.run(partial(show, "fsync"), keep=True) != "off":
-            pass
-    with pytest.raises(StoreError, match="fsync = off"):
-        await store.add(many(2))
+        for keep in (True, False):
+            while await store._connections.run(partial(show, "fsync"), keep=keep) != "off":
+                pass
+    writes = (
+        lambda: store.add(many(2)),
+        store.ping,  # which tells whether reports would be taken
+        lambda: store.seal(MANIFEST.survey_id, 0, NOW),
+    )
+    for write in writes:
+        with pytest.raises(StoreError, match="fsync = off"):
+            await write()
     await store.close()
 
 

@@ -12,7 +12,6 @@ import asyncpg
 import pytest
 
 from deniable.messages import Rotation
-from deniable.messages.receipt import Receipt
 from deniable.stores import (
     KEPT_SECONDS,
     PostgresStore,
@@ -24,6 +23,7 @@ from deniable.stores import (
 )
 from deniable.stores.postgres import postgres_store
 from deniable.stores.postgres.connections import Connection
+from deniable.stores.receipt import Receipt
 from deniable.stores.rules import published_counts
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, C, D, counts, publish

@@ -1,6 +1,7 @@
 """Several collectors on one PostgreSQL database, each a connection of its own, at the same time."""
 
 import asyncio
+import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -11,9 +12,9 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from deniable.messages.receipt import Receipt
 from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreError, StoreMoved, Verdict
 from deniable.stores.postgres import postgres_store
+from deniable.stores.receipt import Receipt
 from deniable.stores.rules import life, published_counts
 from deniable.stores.rules.copying import ReceiptRow, SealRow
 from deniable.stores.statements import FOLDING, LOCK, Rule, Statement
@@ -231,23 +232,37 @@ async def test_figures_wait_together_and_once_for_somebody_else_who_folds_for_lo
     collectors: Collectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(postgres_store, "_UNABLE_SECONDS", math.inf)
     adding, *_ = collectors.stores
     adding._unfolded = -100
     for number in range(5):
         await adding.add(many(3, start=3 * number))
     reading = await PostgresStore.open(f"{collectors.url}&lock_timeout=50")
-    write, tried = reading._write, []
+    read, write, asked, tried = reading._read, reading._write, [], []
+    failed = asyncio.Event()
+
+    async def held_back(begin: Callable[[], Rule[Any]]) -> Any:
+        asked.append(1)
+        last = len(asked) == 3
+        answer = await read(begin)
+        if last:  # who hears that much is left only once it could not be folded for the others
+            await failed.wait()
+        return answer
 
     async def counted(*arguments: Any, **options: Any) -> Any:
         tried.append(1)
-        return await write(*arguments, **options)
+        try:
+            return await write(*arguments, **options)
+        finally:
+            failed.set()
 
+    monkeypatch.setattr(reading, "_read", held_back)
     monkeypatch.setattr(reading, "_write", counted)
     async with connected(collectors.url) as blocker, blocker.transaction():
         await blocker.execute(LOCK, *FOLDING)
         for _ in range(2):
-            both = await asyncio.gather(*(counts(reading) for _ in range(2)))
-            assert [sum(shown) for shown in both] == [15, 15]
+            shown = await asyncio.gather(*(counts(reading) for _ in range(3)))
+            assert [sum(each) for each in shown] == [15, 15, 15]
     assert len(tried) == 1
     await reading.close()
 

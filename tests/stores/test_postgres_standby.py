@@ -1,19 +1,23 @@
-"""S1 with a synchronous standby that comes and goes: no answer rests on what it does not have."""
+"""A standby: S1 with a synchronous one that comes and goes, and one that is promoted too early."""
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from deniable.messages.receipt import Receipt
+from deniable.directory.checks.store import judge_standbys
+from deniable.reading.epochs import cuts
 from deniable.stores import PostgresStore, StoreError
+from deniable.stores.postgres.postgres_store import lagging
+from deniable.stores.receipt import Receipt
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, D, S, publish
 from tests.support.postgres import PostgresServer, connected, find_binaries
 from tests.support.surveys import MANIFEST
 
 SECONDS = 60.0
+HOUR = 3600
 
 
 @dataclass
@@ -76,6 +80,85 @@ async def refused(store: PostgresStore, group: list[Receipt]) -> bool:
     except StoreError:
         return True
     return False
+
+
+async def test_a_promotion_is_named_by_the_next_seals(pair: Pair) -> None:
+    first = await PostgresStore.open(pair.primary.url(pair.database))
+    async with asyncio.timeout(2 * SECONDS):
+        await publish(first)
+        assert await first.add(many(5)) == [A] * 5
+        before = await first.seal(MANIFEST.survey_id, 0, NOW)
+        assert before.cut_at is None
+        async with connected(pair.standby.url(pair.database)) as standby:
+            while not await standby.fetchval("SELECT count(*) FROM deniable.seals"):
+                pass
+        await asyncio.to_thread(pair.primary.kill)
+        await first.close()
+        await pair.standby.administer("SELECT pg_promote()")
+        second = await PostgresStore.open(pair.standby.url(pair.database))
+        sealing = await second.time()
+        after = [await second.seal(MANIFEST.survey_id, epoch, NOW) for epoch in (0, 1)]
+        assert after[0] == before  # what was sealed stands
+        cut_at = after[1].cut_at
+        assert cut_at is not None
+        assert sealing < cut_at < sealing + 2 * HOUR
+        assert await second.seals(MANIFEST.survey_id) == after
+        start = int(sealing) - MANIFEST.schedule.epoch_seconds
+        running = replace(MANIFEST.schedule, start=start - MANIFEST.schedule.epoch_seconds)
+        assert cuts(running, after) == {1: cut_at}
+        await second.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "local", "following", "inactive", "lag"),
+    [
+        ("", False, [], 0, 0),
+        ("", False, ["a", "b"], 0, 2),
+        ("*", False, ["a", "b"], 0, 0),
+        ("a", False, ["a", "b"], 0, 1),
+        ("a", True, ["a", "b"], 0, 2),
+        (' ANY 1 (A, "b")', False, ["a", "b"], 0, 0),
+        ("FIRST 2 (a, b)", False, ["a", "c"], 0, 2),
+        ("2 (a, b)", False, [], 1, 2),
+        ("a", False, ["a"], 1, 1),
+    ],
+)
+def test_standbys_that_are_not_waited_for_or_away_are_counted(
+    setting: str, local: bool, following: list[str], inactive: int, lag: int
+) -> None:
+    assert lagging(setting, local, following, inactive) == lag
+
+
+async def test_a_standby_beside_a_synchronous_one_is_named_also_while_it_is_away(
+    pair: Pair,
+) -> None:
+    await pair.primary.administer("SELECT pg_create_physical_replication_slot('other', true)")
+    await pair.primary.administer("ALTER SYSTEM SET synchronous_standby_names = 'walreceiver'")
+    await pair.primary.administer("SELECT pg_reload_conf()")
+    store = await PostgresStore.open(pair.primary.url(pair.database))
+    binaries = find_binaries()
+    assert binaries is not None
+    other = PostgresServer(binaries, primary=pair.primary)
+    try:
+        async with asyncio.timeout(SECONDS), connected(pair.primary.url("postgres")) as connection:
+            other.start("cluster_name=other", "primary_slot_name=other")
+            while await connection.fetchval("SELECT count(*) FROM pg_stat_replication") < 2:
+                pass
+            while await store.lagging_standbys() != 1:
+                pass  # the server has not read its settings yet
+            found = judge_standbys(1)
+            assert found is not None
+            assert "1 standby follows asynchronously" in found.text
+            await asyncio.to_thread(other.stop)
+            while await connection.fetchval("SELECT count(*) FROM pg_stat_replication") > 1:
+                pass
+            assert await store.lagging_standbys() == 1
+            await connection.execute("SELECT pg_drop_replication_slot('other')")
+            assert await store.lagging_standbys() == 0
+            assert judge_standbys(0) is None
+    finally:
+        other.erase()
+        await store.close()
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from deniable.messages import Enrolment
 from deniable.reading import EpochState, Note
 from deniable.reading.notes import MOST_NOTES
 from deniable.stores import KEPT_SECONDS, Role, Seal, Store, StoreError, Token, counts_digest
-from deniable.stores.sqlite import sealed_receipts
+from deniable.stores.sqlite import receipts
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.driver import follow
 from tests.stores.databases import hooked_store, many
@@ -202,14 +202,14 @@ async def test_s6_collectors_that_prune_at_once_erase_each_receipt_once_while_ot
 async def test_s6_sqlite_erases_in_parts_and_goes_on_where_it_was_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sealed_receipts, "_ERASED_AT_ONCE", 7)
+    monkeypatch.setattr(receipts, "_ERASED_AT_ONCE", 7)
     file = SqlitePlace(tmp_path).file
     async with hooked_store(file) as store:
         await store.add([*many(50), *reports(range(3), epoch=1)])
         await store.seal(ID, 0, NOW)
         for _ in range(2):
             with closing(SqliteDatabase(file)) as interrupted, interrupted.transaction() as opened:
-                assert follow(opened, sealed_receipts.erase(ID, 0, LATER)) == 7
+                assert follow(opened, receipts.erase(ID, 0, LATER)) == 7
         assert await store.check() == []
         assert [seal.pruned_at for seal in await store.seals(ID)] == [None]
         assert await store.prune(ID, 0, LATER + 1) == 36
@@ -294,6 +294,15 @@ async def test_only_what_may_be_shown_is_told_apart_by_issuer_and_once_it_is_who
     parts = {ISSUER: {1: 3}, OTHER_ISSUER: {3: 6}}
     assert figures.by_issuer == (None if least > 3 else parts)
     figures.check()
+
+
+async def test_an_epoch_without_reports_is_whole_whoever_might_have_vouched(store: Store) -> None:
+    issuers = Enrolment("certificate", (ISSUER, OTHER_ISSUER))
+    survey = manifest(name="parts", enrolment=issuers)
+    await publish(store, survey)
+    seal = await store.seal(survey.survey_id, 0, NOW)
+    (listed,) = await shown_epochs(store, survey, NOW)
+    assert (listed.n, listed.seal) == (0, seal)
 
 
 async def test_the_largest_minimum_of_the_protocol_shows_nothing(store: Store) -> None:

@@ -23,7 +23,9 @@ EVERYTHING = {
     "receipts": {"survey", "epoch", "key", "response", "issuer"},
     "counts": {"survey", "epoch", "issuer", "response", "reports"},
     "published_counts": {"survey", "epoch", "issuer", "response", "reports"},
-    "seals": {"survey", "epoch", "sealed_at", "reports", "digest", "pruning_at", "pruned_at"},
+    "seals": {
+        *("survey", "epoch", "sealed_at", "reports", "digest", "pruning_at", "pruned_at", "cut_at")
+    },
     "ends": {"survey", "ended_at"},
     "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
     "openings": {"name", "public"},
@@ -52,7 +54,7 @@ def test_a_new_store_is_its_owners_alone_before_anything_is_in_it(tmp_path: Path
         lambda store: store.distrust(bytes(32), 1),
         lambda store: store.note_backup(1),
         lambda store: store.move_away("elsewhere"),
-        SqliteStore.stay,
+        SqliteStore.cancel_move,
         SqliteStore.ping,
     ],
 )

@@ -71,8 +71,10 @@ REFUSED: dict[str, Callable[[Store], Awaitable[object]]] = {
 }
 
 
-async def test_s8_a_moved_store_takes_and_shows_nothing_until_it_stays(moved: Store) -> None:
-    await moved.stay()
+async def test_s8_a_moved_store_takes_and_shows_nothing_until_the_move_is_cancelled(
+    moved: Store,
+) -> None:
+    await moved.cancel_move()
     await moved.add(reports([60, 61], survey=COURTEOUS))  # a step of the figures is due
     await moved.move_away(TO)
     before = [chunk async for chunk in moved.rows()]
@@ -81,7 +83,7 @@ async def test_s8_a_moved_store_takes_and_shows_nothing_until_it_stays(moved: St
             await work(moved)
         assert [chunk async for chunk in moved.rows()] == before
     assert await moved.check() == []
-    await moved.stay()
+    await moved.cancel_move()
     assert await moved.moved_to() is None
     for name, work in REFUSED.items():
         if name != "fill":  # which only an empty store takes
@@ -98,8 +100,8 @@ async def test_s8_what_was_moved_is_still_there_to_copy_and_the_mark_outlives_th
     again = await place.open()
     assert await again.moved_to() == TO
     assert [chunk async for chunk in again.rows()] == held
-    await again.stay()
-    await again.stay()
+    await again.cancel_move()
+    await again.cancel_move()
     assert await everything(again) == await everything(moved)
     assert await moved.add(reports([0, 50], 1)) == [D, A]
     await again.close()

@@ -18,7 +18,8 @@ from typing import Any, Self
 
 from deniable.client import IN_MEMORY, Client, Survey
 from deniable.messages import SignedReport, split_upload
-from deniable.messages.receipt import RECEIPT_KEY_BYTES
+from deniable.stores.receipt import RECEIPT_KEY_BYTES
+from tests.support.clients import client_of
 from tests.support.postgres import connected
 from tests.support.processes import DENIABLE, await_line, free_port, run
 
@@ -179,7 +180,7 @@ class CollectorProcess:
         """Return the client of a device whose user consented, and that sends when it is told to."""
         defaults: dict[str, Any] = {"authority": self.authority, "consent": "on"}
         defaults["background"] = False
-        return Client(self.origin, surveys=surveys, state=state, **defaults | changes)
+        return client_of(self.origin, surveys=surveys, state=state, **defaults | changes)
 
     def export(self, file: Path) -> None:
         self._command("survey", "export", NAME, "--out", file)

@@ -8,8 +8,6 @@ from tests.support.surveys import manifest
 SIZES = {16: (17, 1, 5), 1024: (37, 2, 14), 10_000: (101, 2, 27), 65_536: (7, 6, 2)}
 """By the number of categories: q, m and s; K is 136, 25,308, 515,100 and 411,768."""
 
-SUBSET = manifest(name="subset", specification=Specification("subset", {"d": 2}))
-
 
 @cache
 def large_survey(categories: int) -> Manifest:

@@ -23,6 +23,7 @@ from deniable.budget import RangeCost, epsilon_to_nano
 from deniable.client import (
     BudgetExhausted,
     Client,
+    ClientSettings,
     Consent,
     ConsentMissing,
     EnrolmentRequest,
@@ -101,8 +102,14 @@ def make_genuine(mark: Path) -> None:
     mark.write_bytes(told + f" {int(status.st_ctime)}:{status.st_ino}\n".encode())
 
 
-def refuse_to_start(_thread: threading.Thread) -> None:
-    raise RuntimeError("can't start new thread")
+_start_thread = threading.Thread.start
+
+
+def start_calls_alone(thread: threading.Thread) -> None:
+    """Start a thread whose caller waits for it, and no other."""
+    if thread.name != "deniable-call":
+        raise RuntimeError("can't start new thread")
+    _start_thread(thread)
 
 
 class Died(BaseException):
@@ -129,7 +136,7 @@ class DeviceMachine(RuleBasedStateMachine):
             (engine, "uniform", seeded.random),
             (secrets, "token_bytes", seeded.randbytes),
             (secrets, "token_hex", lambda size: seeded.randbytes(size).hex()),
-            (threading.Thread, "start", refuse_to_start),  # then requests follow each other
+            (threading.Thread, "start", start_calls_alone),  # then requests follow each other
         ):
             self.patches.enter_context(mock.patch.object(owner, name, value))
         self.words = seeded
@@ -143,7 +150,7 @@ class DeviceMachine(RuleBasedStateMachine):
         self.initial = Consent.UNSET
         self.lifetime, self.total = "9999", "9999"
         self.sliding: SlidingCeiling | None = None
-        self.caps, self.batches = OutboxCaps(), False
+        self.caps = OutboxCaps()
         self.memory = Memory()  # what the present state must know
         self.ever: list[Decided] = []  # all that was ever decided, by lost states too
         self.previews: set[bytes] = set()  # payloads of what was only shown
@@ -231,16 +238,18 @@ class DeviceMachine(RuleBasedStateMachine):
             consent=self.initial,
             lifetime_epsilon=self.lifetime,
             sliding=self.sliding,
-            caps=self.caps,
-            linkable_batches=self.batches and not self.relayed,
             relay=RELAY if self.relayed else None,
             gateway_keys=self.relay.gateway.envelope(),
             background=False,
             enrol=self.vouch,
-            clock=self.clock,
-            transport=self.relay if self.relayed else self.collector,
-            environment=self.environment,
-            unsafe_draw=self.draw,
+            settings=ClientSettings(
+                first_epoch="now",
+                caps=self.caps,
+                clock=self.clock,
+                transport=self.relay if self.relayed else self.collector,
+                environment=self.environment,
+                unsafe_draw=self.draw,
+            ),
         )
 
     def stop(self) -> None:
@@ -638,7 +647,6 @@ class DeviceMachine(RuleBasedStateMachine):
         lifetime=st.sampled_from(["9999", "9999", "120", "53", "3"]),
         total=st.sampled_from(["9999", "9999", "53", "3", "2"]),
         caps=st.sampled_from([OutboxCaps(), OutboxCaps(reports=2), OutboxCaps(days=3)]),
-        batches=st.booleans(),
         sliding=_sliding,
     )
     def restart(
@@ -648,12 +656,11 @@ class DeviceMachine(RuleBasedStateMachine):
         lifetime: str,
         total: str,
         caps: OutboxCaps,
-        batches: bool,
         sliding: SlidingCeiling | None,
     ) -> None:
         before = self.clients
         self.lifetime, self.total, self.sliding = lifetime, total, sliding
-        self.caps, self.batches = caps, batches
+        self.caps = caps
         self.clients = [self.start(), self.start()]
         for each in before:
             if closed or each is before[who]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 from deniable.client import (
     Client,
@@ -35,6 +36,7 @@ from deniable.messages import (
     sign_manifest,
     split_upload,
 )
+from tests.support.clients import client_of
 from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 from tests.support.transports import Call, TransportDouble
@@ -45,6 +47,7 @@ _connect = state_file._connect
 PORTAL = HttpAnswer(200, {"content-type": "text/html"}, b"<html>Welcome to the hotel</html>")
 UNREACHABLE = TransportError("ConnectionRefusedError")
 OFFLINE = TransportError("gaierror", unsent=True)
+NO_THREAD = Mock(side_effect=RuntimeError("can't start new thread"))  # in place of Thread.start
 
 
 def judged(
@@ -234,7 +237,7 @@ class Bench:
             **changes,
         }
         self.transport.clock = self.clock
-        client = Client(arguments.pop("collector", ORIGIN), **arguments)
+        client = client_of(arguments.pop("collector", ORIGIN), **arguments)
         self._clients.append(client)
         return client
 

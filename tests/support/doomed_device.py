@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 import deniable.client
-from deniable.client import Backoff, Client
+from deniable.client import Backoff, Client, ClientSettings
 from tests.support.doomed import SECONDS, Say, copied, fork
 from tests.support.fleet import SURVEY
 from tests.support.surveys import CATEGORIES
@@ -96,10 +97,13 @@ def _device(orders: Orders, state: Path, *, background: bool = False) -> Client:
         surveys=[SURVEY],
         state=state,
         consent="on",
-        manifests=[bytes.fromhex(orders.manifest)] if orders.manifest else [],
         background=background,
-        delivery_seconds=0.0,
-        backoff=Backoff(first=0.05, most=0.5),
+        settings=ClientSettings(
+            first_epoch="now",
+            manifests=[bytes.fromhex(orders.manifest)] if orders.manifest else [],
+            delivery_seconds=0.0,
+            backoff=Backoff(first=0.05, most=0.5),
+        ),
     )
 
 
@@ -128,6 +132,7 @@ def _die_at_line(orders: Orders, state: Path, line: int, say: Say) -> None:
 
     with _device(orders, state) as device:
         say("B")
+        threading.settrace(trace)  # for the SDK's own threads, which do most of it
         sys.settrace(trace)
         device.report(SURVEY.name, CATEGORIES[1], strict=True)
         say("R")

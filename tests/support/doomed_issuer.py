@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from deniable.enrolment import AnotherKey, BlindIssuer, EpochKeys, SqliteIssuanceRecord
-from deniable.enrolment.private_operation import PrivateKey
+from deniable.enrolment.epoch_keys import PrivateKey
 from tests.enrolment.blind_issuers import blind_issuer, key_directory, request
 from tests.enrolment.issuers import NOW
 from tests.support.doomed import Say, fork

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.client import Client, EnrolmentRequest
-from deniable.client.testing import FakeIssuer
+from deniable.fakes import FakeIssuer
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import START
 from tests.support.vouched import Vouched

@@ -3,7 +3,8 @@
 from typing import Any
 
 from deniable.client import IN_MEMORY, Client, Survey
-from deniable.client.testing import FakeCollector
+from deniable.fakes import FakeCollector
+from tests.support.clients import client_of
 
 THEME = Survey(
     "theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1", max_kept_epsilon="1"
@@ -20,4 +21,4 @@ def device(collector: FakeCollector, *surveys: Survey, **changes: Any) -> Client
         "environment": {},
         **changes,
     }
-    return Client(collector.origin, **arguments)
+    return client_of(collector.origin, **arguments)

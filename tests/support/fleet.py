@@ -11,12 +11,12 @@ from itertools import repeat
 from pathlib import Path
 from unittest import mock
 
-from deniable.client import IN_MEMORY, Backoff, Client, Survey
+from deniable.client import IN_MEMORY, Backoff, Client, ClientSettings, Survey
 from deniable.client.client import engine_of
 from deniable.client.ledger import refreshes
 from deniable.client.sending import delivery, outbox
 from deniable.messages import SignedReport
-from deniable.messages.receipt import RECEIPT_KEY_BYTES
+from deniable.stores.receipt import RECEIPT_KEY_BYTES
 from tests.support.collector import NAME, CollectorProcess
 from tests.support.proxy import Proxy
 from tests.support.surveys import CATEGORIES, QUESTION
@@ -87,7 +87,7 @@ class Fleet:
             state=self.files / f"{device}.sqlite" if device % 10 == 0 else IN_MEMORY,
             consent="on",
             background=False,
-            backoff=_QUICKLY,
+            settings=ClientSettings(first_epoch="now", backoff=_QUICKLY),
         )
         with client:
             while NAME not in client.refresh(force=True).ready:

@@ -130,25 +130,39 @@ def during_a_transaction_that_hangs(bench: Bench) -> Any:
     return {"child": found, "master": statuses(bench, client, range(2), 2)}
 
 
-def within_its_own_transaction(bench: Bench) -> Any:
-    """Fork in the very thread that is between BEGIN and COMMIT, as a signal handler could."""
-    reading, writing = os.pipe()
+def in_a_signals_handler(bench: Bench) -> Any:
+    """Fork in a handler that interrupts this thread's report, between BEGIN and COMMIT."""
+    children: list[Callable[[], Any]] = []
+    handled = threading.Event()
+
+    def handle(*_: object) -> None:
+        children.append(in_child(lambda: statuses(bench, client, range(2), 1)))
+        handled.set()
 
     def draw() -> int:
-        if os.fork() == 0:
-            signal.alarm(int(SECONDS))
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
         return os_random_word()
 
-    master = os.getpid()
+    client = bench.ready(unsafe_draw=draw)
+    signal.signal(signal.SIGUSR1, handle)
+    found = statuses(bench, client, range(1), 0)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    assert handled.wait(SECONDS)
+    return {"child": children[0](), "master": found + statuses(bench, client, range(1), 2)}
+
+
+def within_its_own_transaction(bench: Bench) -> Any:
+    """Fork in the very thread that is between BEGIN and COMMIT, as a finaliser could."""
+    children: list[Callable[[], Any]] = []
+
+    def draw() -> int:
+        if not children:
+            children.append(in_child(lambda: statuses(bench, client, range(2), 1)))
+        return os_random_word()
+
     client = bench.ready(unsafe_draw=draw)
     found = statuses(bench, client, range(1), 0)
-    if os.getpid() != master:
-        found += statuses(bench, client, range(2), 1)
-        os.write(writing, json.dumps(found).encode())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        return {"child": json.loads(pipe.read()), "master": found}
+    return {"child": children[0](), "master": found}
 
 
 def during_a_request(bench: Bench) -> Any:
@@ -242,6 +256,7 @@ SCENES: dict[str, Callable[[Bench], Any]] = {
         parent_closes,
         during_a_transaction,
         during_a_transaction_that_hangs,
+        in_a_signals_handler,
         within_its_own_transaction,
         during_a_request,
         in_memory,

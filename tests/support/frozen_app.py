@@ -6,7 +6,7 @@ It imports nothing else, and prints what came of it as JSON, in its last line.
 import json
 import sys
 
-from deniable import budget, client, mechanisms
+from deniable import client, mechanisms
 from deniable.client import Client, Survey, device_commands
 
 THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
@@ -33,7 +33,7 @@ def main() -> int:
     with embed(background=True) as device:
         device.set_consent("on")
         second = device.report("theme", "light").error
-    named = [(module, name) for module in (budget, client, mechanisms) for name in module.__all__]
+    named = [(module, name) for module in (client, mechanisms) for name in module.__all__]
     print(
         json.dumps(
             {

@@ -89,7 +89,8 @@ class HostileCollector(TransportDouble):
             return HttpAnswer(200, {}, b"\x90")
         if call.method == "GET":
             return dated(self._serve(call.path.split("/")[3]), self._clock.time)
-        answer = self._answer([self._receive(envelope) for envelope in split_upload(call.body)])
+        (envelope,) = split_upload(call.body)
+        answer = self._answer(*self._receive(envelope))
         assert len(answer.body) <= call.most
         return answer
 
@@ -114,25 +115,24 @@ class HostileCollector(TransportDouble):
         self.served += latest
         return _manifests_answer(latest, AUTHORITY)
 
-    def _answer(self, batch: list[tuple[SignedReport, Told]]) -> HttpAnswer:
+    def _answer(self, signed: SignedReport, told: Told) -> HttpAnswer:
         kind, _, code = self.fate.partition(":")
         if kind in {"refused", "problem"}:
-            for _, told in batch:
-                told.codes.add(RefusalCode(code))
+            told.codes.add(RefusalCode(code))
         if kind == "refused":
-            return _upload_answer([RefusalCode(code)] * len(batch))
+            return _upload_answer(RefusalCode(code))
         if kind == "problem":
             return problem(RefusalCode(code), retry_after="7")
         if kind in {"honest", "swallowed"}:
-            verdicts = [self._judge(signed, told) for signed, told in batch]
+            verdict = self._judge(signed, told)
             if kind == "honest":
-                return _upload_answer(verdicts)
+                return _upload_answer(verdict)
         if kind == "portal":
             return PORTAL
         if kind == "proxy":
             return HttpAnswer(404, {"content-type": "text/html"}, b"<h1>Not Found</h1>")
         if kind == "nonsense":
-            sums = {"accepted": len(batch), "duplicates": 1, "refused": []}
+            sums = {"accepted": 1, "duplicates": 1, "refused": []}
             return HttpAnswer(200, {"content-type": "application/json"}, json.dumps(sums).encode())
         if kind == "redirect":
             return HttpAnswer(302, {"location": "https://login.example/"}, b"")
@@ -161,7 +161,8 @@ def _manifests_answer(manifests: list[Manifest], signer: SigningKey) -> HttpAnsw
     return HttpAnswer(200, {}, pack_manifests(envelopes))
 
 
-def _upload_answer(verdicts: list[RefusalCode | str]) -> HttpAnswer:
-    counted = (verdicts.count("accepted"), verdicts.count("duplicate"))
-    codes = [(i, code) for i, code in enumerate(verdicts) if isinstance(code, RefusalCode)]
-    return judged(*counted, *codes, retry_after="999999")
+def _upload_answer(verdict: RefusalCode | str) -> HttpAnswer:
+    if isinstance(verdict, RefusalCode):
+        return judged(0, 0, (0, verdict), retry_after="999999")
+    taken = (1, 0) if verdict == "accepted" else (0, 1)
+    return judged(*taken, retry_after="999999")

@@ -1,78 +1,97 @@
-"""The built wheel, installed as users install it: as the device SDK, and with the collector."""
+"""Both wheels, built, and installed from their folder as users install them; no index is asked."""
 
 import importlib.metadata
 import re
 import sys
-import sysconfig
 import venv
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from tests.support.processes import ROOT, run
+
+PROJECTS = {"deniable": ".", "deniable-collector": "collector"}
+"""By its name, in which folder of a checkout a project is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """An environment with the wheel in it."""
+    """An environment into which something of ours was installed."""
 
-    python: Path  # its interpreter
-    script: Path  # its ``deniable`` command
+    folder: Path
 
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
 
-def build_wheel(folder: Path, source: Path = ROOT) -> Path:
-    """Build the wheel of a checkout; offline if the build backend is installed here."""
-    isolation = ["--no-isolation"] if find_spec("hatch_vcs") else []
-    build = (sys.executable, "-m", "build", "--wheel", *isolation)
-    run([*build, "--outdir", folder, source], seconds=240.0)
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+    @property
+    def script(self) -> Path:
+        return self.folder / "bin" / "deniable"
 
-
-def install_device(wheel: Path, folder: Path) -> Install:
-    """Install the wheel with nothing beside it but what it requires without an extra."""
-    installed, packages = _install(wheel, folder)
-    for name in _required("deniable"):
-        for top in _top_level(name):
-            (packages / top.name).symlink_to(top)
-    return installed
+    @property
+    def packages(self) -> Path:
+        (packages,) = self.folder.glob("lib/python*/site-packages")
+        return packages
 
 
-def install_collector(wheel: Path, folder: Path) -> Install:
-    """Install the wheel with everything beside it that is installed here."""
-    installed, packages = _install(wheel, folder)
-    # Packages of this environment can be imported, but its own .pth files are not followed: its
-    # editable install stays out of sight.
-    (packages / "here.pth").write_text(f"{sysconfig.get_path('purelib')}\n", "utf-8")
-    return installed
+def build(folder: Path, *options: str, source: Path = ROOT) -> None:
+    """Build both projects of a checkout: their wheels, or what ``options`` of ``build`` say."""
+    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
+    for place in PROJECTS.values():
+        run([*command, *options, source / place], seconds=240.0)
 
 
-def _install(wheel: Path, folder: Path) -> tuple[Install, Path]:
+def install(wheels: Path, folder: Path, *requirements: str) -> Install:
+    """Install from a folder of our wheels; what is not ours is linked from this environment."""
     venv.create(folder, symlinks=True)
-    installed = Install(folder / "bin" / "python", folder / "bin" / "deniable")
-    pip = (sys.executable, "-m", "pip", "--python", str(installed.python), "install")
-    run([*pip, "--no-deps", "--no-index", "--quiet", "--disable-pip-version-check", wheel])
-    (packages,) = folder.glob("lib/python*/site-packages")
-    return installed, packages
+    installed = Install(folder)
+    for distribution in _foreign(wheels, requirements):
+        for top in _top_level(distribution):
+            (installed.packages / top.name).symlink_to(top)
+    pip = (sys.executable, "-m", "pip", "--python", installed.python, "--disable-pip-version-check")
+    offline = ("--quiet", "--no-index", "--find-links", wheels)
+    run([*pip, "install", *offline, *requirements])
+    run([*pip, "check"])
+    return installed
 
 
-def _required(name: str) -> Iterator[str]:
-    """Yield the distributions that one requires without its extras, and what those require."""
-    for requirement in importlib.metadata.requires(name) or []:
-        match = re.match(r"[A-Za-z0-9._-]+", requirement)
-        assert match is not None
-        try:
-            importlib.metadata.distribution(match[0])
-        except importlib.metadata.PackageNotFoundError:
-            continue  # for another platform or version of Python
-        if not re.search(r"\bextra\s*==", requirement):
-            yield match[0]
-            yield from _required(match[0])
+def _foreign(
+    wheels: Path, requirements: Iterable[str]
+) -> Iterable[importlib.metadata.Distribution]:
+    """Return the distributions that are not ours and that requirements lead to."""
+    ours = {name: _of_wheel(wheel) for name in PROJECTS for wheel in _wheels(wheels, name)}
+    foreign: dict[str, importlib.metadata.Distribution] = {}
+    followed = set()
+    waiting = [Requirement(requirement) for requirement in requirements]
+    while waiting:
+        wanted = waiting.pop()
+        if str(wanted) in followed:
+            continue
+        followed.add(str(wanted))
+        distribution = ours.get(wanted.name) or importlib.metadata.distribution(wanted.name)
+        if wanted.name not in ours:
+            foreign[distribution.name] = distribution
+        for line in distribution.requires or []:
+            needed = Requirement(line)
+            extras = wanted.extras or {""}
+            if not needed.marker or any(needed.marker.evaluate({"extra": e}) for e in extras):
+                waiting.append(needed)
+    return foreign.values()
 
 
-def _top_level(name: str) -> set[Path]:
+def _wheels(folder: Path, name: str) -> Iterable[Path]:
+    return folder.glob(f"{name.replace('-', '_')}-*.whl")
+
+
+def _of_wheel(wheel: Path) -> importlib.metadata.Distribution:
+    stem = re.sub(r"-py3-none-any\.whl$", ".dist-info/", wheel.name)
+    return importlib.metadata.PathDistribution(zipfile.Path(wheel, stem))
+
+
+def _top_level(distribution: importlib.metadata.Distribution) -> set[Path]:
     """Return the files and folders that a distribution has directly in site-packages."""
-    distribution = importlib.metadata.distribution(name)
     parts = {file.parts[0] for file in distribution.files or []}
     return {Path(str(distribution.locate_file(part))) for part in parts - {"..", "__pycache__"}}

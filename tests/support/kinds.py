@@ -1,36 +1,42 @@
 """Surveys of every kind of mechanism, published by the tests' authority."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from deniable.mechanisms import KINDS as REGISTERED
-from deniable.mechanisms.dimensions import answer_labels, combination_labels
+from deniable.mechanisms.answering import answer_labels, combination_labels
 from deniable.messages import Manifest, Repeat, Specification
+from deniable.publishing.survey_matrix import certified_settings
 from tests.support.surveys import manifest
 
-ORDINAL = manifest(
-    specification=Specification("ordinal", {"distance": "absolute", "ratio": (4, 5)}),
-    name="ordinal",
-)
-CIRCULAR = manifest(
-    specification=Specification("ordinal", {"distance": "circular", "ratio": (5, 8)}),
-    name="circular",
-)
-METRIC = manifest(
-    specification=Specification(
-        "ordinal",
+
+def calibrated(
+    kind: str, categories: int, epsilon: str, settings: Mapping[str, Any]
+) -> Specification:
+    """Return a specification by the settings of a survey file, probabilities among them."""
+    if "matrix" in settings:
+        rows, labels = settings["matrix"], settings.get("responses", ())
+        settings = certified_settings(rows, labels, categories, epsilon)
+    return Specification.calibrated(kind, categories, epsilon, settings=settings)
+
+
+MATRIX = manifest(
+    specification=calibrated(
+        "matrix",
+        5,
+        "1",
         {
-            "distance": (
-                (0, 1, 2, 2, 3),
-                (1, 0, 1, 2, 2),
-                (2, 1, 0, 3, 1),
-                (2, 2, 3, 0, 1),
-                (3, 2, 1, 1, 0),
-            ),
-            "ratio": (3, 4),
+            "matrix": (
+                ("0.35", "0.25", "0.15", "0.125", "0.125"),
+                ("0.25", "0.3", "0.2", "0.125", "0.125"),
+                ("0.15", "0.2", "0.3", "0.2", "0.15"),
+                ("0.15", "0.15", "0.2", "0.25", "0.25"),
+                ("0.15", "0.15", "0.15", "0.25", "0.3"),
+            )
         },
     ),
-    name="metric",
+    name="matrix",
 )
 NUMERIC = manifest(
     categories=tuple(map(str, range(-5, 6))),
@@ -38,13 +44,11 @@ NUMERIC = manifest(
     name="numeric",
 )
 
-KINDS: dict[str, Manifest] = {
-    survey.name: survey for survey in (ORDINAL, CIRCULAR, METRIC, NUMERIC)
-}
+KINDS: dict[str, Manifest] = {survey.name: survey for survey in (MATRIX, NUMERIC)}
+"""One of each kind that apps have to declare."""
 
 THREE = ("never", "sometimes", "always")
 NUMBERS = ("-1", "0", "1")
-TABLE = ((0, 1, 3), (1, 0, 2), (3, 2, 0))
 WIDE = (
     ("0.5", "0.25", "0.125", "0.125"),
     ("0.25", "0.5", "0.125", "0.125"),
@@ -58,7 +62,6 @@ EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
         ({"kept": "3", "fresh": ("subset", 2)}, tuple("abcdef")),
         ({"kept": "4", "fresh": ("affine", 7, 1, 3)}, tuple("abcdef")),
     ],
-    "ordinal": [({"distance": distance}, THREE) for distance in ("absolute", "circular", TABLE)],
     "numeric": [({}, NUMBERS)],
     "matrix": [
         ({"matrix": WIDE, "responses": ("a", "b", "c", "d")}, THREE),
@@ -108,6 +111,6 @@ def example_survey(name: str, settings: dict[str, Any], categories: tuple[str, .
     return manifest(
         categories=categories,
         epsilon="1.1",
-        specification=Specification.calibrated(name, len(categories), "1.1", settings=settings),
+        specification=calibrated(name, len(categories), "1.1", settings),
         **({"repeat": Repeat("memoised", 4)} if kept else {}),
     )

@@ -23,9 +23,3 @@ def after_a_loss(bench: Bench) -> Client:
     assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
     assert bench.draw.count == 2
     return client
-
-
-def forget_proofs(bench: Bench) -> None:
-    """Take from the state what the version of its schema that knows of proofs added."""
-    for table in ("manifests", "authorities", "gateway_keys"):
-        bench.rows(f"ALTER TABLE {table} DROP COLUMN proof")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from deniable.client import Client, HttpAnswer, HttpTransport
+from deniable.client import Client, ClientSettings, HttpAnswer, HttpTransport, engine
 from deniable.messages import Schedule, sign_manifest
 from tests.support.devices import NAME
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, manifest
@@ -42,9 +42,9 @@ def embed(state: str, origin: str) -> tuple[Client, Announcing]:
         surveys=[DECLARED],
         state=state,
         consent="on",
-        manifests=[running],
-        delivery_seconds=0.0,
-        transport=transport,
+        settings=ClientSettings(
+            first_epoch="now", manifests=[running], delivery_seconds=0.0, transport=transport
+        ),
     )
     return client, transport
 
@@ -139,6 +139,7 @@ def closes(client: Client, transport: Announcing) -> None:
 
 def threads(client: Client, transport: Announcing) -> None:
     """Report from many threads, let the thread send, and close."""
+    engine.REPORT_PATIENCE = _SECONDS  # for each other, however slow the machine is
     reporters = [threading.Thread(target=partial(_report, client)) for _ in range(8)]
     for reporter in reporters:
         reporter.start()

@@ -77,11 +77,11 @@ class PostgresProxy:
             with suppress(OSError):
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            for writer in (to_client, to_server):  # before anything that may be cancelled
+                writer.transport.abort()
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            for writer in (to_client, to_server):
-                writer.transport.abort()
 
 
 @asynccontextmanager

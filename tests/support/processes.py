@@ -36,7 +36,7 @@ def run(
     cwd: Path = ROOT,
     env: Mapping[str, str] | None = None,
     typed: str = "",
-    seconds: float = 60.0,
+    seconds: float = 300.0,  # a guard against hanging, however slow the machine
     status: int | None = 0,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; fail with its output if its status is not the expected one."""

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from deniable.messages import SigningKey, log_entry
-from deniable.stores import LogExtension, StoredLog
-from deniable.transparency_log import (
+from deniable.logs import (
     COSIGNER,
     Checkpoint,
     VerifierKey,
     cosign,
     leaf_hash,
-    root_hash,
     sign_checkpoint,
 )
+from deniable.messages import SigningKey, log_entry
+from deniable.public_log.publish.tree import root_hash
+from deniable.stores import LogExtension, StoredLog
 
 LOG_KEY = SigningKey(b"log key seed of the tests 000001")
 LOG_ORIGIN = "collector.example/log"

@@ -45,6 +45,5 @@ TABLE: Final = _read((Path(__file__).parents[2] / "docs" / "protocol.md").read_t
 """By the code's name."""
 
 DROPPED: Final = {code for code in RefusalCode if TABLE[code].dropped}
-SPLIT: Final = {code for code in RefusalCode if "splits" in TABLE[code].device}
 RESENT: Final = set(RefusalCode) - DROPPED
 TOO_LATE: Final = {code for code in RefusalCode if "may have been counted" in TABLE[code].device}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from deniable.client import Client
+from tests.support.clients import client_of
 from tests.support.surveys import DECLARED
 
 _IN_HEX = ("gateway_keys", "manifest")
@@ -20,7 +20,7 @@ def main(folder: Path, clients: list[dict[str, Any]]) -> None:
             key: bytes.fromhex(text) if key in _IN_HEX else text for key, text in given.items()
         }
         manifest = of.pop("manifest")
-        with Client(
+        with client_of(
             of.pop("collector"),
             surveys=[DECLARED],
             state=folder / f"state-{number}",

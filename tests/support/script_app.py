@@ -6,7 +6,7 @@ It asks, reports to three surveys, sends, and ends. ``MODE`` is ``thread`` or ``
 import sys
 from pathlib import Path
 
-from deniable.client import Client, Survey
+from deniable.client import Client, ClientSettings, Survey
 
 SURVEYS = [
     Survey(name, "Which do you use?", ("this", "that"), max_epsilon="1")
@@ -24,7 +24,9 @@ def main() -> None:
         state=state,
         consent="on",
         background=mode == "thread",
-        manifests=[Path(file).read_bytes() for file in bundled],
+        settings=ClientSettings(
+            first_epoch="now", manifests=[Path(file).read_bytes() for file in bundled]
+        ),
     ) as client:
         ready = client.refresh(SECONDS).ready
         statuses = {str(client.report(survey, "this", strict=True).status) for survey in SURVEYS}

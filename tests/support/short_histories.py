@@ -24,6 +24,7 @@ from unittest import mock
 
 from deniable.client import (
     Client,
+    ClientSettings,
     Consent,
     HttpAnswer,
     OutcomeStatus,
@@ -289,10 +290,9 @@ class World(TransportDouble):
             lifetime_epsilon=self.lifetime,
             sliding=self.terms.sliding,
             background=False,
-            clock=self,
-            transport=self,
-            environment={},
-            unsafe_draw=self.draw,
+            settings=ClientSettings(
+                clock=self, transport=self, environment={}, unsafe_draw=self.draw
+            ),
         )
 
     def update(self) -> None:

@@ -1,6 +1,6 @@
 """The command line on a slow disk: ``python -m tests.support.slow_disk SECONDS COMMAND …``.
 
-Every commit to SQLite takes so much longer.
+Every commit to SQLite takes so much longer, and fewer reports may wait for it.
 """
 
 import sqlite3
@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
-from deniable.cli import main
+from deniable.command import main
+from deniable.server.routes import uploads
 
 
 class _SlowConnection(sqlite3.Connection):
@@ -25,5 +26,8 @@ class _SlowConnection(sqlite3.Connection):
 if __name__ == "__main__":
     _SlowConnection.seconds = float(sys.argv.pop(1))
     sys.argv[0] = "deniable"
-    with mock.patch.object(sqlite3, "connect", partial(sqlite3.connect, factory=_SlowConnection)):
+    with (
+        mock.patch.object(sqlite3, "connect", partial(sqlite3.connect, factory=_SlowConnection)),
+        mock.patch.object(uploads, "MOST_WAITING", 256),
+    ):
         main()

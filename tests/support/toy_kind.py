@@ -7,6 +7,7 @@ An answer is named ``own`` sixteenths of the time, each other answer two sixteen
 from fractions import Fraction
 from typing import ClassVar, Final
 
+from deniable.choosing.kinds import KindWords
 from deniable.mechanisms import InvalidParameter, Kind, Parameters, Settings, SurveyMechanism
 from deniable.mechanisms.kind import at_fault
 from deniable.mechanisms.matrix import SurveyMatrix
@@ -16,9 +17,7 @@ _UNIT: Final = 1 << 60
 
 class _Toy(Kind):
     name = "toy"
-    summary = "a toy of three categories and five responses"
     fields = ("own",)
-    keys: ClassVar = {"own": "of a toy survey: how many sixteenths of the time an answer is named"}
     answers = False
 
     def check(self, parameters: Parameters) -> None:
@@ -53,8 +52,16 @@ class _Toy(Kind):
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
         return (*categories, "no idea", "declined")
 
-    def terms(self, parameters: Parameters, categories: int) -> str:
-        return f"toy: {Fraction(parameters['own'], 16)} own"
-
 
 KIND: Final = _Toy()
+
+
+class ToyWords(KindWords):
+    """The words that operators are told."""
+
+    summary = "a toy of three categories and five responses"
+    keys: ClassVar = {"own": "of a toy survey: how many sixteenths of the time an answer is named"}
+    wanted = ("own",)
+
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        return f"toy: {Fraction(parameters['own'], 16)} own"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from deniable.mechanisms import RandomisedResponse, TwoValuedPrivacy
+from deniable.mechanisms import MatrixPrivacy, Privacy, RandomisedResponse
 from deniable.messages import Manifest
 from tests.support.surveys import manifest
 
@@ -15,12 +15,14 @@ class Understated:
 
     epsilon: Fraction
     delta: Fraction
-    privacy: TwoValuedPrivacy = RandomisedResponse(5, "2").privacy
+    privacy: Privacy = RandomisedResponse(5, "2").privacy
 
 
 def understated(honest: Manifest | None = None) -> Manifest:
     """Return a manifest with such a mechanism in place of its own."""
     changed = replace(honest) if honest else manifest()  # the honest one is used by other tests
     declared = Understated(Fraction(changed.epsilon), Fraction(changed.delta))
+    if not changed.mechanism.privacy.alike:
+        declared = replace(declared, privacy=MatrixPrivacy(RandomisedResponse(5, "2")))
     changed.__dict__["mechanism"] = cast("Any", declared)
     return changed

@@ -4,8 +4,8 @@ from typing import Any
 
 from deniable.client import Client, ManifestRefused
 from deniable.client.client import engine_of
-from deniable.client.enrolling.enroller import Enroller
-from deniable.client.testing import FakeIssuer
+from deniable.client.enroller import Enroller
+from deniable.fakes import FakeIssuer
 from deniable.messages import Enrolment, Schedule, SignedReport, split_upload
 from deniable.messages.admissible import check_report
 from deniable.privacy_pass import token_key_id

@@ -17,6 +17,7 @@ def until(happened: Callable[[], bool]) -> None:
     deadline = time.monotonic() + SECONDS
     while not happened():
         assert time.monotonic() < deadline
+        threading.Event().wait(0.001)  # the other threads have the interpreter meanwhile
 
 
 class WatchedTransport(FakeTransport):

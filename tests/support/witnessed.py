@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from deniable.client import Client, ManifestFault, ManifestRefused, OutcomeStatus
 from deniable.client.client import engine_of
-from deniable.messages import SigningKey, log_entry, sign_manifest
-from deniable.transparency_log import (
+from deniable.logs import (
     COSIGNER,
     LOG,
     Checkpoint,
@@ -14,12 +13,12 @@ from deniable.transparency_log import (
     SignedCheckpoint,
     VerifierKey,
     cosign,
-    inclusion_path,
     leaf_hash,
     log_origin,
-    root_hash,
     sign_checkpoint,
 )
+from deniable.messages import SigningKey, log_entry, sign_manifest
+from deniable.public_log.publish.tree import inclusion_path, root_hash
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN, START
 

@@ -15,8 +15,8 @@ from tests.support.processes import DENIABLE, await_line, child, run
 def test_the_demonstration_counts_every_device_and_keeps_its_collector(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     done = run([*DENIABLE, "demo", "--devices", "200", "--keep", kept], cwd=tmp_path)
-    assert "200 devices reported" in done.stdout
-    assert "the collector counted 200 responses at epsilon 1" in done.stdout
+    counted = "the collector counted 200 responses at epsilon 1"
+    assert counted in " ".join(done.stdout.split())  # where its line ends depends on the seconds
     for word in ("answer", "truth", "raw count", "estimate", "95 % interval", "covers"):
         assert word in done.stdout
     for category in ("very poor", "poor", "fair", "good", "very good"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import IN_MEMORY, Client, Survey
+from deniable.client import IN_MEMORY, Client, ClientSettings, Survey
 from deniable.directory import Config
 from deniable.messages import Manifest, open_manifest, split_manifests
 from tests.cli.commands import Workplace, succeed
@@ -54,7 +54,7 @@ def test_apps_before_and_after_a_fifth_category_report_at_the_same_time(place: W
                 state=IN_MEMORY,
                 consent="on",
                 background=False,
-                environment={},
+                settings=ClientSettings(first_epoch="now", environment={}),
             )
             with client:
                 assert client.refresh().ready == ("tea",)

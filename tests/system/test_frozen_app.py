@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client.testing import FakeCollector
+from deniable.fakes import FakeCollector
 from tests.support.frozen_app import THEME
-from tests.support.installs import build_wheel, install_collector
+from tests.support.installs import build, install
 from tests.support.processes import ROOT, run
 
 APP = ROOT / "tests" / "support" / "frozen_app.py"
@@ -21,7 +21,8 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("PyInstaller is not installed")
     folder = tmp_path_factory.mktemp("frozen")
     # From the wheel, as apps are: an editable install spreads the namespace over three folders.
-    python = install_collector(build_wheel(folder / "wheel"), folder / "environment").python
+    build(folder / "wheels", "--wheel")
+    python = install(folder / "wheels", folder / "environment", "deniable", "pyinstaller").python
     freeze: list[str | Path] = [
         python,
         "-m",

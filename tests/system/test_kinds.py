@@ -22,13 +22,9 @@ from tests.support.collector import CollectorProcess
 from tests.support.processes import DENIABLE, run
 
 DEVICES = 160
-HOURS = tuple(f"{hour}:00" for hour in range(0, 24, 3))
-SIZES = ("XS", "S", "M", "L", "XL")
 THEMES = ("light", "dark", "system")
 PAGES = tuple(f"page {number}" for number in range(20))
 FILES = {
-    "size": f'mechanism = "ordinal"\ndistance = "absolute"\ncategories = {json.dumps(SIZES)}',
-    "hour": f'mechanism = "ordinal"\ndistance = "circular"\ncategories = {json.dumps(HOURS)}',
     "minutes": 'mechanism = "numeric"\nlow = -10\nhigh = 10\nstep = "2.5"',
     "theme": f'repeat = "memoised"\nmemoised_epochs = 5\ncategories = {json.dumps(THEMES)}',
     "page": 'mechanism = "two-round"\nkept = "6"\nrepeat = "memoised"\n'
@@ -39,8 +35,6 @@ MATRIX = ",yes,no,rather not say\nyes,0.6,0.1,0.3\nno,0.1,0.6,0.3\n"
 RESPONSES = ["yes", "no", "rather not say"]
 KEPT = ("theme", "page")
 DECLARED = (
-    Survey("size", "size?", SIZES, max_epsilon="4", mechanisms=["ordinal"]),
-    Survey("hour", "hour?", HOURS, max_epsilon="4", mechanisms=["ordinal"]),
     Survey.numeric("minutes", "minutes?", low=-10, high=10, step="2.5", max_epsilon="4"),
     Survey("theme", "theme?", THEMES, max_epsilon="4", max_kept_epsilon="4"),
     Survey("page", "page?", PAGES, max_epsilon="4", max_kept_epsilon="8"),
@@ -65,7 +59,7 @@ ORDERED_FILES = {
 ORDERED_FILES["seconds"] += "\nstep = 1"
 ORDERED = (
     Survey("waiting", "waiting?", WAITS, max_epsilon="4"),
-    Survey.numeric("seconds", "seconds?", low=0, high=11, max_epsilon="4"),
+    Survey.numeric("seconds", "seconds?", low=0, high=11, max_epsilon="4", mechanisms=["levels"]),
 )
 
 
@@ -81,12 +75,10 @@ def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
 
 
 def answers(device: int) -> dict[str, str]:
-    """Return what a device answers: most say M, midnight and 5."""
+    """Return what a device answers: most say 5 and dark."""
     common = device % 4
     return {
-        "size": "M" if common else SIZES[device % 5],
-        "hour": "0:00" if common else HOURS[device % 8],
-        "minutes": "5" if common else DECLARED[2].categories[device % 9],
+        "minutes": "5" if common else DECLARED[0].categories[device % 9],
         "theme": "dark" if common else THEMES[device % 3],
         "page": PAGES[7] if common else PAGES[device % 20],
         "smokes": "no" if common else "yes",
@@ -161,8 +153,6 @@ def test_every_kind_is_published_answered_counted_and_estimated(
         for row in shown["categories"]:
             error = abs(row["estimate"] - truth[name][row["category"]] / DEVICES)
             assert error < 5 * row["standard_error"]
-    assert histogram(collector, "size")["mechanism"] == "ordinal"
-    assert histogram(collector, "size")["numeric"] is None
     numeric = histogram(collector, "minutes")["numeric"]
     mean = sum(float(value) * count for value, count in truth["minutes"].items()) / DEVICES
     assert numeric["mean"]["low"] <= mean <= numeric["mean"]["high"]

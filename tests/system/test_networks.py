@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from deniable.client import Client
+from deniable.client import Client, ClientSettings
 from deniable.client.sending import uploader
 from deniable.client.sending.wake import Wake
-from deniable.client.testing import FakeCollector, Misbehaviour
+from deniable.fakes import FakeCollector, Misbehaviour
 from tests.support.clock import FakeClock
 from tests.support.processes import run
 from tests.support.script_app import SURVEYS
@@ -96,8 +96,9 @@ def test_d10_who_starts_offline_is_served_soon_after_the_networks_return(
             surveys=[THEME],
             state=tmp_path / "state.sqlite",
             consent="on",
-            manifests=[envelope] * is_bundled,
-            clock=clock,
+            settings=ClientSettings(
+                first_epoch="now", manifests=[envelope] * is_bundled, clock=clock
+            ),
         ) as client:
             if is_bundled:  # then the survey is no hurry, and the report is due within an hour
                 latest = {"POST": max(back, clock.time + 3600) + late}

@@ -12,6 +12,8 @@ import pytest
 
 from deniable.client import Survey
 from deniable.messages import GATEWAY_PATH, UploadAnswer, pack_upload
+from deniable.server.pages.table import PAGES
+from deniable.server.routes.routing import ROUTES, Route
 from tests.support.collector import NAME, CollectorProcess
 from tests.support.nginx import HOST, RELAYS_ADDRESS, ask, serving
 from tests.support.processes import free_port
@@ -58,6 +60,59 @@ def test_an_address_has_so_many_requests_at_once_and_a_relay_more(tmp_path: Path
             server.shutdown()
 
 
+INSIDE = {"/healthz", "/readyz", "/metrics", "/openapi.json"}
+"""What whoever operates the collector asks it itself."""
+PLACES = {"/static/{name}": "page.css", "/log/{path}": "tile/0/000"}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def requests_of(route: Route) -> list[tuple[str, str]]:
+    """Return by each method a request of a route, of the survey that there is."""
+    path = route.path
+    if route.placeholder:
+        path = path.replace(route.placeholder, PLACES.get(path, NAME))
+    return [(method, path) for method in route.methods]
+
+
+def test_every_route_and_page_is_reached_by_all_methods_and_what_is_kept_inside_is_not(
+    tmp_path: Path,
+) -> None:
+    port, folder = free_port(), tmp_path / "nginx"
+    downloads = {path for page in PAGES for path in page.downloads}
+    offered: list[tuple[str, Route]] = [("/telemetry", page) for page in PAGES]
+    offered += [("", route) for route in ROUTES if route.path not in INSIDE]
+    offered += [("/telemetry", route) for route in ROUTES if route.path in downloads]
+    settings = {"DENIABLE_TRUSTED_PROXIES": HOST}
+    with CollectorProcess(tmp_path / "collector", f"https://{HOST}:{port}", settings) as collector:
+        collector.start()
+
+        def ask_itself(method: str, path: str) -> int:
+            asked = http.client.HTTPConnection(HOST, collector.port, timeout=60)
+            try:
+                origin = {"Origin": f"http://{HOST}:{collector.port}"}
+                asked.request(method, path, b"token=none", FORM | origin)
+                return asked.getresponse().status
+            finally:
+                asked.close()
+
+        with serving(folder, collector.port, port):
+            origin = {"Origin": f"https://{HOST}:{port}"}  # as browsers say it, with the port
+            reached, direct = {}, {}
+            for prefix, route in offered:
+                for method, path in requests_of(route):
+                    address = (method, prefix + path)
+                    status, said = ask(port, folder, *address, b"token=none", FORM | origin)
+                    reached[address] = (status, b"<center>nginx" in said)
+                    direct[address] = (ask_itself(method, path), False)
+            assert reached == direct
+            assert reached["POST", "/telemetry/login"][0] == 401  # for the token, not the page
+            of_devices = ("/v1/reports", "/v1/authority")
+            hidden = [*INSIDE, *(f"/telemetry{path}" for path in (*INSIDE, *of_devices))]
+            for path in hidden:
+                status, said = ask(port, folder, "GET", path)
+                assert (path, status, b"<center>nginx" in said) == (path, 404, True)
+
+
 @pytest.mark.long
 def test_a_device_behind_nginx_is_counted_limited_by_its_own_address_and_read_by_people(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -96,12 +151,10 @@ def test_a_device_behind_nginx_is_counted_limited_by_its_own_address_and_read_by
             assert send("127.0.0.2", forged="192.0.2.1") == 429
             assert send("127.0.0.3") == 200
 
-            # People may have a longer path, which nginx takes off; nothing else is let through.
+            # People may have a longer path, which nginx takes off.
             path = f"/v1/surveys/{NAME}/histogram"
             figures = [ask(port, folder, "GET", prefix + path) for prefix in ("", "/telemetry")]
             assert figures[0] == figures[1]
             assert (figures[0][0], json.loads(figures[0][1])["n"]) == (200, 1)
-            for hidden in ("/healthz", "/metrics", "/telemetry/v1/reports", "/telemetry/healthz"):
-                assert ask(port, folder, "GET", hidden)[0] == 404
     assert (folder / "error.log").read_text("utf-8") == ""
     assert "Traceback" not in collector.complaints

@@ -12,6 +12,8 @@ import pytest
 from deniable.directory import SETTINGS
 from deniable.messages import MAX_UPLOAD_BYTES
 from deniable.server.life import workers
+from deniable.server.transport import connections
+from deniable.server.transport.connection_slots import MOST_CONNECTIONS
 from tests.support.collector import CollectorProcess
 from tests.support.processes import DENIABLE, ROOT, run
 
@@ -34,7 +36,7 @@ def service() -> dict[str, str]:
 def test_the_unit_gives_time_files_and_no_rights() -> None:
     unit = service()
     assert float(unit["TimeoutStopSec"]) > workers.STOPPING_SECONDS
-    assert int(unit["LimitNOFILE"]) > DEFAULTS["most_connections"]
+    assert int(unit["LimitNOFILE"]) > MOST_CONNECTIONS
     assert (unit["KillSignal"], unit["KillMode"]) == ("SIGTERM", "mixed")
     assert unit["CapabilityBoundingSet"] == ""
     assert unit["User"] != "root"
@@ -118,10 +120,10 @@ def test_the_proxy_waits_and_lets_go_as_the_collector_s_settings_ask() -> None:
     assert found["error_log"][0].endswith(" crit")
     assert found["proxy_set_header"].count("X-Forwarded-For $remote_addr") == 1
     upstream, _ = seconds(found["keepalive_timeout"])
-    assert upstream < DEFAULTS["idle_seconds"]
-    assert seconds(found["proxy_read_timeout"])[0] > DEFAULTS["answer_seconds"]
-    assert seconds(found["client_header_timeout"])[0] <= DEFAULTS["head_seconds"]
-    assert seconds(found["client_body_timeout"])[0] <= DEFAULTS["body_seconds"]
+    assert upstream < connections.IDLE_SECONDS
+    assert seconds(found["proxy_read_timeout"])[0] > connections.ANSWER_SECONDS
+    assert seconds(found["client_header_timeout"])[0] <= connections.HEAD_SECONDS
+    assert seconds(found["client_body_timeout"])[0] <= connections.BODY_SECONDS
     assert found["client_max_body_size"] == [f"{MAX_UPLOAD_BYTES // 1024}k"]
     assert found["server"] == ["127.0.0.1:8377", ""]
     assert found["location"] == [

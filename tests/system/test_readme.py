@@ -6,7 +6,6 @@ serve`` runs in the background until the end, and what ``deniable report`` asks 
 
 import json
 import os
-import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.collector import NAME, CollectorProcess
+from tests.support.collector import NAME
 from tests.support.processes import DENIABLE, ROOT, await_line, child, free_port, run
 from tests.support.readme import Block, marked_blocks
 
@@ -58,23 +57,6 @@ def test_marked_blocks_run_in_order(tmp_path: Path, document: Path, languages: s
         (collector,) = (file.parent for file in tmp_path.glob("*/collector.toml"))
         shown = run([*DENIABLE, "hist", NAME, "--dir", collector, "--json"]).stdout
         assert json.loads(shown)["n"] == 1
-
-
-@pytest.mark.long
-def test_the_apps_code_reports_with_the_file_that_export_writes(
-    collector: CollectorProcess, tmp_path: Path
-) -> None:
-    about_apps = README.read_text("utf-8").partition("## In your app")[2].partition("\n## ")[0]
-    app = "".join(re.findall(r"```python\n(.*?)```", about_apps, re.DOTALL))
-    collector.export(tmp_path / f"{NAME}.json")
-    (shown,) = re.findall(r'authority="([0-9a-f]{64})"', app)
-    app = app.replace(shown, collector.authority)
-    app = app.replace("https://telemetry.example.org", collector.origin)
-    (tmp_path / "app.py").write_text(f"{app}print(outcome.status, client)", "utf-8")
-    command = [sys.executable, "-W", "error", str(tmp_path / "app.py")]
-    shown = run(command, env=terminal(tmp_path), typed="y\n").stdout
-    assert "Take part? [y/N] recorded" in shown
-    assert sum(collector.shown_counts()) == 1
 
 
 def test_a_mark_without_a_block_is_an_error(tmp_path: Path) -> None:

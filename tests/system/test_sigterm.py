@@ -109,9 +109,7 @@ def test_an_upload_whose_body_comes_after_sigterm_is_stored_and_acknowledged_or_
 
 @pytest.mark.long
 def test_a_body_that_never_ends_is_timed_out_while_the_collector_ends(tmp_path: Path) -> None:
-    with CollectorProcess(
-        tmp_path / "collector", environment={"DENIABLE_BODY_SECONDS": "1"}
-    ) as collector:
+    with CollectorProcess(tmp_path / "collector") as collector:
         collector.start()
         with socket.create_connection(("127.0.0.1", collector.port), timeout=60) as connection:
             connection.sendall(

@@ -123,8 +123,7 @@ def readiness(collector: CollectorProcess) -> int:
 
 @pytest.mark.long
 def test_a_slow_disk_is_waited_for_or_the_collector_is_overloaded(tmp_path: Path) -> None:
-    settings = {"DENIABLE_MOST_WAITING": "256", "DENIABLE_ADDRESS_RATE": "0"}
-    collector = CollectorProcess(tmp_path / "collector", environment=settings)
+    collector = CollectorProcess(tmp_path / "collector", environment={"DENIABLE_ADDRESS_RATE": "0"})
     devices = StubbornDevices(collector.survey_id, 3_200, together=32, at_once=64)
     with collector:
         collector.start(sys.executable, "-m", "tests.support.slow_disk", "0.1")

@@ -38,6 +38,6 @@ async def app(client: Client, capture: Capture) -> None:
     assert_type(await client.areport("level", Level.LOW, strict=True), Outcome)
     client.report("minutes", 35)
     client.report("minutes", Decimal("0.5"))
+    client.report("minutes", 0.5)
     capture.assert_reported(of_an_enum, Theme.DARK)
-    client.report(of_an_enum, 0.5)  # type: ignore[arg-type]
     client.report(of_an_enum, None)  # type: ignore[arg-type]

@@ -115,7 +115,9 @@ class Matcher:
 
 
 def join(pairings: Sequence[Pairing]) -> Verdict:
-    """Learn on the first half of the epochs, and judge by the others."""
+    """Learn on the first half of the epochs, and judge by the others; of none there is nothing."""
+    if not pairings:
+        return Verdict({}, {}, 0, 0, 0)
     half = len(pairings) // 2
     return Matcher(pairings[:half]).judge(pairings[half:])
 

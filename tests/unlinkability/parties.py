@@ -14,6 +14,7 @@ from deniable.oblivious_http import (
     open_request,
 )
 from tests.system.simulation.wire import Wire
+from tests.unlinkability.active import UNANSWERED
 from tests.unlinkability.logs import Entry, Log
 from tests.unlinkability.servers import RELAY_ADDRESS, Clock
 
@@ -30,17 +31,22 @@ class Party:
         loop: asyncio.AbstractEventLoop,
         server: Any,
         clock: Clock,
+        unanswered: Callable[[bytes], bool],
         opened: Callable[[bytes, bytes], Opened] | None = None,
     ) -> None:
         self.log: Log = []
         self._loop = loop
         self._server = server
         self._clock = clock
+        self._unanswered = unanswered
         self._opened = opened
 
     def exchange(self, device: int, peer: str, request: bytes) -> bytes:
         """Answer the bytes of a request, and note both."""
-        answer = self._loop.run_until_complete(self._through_wire(peer, request))
+        if self._unanswered(request):
+            answer = UNANSWERED
+        else:
+            answer = self._loop.run_until_complete(self._through_wire(peer, request))
         opened = None if self._opened is None else self._opened(request, answer)
         self.log.append(Entry(self._clock(), peer, request, answer, device, opened))
         return answer
@@ -80,6 +86,8 @@ def opened_by(keys: Mapping[int, PrivateKey]) -> Callable[[bytes, bytes], Opened
 
     def opened(request: bytes, answer: bytes) -> Opened:
         message, exchange = open_request(keys, request.partition(_HEAD)[2])
+        if answer == UNANSWERED:
+            return BinaryRequest.decode(message), BinaryResponse(503)
         opener = ResponseOpener.__new__(ResponseOpener)  # both sides have the same secrets
         opener._secret, opener._encapsulated = exchange._secret, exchange._encapsulated
         content = opener.open(answer.partition(_HEAD)[2])

@@ -18,14 +18,14 @@ People = Callable[[Random, int], Sessions]
 """Draws one person's sessions of so many epochs."""
 
 
-def independent(a_half: int = 2) -> People:
+def independent(first: int = 2, second: int = 2) -> People:
     """Return people whose sessions are uniform in each half of an epoch: so many in each."""
 
     def draw(chance: Random, epochs: int) -> Sessions:
         return _apart(
             START + HALF * (half + chance.random())
             for half in range(2 * epochs + _HALVES_AFTER)
-            for _ in range(a_half)
+            for _ in range(second if half % 2 else first)
         )
 
     return draw
@@ -45,6 +45,21 @@ def habitual(hours: float, a_half: int = 2) -> People:
         )
 
     return draw
+
+
+def about_turns(chance: Random, epochs: int) -> Sessions:
+    """Return sessions in an epoch's first seven hours, and in its last six or those two days ago.
+
+    So whether the app ran within the day before is the most that an epoch's first run can tell.
+    """
+    return _apart(
+        moment
+        for begin in (START + epoch * EPOCH_SECONDS for epoch in range(epochs + 1))
+        for moment in (
+            begin + chance.uniform(1, 7) * 3600,
+            begin + EPOCH_SECONDS - chance.uniform(0, 6) * 3600 - chance.choice((0, 2 * DAY)),
+        )
+    )
 
 
 def always_on(_chance: Random, epochs: int) -> Sessions:

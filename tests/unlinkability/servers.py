@@ -1,6 +1,6 @@
 """The servers of issuer and collector, real ones, on files of their own."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from pathlib import Path
@@ -25,22 +25,22 @@ Clock = Callable[[], float]
 
 @asynccontextmanager
 async def serve_issuer(
-    folder: Path, keys: Path, manifests: Iterable[Manifest], clock: Clock
+    folder: Path, keys: Sequence[Path], manifests: Iterable[Manifest], clock: Clock
 ) -> AsyncIterator[Any]:
     """Give the server of an app's backend, which knows who has signed in.
 
-    With several manifests it is one that colludes: a true one takes no such.
+    With several manifests of a survey it is one that colludes: a true one takes no such.
     """
-    signed = [sign_manifest(manifest, AUTHORITY) for manifest in manifests]
+    signed = {sign_manifest(manifest, AUTHORITY): manifest.name for manifest in manifests}
     record = SqliteIssuanceRecord(folder / "issued.sqlite")
     record._connection.execute("PRAGMA synchronous=OFF")  # nobody pulls the plug here
-    issuer = (BlindIssuer if len(signed) == 1 else _Colluding)(
+    issuer = (BlindIssuer if len(signed) == len({*signed.values()}) else _Colluding)(
         ISSUER,
-        [EpochKeys(keys)],
+        [*map(EpochKeys, keys)],
         record,
         record_key=RECORD_KEY,
         authority=AUTHORITY.public_key,
-        manifests=signed,
+        manifests=[*signed],
     )
 
     async def signed_in(request: web.Request) -> str | None:
@@ -66,12 +66,13 @@ class _Colluding(BlindIssuer):
 
 @asynccontextmanager
 async def serve_collector(
-    folder: Path, manifest: Manifest, gateway: GatewayFile, clock: Clock
+    folder: Path, manifests: Iterable[Manifest], gateway: GatewayFile, clock: Clock
 ) -> AsyncIterator[Any]:
-    """Give the server of a collector with a gateway, whose survey is published."""
+    """Give the server of a collector with a gateway, whose surveys are published."""
     store = await SqliteStore.open(folder / "store.sqlite")
     store._writer._connection.execute("PRAGMA synchronous=OFF")
-    await store.publish(manifest, sign_manifest(manifest, AUTHORITY))
+    for manifest in manifests:
+        await store.publish(manifest, sign_manifest(manifest, AUTHORITY))
     write_gateway_file(folder / "gateway.json", gateway)
     config = Config(
         origin=ORIGIN,

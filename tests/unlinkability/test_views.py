@@ -9,21 +9,22 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from scipy.stats import binom
 
-from tests.unlinkability import views
+from tests.unlinkability import people, views
+from tests.unlinkability.active import EVERY_SECOND, SLOW
 from tests.unlinkability.leaks import LIVED, WRITTEN, Leak
 from tests.unlinkability.matcher import Verdict, join
+from tests.unlinkability.people import EPOCH_SECONDS, HALF, SESSION_SECONDS, independent
 from tests.unlinkability.servers import RELAY_ADDRESS
-from tests.unlinkability.views import View
+from tests.unlinkability.traits import TOGETHER
+from tests.unlinkability.views import HIDDEN, JOINED, OF_TWO, View
 from tests.unlinkability.world import Setting, World, live
-
-HIDDEN = (views.issuer_and_collector, views.collector_alone, views.issuer_and_relay_and_store)
-JOINED = (views.issuer_and_relay, views.relay_and_collector)
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return live(Setting(16, 3), tmp_path_factory.mktemp("small"))
+    return live(Setting(24, 4), tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,19 @@ def seen(world: World, view: View, leak: Leak | None = None) -> Verdict:
 
 
 def check_nothing_is_joined(world: World) -> None:
-    assert {view.__name__: seen(world, view).leaks for view in HIDDEN} == {
-        view.__name__: set() for view in HIDDEN
-    }
+    verdicts = {view.__name__: seen(world, view).leaks for view in (*HIDDEN, *OF_TWO)}
+    assert not any(verdicts.values()), verdicts
+
+
+def check_halves(world: World) -> None:
+    """Tokens are asked for in first halves, and reports leave in second ones, of their epochs."""
+    for name in world.names:
+        schedule = world.schedule(name)
+        for side, half in ((views._asks, 0), (views._reports, 1)):
+            for epoch, trails in enumerate(side(world, name)):
+                begin = schedule.epoch_start(epoch) + half * HALF
+                times = [at for trail in trails for at in (trail.at, *trail.moments * half)]
+                assert all(begin <= at <= begin + HALF for at in times)
 
 
 def check_more_parties_know_all(world: World) -> None:
@@ -53,7 +64,36 @@ def check_more_parties_know_all(world: World) -> None:
 
 def test_nothing_joins_the_views_of_a_small_world(small: World) -> None:
     check_nothing_is_joined(small)
+    check_halves(small)
     check_more_parties_know_all(small)
+
+
+def test_fetches_do_not_tell_whether_the_app_ran_the_day_before_a_request(tmp_path: Path) -> None:
+    """One comes with each request and with no report; at one a day, z was 5.7 of 38 pairs."""
+    world = live(Setting(24, 4, people.about_turns), tmp_path)
+    for side, comes in ((views._asks, True), (views._reports, False)):
+        trails = [trail for epoch in side(world, *world.names) for trail in epoch]
+        assert {abs(trail.fetched - trail.at) < TOGETHER for trail in trails} == {comes}
+    check_nothing_is_joined(world)
+
+
+def test_an_access_log_of_the_backend_leaves_those_whose_app_was_open(small: World) -> None:
+    assert {"nearest", "hits"} <= seen(small, views.access_log_and_collector).leaks
+    among = views.most_open(small)
+    assert 0 not in among
+    # Each other one has it open with a chance of 4 sessions a week, at most: as many or more by
+    # chance one time in a million.
+    chance = 4 * SESSION_SECONDS / EPOCH_SECONDS
+    others = sum(among) - len(among)
+    assert binom.sf(others - 1, len(among) * (small.setting.accounts - 1), chance) > 1e-6
+
+
+def test_two_surveys_of_a_device_do_not_show_that_they_are(tmp_path: Path) -> None:
+    world = live(Setting(16, 4, independent(2, 1), second=0.0), tmp_path)
+    check_nothing_is_joined(world)
+    check_halves(world)
+    assert seen(world, views.two_surveys_collector).pairs == 0  # one answer an epoch
+    assert seen(world, views.two_surveys_collector_later).pairs > 0
 
 
 def test_every_request_comes_by_the_relay_and_looks_like_any_other(small: World) -> None:
@@ -88,3 +128,23 @@ def test_nothing_joins_the_views_of_500_accounts_in_4_epochs(whole: World) -> No
     check_more_parties_know_all(whole)
     assert all(verdict.hits > 0.7 * verdict.pairs for verdict in map(partial(seen, whole), JOINED))
     assert seen(whole, views.issuer_and_collector).pairs > 800
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting(100, 4, active=EVERY_SECOND),
+        Setting(100, 4, active=SLOW),
+        Setting(100, 4, second=0.0),
+        Setting(100, 4, second=HALF),
+    ],
+    ids=["a mute collector", "a slow issuer", "two surveys", "staggered epochs"],
+)
+def test_nothing_joins_the_views_of_active_parties_or_of_two_surveys(
+    setting: Setting, tmp_path: Path
+) -> None:
+    world = live(setting, tmp_path)
+    check_nothing_is_joined(world)
+    check_halves(world)
+    assert seen(world, views.issuer_and_collector).pairs > 0

@@ -19,6 +19,8 @@ class Trail:
     key: int = 0  # a byte that names the issuer's key
     fetched: float = inf  # when the nearest fetch of a manifest came
     moments: tuple[float, ...] = ()  # all times at which the view knows that it was this one
+    ends: float = inf  # when the epoch does
+    after: float = inf  # when this account asks for the next epoch's token
 
 
 @dataclass(frozen=True)

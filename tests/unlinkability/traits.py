@@ -15,8 +15,9 @@ from tests.unlinkability.trails import Pairing, Trail
 Cells = NDArray[np.int64]
 CELLS: Final = 4096
 _GRAM: Final = 6  # bytes: by chance any two of 500 × 500 pairs share one in some 2^48 / 10^12
-_TOGETHER: Final = 2.0  # seconds: what is overdue at a start of an app leaves at one moment
+TOGETHER: Final = 2.0  # seconds: what is overdue at a start of an app leaves at one moment
 _ORDERS: Final = 20
+_SESSION: Final = 600.0
 _SIZES: Final = 16
 _NEAR: Final = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, DAY)
 
@@ -117,11 +118,22 @@ def _fetches(pairing: Pairing) -> Cells:
     """By the fetches of manifests that came with both, of which a device makes one a day."""
     left, right = _times(pairing)
     ours, theirs = (
-        np.abs(np.array([trail.fetched for trail in trails]) - times) < _TOGETHER
+        np.abs(np.array([trail.fetched for trail in trails]) - times) < TOGETHER
         for trails, times in ((pairing.left, left), (pairing.right, right))
     )
     apart = np.clip((right[None, :] - left[:, None]) / (DAY / 4), -64, 63).astype(np.int64) + 64
     cells: Cells = (2 * ours[:, None] + theirs[None, :]) * 128 + apart
+    return cells
+
+
+def _absence(pairing: Pairing) -> Cells:
+    """By how often and when the right one came, and whether and when the left one asks next."""
+    sends = np.array([min(len(trail.moments), 3) for trail in pairing.right])
+    last = np.array([max(trail.moments, default=trail.at) for trail in pairing.right])
+    overdue = last >= np.array([trail.ends for trail in pairing.right])
+    later = np.array([trail.after for trail in pairing.left])[:, None] - last[None, :]
+    asks = np.digitize(later, (-_SESSION, _SESSION, DAY, 2 * EPOCH_SECONDS))  # at last: never
+    cells: Cells = (asks * 2 + overdue[None, :]) * 4 + sends[None, :]
     return cells
 
 
@@ -151,5 +163,6 @@ TRAITS: Final[Mapping[str, Callable[[Pairing], Cells]]] = {
     "order": _order,
     "nearest": _nearest,
     "fetches": _fetches,
+    "absence": _absence,
     "key": _key,
 }

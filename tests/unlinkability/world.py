@@ -8,7 +8,7 @@ and the rounds of the devices' threads are called in order of time.
 import asyncio
 import heapq
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from email.utils import formatdate
@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, Final
 from unittest import mock
 
-from deniable.client import Client, EnrolmentRequest, Survey
+from deniable.client import Client, ClientSettings, EnrolmentRequest, Survey
 from deniable.client.client import engine_of
 from deniable.client.state import state_file
 from deniable.directory import GatewayFile
@@ -28,6 +28,7 @@ from deniable.messages import Enrolment, Manifest, Schedule, sign_manifest
 from tests.support.clock import FakeClock
 from tests.support.devices import connect_carelessly
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
+from tests.unlinkability.active import HONEST, UNANSWERED, Active
 from tests.unlinkability.leaks import NONE, Leak
 from tests.unlinkability.logs import Log
 from tests.unlinkability.network import Network
@@ -51,6 +52,8 @@ class Setting:
     leak: Leak = NONE
     categories: int = 4
     seed: int = 0
+    second: float | None = None  # a second survey, whose epochs begin so many seconds later
+    active: Active = HONEST
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,33 @@ class World:
     relay: Log
     collector: Log
     reached: frozenset[object]  # to which addresses and ports devices have connected
+    sessions: Sequence[Sessions]  # of each device: what the app's backend can write down
+
+    def schedule(self, name: str) -> Schedule:
+        """Return the schedule of a survey."""
+        return next(each.schedule for each in self.manifests.values() if each.name == name)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the surveys' names."""
+        return sorted({manifest.name for manifest in self.manifests.values()})
 
 
 def live(setting: Setting, folder: Path) -> World:
     """Return what the parties have written down when all is over."""
+    folder.mkdir(exist_ok=True)
     chance = Random(setting.seed)
     clock, network = FakeClock(START), Network()
-    keys = folder / "issuer"
-    manifest = _manifest(setting, create_epoch_keys(keys, setting.epochs + 1).moduli)
-    shown = [setting.leak.manifest(number, manifest) for number in range(setting.accounts)]
-    manifests = {manifest.survey_id: manifest for manifest in shown}
+    keys = [folder / f"issuer-{name}" for name in _offsets(setting)]
+    surveys = [
+        _manifest(setting, *named, create_epoch_keys(place, setting.epochs + 1).moduli)
+        for named, place in zip(_offsets(setting).items(), keys, strict=True)
+    ]
+    shown = [
+        [setting.leak.manifest(number, manifest) for manifest in surveys]
+        for number in range(setting.accounts)
+    ]
+    manifests = {manifest.survey_id: manifest for each in shown for manifest in each}
     gateway = first_gateway(ORIGIN, AUTHORITY, START)
     loop = asyncio.new_event_loop()
     with ExitStack() as stack:
@@ -90,16 +110,21 @@ def live(setting: Setting, folder: Path) -> World:
             stack.enter_context(mock.patch(target, value))
         stack.enter_context(network.laid())
         serving = serve_issuer(folder, keys, manifests.values(), clock)
-        issuer = Party(loop, stack.enter_context(_served(loop, serving)), clock)
-        serving = serve_collector(folder, manifest, gateway, clock)
         server = stack.enter_context(_served(loop, serving))
-        collector = Party(loop, server, clock, opened_by(gateway.private_keys()))
+        issuer = Party(loop, server, clock, setting.active.issuer())
+        serving = serve_collector(folder, surveys, gateway, clock)
+        server = stack.enter_context(_served(loop, serving))
+        opening = gateway.private_keys()
+        collector = Party(
+            loop, server, clock, setting.active.collector(opening), opened_by(opening)
+        )
         relay = Relay(collector, clock)
         devices = [
             _Device(number, shown[number], setting.leak, folder, clock, gateway, issuer)
             for number in range(setting.accounts)
         ]
-        lives = [device.live(setting.people(chance, setting.epochs)) for device in devices]
+        sessions = [setting.people(chance, setting.epochs) for _ in devices]
+        lives = [device.live(those) for device, those in zip(devices, sessions, strict=True)]
         queue = [(next(life), number) for number, life in enumerate(lives)]
         heapq.heapify(queue)
         while queue:
@@ -110,15 +135,21 @@ def live(setting: Setting, folder: Path) -> World:
             else:
                 heapq.heapreplace(queue, (then, number))
     reached = frozenset(network.reached)
-    return World(setting, manifests, issuer.log, relay.log, collector.log, reached)
+    return World(setting, manifests, issuer.log, relay.log, collector.log, reached, sessions)
 
 
-def _manifest(setting: Setting, keys: tuple[bytes, ...]) -> Manifest:
+def _offsets(setting: Setting) -> dict[str, float]:
+    """Return when the epochs of each survey begin, by its name: seconds after the first ones."""
+    return {MANIFEST.name: 0.0} | ({} if setting.second is None else {"second": setting.second})
+
+
+def _manifest(setting: Setting, name: str, later: float, keys: tuple[bytes, ...]) -> Manifest:
     return replace(
         MANIFEST,
+        name=name,
         categories=tuple(f"answer {number}" for number in range(setting.categories)),
         # One epoch more, so that the survey runs as long as anybody lives.
-        schedule=Schedule(START, EPOCH_SECONDS, setting.epochs + 1, EPOCH_SECONDS),
+        schedule=Schedule(START + int(later), EPOCH_SECONDS, setting.epochs + 1, EPOCH_SECONDS),
         enrolment=Enrolment("blind", issuer=ISSUER, keys=keys),
     )
 
@@ -137,7 +168,7 @@ class _Device:
     def __init__(
         self,
         number: int,
-        manifest: Manifest,
+        manifests: Sequence[Manifest],
         leak: Leak,
         folder: Path,
         clock: FakeClock,
@@ -151,9 +182,9 @@ class _Device:
         self._clock = clock
         self._gateway = gateway
         self._issuer = issuer
-        self._manifest = manifest
+        self._manifests = manifests
         self._headers = leak.headers(number)
-        self._answer = Random(number).choice(manifest.categories)
+        self._answer = Random(number).choice(manifests[0].categories)
 
     def through(self, relay: Relay) -> Callable[[bytes], bytes]:
         """Return who answers the requests that this device sends now."""
@@ -169,7 +200,7 @@ class _Device:
             answered = -inf
             while True:
                 if self._clock.time >= answered + _ANSWERS_EVERY:
-                    client.report(self._manifest.name, self._answer)
+                    self._report(client)
                     answered = self._clock.time
                 wake.clear()
                 nap = engine.uploader.step()
@@ -179,25 +210,34 @@ class _Device:
                     break
                 yield when
             yield end - _SMALLEST
-            client.report(self._manifest.name, self._answer)
+            self._report(client)
             engine.launch.note()
             client.close()
 
+    def _report(self, client: Client) -> None:
+        for manifest in self._manifests:
+            client.report(manifest.name, self._answer)
+
     def _start(self) -> Client:
-        manifest = self._manifest
-        survey = Survey(manifest.name, manifest.question, manifest.categories, max_epsilon="1")
+        surveys = [
+            Survey(manifest.name, manifest.question, manifest.categories, max_epsilon="1")
+            for manifest in self._manifests
+        ]
         client = Client(
             ORIGIN,
             authority=AUTHORITY.public_key,
-            surveys=[survey],
+            surveys=surveys,
             state=self._state,
             consent="on",
             lifetime_epsilon="100",
-            manifests=[sign_manifest(manifest, AUTHORITY)],
             enrol=self._enrol,
             relay=RELAY,
             gateway_keys=self._gateway.signed,
-            clock=self._clock,
+            settings=ClientSettings(
+                first_epoch="now",
+                manifests=[sign_manifest(manifest, AUTHORITY) for manifest in self._manifests],
+                clock=self._clock,
+            ),
         )
         uploader = engine_of(client).uploader
         uploader.start = lambda: None  # type: ignore[method-assign]
@@ -218,6 +258,8 @@ class _Device:
         lines = [f"POST {request.path} HTTP/1.1", *map(": ".join, headers.items())]
         head = "".join(f"{line}\r\n" for line in lines) + "\r\n"
         answer = self._issuer.exchange(self._number, self._address, head.encode() + request.body)
+        if answer == UNANSWERED:
+            raise TimeoutError
         status, body = answer.split(maxsplit=2)[1], answer.partition(b"\r\n\r\n")[2]
         return request.read_answer(body) if status == b"200" else None
 

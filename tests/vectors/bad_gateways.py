@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from deniable.messages import SigningKey
 from deniable.messages.ed25519 import CONTEXT_GATEWAY, CONTEXT_MANIFEST
 from deniable.oblivious_http import KeyConfiguration
-from deniable.oblivious_http.key_configuration import encode_list
+from deniable.oblivious_http.encapsulation import encode_list
 from tests.vectors.golden_messages import GATEWAY
 from tests.vectors.layout import Case
 from tests.vectors.scene import AUTHORITY, pack, seed, vector

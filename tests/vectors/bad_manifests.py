@@ -40,8 +40,25 @@ LOOK_ALIKES = {
     "iota below and beside": ["\u1fb3", "αι"],
     "a letter with a caron and its capital": ["\u01f0", "J\u030c"],
     "letters of Cherokee": ["\u13a0", "\uab70"],
+    "a joiner within and none": ["on", "o\u200dn"],
+    "a variation selector and none": ["\u2764", "\u2764\ufe0f"],
+    "a Hangul filler and none": ["no", "no\u3164"],
+    "an accent behind a grapheme joiner and its letter": ["e\u034f\u0301", "\xe9"],
 }
 """Categories that are one after NFKC and casefold; lower case alone tells many of them apart."""
+
+UNSEEN = {
+    "a Hangul filler": "\u3164",
+    "a choseong filler": "\u115f",
+    "a jungseong filler": "\u1160",
+    "a halfwidth Hangul filler": "\uffa0",
+    "a blank Braille pattern": "\u2800",
+    "an accent alone": "\u0301",
+    "a joiner": "\u200d",
+    "a grapheme joiner": "\u034f",
+    "two fillers and a space between them": "\u3164 \u3164",
+}
+"""Texts of characters that are allowed, of which nothing is to be seen."""
 
 
 def envelopes() -> Iterator[Case]:
@@ -169,6 +186,11 @@ def values() -> Iterator[Case]:
         ("question", "an ideographic space at its end", "How often?\u3000"),
         ("question", "a line separator", "How\u2028often?"),
         ("question", "a paragraph separator", "How\u2029often?"),
+        ("question", "a character of Unicode 15", "How often?\U0001fae8"),
+        ("question", "a code point that nobody assigned", "How often?\u0378"),
+        ("question", "a zero width space", "How\u200boften?"),
+        ("question", "a tag", "\U0001f3f4\U000e0067"),
+        *(("categories", f"{what}, unseen", ["never", text]) for what, text in UNSEEN.items()),
         ("categories", "257 bytes of 86 characters", ["never", "寿" * 85 + "ab"]),
         ("categories", "an empty text", ["never", ""]),
         ("categories", "a space at the end of one", ["never", "often "]),
@@ -260,49 +282,37 @@ def blind_enrolments() -> Iterator[Case]:
 
 def mechanisms() -> Iterator[Case]:
     """Return payloads whose mechanism cannot be certified; the authority signed each of them."""
-    line: dict[str, object] = {"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]}
-    table = [[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]
+    noise: dict[str, object] = {"kind": "numeric", "ratio": [3, 4]}
     maps: dict[str, dict[str, object]] = {
         "no kind": {},
-        "a kind as bytes": {"kind": b"ordinal"},
+        "a kind in bytes": {"kind": b"numeric"},
         "randomised response with a ratio": {"kind": "randomised-response", "ratio": [1, 2]},
-        "ordinal without a distance": {"kind": "ordinal", "ratio": [3, 4]},
-        "ordinal without a ratio": {"kind": "ordinal", "distance": "absolute"},
-        "keys exchanged": {"kind": "ordinal", "ratio": [3, 4], "distance": "absolute"},
-        "an unknown key": line | {"colour": 1},
-        "another distance": line | {"distance": "euclidean"},
-        "numeric with a distance": {"kind": "numeric", "distance": "absolute", "ratio": [3, 4]},
+    }
+    numerics: dict[str, dict[str, object]] = {
+        "without a ratio": {"kind": "numeric"},
+        "with keys exchanged": {"ratio": [3, 4], "kind": "numeric"},
+        "with an unknown key": noise | {"colour": 1},
     }
     ratios: dict[str, object] = {
-        "a ratio that exceeds epsilon": [1, 2],
-        "a ratio that exceeds epsilon by a hair": [6_608_834_853_477_188_420, 2**63 - 1],
-        "a ratio of 0": [0, 1],
-        "a ratio of 1": [1, 1],
-        "a ratio above 1": [4, 3],
-        "a ratio not in lowest terms": [6, 8],
-        "a ratio in wide integers": [2**63, 2**64 - 1],
-        "a ratio of three": [3, 4, 5],
-        "a float for a ratio": 0.75,
-        "floats in a ratio": [3.0, 4.0],
-        "a negative ratio": [-3, -4],
+        "that exceeds epsilon": [1, 2],
+        "that exceeds epsilon by a hair": [6_608_834_853_477_192_515, 2**63 - 1],
+        "of 0": [0, 1],
+        "of 1": [1, 1],
+        "above 1": [4, 3],
+        "not in lowest terms": [6, 8],
+        "in wide integers": [2**63, 2**64 - 1],
+        "of three": [3, 4, 5],
+        "that is a float": 0.75,
+        "of floats": [3.0, 4.0],
+        "of negative numbers": [-3, -4],
     }
-    distances: dict[str, object] = {
-        "a table with a row too few": table[:3],
-        "a table with a short row": [*table[:3], table[3][:3]],
-        "a table that is not symmetric": [*table[:3], [3, 2, 2, 0]],
-        "a table with a distance of 0": [[0, 0, 2, 3], [0, 0, 1, 2], *table[2:]],
-        "a table with 1 on its diagonal": [[1, 1, 2, 3], *table[1:]],
-        "a table with a distance of 4,096": [[0, 1, 2, 4096], *table[1:3], [4096, 2, 1, 0]],
-        "a table with true for 1": [[0, True, 2, 3], *table[1:]],
-        "an empty table": [],
-        "nil for a distance": None,
-    }
+    four = {"categories": ["1", "2", "3", "4"]}
+    numerics |= {f"with a ratio {what}": noise | {"ratio": value} for what, value in ratios.items()}
     changes: dict[str, dict[str, object]] = {
         **{what: {"mechanism": value} for what, value in maps.items()},
-        **{what: {"mechanism": line | {"ratio": value}} for what, value in ratios.items()},
-        **{what: {"mechanism": line | {"distance": value}} for what, value in distances.items()},
-        "ordinal with a delta": {"mechanism": line, "delta": "0.1"},
-        "ordinal with epsilon 0": {"mechanism": line, "epsilon": "0", "delta": "0.1"},
+        **{f"numeric {what}": four | {"mechanism": value} for what, value in numerics.items()},
+        "numeric with a delta": four | {"mechanism": noise, "delta": "0.1"},
+        "numeric with epsilon 0": four | {"mechanism": noise, "epsilon": "0", "delta": "0.1"},
     }
     numbers = {
         "words": ["never", "often"],
@@ -362,8 +372,9 @@ def _two_rounds() -> Iterator[tuple[str, dict[str, object]]]:
         yield f"two rounds {what}", kept | {"mechanism": value}
     many = kept | {"categories": [f"category {number}" for number in range(17)]}
     yield "memoised randomised response with 17 categories", many
-    line = {"kind": "ordinal", "distance": "absolute", "ratio": [99, 100]}
-    yield "memoised ordinal with 17 categories", many | {"mechanism": line}
+    noise = {"kind": "numeric", "ratio": [99, 100]}
+    numbers = {"categories": list(map(str, range(17))), "mechanism": noise}
+    yield "memoised numbers with 17 categories", kept | numbers
 
 
 def _matrices() -> Iterator[tuple[str, dict[str, object]]]:
@@ -501,7 +512,7 @@ def _questions() -> Iterator[tuple[str, dict[str, object]]]:
     mechanisms: dict[str, object] = {
         "a mechanism too few": [rr],
         "a mechanism too many": [rr, rr, rr],
-        "another kind": [rr, ["ordinal", "absolute", 1]],
+        "a numeric mechanism": [rr, ["numeric", 1]],
         "itself": [rr, ["one-question"]],
         "a parameter too few": [rr, ["subset"]],
         "a parameter too many": [rr, ["subset", 2, 2]],

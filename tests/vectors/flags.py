@@ -48,6 +48,11 @@ NOTES: Final = {
         "The answers to several questions, of which one or all are answered.",
         "The wrong answer is taken, or answers are combined in another order.",
     ),
+    "OneAnswer": _note(
+        "PRIVACY",
+        "One of several blind surveys is drawn for an epoch, from the device's secret alone.",
+        "Two tokens are asked for in one session: two reports are seen to be one device's.",
+    ),
     "ExactExponential": _note(
         "EDGE_CASE",
         "An integer that follows from e^epsilon, which no float holds well enough.",
@@ -102,6 +107,11 @@ NOTES: Final = {
         "SPOOFING",
         "Texts that a person cannot tell apart, or that reorder or hide others.",
         "A person agrees to what she did not read.",
+    ),
+    "LaterUnicode": _note(
+        "INPUT_VALIDATION",
+        "A character that Unicode 14.0 has not, which systems know or not by their age.",
+        "One device takes a survey that another refuses.",
     ),
     "Uncertified": _note(
         "PRIVACY",

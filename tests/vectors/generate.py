@@ -197,6 +197,10 @@ TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
         "Proofs of the public log, by a policy of two of three witnesses.",
         log_proofs.groups,
     ),
+    "blind_surveys": (
+        "Which of several blind surveys a device answers in the epoch that begins at 'starts'.",
+        lambda: [group("BlindSurveys", tokens.draws())],
+    ),
     "blind_tokens": ("Blind enrolment: from the device's secret to the token.", tokens.groups),
     "sealed_requests": ("What goes through a relay, sealed for the gateway's key.", sealed.groups),
     "rotations": (

@@ -44,19 +44,6 @@ MANIFESTS: dict[str, dict[str, object]] = {
         enrolment={"mode": "certificate", "issuers": [ISSUER.public_key]},
         minimum_reports=0,
     ),
-    "ordinal": manifest_fields(
-        mechanism={"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]}
-    ),
-    "circular": manifest_fields(
-        mechanism={"kind": "ordinal", "distance": "circular", "ratio": [5, 8]}
-    ),
-    "a table of distances": manifest_fields(
-        mechanism={
-            "kind": "ordinal",
-            "distance": [[0, 1, 3, 3], [1, 0, 2, 3], [3, 2, 0, 1], [3, 3, 1, 0]],
-            "ratio": [3, 4],
-        }
-    ),
     "numeric": manifest_fields(
         categories=["-1", "-0.5", "0", "0.5", "1"],
         mechanism={"kind": "numeric", "ratio": [7, 9]},
@@ -114,8 +101,9 @@ MANIFESTS: dict[str, dict[str, object]] = {
         delta="0.000001",
     ),
     "memoised": manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
-    "memoised ordinal": manifest_fields(
-        mechanism={"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]},
+    "memoised numbers": manifest_fields(
+        categories=["1", "2", "3", "4"],
+        mechanism={"kind": "numeric", "ratio": [3, 4]},
         repeat={"kind": "memoised", "epochs": 10_000},
     ),
     "two rounds": manifest_fields(
@@ -128,6 +116,16 @@ MANIFESTS: dict[str, dict[str, object]] = {
     ),
     "categories that case folding keeps apart": manifest_fields(
         categories=["i", "\u0131", "\u0130", "a", "ä", "\u01f0\u0323", "J\u0323\u030c"]
+    ),
+    "texts with joiners": manifest_fields(
+        question="\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u06cc\u062f\u061f",
+        categories=[
+            "\u0d9a\u0dca\u200d\u0dbb\u0dd2\u0dba\u0dcf",
+            "\u0915\u094d\u200d\u0937",
+            "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+            "1\ufe0f\u20e3",
+            "\U0001f1f1\U0001f1f0",
+        ],
     ),
     "the widest numbers": manifest_fields(
         name="a" * 64,

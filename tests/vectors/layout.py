@@ -110,7 +110,8 @@ _RULES: Final = (
     ("empty$|truncated|cut off|its header$|byte too|no bytes|short|long new", "WrongLength"),
     ("(15|255|257|1,026) bytes", "WrongLength"),
     ("modulus", "WeakModulus"),
-    ("alike|right-to-left|line feed|not NFC|space at|separator", "LookAlike"),
+    ("alike|right-to-left|line feed|not NFC|space at|separator|unseen|width|a tag", "LookAlike"),
+    ("Unicode 15|nobody assigned", "LaterUnicode"),
     (" as (a|by|te)|(text|bytes|nil) for|: nil$|float|true|false|NaN|negative|2.6", "ForeignValue"),
     ("an ext value$|a timestamp$", "ForeignValue"),
     (

@@ -5,20 +5,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from deniable.messages import SigningKey
-from deniable.messages.logged import log_entry
-from deniable.transparency_log import (
+from deniable.logs import (
     COSIGNER,
     LOG,
     Checkpoint,
     LogProof,
     VerifierKey,
     cosign,
-    inclusion_path,
     leaf_hash,
-    root_hash,
     sign_checkpoint,
 )
+from deniable.messages import SigningKey
+from deniable.messages.logged import log_entry
+from deniable.public_log.publish.tree import inclusion_path, root_hash
 from tests.vectors.layout import Case, case, group
 from tests.vectors.scene import NOW, OPEN_PAYLOAD, manifest_envelope, seed
 

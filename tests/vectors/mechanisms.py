@@ -51,14 +51,6 @@ TWO_ROUNDS: list[tuple[int, str, str, list[object]]] = [
 ]
 
 TABLES: list[tuple[dict[str, Any], int]] = [
-    ({"kind": "ordinal", "distance": "absolute", "ratio": [1, 2]}, 2),
-    ({"kind": "ordinal", "distance": "absolute", "ratio": [1, 2]}, 5),
-    ({"kind": "ordinal", "distance": "absolute", "ratio": [2**63 - 2, 2**63 - 1]}, 7),
-    ({"kind": "ordinal", "distance": "absolute", "ratio": [999, 1000]}, 1_000),
-    ({"kind": "ordinal", "distance": "circular", "ratio": [1, 2]}, 2),
-    ({"kind": "ordinal", "distance": "circular", "ratio": [3, 5]}, 7),
-    ({"kind": "ordinal", "distance": "circular", "ratio": [9, 10]}, 24),
-    ({"kind": "ordinal", "distance": [[0, 1, 4], [1, 0, 2], [4, 2, 0]], "ratio": [2, 3]}, 3),
     ({"kind": "numeric", "ratio": [1, 2]}, 2),
     ({"kind": "numeric", "ratio": [3, 7]}, 5),
     ({"kind": "numeric", "ratio": [99, 100]}, 101),
@@ -137,7 +129,7 @@ def randomised_responses() -> Iterator[Case]:
 
 
 def table(specification: dict[str, Any], categories: int) -> Case:
-    """Return a distance mechanism: its first and middle row, its tight odds, all of its weights."""
+    """Return a numeric mechanism: its first and middle row, its tight odds, all of its weights."""
     mechanism = Specification.from_map(specification).mechanism(categories, "40", "0")
     odds = mechanism.privacy.odds
     assert odds is not None

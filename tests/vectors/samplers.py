@@ -5,8 +5,8 @@ from itertools import accumulate, islice, product
 from typing import Any
 
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
+from deniable.mechanisms.answering import combined
 from deniable.mechanisms.design import TurnedDesign
-from deniable.mechanisms.dimensions import combined
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.messages import Specification
 from tests.vectors.golden_manifests import FIVE_RESPONSES
@@ -22,8 +22,6 @@ Given = tuple[dict[str, Any], int, str, str]
 """A mechanism's map, its number of categories, epsilon and delta."""
 
 RR: dict[str, Any] = {"kind": "randomised-response"}
-LINE: dict[str, Any] = {"kind": "ordinal", "distance": "absolute"}
-ROUND: dict[str, Any] = {"kind": "ordinal", "distance": "circular"}
 
 ONE_WORD: list[Given] = [
     (RR, 2, "1", "0"),
@@ -33,12 +31,6 @@ ONE_WORD: list[Given] = [
     (RR, 5, "1", "0.000001"),
     (RR, 256, "3", "0.000000001"),
     (RR, 65_536, "1", "0"),
-    (LINE | {"ratio": [1, 2]}, 3, "4", "0"),
-    (LINE | {"ratio": [3, 4]}, 5, "4", "0"),
-    (LINE | {"ratio": [99, 100]}, 100, "4", "0"),
-    (ROUND | {"ratio": [3, 5]}, 4, "4", "0"),
-    (ROUND | {"ratio": [9, 10]}, 7, "4", "0"),
-    (LINE | {"distance": [[0, 1, 4], [1, 0, 2], [4, 2, 0]], "ratio": [2, 3]}, 3, "4", "0"),
     ({"kind": "numeric", "ratio": [1, 2]}, 2, "4", "0"),
     ({"kind": "numeric", "ratio": [3, 7]}, 5, "4", "0"),
     ({"kind": "numeric", "ratio": [99, 100]}, 101, "4", "0"),

@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from referencing import Registry, Resource
 
-from deniable.mechanisms import KINDS
+from deniable.mechanisms import KINDS, SurveyMechanism
 from deniable.messages import RefusalCode
-from tests.vectors import bad_manifests
+from tests.vectors import bad_manifests, golden_manifests
 from tests.vectors.generate import TOPICS, documents
 from tests.vectors.layout import case
 from tests.vectors.stored import FOLDER, read, vectors_of
@@ -68,14 +68,47 @@ def test_a_number_follows_from_the_comment_alone() -> None:
         assert all(test["tcId"] == case(test["comment"])["tcId"] for test in vectors_of(topic))
 
 
-def test_every_kind_of_mechanism_has_good_and_bad_manifests() -> None:
+class _Changed:
+    """A mechanism of another law: in each row the last response gave a unit to the first."""
+
+    def __init__(self, mechanism: SurveyMechanism) -> None:
+        self._mechanism = mechanism
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mechanism, name)
+
+    def row(self, category: int) -> list[int]:
+        first, *others, last = self._mechanism.row(category)
+        return [first + 1, *others, last - 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_of_another_law_has_other_vectors(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = {
+        test["comment"]: test
+        for test in vectors_of("manifests", result="valid")
+        if test["fields"]["mechanism"]["kind"] == kind
+    }
+    fields = {name: golden_manifests.MANIFESTS[name] for name in stored}
+    honest = type(KINDS[kind]).mechanism
+    monkeypatch.setattr(type(KINDS[kind]), "mechanism", lambda *given: _Changed(honest(*given)))
+    monkeypatch.setattr(golden_manifests, "MANIFESTS", fields)
+    for test in golden_manifests.manifests():
+        assert test["envelope"] == stored[test["comment"]]["envelope"]
+        assert test["matrix_sha256"] != stored[test["comment"]]["matrix_sha256"]
+
+
+def test_every_kind_of_mechanism_has_a_sampler_and_good_and_bad_manifests() -> None:
     good = {test["fields"]["mechanism"]["kind"] for test in vectors_of("manifests", result="valid")}
     payloads = [
         msgpack.unpackb(msgpack.unpackb(bytes.fromhex(str(test["envelope"])))[0])
         for test in bad_manifests.mechanisms()
     ]
     bad = {payload["mechanism"].get("kind") for payload in payloads}
-    assert set(KINDS) <= good & bad
+    drawn = {group["mechanism"]["kind"] for group in read("samplers")["testGroups"]}
+    assert set(KINDS) <= good & bad & drawn
 
 
 def test_every_refusal_code_occurs() -> None:

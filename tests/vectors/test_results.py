@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from deniable.client.testing.honest import Receipts
+from deniable.client.ledger.drawn_ahead import chosen_survey
+from deniable.enrolment.issuer import read_enrolment_statement
+from deniable.fakes.honest import Receipts
 from deniable.intake import judge_report
+from deniable.logs import LogPolicy, LogProof, TransparencyLogError
 from deniable.messages import (
     Refusal,
     RefusalCode,
@@ -19,7 +22,6 @@ from deniable.messages import (
     open_gateway_keys,
     open_manifest,
     open_rotation,
-    read_enrolment_statement,
     read_problem,
     sign_report,
     split_manifests,
@@ -34,7 +36,6 @@ from deniable.oblivious_http import (
     open_request,
     seal_request,
 )
-from deniable.transparency_log import LogPolicy, LogProof, TransparencyLogError
 from tests.vectors.layout import plain
 from tests.vectors.mechanisms import matrix_digest
 from tests.vectors.msgpack_forms import described
@@ -150,6 +151,11 @@ def blind_token(test: dict[str, Any]) -> Outcome:
     return {"credential": request.finish(data(test, "answer")).hex()}
 
 
+def blind_surveys(test: dict[str, Any]) -> Outcome:
+    drawn = chosen_survey(data(test, "device_secret"), test["starts"], test["names"])
+    return {"drawn": drawn}
+
+
 def configuration(test: dict[str, Any]) -> KeyConfiguration:
     return KeyConfiguration(test["key_id"], data(test, "public_key"))
 
@@ -217,6 +223,7 @@ JUDGES: dict[tuple[str, str], Callable[[dict[str, Any]], Outcome]] = {
     ("uploads", "Upload"): upload,
     ("answers", "UploadAnswer"): answer,
     ("enrolments", "Enrolment"): enrolment,
+    ("blind_surveys", "BlindSurveys"): blind_surveys,
     ("blind_tokens", "BlindToken"): blind_token,
     ("sealed_requests", "SealedExchange"): sealed_exchange,
     ("sealed_requests", "SealedRequest"): sealed_request,

@@ -1,5 +1,6 @@
-"""Vectors of blind tokens: from a device's secret to its token, and answers that make none."""
+"""Vectors of blind surveys: which one a device draws, and from its secret to its token or none."""
 
+import hmac
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,8 +15,10 @@ from tests.vectors.scene import (
     AUTHORITY,
     BLIND_PAYLOAD,
     BLIND_SURVEY,
+    DAY,
     DEVICE_SECRET,
     EPOCH,
+    START,
     manifest_envelope,
     seed,
 )
@@ -108,4 +111,35 @@ def _enrolment(
         request=request.body,
         answer=answer,
         **outcome,
+    )
+
+
+def draws() -> Iterator[Case]:
+    """Return which of several surveys devices answer in an epoch, by the protocol alone."""
+    three, many = ["light", "tabs", "theme"], [f"survey-{number}" for number in range(64)]
+    for name in ("device secret", "another device"):
+        for epoch in range(8):
+            yield _drawn(f"{name}, epoch {epoch}, of three", name, START + epoch * DAY, three)
+        # Fewer surveys change nothing, if the one that was drawn is among them; nor does an order.
+        for left in three:
+            names = [other for other in three if other != left]
+            yield _drawn(f"{name}, epoch 0, without {left}", name, START, names)
+        yield _drawn(f"{name}, epoch 0, of three in reverse", name, START, three[::-1])
+        yield _drawn(f"{name}, epoch 0, of one", name, START, ["tea"])
+        yield _drawn(f"{name}, epoch 0, of 64", name, START, many)
+        yield _drawn(f"{name}, an epoch that begins at 0", name, 0, ["a", "aa", "aaa"])
+
+
+def _drawn(comment: str, device: str, starts: int, names: list[str]) -> Case:
+    secret = seed(device)
+    message = b"deniable/blind-survey/v1\0" + starts.to_bytes(8)
+    digests = [hmac.digest(secret, message + name.encode(), "sha256") for name in names]
+    return case(
+        comment,
+        "OneAnswer",
+        device_secret=secret,
+        starts=starts,
+        names=names,
+        digests=digests,
+        drawn=names[digests.index(min(digests))],
     )

@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, IN_MEMORY
+from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, ClientSettings
 from deniable.client.client import Client
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.enrolment import Enrol, EnrolmentRequest
@@ -29,9 +29,8 @@ from deniable.client.errors import (
 from deniable.client.ledger.allowance import SlidingCeiling
 from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.sending.backoff import Backoff
-from deniable.client.sending.http_transport import HttpTransport
-from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
+from deniable.client.sending.delivery import Backoff
+from deniable.client.sending.transport import HttpAnswer, HttpTransport, Transport, TransportError
 from deniable.client.survey import DAY, Answer, Survey
 from deniable.mechanisms.on_demand import on_demand
 
@@ -80,6 +79,7 @@ __all__ = [
     "BudgetExhausted",
     "BudgetExplanation",
     "Client",
+    "ClientSettings",
     "Consent",
     "ConsentMissing",
     "ConsentRecord",

@@ -1,18 +1,18 @@
-"""The arguments of a client, checked once.
+"""The arguments of a client, and its settings, checked once.
 
 Arguments that no client could work with are refused by a ValueError or TypeError.
 """
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 from math import inf
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.clock import Clock, SystemClock
@@ -24,11 +24,10 @@ from deniable.client.ledger.admission import SignedManifest
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.log_pin import LogPin
-from deniable.client.sending.backoff import Backoff
-from deniable.client.sending.http_transport import HttpTransport
+from deniable.client.sending.delivery import Backoff
 from deniable.client.sending.relay_transport import Relay
-from deniable.client.sending.transport import Transport
-from deniable.client.state.consents import Declared, Scope
+from deniable.client.sending.transport import HttpTransport, Transport
+from deniable.client.state.consents import Declared
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import (
@@ -46,6 +45,7 @@ from deniable.messages.ed25519 import KEY_BYTES
 _CO_COROUTINE: Final = 0x80
 """Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
 
+_Given = TypeVar("_Given")
 
 _ARRAYS: Final = {b"\x92", b"\x93"}
 """First bytes of envelopes, which are arrays of bytes; what holds one begins with its own."""
@@ -63,6 +63,71 @@ class InMemory:
 
 IN_MEMORY: Final = InMemory()
 """The argument ``state`` of a client that keeps nothing."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class ClientSettings:
+    """The settings of a client that only tests and unusual hosts change.
+
+    Attributes:
+        delivery_seconds: the seconds within which a report is sent, at a random time (D7); an hour
+            by default. What is overdue when the thread starts waits for a random time of running,
+            within as long and within 30 seconds, of which what is left is kept across starts.
+        caps: the most reports, bytes and days that may wait; beyond, the oldest reports are
+            dropped.
+        backoff: the seconds to wait before a report's second send; later ones are a day apart, and
+            after six it is dropped (D8).
+        transport: the way to the collector, or to the relay if there is one, of all requests, each
+            with its limit in seconds; by default HTTP by the standard library.
+        environment: the variables, by name, that may lower the user's consent, read at each call;
+            the process's by default.
+        clock: the time, as Unix seconds, and seconds that never run backwards; the system's by
+            default.
+        unsafe_draw: the source of noise, uniform integers from 0 up to 2^64; any source but the
+            default, the operating system's generator, makes answers public.
+        debug: whether to say on standard error, once each, what does not happen and why; so does
+            ``DENIABLE_DEBUG=1`` in the environment.
+        first_epoch: "now", if a state that nobody was asked on may answer the epoch that runs, as
+            tests and simulations want: one in memory, or a new one where ``Client(consent="on")``
+            claims consent. By default such a state begins with the "next" epoch, once the collector
+            told the date: another, which is gone, may have answered this one (D5).
+        manifests: the bytes of signed manifests that the app has before it was ever online, in
+            addition to those of ``Survey.bundled``.
+
+    Raises:
+        ValueError, TypeError: for a setting that no client could work with.
+    """
+
+    delivery_seconds: float = 3600.0
+    caps: OutboxCaps = field(default_factory=OutboxCaps)
+    backoff: Backoff = field(default_factory=Backoff)
+    transport: Transport | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Clock = field(default_factory=SystemClock)
+    unsafe_draw: Draw = field(default_factory=lambda: os_random_word)
+    debug: bool = False
+    first_epoch: Literal["next", "now"] = "next"
+    manifests: Iterable[bytes] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "manifests", tuple(self.manifests))
+        for name, kind in (("caps", OutboxCaps), ("backoff", Backoff)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be {kind.__name__}(...)")
+        if not isinstance(self.environment, Mapping):
+            raise TypeError("environment must be a mapping of names to values")
+        if not callable(getattr(self.clock, "now", None)):
+            raise TypeError("clock must have the methods of deniable.client.clock.Clock")
+        if not callable(self.unsafe_draw):
+            raise TypeError("unsafe_draw must be a function that returns integers")
+        if self.first_epoch not in {"next", "now"}:
+            raise ValueError('first_epoch must be "next" or "now"')
+        if not 0 <= self.delivery_seconds < inf:
+            raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
+        if not all(isinstance(manifest, bytes) for manifest in self.manifests):
+            raise TypeError(
+                "manifests must be the bytes of several signed manifests, not their paths"
+            )
 
 
 def authority_key(authority: bytes | str) -> bytes:
@@ -121,12 +186,23 @@ def checked_consent(value: Consent | str) -> Consent:
         raise ValueError('consent must be "on", "local", "off" or "unset"') from None
 
 
+_LIST_OF_SURVEYS: Final = "surveys must be a list of Survey(...), such as surveys=[survey]"
+
+
+def _several(surveys: Iterable[_Given]) -> list[_Given]:
+    """Return several surveys; a TypeError for one, or its name, by itself."""
+    given: object = surveys
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(_LIST_OF_SURVEYS)
+    return list(surveys)
+
+
 def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
     """Return the declared surveys by their names, which differ."""
-    declared = list(surveys)
+    declared = _several(surveys)
     given: list[object] = [*declared]
     if not all(isinstance(survey, Survey) for survey in given):
-        raise TypeError("surveys must be several Survey(...), not their names")
+        raise TypeError(_LIST_OF_SURVEYS)
     by_name = {survey.name: survey for survey in declared}
     if len(by_name) != len(declared):
         raise InvalidManifest("name", "two declared surveys have the same name")
@@ -137,10 +213,7 @@ def bundled_manifests(
     manifests: Iterable[bytes], surveys: Iterable[Survey], collector: str, authority: bytes
 ) -> list[LoggedEnvelope | SignedManifest]:
     """Return the app's signed manifests; those of a bundle were verified when it was read."""
-    given = [*manifests]
-    if not all(isinstance(manifest, bytes) for manifest in given):
-        raise TypeError("manifests must be the bytes of several signed manifests, not their paths")
-    bundled: list[LoggedEnvelope | SignedManifest] = [*map(_logged, given)]
+    bundled: list[LoggedEnvelope | SignedManifest] = [*map(_logged, manifests)]
     for survey in surveys:
         bundle = survey.bundle
         if bundle is None:
@@ -213,11 +286,18 @@ def bundled_gateway_keys(
     return max(witnessed, key=lambda one: one.sequence)
 
 
+def _of_kind(name: str, given: _Given, kind: type[_Given]) -> _Given | None:
+    """Return an argument that is None or of its class."""
+    if given is not None and not isinstance(given, kind):
+        raise TypeError(f"{name} must be None or {kind.__name__}(...)")
+    return given
+
+
 def state_path(state: object) -> Path | None:
     """Return the path of a state file; None for a state in memory."""
     if state is IN_MEMORY:
         return None
-    if not isinstance(state, str | PathLike) or str(state).startswith(":"):
+    if not isinstance(state, str | PathLike) or str(state).startswith(":") or "\0" in str(state):
         raise TypeError(
             "state must be the path of a file; tests may pass deniable.client.IN_MEMORY"
         )
@@ -225,50 +305,37 @@ def state_path(state: object) -> Path | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClientSettings:
-    """The settings of a client for as long as it lives: sound, with every default filled in."""
+class Arguments:
+    """The arguments of a client for as long as it lives: sound, with every default filled in."""
 
     collector: str
     authority: bytes
     surveys: Mapping[str, Survey]  # by name
     state: Path | None  # None: in memory
     consent: Consent
-    consent_covers: str
     lifetime: Ceiling
     sliding: SlidingCeiling | None
-    # Bundled with the app, or with a survey of it.
-    manifests: Sequence[LoggedEnvelope | SignedManifest]
     enrol: Enrol | None
     background: bool
-    delivery_seconds: float
-    linkable_batches: bool
     relay: Relay | None
     gateway_keys: GatewayKeys | None  # some behind a relay, and none without
     log_pin: LogPin | None
-    caps: OutboxCaps
-    backoff: Backoff
-    clock: Clock
+    settings: ClientSettings
+    # What the settings, and what else it takes, amount to.
+    manifests: Sequence[LoggedEnvelope | SignedManifest]  # also those of the surveys' bundles
     transport: Transport  # to the relay, if there is one
-    environment: Mapping[str, str]
     debug: bool
-    draw: Draw
-
-    def __post_init__(self) -> None:
-        for name, kind in (("sliding", SlidingCeiling), ("caps", OutboxCaps), ("backoff", Backoff)):
-            value: object = getattr(self, name)
-            if not isinstance(value, kind) and (value is not None or name != "sliding"):
-                raise TypeError(f"{name} must be None or {kind.__name__}(...)")
-        if not 0 <= self.delivery_seconds < inf:
-            raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
-        if self.relay is not None and self.linkable_batches:
-            raise ValueError("linkable_batches needs requests of any size; a relay's have one size")
-        if self.consent_covers not in {"surveys", "total"}:
-            raise ValueError('consent_covers must be "surveys" or "total"')
 
     @property
     def allowance(self) -> Allowance:
         """Return the ceilings of all surveys together."""
         return Allowance(self.lifetime, self.sliding)
+
+    @property
+    def user_asked(self) -> bool:
+        """Tell whether a new state is one on which somebody is asked, which outlives the app."""
+        lasts = self.state is not None and self.consent is not Consent.ON
+        return lasts or self.settings.first_epoch == "now"
 
     @cached_property
     def scopes(self) -> Declared:
@@ -279,7 +346,6 @@ class ClientSettings:
             self.collector,
             enrols=self.enrol is not None,
             relay=None if self.relay is None else self.relay.origin,
-            in_total=self.consent_covers == "total",
         )
 
     def declared(self, survey: Survey | str) -> Survey:
@@ -293,50 +359,42 @@ class ClientSettings:
             )
         return declared
 
-    def prompted(
+    def chosen(
         self, decided: Consent, surveys: Iterable[Survey | str] | None
-    ) -> tuple[Scope, ...]:
-        """Return the scopes that a decision covers."""
-        if surveys is not None and decided is not Consent.ON:
-            raise ValueError('only consent "on" can be for some surveys alone')
-        if surveys is not None:
-            return tuple(self.scopes.surveys[self.declared(survey).name] for survey in surveys)
-        return self.scopes.prompted if decided is Consent.ON else ()
+    ) -> frozenset[str] | None:
+        """Return the names that a decision is for; None for one on all."""
+        if surveys is None:
+            return None
+        if decided not in {Consent.ON, Consent.OFF}:
+            raise ValueError('only consent "on" or "off" can be for some surveys alone')
+        return frozenset(self.declared(survey).name for survey in _several(surveys))
 
 
-def settings_of(arguments: Mapping[str, Any]) -> ClientSettings:
-    """Return the settings that the arguments of ``Client`` amount to."""
+def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
+    """Return the arguments of ``Client``, checked, and what they amount to."""
     given = SimpleNamespace(**arguments)
+    settings = _of_kind("settings", given.settings, ClientSettings) or ClientSettings()
     declared, key = surveys_by_name(given.surveys), authority_key(given.authority)
-    # No default of the signature: help() and crash reporters would print every variable.
-    environment = os.environ if given.environment is None else given.environment
     collector, relay, keys = checked_origin(given.collector), None, None
     pin = None if given.log_policy is None else LogPin.of(given.log_policy, collector)
     if given.relay is not None:
         relay = Relay.at(given.relay, collector)
         keys = bundled_gateway_keys(given.gateway_keys, declared.values(), collector, key, pin)
-    return ClientSettings(
+    return Arguments(
         collector=collector,
         authority=key,
         surveys=declared,
         state=state_path(given.state),
         consent=checked_consent(given.consent),
-        consent_covers=given.consent_covers,
         lifetime=Ceiling(epsilon_to_nano("lifetime_epsilon", given.lifetime_epsilon)),
-        sliding=given.sliding,
-        manifests=bundled_manifests(given.manifests, declared.values(), collector, key),
+        sliding=_of_kind("sliding", given.sliding, SlidingCeiling),
         enrol=checked_enrol(given.enrol),
         background=given.background,
-        delivery_seconds=given.delivery_seconds,
-        linkable_batches=given.linkable_batches,
         relay=relay,
         gateway_keys=keys,
         log_pin=pin,
-        caps=OutboxCaps() if given.caps is None else given.caps,
-        backoff=Backoff() if given.backoff is None else given.backoff,
-        clock=given.clock or SystemClock(),
-        transport=given.transport or HttpTransport(relay.origin if relay else collector),
-        environment=environment,
-        debug=given.debug or environment.get("DENIABLE_DEBUG", "") not in {"", "0"},
-        draw=given.unsafe_draw or os_random_word,
+        settings=settings,
+        manifests=bundled_manifests(settings.manifests, declared.values(), collector, key),
+        transport=settings.transport or HttpTransport(relay.origin if relay else collector),
+        debug=settings.debug or settings.environment.get("DENIABLE_DEBUG", "") not in {"", "0"},
     )

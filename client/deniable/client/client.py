@@ -1,29 +1,30 @@
 """The client: what an app embeds.
 
 It is a plain object, usable from any thread. Constructing it touches neither disk nor network;
-``report()`` never waits for the network and never raises for what the world does.
+``report()`` never waits for the network. Nothing raises for what the world does, unless asked to by
+``strict=True``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, InMemory, settings_of
-from deniable.client.clock import Clock
+from deniable.client.arguments import (
+    DEFAULT_LIFETIME_EPSILON,
+    ClientSettings,
+    InMemory,
+    checked_arguments,
+)
+from deniable.client.calls import daemon_call
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.daemon_call import daemon_call, thread_call
 from deniable.client.engine import REFRESH_SECONDS, Engine, acting_for
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import StateUnavailable, forget_locals
-from deniable.client.held_log import held_back
 from deniable.client.ledger.allowance import SlidingCeiling
-from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.outcome import Delivery, Outcome, Refresh
-from deniable.client.sending.backoff import Backoff
-from deniable.client.sending.transport import Transport
 from deniable.client.survey import Answer, Survey
-from deniable.mechanisms import Draw, Number
+from deniable.mechanisms import Number
 
 if TYPE_CHECKING:
     from deniable.client.transparency.explanation import Explanation
@@ -42,26 +43,16 @@ class Client:
         state: path of the state file, private to this app and user.
         consent: what a new state starts with. A stored decision of the user wins. ``on`` is the
             app's own claim that its user agreed to what is declared here, at every construction
-            for as long as the user has decided nothing: leave it away, and ask.
-        consent_covers: what the app's prompt tells of: the declared ``surveys``, or no more than
-            the device's ``total``, which is lifetime_epsilon and sliding. So consent covers these
-            surveys as they are declared now, or whatever is declared while the total does not rise.
+            for as long as the user has decided nothing: omit it, and ask. Since nobody is asked, a
+            new state then begins with the next epoch (``ClientSettings.first_epoch``).
         lifetime_epsilon: what this device will ever spend on all surveys together. A manifest
             reserves all its epochs when it is accepted (D3).
         sliding: what it will spend within a period, in addition.
-        manifests: signed manifests bundled with the app, so that it can report before it was
-            ever online; in addition to those of ``Survey.bundled``.
         enrol: asked for a certificate of the app's own backend, for surveys that demand one: at the
             start of each epoch, at a random time as sends are, before there is an answer. A plain
-            function, called on a daemon thread or by ``refresh``; see ``EnrolmentRequest``. Without
+            function, called on a daemon thread; see ``EnrolmentRequest``. Without
             it such surveys are refused.
         background: whether a daemon thread sends and refreshes; else ``flush`` and ``refresh`` do.
-        delivery_seconds: reports are sent at a random time within so many seconds (D7). What is
-            overdue when the thread starts waits for a random time of running, within as long and
-            within 30 seconds, of which what is left is kept across starts.
-        linkable_batches: send all that is due in one request instead of one report a request. It
-            saves connections, and tells the collector and the network that these reports come from
-            one device: batches link what the keys of each survey and epoch keep apart (D7).
         relay: the URL, ``https://host/path``, of a relay that somebody else than the collector
             runs. All that goes to the collector is sealed for it and goes through there, so that no
             network address comes with it; whatever fails, nothing is sent another way, nor by a
@@ -72,14 +63,7 @@ class Client:
             witnesses of it. Nothing is answered then, and no key trusted, that not enough of these
             witnesses have seen there, so that nobody can be shown what others cannot see (D2).
             Bundles have the proofs. By default none are looked at.
-        caps: how much may wait; beyond, the oldest reports are dropped.
-        backoff: how long to wait before a report's second send; later ones are a day apart, and
-            after six it is dropped (D8).
-        clock, transport: for tests and unusual networks; with a relay, the way to the relay.
-        environment: what may lower the user's consent, by default the process's; read at each call.
-        debug: say on standard error, once each, what does not happen and why; so does
-            ``DENIABLE_DEBUG=1`` in the environment.
-        unsafe_draw: for tests; any source but the default makes answers public.
+        settings: what only tests and unusual hosts change.
 
     Raises:
         ValueError, TypeError: for arguments that no client could work with.
@@ -93,26 +77,16 @@ class Client:
         surveys: Iterable[Survey],
         state: str | PathLike[str] | InMemory,
         consent: Consent | str = Consent.UNSET,
-        consent_covers: str = "surveys",
         lifetime_epsilon: Number = DEFAULT_LIFETIME_EPSILON,
         sliding: SlidingCeiling | None = None,
-        manifests: Iterable[bytes] = (),
         enrol: Enrol | None = None,
         background: bool = True,
-        delivery_seconds: float = 3600.0,
-        linkable_batches: bool = False,
         relay: str | None = None,
         gateway_keys: bytes | None = None,
         log_policy: str | None = None,
-        caps: OutboxCaps | None = None,
-        backoff: Backoff | None = None,
-        clock: Clock | None = None,
-        transport: Transport | None = None,
-        environment: Mapping[str, str] | None = None,
-        debug: bool = False,
-        unsafe_draw: Draw | None = None,
+        settings: ClientSettings | None = None,
     ) -> None:
-        self._engine = Engine(settings_of(locals()))
+        self._engine = Engine(checked_arguments(locals()))
 
     def report(
         self,
@@ -125,7 +99,9 @@ class Client:
         """Record a response to the answer: once per survey and epoch, and never the answer itself.
 
         It reads and writes the state and returns; sending happens elsewhere and later. It waits
-        for a state that others hold for a tenth of a second; then it is ``StateUnavailable``.
+        for a state that others use for a tenth of a second, and for its own disk for five seconds
+        more; then it is ``StateUnavailable``. If its own disk was slow, it may still be recorded:
+        another call in the epoch then finds it, and is ``repeated``.
 
         Args:
             survey: a declared survey, or its name.
@@ -142,14 +118,13 @@ class Client:
             NotRecorded: with ``strict``.
         """
         engine = acting_for(self._engine)
-        with held_back():
-            try:
-                outcome = engine.decide(survey, answer, slot_seconds)
-            except BaseException as error:
-                del survey, answer  # crash reporters collect the frames of what is raised
-                forget_locals(error)
-                raise
-            del survey, answer  # as above, and so do handlers of what is logged
+        try:
+            outcome = engine.decide(survey, answer, slot_seconds)
+        except BaseException as error:
+            del survey, answer  # crash reporters collect the frames of what is raised
+            forget_locals(error)
+            raise
+        del survey, answer  # as above, and so do handlers of what is logged
         engine.follow_up(outcome)
         if strict and outcome.error is not None:
             raise outcome.error
@@ -161,19 +136,19 @@ class Client:
         A name is due when it was never fetched, or a day after it was; what failed is due in a
         minute at first and in a day at last, whatever process asked. By force it is asked for now,
         at most eight times a day. All that takes ``timeout`` seconds at most. Then ``enrol`` is
-        asked, on this thread and for as long as it takes, for the certificates that are wanted.
+        asked, for as long as it takes, for the certificates that are wanted.
         Never raises for what the network, the collector or ``enrol`` does; without consent, does
         nothing.
         """
         return acting_for(self._engine).refresh(timeout, force=force)
 
     def flush(self, timeout: float = 10.0, due_only: bool = False) -> Delivery:
-        """Send now what waits, for ``timeout`` seconds at most; never raises for the world.
+        """Send now what waits, for ``timeout`` seconds at most, or five more if its disk is slow.
 
-        The moment is the app's own choice: at an app's start, or its end, it shows when somebody
-        uses the device, and ``explain()`` says so. While nothing can leave the device it ends at
-        once, and after a request that went unanswered nothing else is tried for a minute, or until
-        that one's second send.
+        Never raises for the world. The moment is the app's own choice: at an app's start, or its
+        end, it shows when somebody uses the device, and ``explain()`` says so. While nothing can
+        leave the device it ends at once, and after a request that went unanswered nothing else is
+        tried for a minute, or until that one's second send.
 
         Requests that follow each other closely let whoever sees them guess that they come from one
         device: leave sending to the background thread, where there is one. With ``due_only`` sends
@@ -183,28 +158,22 @@ class Client:
 
     @property
     def consent(self) -> Consent:
-        """Return the consent that holds: the user's decision, unless the environment lowers it.
+        """Return the consent that holds: the user's decision, unless something lowers it.
 
-        Raises:
-            StateUnavailable: if there is a state and it cannot be read.
+        That is the environment, or a state that cannot be read: then it is OFF.
         """
         return self.consent_record.effective
-
-    def try_consent(self) -> Consent:
-        """Return :attr:`consent`, or OFF if it cannot be read; never raises."""
-        try:
-            return self.consent
-        except StateUnavailable:
-            return Consent.OFF
 
     @property
     def consent_record(self) -> ConsentRecord:
         """Return the user's decision with its time and origin, and what holds now.
 
-        Raises:
-            StateUnavailable: if there is a state and it cannot be read.
+        Of a state that cannot be read it is OFF, and has the ``problem``.
         """
-        return acting_for(self._engine).consent_record()
+        try:
+            return acting_for(self._engine).consent_record()
+        except StateUnavailable as error:
+            return ConsentRecord.unread(error)
 
     @property
     def uncovered(self) -> tuple[Survey, ...]:
@@ -212,12 +181,15 @@ class Client:
 
         All while nobody has decided. With ON, those for which it was not given: they came with an
         update, or differ now in what they ask, in who gets to know of it, or by a ceiling that
-        rose. None after OFF, which only the user takes back, nor with LOCAL, which sends nothing.
-
-        Raises:
-            StateUnavailable: if there is a state and it cannot be read.
+        rose. None after OFF, which only the user takes back, nor with LOCAL, which sends nothing;
+        none of what was refused by itself; and none while no answer could be stored, since the
+        state cannot be read.
         """
-        names, surveys = acting_for(self._engine).uncovered(), self._engine.settings.surveys
+        try:
+            names = acting_for(self._engine).uncovered()
+        except StateUnavailable:
+            return ()
+        surveys = self._engine.arguments.surveys
         return tuple(survey for name, survey in surveys.items() if name in names)
 
     def set_consent(
@@ -226,50 +198,41 @@ class Client:
         origin: str = "app",
         *,
         surveys: Iterable[Survey | str] | None = None,
-    ) -> None:
-        """Store the user's decision; anything but ON erases all report bytes.
+        strict: bool = False,
+    ) -> bool:
+        """Store the user's decision, and tell whether it was stored within ten seconds.
 
-        ON covers what is declared, as it is declared now, or of it these ``surveys`` alone; beside
-        what was covered before. Anything but ON ends all that.
+        ON covers what is declared, as it is declared now, beside what was covered before; or of it
+        these ``surveys`` alone. Anything but ON ends all that, and erases all report bytes. OFF for
+        some ``surveys`` erases those of their reports, and holds for these names until ON is
+        given for them by name; all else stays.
 
         It undoes no decision of an epoch: OFF and ON again brings no second draw (D4). The origin
         says who asked and where, for the user's own record: "settings page", for example.
 
-        OFF is kept beside a state that a newer version of the SDK wrote, whose bytes that version
-        erases when it next uses it.
+        What refuses something holds in this client even if it was not stored, until another
+        decision on it is: nothing is drawn or sent. OFF for all is kept beside a state that a newer
+        version of the SDK wrote, whose bytes that version erases when it next uses it.
 
         Raises:
-            ValueError: for anything but ON of some surveys alone.
+            ValueError: for anything but ON or OFF of some surveys alone.
             UndeclaredSurvey: for a survey that the client was not given.
-            StateUnavailable: if it could not be stored. Anything but ON holds in this client all
-                the same, until another decision is stored: nothing is drawn or sent.
+            StateUnavailable: if it was not stored, with ``strict``.
         """
-        acting_for(self._engine).set_consent(consent, origin, surveys)
+        decide = partial(acting_for(self._engine).set_consent, consent, origin, surveys)
+        return _is_done(decide, strict=strict)
 
-    def try_set_consent(
-        self,
-        consent: Consent | str,
-        origin: str = "app",
-        *,
-        surveys: Iterable[Survey | str] | None = None,
-    ) -> bool:
-        """Do :meth:`set_consent`; tell whether it was stored, and never raise for the disk."""
-        try:
-            self.set_consent(consent, origin, surveys=surveys)
-        except StateUnavailable:
-            return False
-        return True
-
-    def purge(self) -> None:
+    def purge(self, *, strict: bool = False) -> bool:
         """Erase from disk what was or would be sent, without a change of consent.
 
-        What was decided and spent stays: no epoch gets a second draw (D4).
+        What was decided and spent stays: no epoch gets a second draw (D4). It tells whether it was
+        done: if not, nothing is erased, and what waits is still sent. Withdraw consent to keep it
+        here.
 
         Raises:
-            StateUnavailable: if it could not be done. Then nothing is erased, and what waits is
-                still sent: withdraw consent to keep it here.
+            StateUnavailable: if it was not done, with ``strict``.
         """
-        acting_for(self._engine).purge()
+        return _is_done(acting_for(self._engine).purge, strict=strict)
 
     def explain(self, translate: "Translate" = str) -> "Explanation":
         """Return the explanation: what may be asked, on what terms, what is sent to whom, its cost.
@@ -286,12 +249,15 @@ class Client:
     def journal(self) -> "Journal":
         """Return the journal of all that was stored and sent, newest last: never an answer.
 
-        ``str()`` of it is text for a terminal. Creates no state where there is none.
-
-        Raises:
-            StateUnavailable: if there is a state and it cannot be read.
+        ``str()`` of it is text for a terminal. Creates no state where there is none. Of a state
+        that cannot be read it has the problem, in its ``consent``, and nothing else.
         """
-        return acting_for(self._engine).journal()
+        try:
+            return acting_for(self._engine).journal()
+        except StateUnavailable as error:
+            from deniable.client.transparency.journal import Journal
+
+            return Journal(ConsentRecord.unread(error))
 
     def start(self) -> None:
         """Send in the background what waits, and ask for surveys and certificates, if consented.
@@ -302,7 +268,10 @@ class Client:
         acting_for(self._engine).start()
 
     def close(self) -> None:
-        """End the threads and close the state, within about a second; nothing is lost."""
+        """End the threads and close the state, within about a second; nothing is lost.
+
+        While the interpreter ends, does nothing.
+        """
         self._engine.close()
 
     def __enter__(self) -> "Client":
@@ -324,7 +293,7 @@ class Client:
         arguments = [(survey, answer)]
         del survey, answer
         try:
-            return await thread_call(
+            return await daemon_call(
                 lambda: self.report(*arguments.pop(), strict=strict, slot_seconds=slot_seconds)
             )
         finally:
@@ -349,7 +318,7 @@ class Client:
 
     async def aclose(self) -> None:
         """Do :meth:`close` without blocking the event loop."""
-        await thread_call(self.close)
+        await daemon_call(self.close)
 
     async def __aenter__(self) -> "Client":
         return self
@@ -358,10 +327,21 @@ class Client:
         await self.aclose()
 
     def __repr__(self) -> str:
-        settings = self._engine.settings
-        return f"Client({settings.collector!r}, surveys={sorted(settings.surveys)})"
+        arguments = self._engine.arguments
+        return f"Client({arguments.collector!r}, surveys={sorted(arguments.surveys)})"
 
 
 def engine_of(client: Client) -> Engine:
     """Return the engine that a client was constructed with, for tests and measurements."""
     return client._engine
+
+
+def _is_done(work: Callable[[], None], *, strict: bool) -> bool:
+    """Tell whether a state could be changed; with ``strict`` raise why not."""
+    try:
+        work()
+    except StateUnavailable:
+        if strict:
+            raise
+        return False
+    return True

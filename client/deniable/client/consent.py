@@ -33,6 +33,13 @@ class ConsentRecord:
     """Who said so, in the app's words."""
     covers: tuple[str, ...] = ()
     """What ``ON`` was given for: surveys by their names, as they were declared then."""
+    problem: str = ""
+    """Why the state cannot be read: then no decision is known, and nothing happens."""
+
+    @classmethod
+    def unread(cls, error: Exception) -> "ConsentRecord":
+        """Return the record of a state that cannot be read."""
+        return cls(Consent.UNSET, Consent.OFF, None, "", problem=str(error))
 
 
 _ASCENDING: Final = (Consent.OFF, Consent.UNSET, Consent.LOCAL, Consent.ON)

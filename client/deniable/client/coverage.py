@@ -1,7 +1,6 @@
 """The scopes that an app declares for consent: what must not differ, and what must not rise."""
 
 from collections.abc import Iterable
-from fractions import Fraction
 from hashlib import sha256
 from math import ceil
 from typing import Final
@@ -22,9 +21,8 @@ def declared_by(
     *,
     enrols: bool,
     relay: str | None,
-    in_total: bool,
 ) -> Declared:
-    """Return an app's scopes for a collector; the app's prompt may name the total alone."""
+    """Return an app's scopes for a collector."""
     declared, lifetime, sliding = tuple(surveys), allowance.lifetime.most, allowance.sliding
     # A floor is negated: none of these numbers may rise.
     period = (_UNBOUNDED, 0) if sliding is None else (sliding.most, -sliding.days)
@@ -45,22 +43,14 @@ def declared_by(
         bounds = *_bounds(survey, lifetime), lifetime, *period
         return Scope(survey.name, _digest(parts), bounds)
 
-    def of_all(*, blind: bool) -> Scope:
-        return Scope("", _digest(whom(blind=blind)), (lifetime, *period))
-
     def enough(survey: Survey) -> tuple[Scope, ...]:
         # Whoever agreed that an issuer may see the key of a report, agreed that it may not.
         ways = (True, False) if _is_blind(survey) else (False,)
-        return tuple(
-            scope for blind in ways for scope in (of_one(survey, blind=blind), of_all(blind=blind))
-        )
+        return tuple(of_one(survey, blind=blind) for blind in ways)
 
-    scopes = {survey.name: of_one(survey, blind=_is_blind(survey)) for survey in declared}
-    total = of_all(blind=bool(declared) and all(map(_is_blind, declared)))
     return Declared(
-        scopes,
+        {survey.name: of_one(survey, blind=_is_blind(survey)) for survey in declared},
         {survey.name: enough(survey) for survey in declared},
-        (total,) if in_total else tuple(scopes.values()),
     )
 
 
@@ -81,18 +71,14 @@ def _question(survey: Survey) -> list[object]:
 def _bounds(survey: Survey, lifetime: int) -> tuple[int, ...]:
     own, kept = survey.total_ceiling, survey.kept_ceiling
     return (
-        _rounded_up(survey.epsilon_ceiling, NANO),
-        _rounded_up(survey.delta_ceiling, _ATTO),
+        ceil(survey.epsilon_ceiling * NANO),
+        ceil(survey.delta_ceiling * _ATTO),
         lifetime if own is None else min(own.most, lifetime),
-        -1 if kept is None else _rounded_up(kept, NANO),
+        -1 if kept is None else ceil(kept * NANO),
         0 if kept is None else survey.max_kept_epochs,
         survey.max_grace_seconds,
         -max(1, survey.min_epoch_seconds),
     )
-
-
-def _rounded_up(value: Fraction, unit: int) -> int:
-    return ceil(value * unit)
 
 
 def _digest(parts: list[object]) -> str:

@@ -1,4 +1,4 @@
-"""The lines of ``DENIABLE_DEBUG=1`` or ``Client(debug=True)``: what does not happen, and why.
+"""The lines of ``DENIABLE_DEBUG=1`` or the setting ``debug``: what does not happen, and why.
 
 1. Each line is said once in a process, on standard error: what calls return, and what the logger
    ``deniable`` is warned of.
@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
-from deniable.client.arguments import ClientSettings
+from deniable.client.arguments import Arguments
 from deniable.client.errors import ConsentMissing, NotReady, NotRecorded, StateUnavailable
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.outbox import Outbox
-from deniable.client.transparency.plain_text import counted, printable, shown_time
+from deniable.client.transparency.plain_text import counted, printable
+from deniable.messages import instant_text
 
 _said: Final[set[str]] = set()
 
@@ -24,10 +25,10 @@ _said: Final[set[str]] = set()
 class Debug:
     """One client's talk; the outbox is asked for what waits."""
 
-    def __init__(self, outbox: Outbox, settings: ClientSettings) -> None:
+    def __init__(self, outbox: Outbox, arguments: Arguments) -> None:
         self._outbox = outbox
-        self._clock = settings.clock
-        self._background = settings.background
+        self._clock = arguments.settings.clock
+        self._background = arguments.background
         logging.getLogger("deniable").addHandler(_WARNINGS)  # once, however many clients
 
     def say(
@@ -83,7 +84,7 @@ class Debug:
     def _of_waiting(self) -> Iterator[str]:
         waiting = self._outbox.pending(self._clock.now())
         if waiting:
-            due = shown_time(int(min(max(report.due, report.held) for report in waiting)))
+            due = instant_text(int(min(report.earliest for report in waiting)))
             tried = " (sent before, and unanswered)" if any(e.unanswered for e in waiting) else ""
             yield (
                 f"waiting to be sent: {counted(len(waiting), 'report')}{tried}, the first at {due}"

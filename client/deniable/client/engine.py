@@ -1,4 +1,4 @@
-"""The engine of a client: its state, ledger, manifests and threads, wired from its settings.
+"""The engine of a client: its state, ledger, manifests and threads, wired from its arguments.
 
 Constructing it touches neither disk nor network. It never raises for what the world does, but where
 it says so.
@@ -8,15 +8,17 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from deniable.client.arguments import ClientSettings, check_slot_seconds, checked_consent
+from deniable.client.arguments import Arguments, check_slot_seconds, checked_consent
+from deniable.client.calls import begin_aside, call_aside
 from deniable.client.clock import SystemClock
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.enrolling.credentials import Credentials
-from deniable.client.enrolling.enroller import Enroller
+from deniable.client.enroller import Enroller
 from deniable.client.errors import (
     ConsentMissing,
     ManifestRefused,
@@ -24,9 +26,12 @@ from deniable.client.errors import (
     NotReady,
     NotRecorded,
     NotRunning,
+    StateUnavailable,
     drop_frames,
+    say_held,
 )
 from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.credentials import Credentials
 from deniable.client.ledger.following import Following
 from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Decision, Ledger
@@ -39,7 +44,9 @@ from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.relay_transport import RelayTransport
 from deniable.client.sending.transport import REQUEST_SECONDS, Transport
 from deniable.client.sending.uploader import Uploader
+from deniable.client.state import state_file
 from deniable.client.state.state import State
+from deniable.client.state.transactions import INTERRUPTED, kept
 from deniable.client.survey import Answer, Survey
 
 if TYPE_CHECKING:
@@ -49,11 +56,15 @@ if TYPE_CHECKING:
     from deniable.messages.coalitions import Translate
 
 _LOG = logging.getLogger("deniable")
+_T = TypeVar("_T")
 _Result = TypeVar("_Result", Outcome, Refresh, Delivery, NotRecorded, Mapping[str, NotRecorded])
 
 CLOSE_SECONDS: Final = 1.0
 REPORT_PATIENCE = 0.1
 """How long ``report`` waits for other processes, or threads, to let go of the state."""
+
+LOOK_SECONDS: Final = 1.0
+"""How long what only looks at the state does, for an app that wants to show it."""
 
 REFRESH_SECONDS: Final = 5.0
 """How long ``refresh`` takes at most unless the app says otherwise."""
@@ -62,42 +73,51 @@ REFRESH_SECONDS: Final = 5.0
 class Engine:
     """The engine of a client; its methods are those of ``Client``, which documents them."""
 
-    def __init__(self, settings: ClientSettings) -> None:
-        self.settings = settings
+    def __init__(self, arguments: Arguments) -> None:
+        self.arguments = arguments
+        settings = arguments.settings
         self.jitter = uniform
         clock = self._clock = settings.clock
-        enrols, longest = settings.enrol is not None, settings.delivery_seconds
+        enrols, longest = arguments.enrol is not None, settings.delivery_seconds
         self.state = State(
-            settings.state,
-            settings.consent,
+            arguments.state,
+            arguments.consent,
             settings.environment,
             clock.boot_time if isinstance(clock, SystemClock) else None,
-            lambda: settings.scopes,
+            lambda: arguments.scopes,
+            user_asked=arguments.user_asked,
         )
-        pin = settings.log_pin
-        authorities = Authorities(self.state, settings.authority, pin)
+        pin = arguments.log_pin
+        authorities = Authorities(self.state, arguments.authority, pin)
         following = Following(
-            authorities, settings.allowance, settings.collector, pin, enrols=enrols
+            authorities,
+            arguments.allowance,
+            arguments.collector,
+            pin,
+            arguments.surveys,
+            enrols=enrols,
         )
-        relayed = settings.relay is not None
-        self.ledger = Ledger(following, settings.caps, self._delay, settings.draw, relayed=relayed)
+        relayed = arguments.relay is not None
+        self.ledger = Ledger(
+            following, settings.caps, self._delay, settings.unsafe_draw, relayed=relayed
+        )
         self._keyring, transport = self._relayed(authorities)
-        self.launch = LaunchDelay(self.state, settings.collector, clock, self.jitter, longest)
+        self.launch = LaunchDelay(self.state, arguments.collector, clock, self.jitter, longest)
         self.manifests = Manifests(
             self.ledger,
             self._keyring,
             transport,
-            Refreshes(self.state, settings.collector, self.jitter, longest),
-            settings,
+            Refreshes(self.state, arguments.collector, self.jitter, longest),
+            arguments,
             self.check_consent,
             lambda in_background: max(
                 self.uploader.silence(), self.launch.hold() if in_background else 0.0
             ),
-            self.uncovered,
+            lambda: self.state.uncovered(clock.now()),
         )
         self.outbox = Outbox(
             self.state,
-            settings.collector,
+            arguments.collector,
             settings.caps,
             max(longest, settings.backoff.most, LONGEST_REST),
             enrols=enrols,
@@ -111,44 +131,42 @@ class Engine:
             backoff=settings.backoff,
             jitter=self.jitter,
             spread=self._delay,
-            linkable_batches=settings.linkable_batches,
             chores=self.do_chores,
-            sends_blindly=self.put_tokens_off,
+            asks=self._ask_issuers,
         )
         self.enroller: Enroller | None = None
-        if settings.enrol is not None:
+        if arguments.enrol is not None:
             self.enroller = Enroller(
-                settings.enrol,
-                Credentials(self.ledger, settings.surveys.values(), self._delay),
-                settings,
+                arguments.enrol,
+                Credentials(self.ledger, arguments.surveys.values(), self._delay),
+                arguments,
                 self.jitter,
                 self.uploader.wake,
                 self.launch.hold,
-                self._tokens_overdue,
             )
         self._debug: Debug | None = None
-        if settings.debug:
+        if arguments.debug:
             from deniable.client import debug as of_developers
 
-            self._debug = of_developers.Debug(self.outbox, settings)
+            self._debug = of_developers.Debug(self.outbox, arguments)
 
     def _relayed(self, authorities: Authorities) -> tuple[GatewayKeyring | None, Transport]:
         """Return the way to the collector, and the keys to seal for if it is by a relay."""
-        relay, keys = self.settings.relay, self.settings.gateway_keys
+        relay, keys = self.arguments.relay, self.arguments.gateway_keys
         if relay is None or keys is None:
-            return None, self.settings.transport
-        pinned = all(survey.pinned_ids is not None for survey in self.settings.surveys.values())
-        keyring = GatewayKeyring(authorities, keys, self.settings.log_pin, pinned=pinned)
+            return None, self.arguments.transport
+        pinned = all(survey.pinned_ids is not None for survey in self.arguments.surveys.values())
+        keyring = GatewayKeyring(authorities, keys, self.arguments.log_pin, pinned=pinned)
         return keyring, RelayTransport(
-            self.settings.transport,
+            self.arguments.transport,
             relay,
-            self.settings.collector,
+            self.arguments.collector,
             lambda: keyring.newest(self._clock.now()),
         )
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
         """Record a response to the answer: the first half of ``report``, and all that sees it."""
-        declared = self.settings.declared(survey)
+        declared = self.arguments.declared(survey)
         index = declared.index_of(answer)
         check_slot_seconds(slot_seconds)
         try:
@@ -163,38 +181,77 @@ class Engine:
             _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
         # What consent covers goes on, also where this survey is not among it.
         quiet = outcome.status is OutcomeStatus.LOCAL or type(outcome.error) is ConsentMissing
-        if self.settings.background and not quiet:
+        if self.arguments.background and not quiet:
             self.uploader.start()
-        with self.state.patience(REPORT_PATIENCE):
+        with self._asking(REPORT_PATIENCE):
             self._debugged(outcome)
 
     def refresh(self, timeout: float, *, force: bool) -> Refresh:
         """Fetch the manifests that are due, and ask for the certificates that are wanted."""
         end = time.monotonic() + timeout
+        longest = timeout if self.enroller is None else math.inf  # which enrol= takes
         try:
-            with self.state.patience(timeout):
+            refreshed = self._aside(partial(self._refresh, timeout, end, force), longest)
+        except StateUnavailable as error:
+            refreshed = self._not_refreshed(error)
+        with self._asking(end - time.monotonic()):
+            return self._debugged(refreshed)
+
+    def _refresh(self, timeout: float, end: float, force: bool) -> Refresh:
+        try:
+            with self.state.patience(end - time.monotonic()):
+                force |= self.enroller is not None and self.enroller.wants_tokens()
                 later = self.manifests.refresh(timeout, force=force)
             enrolled = {} if self.enroller is None else self.enroller.ask_now()
         except NotRecorded as error:
-            refreshed = Refresh((), dict.fromkeys(self.settings.surveys, drop_frames(error)))
-        else:
-            with self.state.patience(end - time.monotonic()):
-                refreshed = self._readiness(later, enrolled)
+            return self._not_refreshed(error)
         with self.state.patience(end - time.monotonic()):
-            return self._debugged(refreshed)
+            return self._readiness(later, enrolled)
+
+    def _not_refreshed(self, error: NotRecorded) -> Refresh:
+        return Refresh((), dict.fromkeys(self.arguments.surveys, drop_frames(error)))
 
     def flush(self, timeout: float, due_only: bool) -> Delivery:
         """Send now what waits."""
-        with self.state.patience(timeout):
-            return self._debugged(self.uploader.flush(timeout, due_only=due_only))
+        end = time.monotonic() + timeout
+        try:
+            delivery = self._aside(partial(self._flush, timeout, end, due_only), timeout)
+        except StateUnavailable as error:
+            delivery = Delivery(pending=None, error=drop_frames(error))
+        except BaseException:
+            self.uploader.interrupt()
+            raise
+        with self._asking(end - time.monotonic()):
+            return self._debugged(delivery)
+
+    def _flush(self, timeout: float, end: float, due_only: bool) -> Delivery:
+        with self.state.patience(end - time.monotonic()):
+            return self.uploader.flush(timeout, due_only=due_only)
+
+    def _aside(self, work: Callable[[], _T], seconds: float) -> _T:
+        """Do some work on another thread, unless that would wait for this one."""
+        if self.state.is_kept_here():
+            raise StateUnavailable(INTERRUPTED)
+        return call_aside(work, seconds)
+
+    @contextmanager
+    def _asking(self, seconds: float) -> Iterator[None]:
+        """Wait for others so long at most in what is asked of the state; then log its warnings."""
+        try:
+            with self.state.patience(seconds):
+                yield
+        finally:
+            say_held()
 
     def consent_record(self) -> ConsentRecord:
         """Return the user's decision, and what holds now."""
-        return self.state.consent(self._clock.now())
+        with self._asking(LOOK_SECONDS):
+            return self.state.consent(self._clock.now())
 
     def uncovered(self) -> frozenset[str]:
         """Return the names of the surveys for which consent is still to be asked."""
-        return self.state.uncovered(self._clock.now())
+        with self._asking(LOOK_SECONDS):
+            return self.state.uncovered(self._clock.now(), to_ask=True)
 
     def set_consent(
         self, consent: Consent | str, origin: str, surveys: Iterable[Survey | str] | None
@@ -202,54 +259,65 @@ class Engine:
         """Store the user's decision."""
         decided = checked_consent(consent)
         text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
-        scopes = self.settings.prompted(decided, surveys)
-        self.state.set_consent(decided, text, self._clock.now(), scopes)
-        if (
-            self.settings.background
-            and decided is Consent.ON
-            and self.consent_record().effective is Consent.ON
-        ):
-            self.uploader.start()
+        names = self.arguments.chosen(decided, surveys)
+        with self._asking(state_file.BUSY_SECONDS):
+            self.state.set_consent(decided, text, self._clock.now(), names)
+        if decided is Consent.ON:
+            self.start()
 
     def purge(self) -> None:
         """Erase from disk what was or would be sent."""
-        self.state.purge(self._clock.now())
+        with self._asking(state_file.BUSY_SECONDS):
+            self.state.purge(self._clock.now())
 
     def explain(self, translate: "Translate" = str) -> "Explanation":
         """Return the explanation: what may be asked, on what terms, and what it has cost."""
         from deniable.client.transparency import explaining  # when somebody asks
 
         known = self.manifests.errors, self.manifests.foreseen
-        app = explaining.App(self.settings, *known, self._keyring, translate)
-        return explaining.explain_declared(self.state, self.ledger, app, self._clock.now())
+        app = explaining.App(self.arguments, *known, self._keyring, translate)
+        with self._asking(LOOK_SECONDS):
+            return explaining.explain_declared(self.state, self.ledger, app, self._clock.now())
 
     def journal(self) -> "Journal":
         """Return the journal of all that was stored and sent."""
         from deniable.client.transparency.journal import read_journal  # when somebody asks
 
-        return read_journal(self.state, self._clock.now())
+        with self._asking(LOOK_SECONDS):
+            return read_journal(self.state, self._clock.now())
 
     def start(self) -> None:
         """Start the thread, if there is consent."""
-        if not self.settings.background:
+        if not self.arguments.background:
             return
-        try:
-            self.check_consent()
-        except NotRecorded as error:
-            self._debugged(error)
-        else:
-            self.uploader.start()
+        with self._asking(LOOK_SECONDS):
+            try:
+                self.check_consent()
+            except NotRecorded as error:
+                self._debugged(error)
+            else:
+                self.uploader.start()
 
     def close(self) -> None:
         """End the threads and close the state."""
+        if self.state.is_kept_here():  # in a finaliser: nobody is waited for
+            begin_aside(self._close)
+            return
+        with suppress(StateUnavailable):
+            call_aside(self._close, CLOSE_SECONDS)
+        say_held()
+
+    def _close(self) -> None:
         deadline = time.monotonic() + CLOSE_SECONDS
         if self.enroller is not None:
             self.enroller.stop()
         self.uploader.stop()
         if self.enroller is not None:
             self.enroller.join(deadline)
-        self.state.close()
+        with self.state.patience(deadline - time.monotonic()):
+            self.state.close()
 
+    @kept
     def check_consent(self, survey: str | None = None) -> None:
         """Raise ``ConsentMissing`` unless there is consent, and it covers the survey named."""
         with self.state.existing(self._clock.now(), "BEGIN") as connection:
@@ -262,26 +330,22 @@ class Engine:
     def do_chores(self) -> float:
         """Do the chores that are due besides sending; return the seconds until there are more."""
         wait = max(0.0, self.refresh_when_due() - self._clock.monotonic())
-        return wait if self.enroller is None else min(wait, self.enroller.step())
+        return min(wait, self._ask_issuers())  # for what came with a manifest
 
-    def put_tokens_off(self) -> None:
-        """Ask for no token close to the sending of a report."""
-        if self.enroller is not None:
-            self.enroller.put_tokens_off()
-
-    def _tokens_overdue(self) -> bool:
-        """Tell whether a report that bears a token could be sent now."""
-        now = self._clock.now()
-        return any(report.blind and report.held <= now for report in self.outbox.pending(now))
+    def _ask_issuers(self) -> float:
+        return math.inf if self.enroller is None else self.enroller.step()
 
     def refresh_when_due(self) -> float:
         """Fetch the manifests that are due; return when more may be, by the monotonic clock."""
         waited = self.manifests.uncovered  # consent may have been given since, by any process
-        if self._clock.monotonic() >= self.manifests.next_refresh or (
-            waited and waited != self.uncovered()
-        ):
+        token_request = False
+        if self.enroller is not None:
+            token_request = self.enroller.token_request
+            self.enroller.token_request = False
+        due = token_request or self._clock.monotonic() >= self.manifests.next_refresh
+        if due or (waited and waited != self.state.uncovered(self._clock.now())):
             try:
-                self.manifests.refresh(REQUEST_SECONDS, in_background=True)
+                self.manifests.refresh(REQUEST_SECONDS, force=token_request, in_background=True)
             except NotRecorded as error:
                 self._debugged(error)
                 return math.inf  # whoever consents wakes the thread, and so does the next report
@@ -295,7 +359,7 @@ class Engine:
         refused = self.manifests.errors
         ready: list[str] = []
         errors: dict[str, NotRecorded] = {}
-        for name, survey in self.settings.surveys.items():
+        for name, survey in self.arguments.surveys.items():
             why_not = self.ledger.why_not(survey, self._clock.now())
             if why_not is None:
                 ready.append(name)
@@ -350,7 +414,7 @@ class Engine:
         What seems to be closed already is in no hurry, and must not leave together with others.
         """
         left = closes - self._clock.now()
-        most = self.settings.delivery_seconds
+        most = self.arguments.settings.delivery_seconds
         return self.jitter() * (min(most, left / 2) if left > 0 else most)
 
 

@@ -44,18 +44,15 @@ class EnrolmentRequest:
         return enrolment_statement(self.survey_id, self.epoch, self.public_key)
 
     @property
-    def media_type(self) -> str:
-        """Return the body's media type."""
-        return _MESSAGE_PACK if self.token_request is None else REQUEST_TYPE
-
-    @property
     def headers(self) -> Mapping[str, str]:
         """Return the headers to send with it, beside those that sign the user in.
 
         They are the same on all devices.
         """
-        answer = _MESSAGE_PACK if self.token_request is None else RESPONSE_TYPE
-        return {"Content-Type": self.media_type, "Accept": answer, "User-Agent": USER_AGENT}
+        sent, answer = _MESSAGE_PACK, _MESSAGE_PACK
+        if self.token_request is not None:
+            sent, answer = REQUEST_TYPE, RESPONSE_TYPE
+        return {"Content-Type": sent, "Accept": answer, "User-Agent": USER_AGENT}
 
     def read_answer(self, body: bytes) -> bytes:
         """Return the issuer's bytes of the body of the route's 200 answer, unverified.
@@ -74,6 +71,6 @@ Enrol = Callable[[EnrolmentRequest], bytes | None]
 """Returns the issuer's bytes, as ``read_answer`` does: 64, or 256 in blind mode; None where nobody
 vouches for this key; raises to be asked later.
 
-A plain function: it is called on a daemon thread of its own, or by ``refresh()``, and may take its
-time. It gets no answer, and none has been asked for yet.
+A plain function: it is called on a daemon thread, also within ``refresh()``, and may take its time.
+It gets no answer, and none has been asked for yet.
 """

@@ -1,13 +1,19 @@
-"""Errors of the device.
+"""The errors of the device, and what may outlive a call with an answer: errors, and what is logged.
 
 An ``AppError`` is the app's own bug, and always raised. A ``NotRecorded`` is what the world did: an
 Outcome holds it, and it is raised with ``strict=True`` only. No message ever repeats an answer.
+
+Handlers of logging are called on the stack of whoever logs, and those of crash reporters collect
+its frames with all their variables; they may also take locks that the app has. So what the keeper's
+thread does logs by ``warn``, and who called says it once no frame holds an answer any more.
 """
 
+import logging
 import traceback
+from collections import deque
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 _Error = TypeVar("_Error", bound=BaseException)
 
@@ -37,7 +43,7 @@ class ConsentMissing(NotRecorded):
 
 
 class NotCovered(ConsentMissing):
-    """Consent is on, and was given for other surveys than this one as it is declared now (D12)."""
+    """Consent was given for other surveys than this one as it is declared now (D12)."""
 
 
 class NotReady(NotRecorded):
@@ -53,7 +59,7 @@ class NotRunning(NotRecorded):
 
 
 class NotChosen(NotRecorded):
-    """The event is in a slot of the epoch from which nothing is reported; most events are."""
+    """This epoch is reported from another slot of events, or another blind survey is answered."""
 
 
 class EpochUndecidable(NotRecorded):
@@ -128,3 +134,24 @@ def _links(error: BaseException | None) -> Iterator[BaseException]:
         error.__context__ = None  # perhaps the app's own error, whose frames are not ours to touch
         yield error
         error = error.__cause__
+
+
+_LOG = logging.getLogger("deniable")
+
+
+_LINES: Final[deque[tuple[str, tuple[object, ...]]]] = deque()
+
+
+def warn(message: str, *arguments: object) -> None:
+    """Keep a warning until a thread that holds no answer calls :func:`say_held`."""
+    _LINES.append((message, arguments))
+
+
+def say_held() -> None:
+    """Log the warnings that were held back, on this thread."""
+    while _LINES:
+        try:
+            message, arguments = _LINES.popleft()
+        except IndexError:  # another thread was faster
+            return
+        _LOG.warning(message, *arguments)

@@ -15,7 +15,7 @@ from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.messages import log_entry
 
 if TYPE_CHECKING:  # imported where a policy is given, and nowhere else
-    from deniable.transparency_log import LogPolicy
+    from deniable.logs import LogPolicy
 
 _TAKE = "take the whole text that `deniable log policy` prints for this collector"
 
@@ -34,7 +34,7 @@ class LogPin:
         given: object = text
         if not isinstance(given, str):
             raise TypeError(f"log_policy must be a text, not a file or its path: {_TAKE}")
-        from deniable.transparency_log import LogPolicy, TransparencyLogError, log_origin
+        from deniable.logs import LogPolicy, TransparencyLogError, log_origin
 
         try:
             policy = LogPolicy.parse(text)
@@ -59,7 +59,7 @@ class LogPin:
         """
         if not proof:
             return f"no proof came that {self.quorum} of the collector's public log have seen it"
-        from deniable.transparency_log import LogProof, TransparencyLogError
+        from deniable.logs import LogProof, TransparencyLogError
 
         key = sha256(sha256(envelope).digest() + proof).digest()
         if key not in self._witnessed:

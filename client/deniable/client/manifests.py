@@ -14,7 +14,8 @@ from hashlib import sha256
 from math import inf
 from typing import Final
 
-from deniable.client.arguments import ClientSettings
+from deniable.client.arguments import Arguments
+from deniable.client.calls import Turn
 from deniable.client.clock import http_date
 from deniable.client.errors import (
     ConsentMissing,
@@ -29,7 +30,7 @@ from deniable.client.ledger.following import chosen_of
 from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
-from deniable.client.sending.backoff import OFFLINE
+from deniable.client.sending.delivery import OFFLINE
 from deniable.client.sending.transport import (
     HttpAnswer,
     Transport,
@@ -83,7 +84,7 @@ class Manifests(Forkable):
         keyring: GatewayKeyring | None,
         transport: Transport,
         refreshes: Refreshes,
-        settings: ClientSettings,
+        arguments: Arguments,
         check_consent: Callable[[str | None], None],
         rest: Callable[[bool], float],
         uncovered: Callable[[], Collection[str]],
@@ -92,12 +93,12 @@ class Manifests(Forkable):
         self._following = ledger.following
         self._authorities = ledger.following.authorities
         self._refreshes = refreshes
-        self._surveys = settings.surveys
-        self._bundled = settings.manifests
-        self._pin = settings.log_pin
+        self._surveys = arguments.surveys
+        self._bundled = arguments.manifests
+        self._pin = arguments.log_pin
         self._transport = transport
         self._keyring = keyring
-        self._clock = settings.clock
+        self._clock = arguments.settings.clock
         self._check_consent = check_consent
         self._rest = rest
         self._uncovered = uncovered
@@ -106,13 +107,13 @@ class Manifests(Forkable):
         self.next_refresh = -inf
         self._opened: dict[tuple[int, tuple[bytes, ...]], _Opened] = {}
         self._offline = 0
-        self._asking = threading.Lock()
+        self._asking = Turn()
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
         """Have a new lock in a child, where no request goes on."""
         if in_child:
-            self._asking = threading.Lock()
+            self._asking = Turn()
 
     def refresh(
         self, timeout: float, *, force: bool = False, in_background: bool = False
@@ -122,16 +123,17 @@ class Manifests(Forkable):
         Returns the seconds until the others may be asked for, by name. What it raises, without
         consent or a state, is not remembered: whoever consents next must not wait.
         """
-        timeout = min(max(timeout, 0.0), threading.TIMEOUT_MAX)
-        end, asking = self._clock.monotonic() + timeout, self._asking
+        timeout = max(timeout, 0.0)
+        end = self._clock.monotonic() + timeout
         # Whoever comes while the thread asks waits for what comes of it.
-        if not asking.acquire(timeout=timeout):
+        asking = self._asking.take(timeout)
+        if asking is None:
             self._note({}, {}, timeout)
             return {}
         try:
             return self._refresh(end, force=force, in_background=in_background)
         finally:
-            asking.release()
+            asking.give_back()
 
     def _refresh(self, end: float, *, force: bool, in_background: bool) -> Mapping[str, float]:
         self._check_consent(None)
@@ -286,8 +288,7 @@ class Manifests(Forkable):
         now, date_text = self._clock.now(), answer.headers.get("date", "")
         # Unless it is signed, perhaps a captive portal said what time it is.
         if signed and (date := http_date(date_text)) is not None:
-            with self._following.state.transaction(now) as connection:
-                self._following.state.saw_date(connection, date, now)
+            self._following.state.learn_date(date, now)
         refused = self._following.offer(signed, survey, self._clock.now()) or refused
         if refused is not None:
             raise refused
@@ -399,8 +400,7 @@ class Manifests(Forkable):
         for answer in results.values():
             if not isinstance(answer, HttpAnswer | TransportError | NotRecorded):
                 raise answer
-        if any(isinstance(answer, ConsentMissing) for answer in results.values()):
-            self._check_consent(None)
+        self._check_consent(None)  # it may have ended when all requests had been made
         return results
 
     def _get(self, name: str, path: str, most: int, end: float) -> HttpAnswer | TransportError:

@@ -65,8 +65,9 @@ class Delivery:
         pending: reports that still wait and may be sent; None if the state could not be asked.
         error: why the state could not be used; what was counted until then stands.
         reasons: of all reports that this device ever dropped, not only now, how many by reason:
-            the collector's code, ``cap-number``, ``cap-bytes``, ``cap-age``, or what the user did.
-            A standing count, and no part of comparisons.
+            the collector's code, ``cap-number``, ``cap-bytes``, ``cap-age``, ``epoch-over`` (of a
+            blind survey: it could not leave in its own epoch), or what the user did. A standing
+            count, and no part of comparisons.
         waiting: why what is pending still waits, how many by reason; no part of comparisons either.
             What came of trying to send it: ``unreachable: …`` with the kind of error,
             ``unrecognised-answer`` (of a captive portal, for example), or the collector's code,

@@ -1,6 +1,7 @@
 """A survey as the app declares it: in code, before any answer exists (D1)."""
 
 import math
+import operator
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from enum import Enum, EnumType
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import (
@@ -16,6 +18,8 @@ from typing import (
     Any,
     Final,
     Literal,
+    SupportsFloat,
+    SupportsIndex,
     TypedDict,
     TypeVar,
     Unpack,
@@ -25,7 +29,7 @@ from typing import (
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.errors import UndeclaredAnswer
 from deniable.mechanisms import KINDS, InvalidParameter, Number, exact_delta, exact_epsilon
-from deniable.mechanisms.dimensions import (
+from deniable.mechanisms.answering import (
     CombinationLabels,
     Dimensions,
     answer_labels,
@@ -54,10 +58,11 @@ _ID: Final = re.compile("[0-9a-f]{64}", re.ASCII)
 _BEYOND: Final = 10**30
 _BEYOND_PLACES: Final = 30
 
-_OneAnswer = str | int | Decimal | Enum
+_OneAnswer = str | Enum | SupportsIndex | SupportsFloat
 Answer = _OneAnswer | Mapping[str, _OneAnswer]
-"""What an app reports: a category's text, the number that a numeric category is, or the member of
-an Enum whose value is either; to several questions, a map with the answer to each."""
+"""What an app reports: a category's text; a number that is exactly a numeric category, of whatever
+type; or the member of an Enum whose value is either. To several questions, a map with the answer to
+each."""
 
 DAY: Final = 86_400
 """Seconds in a day."""
@@ -121,9 +126,9 @@ class Survey:
         pinned_ids: ids of the only manifests that the app accepts, 64 hex digits each, as
             ``deniable survey publish`` shows them: whoever holds the authority's key can then show
             no user another. By default any manifest that the authority signs.
-        mechanisms: kinds that the app accepts beside the symmetric ones: "ordinal", "numeric",
-            "matrix". At the same epsilon these betray more of an answer to whoever asks of far
-            ones.
+        mechanisms: kinds that the app accepts also where their matrix does not treat any two
+            answers alike: "numeric", "levels", "one-question", "matrix". At the same epsilon these
+            betray more of an answer to whoever asks of far ones.
         max_epoch_seconds: the longest epoch that the app accepts, by default 400 days: one that was
             decided holds up every other manifest of the name until it is over.
         max_grace_seconds: the longest that a collector may take reports after their epoch, and the
@@ -189,12 +194,14 @@ class Survey:
         high: Number,
         max_epsilon: Number,
         step: Number = 1,
+        mechanisms: Collection[str] = ("numeric",),
         **ceilings: Unpack[OtherCeilings],
     ) -> "Survey":
         """Declare a survey whose answers are the numbers low, low + step, … high.
 
-        They are exact: ints, Decimals or strings such as "-0.5"; there are at most 4,096. The
-        ``mechanisms`` are ``{"numeric"}``, and the ceilings those of ``Survey``.
+        They are exact: ints, Decimals or strings such as "-0.5"; there are at most 4,096. By
+        "numeric" their mean is estimated, by "levels" their distribution. The ceilings are those
+        of ``Survey``.
 
         Raises:
             InvalidManifest: for texts, or a range, that no manifest could hold.
@@ -205,7 +212,7 @@ class Survey:
         )
         if unknown := ceilings.keys() - Ceilings.__optional_keys__:
             raise TypeError(f"{sorted(unknown)} cannot be set of a numeric survey")
-        return cls(name, question, values, max_epsilon, mechanisms=("numeric",), **ceilings)
+        return cls(name, question, values, max_epsilon, mechanisms=mechanisms, **ceilings)
 
     @classmethod
     def several(
@@ -215,12 +222,14 @@ class Survey:
         *,
         dimensions: Mapping[str, Sequence[str] | type[Enum]],
         max_epsilon: Number,
+        mechanisms: Collection[str] = ("one-question",),
         **ceilings: Unpack[OtherCeilings],
     ) -> "Survey":
         """Declare a survey of several questions, by their names with every possible answer to each.
 
         What is reported is a map with the answer to each: ``{"plan": "free", "theme": "dark"}``.
-        The manifest says whether the device answers one of them, which it draws, or all at once.
+        The manifest says whether the device answers one of them, which it draws, or all at once;
+        without "one-question" it answers all.
 
         Raises:
             InvalidManifest: for questions or answers that no manifest could hold.
@@ -234,7 +243,15 @@ class Survey:
             raise InvalidManifest(error.name, error.reason) from error
         if unknown := ceilings.keys() - Ceilings.__optional_keys__:
             raise TypeError(f"{sorted(unknown)} cannot be set of several questions")
-        return cls(name, question, answer_labels(rows), max_epsilon, dimensions=rows, **ceilings)
+        return cls(
+            name,
+            question,
+            answer_labels(rows),
+            max_epsilon,
+            dimensions=rows,
+            mechanisms=mechanisms,
+            **ceilings,
+        )
 
     @classmethod
     def bundled(cls, file: bytes | str | PathLike[str], **ceilings: Unpack[Ceilings]) -> "Survey":
@@ -284,7 +301,7 @@ class Survey:
             return None
         return Ceiling(epsilon_to_nano("max_total_epsilon", self.max_total_epsilon))
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Return a digest of the declaration, the same in every process: 64 hex digits."""
         parts = [
@@ -301,7 +318,7 @@ class Survey:
         ]
         return sha256(repr(parts).encode()).hexdigest()
 
-    def nearest(self, value: float | Decimal | Fraction) -> str:
+    def nearest(self, value: SupportsIndex | SupportsFloat) -> str:
         """Return the category nearest to a number, the upper of two; of a numeric survey only.
 
         What lies outside the range becomes its nearest end. NaN is an ``UndeclaredAnswer``.
@@ -385,31 +402,46 @@ def _checked_kinds(given: object) -> frozenset[str]:
     if isinstance(given, str) or not isinstance(given, Collection):
         raise TypeError("mechanisms must be a collection of kinds")
     kinds = frozenset(given)
-    if not all(kind in KINDS and not KINDS[kind].symmetric for kind in kinds):
-        others = sorted(name for name, kind in KINDS.items() if not kind.symmetric)
-        raise InvalidManifest(
-            "mechanisms", f"may hold {' and '.join(others)}; symmetric kinds need no word"
-        )
+    if not kinds <= KINDS.keys():
+        raise InvalidManifest("mechanisms", f"may hold {', '.join(sorted(KINDS))}")
     return kinds
 
 
 def _number_text(answer: object) -> str | None:
     """Return a number as the category that it would be, or None if it can be none."""
-    if isinstance(answer, bool) or not isinstance(answer, int | Decimal):
+    number = _as_builtin(answer)
+    if number is None:
         return None
-    if isinstance(answer, Decimal) and answer.is_finite() and answer and _vanishes(answer):
+    if isinstance(number, Decimal) and number.is_finite() and number and _vanishes(number):
         return None
-    exact = _exact(answer)
+    exact = _exact(number)
     try:
         return None if exact is None else format_value(exact)
     except InvalidManifest:
         return None
 
 
-def _exact(value: float | Decimal | Fraction) -> Fraction | None:
+def _as_builtin(given: object) -> float | Decimal | Fraction | None:
+    """Return a number of whatever library as Python's own; None for what has no such value."""
+    if isinstance(given, bool):
+        return None
+    if isinstance(given, float | Decimal | Fraction):
+        return given
+    try:
+        if isinstance(given, SupportsIndex):
+            return operator.index(given)
+        if isinstance(given, Real) and ((value := float(given)) == given or math.isnan(value)):
+            return value
+    except (TypeError, ValueError, OverflowError):  # such as an array of several
+        pass
+    return None
+
+
+def _exact(given: object) -> Fraction | None:
     """Return a number exactly, or as near as its nearest value could depend on; None for NaN."""
-    if isinstance(value, bool) or not isinstance(value, float | int | Decimal | Fraction):
-        raise TypeError("a number is expected: a float, int, Decimal or Fraction")
+    value = _as_builtin(given)
+    if value is None:
+        raise TypeError("a number is expected: a float, int, Decimal, Fraction, or one of numpy")
     if not isinstance(value, float | Decimal):
         return Fraction(value)
     if value.is_nan() if isinstance(value, Decimal) else math.isnan(value):

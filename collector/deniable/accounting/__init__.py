@@ -29,9 +29,9 @@ from deniable.accounting.privacy_loss import (
 from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from deniable.accounting.shuffled import shuffled_delta, shuffled_epsilon
+    from deniable.accounting.shuffled import shuffled_delta, shuffled_epsilon, shuffled_level
 else:  # numpy: whoever publishes does not wait for it
-    names = dict.fromkeys(("shuffled_delta", "shuffled_epsilon"), "shuffled")
+    names = dict.fromkeys(("shuffled_delta", "shuffled_epsilon", "shuffled_level"), "shuffled")
     __getattr__ = on_demand(__name__, names)
 
 __all__ = [
@@ -50,5 +50,6 @@ __all__ = [
     "optimal_guarantees",
     "shuffled_delta",
     "shuffled_epsilon",
+    "shuffled_level",
     "total_epsilon",
 ]

@@ -15,13 +15,12 @@ from fractions import Fraction
 from math import exp, isqrt, log
 from typing import Final
 
-from deniable.accounting.privacy_loss import PrivacyLoss, total_epsilon
+from deniable.accounting.privacy_loss import PrivacyLoss, epsilon_ceiling, total_epsilon
 from deniable.mechanisms import (
     MAX_EPSILON,
     InvalidPrivacyParameter,
     Number,
     ceil_div,
-    epsilon_ceiling,
     exact_delta,
     exact_number,
     log_ceiling,

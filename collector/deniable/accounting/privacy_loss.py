@@ -19,6 +19,7 @@ docs/mathematics.md, section 12.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Final
@@ -31,12 +32,14 @@ from deniable.mechanisms import (
     Number,
     Privacy,
     TwoValuedPrivacy,
+    ceil_div,
     exact_delta,
     exact_number,
     odds_floor,
 )
 from deniable.mechanisms.privacy import odds_of_masses
 
+_PLACES: Final = 12
 DEFAULT_STEPS: Final = 1 << 14
 """How many lattice points a composition may span that is too large to be exact."""
 
@@ -50,6 +53,13 @@ def total_epsilon(value: Number) -> Fraction:
     if not 0 <= epsilon <= MAX_TOTAL_EPSILON:
         raise InvalidPrivacyParameter(f"epsilon must be in [0, {MAX_TOTAL_EPSILON}]")
     return epsilon
+
+
+def epsilon_ceiling(epsilon: Fraction) -> Decimal:
+    """Return an epsilon rounded up to 12 decimal places."""
+    # Put together from digits: arithmetic would round by the app's decimal context, even down.
+    units = ceil_div(epsilon.numerator * 10**_PLACES, epsilon.denominator)
+    return Decimal((0, tuple(map(int, str(units))), -_PLACES))
 
 
 @dataclass(frozen=True)

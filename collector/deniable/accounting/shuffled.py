@@ -32,15 +32,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.accounting.privacy_loss import epsilon_ceiling
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Mechanism,
     Number,
     OneQuestion,
     TwoValuedPrivacy,
-    epsilon_ceiling,
     exact_delta,
     exact_epsilon,
+    log_ceiling,
 )
 from deniable.mechanisms.privacy import column_extremes
 
@@ -56,6 +57,7 @@ _FINEST: Final = 256
 _WIDEST: Final = 1024
 _ROUNDING: Final = 2.0**-50
 _PRECISION: Final = 1e-4
+_UNIT: Final = 10**12
 
 
 def shuffled_delta(mechanism: Mechanism, reports: int, epsilon: Number) -> Fraction:
@@ -80,6 +82,26 @@ def shuffled_epsilon(mechanism: Mechanism, reports: int, delta: Number) -> Decim
     if (slack := exact_delta(delta)) == 0:
         return epsilon_ceiling(level)
     return _epsilon(mechanism, _counted(reports), float(slack))
+
+
+def shuffled_level(mechanism: Mechanism, reports: int, chance: Number) -> Decimal:
+    """Return a level that the loss of one report exceeds with this chance at most.
+
+    Its histogram is e^level times as likely with the report's answer as with *any* other, or less.
+    Never above the mechanism's own epsilon. ValueError as of :func:`shuffled_delta`.
+    """
+    level, _, _ = _parameters(mechanism)
+    # delta(e) is E[(1 - exp(e - L))+], at least 1/m of Pr[L > e - ln(1 - 1/m)], for any m; against
+    # some of k - 1 other answers L is above with k - 1 times that chance at most. The best m is
+    # about that of a Gaussian loss.
+    one = exact_delta(chance) / (mechanism.categories - 1)
+    if one == 0:
+        return epsilon_ceiling(level)
+    near = float(shuffled_epsilon(mechanism, reports, one))
+    m = math.ceil(2 + 2 * math.log(1 / one) / max(near, _PRECISION))
+    below = Fraction(shuffled_epsilon(mechanism, reports, one / m))
+    beyond = Fraction(log_ceiling(Fraction(m, m - 1), _UNIT), _UNIT)
+    return epsilon_ceiling(min(level, below + beyond))
 
 
 @lru_cache(maxsize=256)

@@ -1,11 +1,10 @@
 """Audit: the paper's theorems as exact functions, and privacy decided without rounding.
 
 A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter. Only
-what compares all rows of a matrix, or inverts it, imports numpy.
+what compares all rows of a matrix imports numpy.
 """
 
 from deniable.accounting import epsilon_each
-from deniable.audit.curve import PrivacyCurve, privacy_curve
 from deniable.audit.databases import (
     MAX_DATABASES,
     Condition,
@@ -26,19 +25,18 @@ from deniable.audit.databases import (
     query_matrix,
 )
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum, ExponentsTooFarApart
-from deniable.audit.findings import Finding, MatrixTooLarge, Witness
-from deniable.audit.matrix_file import MAX_FILE_BYTES, InvalidMatrixFile, NamedMatrix, read_matrix
-from deniable.audit.optimality import (
-    Criterion,
-    Optimality,
-    average_lie,
-    compare,
+from deniable.audit.findings import (
+    Finding,
+    Lie,
+    MatrixTooLarge,
+    Witness,
     design_variance,
     largest_lie,
     least_variance,
-    total_variance,
 )
+from deniable.audit.matrix_file import MAX_FILE_BYTES, InvalidMatrixFile, NamedMatrix, read_matrix
 from deniable.audit.sensitivity import released_epsilon, sensitivity
+from deniable.audit.solution_matrix import InvalidMatrix, NotOnGrid, SolutionMatrix
 from deniable.audit.sufficient_sets import (
     Checks,
     Responses,
@@ -76,7 +74,14 @@ from deniable.audit.theorems import (
     pure_odds,
     pure_odds_of_design,
 )
-from deniable.audit.tight import pure_level, tight_delta, tight_delta_at_odds, tight_epsilon
+from deniable.audit.tight import (
+    PrivacyCurve,
+    privacy_curve,
+    pure_level,
+    tight_delta,
+    tight_delta_at_odds,
+    tight_epsilon,
+)
 from deniable.central_model.exact_choice import UnboundedSelection, exact_choice
 
 __all__ = [
@@ -84,7 +89,6 @@ __all__ = [
     "MAX_FILE_BYTES",
     "Checks",
     "Condition",
-    "Criterion",
     "Database",
     "DiscreteExponential",
     "ExponentialRatio",
@@ -92,12 +96,14 @@ __all__ = [
     "ExponentsTooFarApart",
     "Finding",
     "HammingUtility",
+    "InvalidMatrix",
     "InvalidMatrixFile",
+    "Lie",
     "MatrixMechanism",
     "MatrixTooLarge",
     "NamedMatrix",
     "NoFiniteEpsilon",
-    "Optimality",
+    "NotOnGrid",
     "PrivacyCurve",
     "ProductMechanism",
     "Queried",
@@ -105,14 +111,13 @@ __all__ = [
     "Rule",
     "SanitisedDatabase",
     "SanitisedResponse",
+    "SolutionMatrix",
     "TheoremDoesNotApply",
     "TooManyDatabases",
     "TooManySets",
     "UnboundedSelection",
     "Utility",
     "Witness",
-    "average_lie",
-    "compare",
     "corollary_1",
     "corollary_2",
     "count_checks",
@@ -158,5 +163,4 @@ __all__ = [
     "tight_delta",
     "tight_delta_at_odds",
     "tight_epsilon",
-    "total_variance",
 ]

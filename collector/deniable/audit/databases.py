@@ -26,13 +26,13 @@ from math import prod
 from typing import Generic, Self, TypeVar
 
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum
+from deniable.audit.solution_matrix import SolutionMatrix
 from deniable.central_model.exact_choice import exact_choice
 from deniable.mechanisms import (
     Draw,
     InvalidPrivacyParameter,
     Number,
     Rows,
-    SolutionMatrix,
     exact_delta,
     exact_number,
     os_random_word,
@@ -228,6 +228,8 @@ class DiscreteExponential(SanitisedDatabase):
     """The discrete exponential mechanism: P_d(s) proportional to base^u(d, s) (Definition 3).
 
     The base is e, or a rational number above 1: then utilities are ints, probabilities rational.
+
+    Source: docs/mathematics.md, section 9.
     """
 
     categories: int

@@ -1,4 +1,4 @@
-"""The documents of an audit and of a comparison."""
+"""The document of an audit."""
 
 import math
 from collections.abc import Sequence
@@ -7,12 +7,10 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from deniable.audit.findings import Finding, Witness
-from deniable.audit.optimality import Criterion, compare, largest_lie
+from deniable.audit.findings import Finding, Lie, Witness, largest_lie
 from deniable.audit.tight import pure_level, tight_delta, tight_epsilon
-from deniable.budget import upper_text
-from deniable.documents import Caution, Column, Document, Fact, Level, Table, number_text
-from deniable.mechanisms import Mechanism, epsilon_of_odds
+from deniable.documents import Document, Fact, number_text, upper_text
+from deniable.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     from deniable.audit.incidences import Incidences
@@ -21,25 +19,6 @@ _DIGITS: Final = 12
 _LONGEST_FRACTION: Final = 46
 _MOST_NAMES: Final = 12
 _WIDEST_NAME: Final = 24
-
-_CRITERIA: Final = (
-    Column("name", "criterion"),
-    Column("value", "matrix", "number"),
-    Column("compared_with", "compared with"),
-    Column("optimum", "at best", "number"),
-    Column("ratio", "ratio", "number"),
-)
-_MEANINGS: Final = (
-    "A ratio above 1 is worse. A lie is a response that is not the answer. Total variance: n times "
-    "the variances of all estimated frequencies, summed, where the true ones are equal; its bound "
-    "for any mechanism is for delta 0."
-)
-
-_NOT_PRIVATE: Final = Caution(
-    "not-private",
-    Level.WARNING,
-    "The matrix is not private at this epsilon and delta; it may beat an optimum.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,46 +70,10 @@ def audit_document(subject: AuditSubject, epsilon: str | None, delta: str | None
         _finding("pure", subject, pure, "pure guarantee"),
         _finding("at_delta", subject, at_delta, f"with delta {delta}"),
         _finding("at_epsilon", subject, at_epsilon, f"with epsilon {epsilon}", slack=True),
-        Fact("lies", _lie(lie), "lie", _criterion(lie)),
+        Fact("lies", _lie(lie), "lie", _lie_json(lie)),
         *subject.terms,
     ]
     return Document(facts)
-
-
-def comparison_document(subject: AuditSubject, epsilon: str | None, delta: str) -> Document:
-    """Return how a matrix compares with the optimal mechanisms, and what to mind when reading."""
-    made = compare(subject.matrix, epsilon, delta)
-    rows = [*map(_criterion, made.criteria)]
-    reasons: dict[str, dict[str, None]] = {}
-    for criterion in made.criteria:
-        if criterion.reason:
-            reasons.setdefault(criterion.reason, {})[criterion.name] = None
-    notes = [f"- {', '.join(names)}: {reason}." for reason, names in reasons.items()]
-    valued = [row for row in rows if row["value"] is not None]
-    level = None if made.odds is None else f"{epsilon_of_odds(made.odds):f}"
-    odds, slack = made.odds and _both(made.odds, up=True), _both(made.delta, up=True)
-    return Document(
-        [
-            *subject.facts(),
-            Fact("epsilon", epsilon or f"{level or 'infinite'}, its own", "epsilon", level),
-            Fact("delta", _number(made.delta, up=True), "delta", slack),
-        ],
-        [Table(_CRITERIA, valued)] if valued else (),
-        [*notes, _MEANINGS] if valued else notes,
-        () if made.holds else (_NOT_PRIVATE,),
-        values={"odds": odds, "holds": made.holds, "criteria": rows},
-    )
-
-
-def _criterion(criterion: Criterion) -> dict[str, object]:
-    return {
-        "name": criterion.name,
-        "compared_with": criterion.against,
-        "value": _float(criterion.value),
-        "optimum": _float(criterion.optimum),
-        "ratio": criterion.ratio,
-        "reason": criterion.reason or None,
-    }
 
 
 def _finding(
@@ -205,13 +148,22 @@ def _witness_json(subject: AuditSubject, witness: Witness) -> dict[str, object]:
     }
 
 
-def _lie(lie: Criterion) -> str:
+def _lie_json(lie: Lie) -> dict[str, object]:
+    return {
+        "value": None if lie.value is None else float(lie.value),
+        "optimum": None if lie.optimum is None else float(lie.optimum),
+        "ratio": lie.ratio,
+        "reason": lie.reason or None,
+    }
+
+
+def _lie(lie: Lie) -> str:
     if lie.value is None:
         return lie.reason
-    often = f"at most {upper_text(Fraction(lie.value), 6)} of the time"
+    often = f"at most {upper_text(lie.value, 6)} of the time"
     if lie.optimum is None:
         return f"{often}; {lie.reason}"
-    optimum = number_text(_float(lie.optimum))
+    optimum = number_text(float(lie.optimum))
     return f"{often}, {number_text(lie.ratio)} times the optimum of {optimum}"
 
 
@@ -241,10 +193,3 @@ def _decimal(value: Fraction, *, up: bool) -> str:
 
 def _both(value: Fraction, *, up: bool = False) -> dict[str, str]:
     return {"exact": str(value), "decimal": _decimal(value, up=up)}
-
-
-def _float(value: Fraction | float | None) -> float | None:
-    try:
-        return None if value is None else float(value)
-    except OverflowError:
-        return math.inf

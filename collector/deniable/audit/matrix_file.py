@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from deniable.mechanisms import MAX_DENSE, SolutionMatrix
-from deniable.mechanisms.rounding import common_denominator, largest_remainder
+from deniable.audit.exponential_sum import common_denominator, largest_remainder
+from deniable.audit.solution_matrix import SolutionMatrix
+from deniable.documents import read_number
+from deniable.mechanisms import MAX_DENSE
 
 MAX_FILE_BYTES: Final = 1 << 26
 """64 MiB: a thousand categories in full precision take a third of it."""
@@ -22,9 +24,6 @@ MAX_FILE_BYTES: Final = 1 << 26
 _MOST_DIGITS: Final = 400
 _MOST_NAME: Final = 256
 _MOST_BITS: Final = 1 << 13
-_NUMBER: Final = re.compile(
-    r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,3}))?", re.ASCII
-)
 _RATIO: Final = re.compile(r"([+-]?[0-9]+) ?/ ?([0-9]+)", re.ASCII)
 _KEPT_BITS: Final = 64
 _NEAR: Final = Fraction(1, 10**9)
@@ -186,15 +185,9 @@ def _matrix(
 def _number(cell: str) -> Fraction | None:
     """Return a cell's number exactly, or None for anything else."""
     text = cell.strip()
-    if len(text) > _MOST_DIGITS:
-        return None
-    if match := _NUMBER.fullmatch(text):
-        sign, whole, places, exponent = match.groups(default="")
-        value = int(f"{sign}{whole}{places}")
-        shift = int(exponent or 0) - len(places)
-        return Fraction(value * 10**shift) if shift >= 0 else Fraction(value, 10**-shift)
-    match = _RATIO.fullmatch(text)
-    return Fraction(int(match[1]), int(match[2])) if match and int(match[2]) else None
+    if len(text) > _MOST_DIGITS or (match := _RATIO.fullmatch(text)) is None:
+        return read_number(text)
+    return Fraction(int(match[1]), int(match[2])) if int(match[2]) else None
 
 
 def _numbered(count: int) -> list[str]:

@@ -23,13 +23,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.findings import MAX_CELLS, MatrixTooLarge
+from deniable.audit.findings import MatrixTooLarge
 from deniable.mechanisms import Rows
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Pair = tuple[int, int]
 
+_MOST_CELLS: Final = 1 << 26
 _UNIT: Final = sys.float_info.epsilon / 2
 _UNDERFLOW: Final = 2.0**-1000
 _MOST_ODDS: Final = Fraction(1 << 64)
@@ -41,8 +42,8 @@ class PairBounds:
 
     def __init__(self, matrix: Rows) -> None:
         k, n, grid = matrix.categories, matrix.responses, matrix.grid
-        if k * n > MAX_CELLS:
-            raise MatrixTooLarge(f"at most {MAX_CELLS:,} entries can be compared in pairs")
+        if k * n > _MOST_CELLS:
+            raise MatrixTooLarge(f"at most {_MOST_CELLS:,} entries can be compared in pairs")
         self._rows = np.empty((k, n))
         for x in range(k):
             # int / int is correctly rounded in Python, however long the integers are.

@@ -7,6 +7,7 @@ that a choice that is epsilon-private on paper is epsilon-private in fact.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -115,3 +116,18 @@ class UnboundedSelection:
             bounds.append((low * below, high * above))
             low, high = low * least >> places, ceil_div(high * most, 1 << places)
         return [*bounds, (0, 1 << places)]
+
+
+def exact_quantity(name: str, value: Number) -> Fraction:
+    """Return a number computed from private data, exactly; it may be negative.
+
+    No error repeats it.
+    """
+    if isinstance(value, str):
+        # Parameters of the protocol have no sign. Decimal reads one, and keeps an exponent as it
+        # is, so that the next line can refuse a monstrous one before it is expanded.
+        try:
+            value = Decimal(value)
+        except InvalidOperation:
+            raise InvalidPrivacyParameter(f'{name} must be a decimal such as "-12.5"') from None
+    return exact_number(name, value)

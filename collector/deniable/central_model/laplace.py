@@ -21,15 +21,15 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
+from deniable.central_model.exact_choice import exact_quantity
 from deniable.mechanisms.exact import (
     MAX_EPSILON,
     InvalidPrivacyParameter,
     Number,
     exact_epsilon,
     exact_number,
-    exact_quantity,
 )
-from deniable.mechanisms.randomness import Draw, os_random_word, uniform_below
+from deniable.mechanisms.mechanism import Draw, os_random_word, uniform_below
 
 _MAX_SCALE: Final = 1 << 256  # its variance still is a float; no number survives such noise anyway
 _VANISHING: Final = Fraction(1000)  # e^-1000 is 0 to a float

@@ -28,15 +28,15 @@ from itertools import accumulate, pairwise
 from operator import index
 from typing import Final, Generic, TypeVar
 
+from deniable.central_model.exact_choice import exact_quantity
 from deniable.mechanisms.exact import (
     InvalidPrivacyParameter,
     Number,
     exact_epsilon,
     exact_number,
-    exact_quantity,
+    exp_enclosure,
 )
-from deniable.mechanisms.exponential import exp_enclosure
-from deniable.mechanisms.randomness import Draw, os_random_word
+from deniable.mechanisms.mechanism import Draw, os_random_word
 
 MAX_OUTCOMES = 65_536
 """Outcomes to select from, at most."""

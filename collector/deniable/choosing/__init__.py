@@ -4,7 +4,15 @@ For one report beside what is proved to be the least in the worst case; for many
 """
 
 from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate, candidates, lower_bound
-from deniable.choosing.choice import COMPOSED_DELTA, Alternative, Choice, best, compared, composed
+from deniable.choosing.choice import (
+    COMPOSED_DELTA,
+    Alternative,
+    Choice,
+    best,
+    compared,
+    composed,
+    unlikely_level,
+)
 from deniable.choosing.fresh_round import best_fresh
 
 __all__ = [
@@ -20,4 +28,5 @@ __all__ = [
     "compared",
     "composed",
     "lower_bound",
+    "unlikely_level",
 ]

@@ -14,7 +14,8 @@ from math import comb, expm1, inf, isqrt, log1p, sqrt
 from typing import Final, TypeVar
 
 from deniable.audit import design_variance, least_variance
-from deniable.mechanisms import KINDS, DesignMechanism, Number, RandomisedResponse, odds_ceiling
+from deniable.choosing.kinds import named
+from deniable.mechanisms import DesignMechanism, Number, RandomisedResponse, odds_ceiling
 from deniable.mechanisms.affine import (
     Affine,
     class_size,
@@ -152,7 +153,7 @@ class Candidate:
         return design_variance(self.categories, *numbers, self.excess(expm1(epsilon), delta))
 
     def __str__(self) -> str:
-        return KINDS[self.kind].named(self.parameters)
+        return named(self.kind, self.parameters)
 
     def mechanism(self, epsilon: Number, delta: Number = "0") -> Answered:
         """Return the solution matrix that is so private.

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import accumulate, takewhile
 from typing import Final, NamedTuple
 
 from deniable.accounting import PrivacyLoss, epsilon_each
+from deniable.accounting.privacy_loss import epsilon_ceiling
 from deniable.choosing.candidates import (
     PLAIN,
     SMALLEST_WITHIN,
@@ -20,14 +22,21 @@ from deniable.mechanisms import (
     Number,
     exact_delta,
     exact_epsilon,
+    log_ceiling,
     odds_ceiling,
 )
 from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.design import MAX_RESPONSES
-from deniable.mechanisms.two_valued import check_size
+from deniable.mechanisms.randomised_response import check_size
 
 COMPOSED_DELTA: Final = "0.000001"
-"""By how much all reports together may reveal more, unless something else is said."""
+"""Of all reports together any event is as likely as their epsilon says, plus so much."""
+
+UNLIKELY: Final = Fraction(1, 10**6)
+"""The chance of all reports together being above the level that people are told."""
+
+_ROUNDED: Final = 1 + 1e-9
+"""More than a thousand sums of positive floats can be rounded by."""
 
 _SIMPLEST_WITHIN: Final = 1.02
 """Randomised response is chosen while nothing needs more than 2 % fewer users."""
@@ -90,7 +99,9 @@ class Choice:
             for other in self.alternatives
         ]
         if self.composed is not None:
-            lines.append(f"all reports of a device together: epsilon {self.composed}")
+            lines.append(
+                f"all reports of a device together: epsilon {self.composed} at their delta"
+            )
         return "\n".join(lines)
 
 
@@ -186,14 +197,53 @@ def composed(
     composed_delta: Number = COMPOSED_DELTA,
 ) -> Decimal:
     """Return the epsilon of so many reports of one device, at the composed delta; rounded up."""
-    pure = odds_ceiling(exact_epsilon(epsilon), 64) - 1
     loss = PrivacyLoss.of_design(
         candidate.responses,
         candidate.replication,
         candidate.separating,
-        1 + candidate.excess(pure, exact_delta(delta)),
+        _odds(candidate, epsilon, delta),
     )
     return loss.repeat(reports).epsilon_at(composed_delta)
+
+
+def unlikely_level(
+    candidate: Candidate, epsilon: Number, reports: int, delta: Number = "0"
+) -> Decimal:
+    """Return the level that reports of one device are above with the chance ``UNLIKELY`` at most.
+
+    Reports of any answers are e^level times as likely as of any one other row of answers, or less;
+    rounded up. It is no epsilon with a delta, which bounds no such chance.
+    """
+    # A report tells two answers apart by ln E with the chance E a, by -ln E with a, else not. Rows
+    # of answers may differ in fewer reports, which need not be above a level more seldom: with two
+    # responses an odd number of them is odd steps apart.
+    odds = _odds(candidate, epsilon, delta)
+    mass = candidate.separating / (
+        candidate.replication * odds + candidate.responses - candidate.replication
+    )
+    up, down, none = float(odds * mass), float(mass), float(1 - (1 + odds) * mass)
+    law, steps, times = [1.0], 0, reports
+    if up**reports > UNLIKELY:  # all of them may be one step apart
+        steps, times = reports, 0
+    for n in range(1, times + 1):  # the law of the sum by falling steps, from n on
+        law = [
+            up * one + none * two + down * three
+            for one, two, three in zip(
+                [*law, 0.0, 0.0], [0.0, *law, 0.0], [0.0, 0.0, *law], strict=True
+            )
+        ]
+        unlikely = (above * _ROUNDED <= UNLIKELY for above in accumulate(law))
+        steps = max(steps, n - sum(takewhile(bool, unlikely)))
+    # The odds are rounded up, and those of a mechanism are never above its epsilon.
+    step = exact_epsilon(epsilon)
+    if exact_delta(delta):
+        step = Fraction(log_ceiling(odds, _UNIT), _UNIT)
+    return epsilon_ceiling(steps * step)
+
+
+def _odds(candidate: Candidate, epsilon: Number, delta: Number) -> Fraction:
+    pure = odds_ceiling(exact_epsilon(epsilon), 64) - 1
+    return 1 + candidate.excess(pure, exact_delta(delta))
 
 
 class _Entry(NamedTuple):

@@ -8,9 +8,8 @@ from deniable.choosing.choice import best
 from deniable.choosing.fresh_round import best_fresh
 from deniable.choosing.trees import best_tree, level_mechanisms
 from deniable.mechanisms import InvalidParameter, exact_delta, exact_epsilon
-from deniable.mechanisms.answering import Answering
+from deniable.mechanisms.answering import Answering, Dimensions, combinations_of, sizes_of
 from deniable.mechanisms.design import MAX_RESPONSES
-from deniable.mechanisms.dimensions import Dimensions, combinations_of, sizes_of
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import (
     FRESH,

@@ -15,10 +15,9 @@ from deniable.accounting import (
     kairouz_oh_viswanath_composition,
     optimal_composition,
 )
-from deniable.budget import upper_text
 from deniable.choosing.candidates import PLAIN, Candidate
 from deniable.choosing.choice import best, composed
-from deniable.documents import Column, Document, Table
+from deniable.documents import Column, Document, Table, upper_text
 from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse, exact_number
 
 _MOST_EPSILON: Final = 2_000
@@ -83,9 +82,9 @@ def composition_document(
     )
     note = (
         "Every line is a theorem; of those that hold for your mechanism, use the one with the "
-        f"{counts} epsilon. Its delta, which the slack allows, is the probability with "
-        "which more may be revealed. Devices "
-        "themselves count by the first line, the plain sum, and stop at their app's "
+        f"{counts} epsilon. Any event is at most e^epsilon times as likely as with other answers, "
+        "plus delta. Delta is no chance of staying within epsilon. Devices themselves count by the "
+        "first line, the plain sum, and stop at their app's "
         f"lifetime_epsilon, {lifetime} unless it sets another."
     )
     slacks = f", delta {delta}" * (delta != "0") + f", each randomised afresh; slack {slack}:"

@@ -6,7 +6,7 @@ from typing import Final
 
 from deniable.budget import NANO, format_nano, pure_cost
 from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate
-from deniable.choosing.choice import COMPOSED_DELTA, Choice, compared, composed
+from deniable.choosing.choice import UNLIKELY, Choice, compared, unlikely_level
 from deniable.choosing.chosen_mechanism import most_responses
 from deniable.choosing.fresh_round import SUFFICIENT, sufficient_kept
 from deniable.documents import Fact
@@ -17,6 +17,9 @@ TOGETHER: Final = "all shares together:"
 
 _MOST_REPORTS: Final = 1000
 """More take too long to compose."""
+
+_MOST_TIMES: Final = 1_000_000
+"""More times as many users are one thing to whoever chooses."""
 
 
 def choice_facts(manifest: Manifest) -> Iterator[Fact]:
@@ -38,7 +41,7 @@ def choice_facts(manifest: Manifest) -> Iterator[Fact]:
     reports = min(manifest.schedule.epochs, _MOST_REPORTS)
     if manifest.repeat == FRESH and reports > 1:
         total, simple = (
-            ceil(NANO * composed(mechanism, manifest.epsilon, reports, manifest.delta))
+            ceil(NANO * unlikely_level(mechanism, manifest.epsilon, reports, manifest.delta))
             for mechanism in (candidate, plain)
         )
         charged = reports * pure_cost(manifest.mechanism)
@@ -49,10 +52,17 @@ def choice_facts(manifest: Manifest) -> Iterator[Fact]:
         )
         yield Fact(
             "adds up",
-            f"{reports:,} reports of a device reveal epsilon {format_nano(min(total, charged))} "
-            f"together, and more with a chance of at most {COMPOSED_DELTA}{beside}; devices charge "
+            f"{adds_up_text(reports, format_nano(min(total, charged)))}{beside}; devices charge "
             f"the plain sum, {format_nano(charged)}",
         )
+
+
+def adds_up_text(reports: int, level: str) -> str:
+    """Return the level that so many reports of a device favour its answers by, in words."""
+    return (
+        f"{reports:,} reports of a device favour its answers over any one alternative by at most "
+        f"epsilon {level}, except with a chance of 1 in {UNLIKELY.denominator:,}"
+    )
 
 
 def choice_of(manifest: Manifest) -> Choice | None:
@@ -88,4 +98,8 @@ def users_text(choice: Choice) -> str:
 
 
 def _times(users: float) -> str:
-    return f"{users:,.2f} times as many" if users > 0.5 else f"{1 / users:,.1f} times fewer"
+    if users > _MOST_TIMES:
+        return f"over {_MOST_TIMES:,} times as many"
+    if users <= 0.5:
+        return f"{1 / users:,.1f} times fewer"
+    return f"{users:,.{2 if users < 100 else 0}f} times as many"

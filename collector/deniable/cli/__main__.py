@@ -1,5 +1,5 @@
 """``python -m deniable.cli``."""
 
-from deniable.cli import main
+from deniable.command import main
 
 main()

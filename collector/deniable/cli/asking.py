@@ -1,156 +1,199 @@
-"""The questions of ``deniable hist`` that set answers of one histogram beside each other."""
+"""The parts of a question on a command line, and the collector that is asked on this machine."""
 
-from collections.abc import Callable
+import http.client
+import ipaddress
+import json
+import ssl
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from deniable.cli.asked_answers import asked_answers
-from deniable.cli.quantities import proportion
-from deniable.cli.screen import show
-from deniable.documents.csv import table_csv
+from deniable.cli.options import Form, epoch_option, form_options, level_option, survey_option
+from deniable.cli.reading import Place, reading_options
+from deniable.directory import Config
+from deniable.directory.checks.finding import Diagnosis, bad
+from deniable.directory.states import judge_server
+from deniable.messages import Manifest
+from deniable.reading import named_epochs
 
-if TYPE_CHECKING:  # numpy: --help does not wait for it
-    from deniable.documents import Document
-    from deniable.estimates import Histogram
-    from deniable.messages import Manifest
+if TYPE_CHECKING:
+    from deniable.estimates import Histogram, SurveyFigures
+    from deniable.estimates.answers import Range
+
+
+SECONDS: Final = 8.0
+"""More than it takes until a store that does not answer, or a worker, is known as such."""
+_AGAIN_SECONDS: Final = 0.1
+_MOST_BYTES: Final = 64 << 10
+
+
+def server_finding(config: Config) -> Diagnosis:
+    """Return the state of the collector, by its answer to ``/readyz``.
+
+    Raises:
+        OSError: if nothing listens there, or the connection fails.
+        http.client.HTTPException: if what answers does not speak HTTP.
+    """
+    place = f"{local_address(config)}:{config.port}"
+    try:
+        return judge_server(place, *_ask(config))
+    except TimeoutError:
+        return bad(
+            f"{place} has not answered for {SECONDS:g} s: it, or a worker of it, stands still",
+            "look at its log, and whether it is stopped (ps)",
+        )
+
+
+def _ask(config: Config) -> tuple[int, dict[str, Any]]:
+    """Return the status and the JSON object with which the collector answers, within SECONDS.
+
+    What the settings say of address, port and TLS holds; the certificate is not checked, being for
+    the origin's name. A connection that is cut is made anew: its worker stood still and was taken
+    off the port, and another answers.
+    """
+    connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
+    if config.tls_certificate is not None:
+        anyone = ssl.create_default_context()
+        anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+        connect = partial(http.client.HTTPSConnection, context=anyone)
+    deadline = time.monotonic() + SECONDS
+    while (left := deadline - time.monotonic()) > 0:
+        connection = connect(local_address(config), config.port, timeout=left)
+        try:
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            body = answer.read(_MOST_BYTES)
+        except ConnectionResetError:
+            time.sleep(_AGAIN_SECONDS)
+        else:
+            return answer.status, _object(body)
+        finally:
+            connection.close()
+    raise TimeoutError
+
+
+def local_address(config: Config) -> str:
+    """Return by which address this machine reaches itself."""
+    try:
+        address = ipaddress.ip_address(config.host)
+    except ValueError:
+        return config.host
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "::1"
+    return config.host
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        read = json.loads(body)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+@contextmanager
+def found_survey(place: Place, name: str, survey_id: str | None) -> "Iterator[SurveyFigures]":
+    """Yield the survey; a question that has no answer ends the command with the reason."""
+    from deniable.estimates import Surveys
+
+    with place.source() as source:
+        survey = Surveys(source).find(name, survey_id)
+        try:
+            yield survey
+        except ValueError as error:  # such as epochs over which devices keep responses
+            raise click.ClickException(str(error)) from error
+
+
+def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add NAME, and the options that find its survey; it is given as ``survey``."""
+
+    @click.argument("name")
+    @reading_options
+    @survey_option
+    @wraps(command)
+    def read(*, place: Place, name: str, survey_id: str | None, **others: Any) -> Any:
+        with found_survey(place, name, survey_id) as survey:
+            return command(survey=survey, **others)
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question beyond shares and their changes, as it stands on the command line."""
+class Figures:
+    """The figures that a question is about, and the form that its answer is to have."""
 
-    given: str | None
-    than: str | None
-    cross: str | None
-    of: str | None
-    ahead: tuple[str, str] | None
-    leaders: int | None
-    question: str | None
-    quantile: float | None
+    histogram: "Histogram"
+    manifest: Manifest
+    form: Form
 
-    def options(self, share: str | None) -> dict[str, bool]:
-        """Return which options exclude others; UsageError for one without what it belongs to."""
-        for needed, it, held in (
-            ("--share", "--given", share is not None or self.given is None),
-            ("--given", "--than", self.given is not None or self.than is None),
-            ("--cross", "--of", self.cross is not None or self.of is None),
-            ("--leaders", "--question", self.leaders is not None or self.question is None),
-        ):
-            if not held:
-                raise click.UsageError(f"{it} belongs to {needed}")
-        return {
-            "--than": self.than is not None,
-            "--cross": self.cross is not None,
-            "--ahead": self.ahead is not None,
-            "--leaders": self.leaders is not None,
-            "--quantile": self.quantile is not None,
-        }
-
-    def show(
-        self,
-        histogram: "Histogram",
-        manifest: "Manifest",
-        share: str | None,
-        *,
-        as_json: bool,
-        as_csv: bool,
-    ) -> None:
-        """Print the answer."""
-        if self.cross is not None:
-            names = [name.strip() for name in self.cross.split(",")]
-            if len(names) != 2:
-                raise ValueError("--cross takes two questions, such as plan,feature")
-            table = histogram.cross(names[0], names[1], self.of or "rows")
-            if as_csv:
-                click.echo(table.to_csv(), nl=False)
-            else:
-                show(table.document(), as_json=as_json)
-            return
-        document = self._document(histogram, manifest, share)
-        if as_csv:
-            click.echo(table_csv(document.tables[0], document.values), nl=False)
-        else:
-            show(document, as_json=as_json)
-
-    def _document(
-        self, histogram: "Histogram", manifest: "Manifest", share: str | None
-    ) -> "Document":
-        if self.ahead is not None:
-            one, other = (asked_answers(text, manifest) for text in self.ahead)
-            return histogram.ahead(one, other).document()
-        if self.leaders is not None:
-            return histogram.leaders(self.leaders, self.question or "").document()
-        if self.quantile is not None:
-            from deniable.estimates.document import quantile_document
-
-            return quantile_document(histogram, self.quantile)
-        assert share is not None
-        assert self.given is not None
-        assert self.than is not None
-        answers, given, than = (
-            asked_answers(text, manifest) for text in (share, self.given, self.than)
-        )
-        return histogram.beside(answers, given=given, than=than).document()
+    def answers(self, text: str) -> "list[str] | dict[str, list[str]] | Range":
+        """Return the answers that a text names."""
+        return asked_answers(text, self.manifest)
 
 
-def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a question about one histogram; it is given as ``inquiry``."""
+def figures_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add NAME, and the options of its figures and of their form; they are ``figures``."""
 
+    @survey_argument
+    @epoch_option("newest with data")
+    @level_option
+    @form_options
     @wraps(command)
-    def placed(
-        *,
-        given: str | None,
-        than: str | None,
-        cross: str | None,
-        of: str | None,
-        ahead: tuple[str, str] | None,
-        leaders: int | None,
-        question: str | None,
-        quantile: float | None,
-        **others: Any,
+    def estimated(
+        *, survey: "SurveyFigures", epoch: str | None, level: float, form: Form, **others: Any
     ) -> Any:
-        inquiry = Question(given, than, cross, of, ahead, leaders, question, quantile)
-        return command(inquiry=inquiry, **others)
+        manifest = survey.manifest
+        histogram = survey.histogram(asked_epochs(manifest, epoch), level=level)
+        return command(figures=Figures(histogram, manifest, form), **others)
 
-    for option in (
-        click.option(
-            "--quantile",
-            type=proportion,
-            metavar="SHARE",
-            help="The answer up to which so many lie: 50% is the median, of ordered answers.",
-        ),
-        click.option("--question", help="Whose answers --leaders is of, of several questions."),
-        click.option(
-            "--leaders",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Which answers the N most frequent are, as far as that is certain.",
-        ),
-        click.option(
-            "--ahead",
-            nargs=2,
-            metavar="ANSWER ANSWER",
-            help="Whether the first answer is ahead of the second, and by how much.",
-        ),
-        click.option(
-            "--of",
-            type=click.Choice(("rows", "columns", "all")),
-            help="Whose shares --cross has.  [default: rows]",
-        ),
-        click.option(
-            "--cross",
-            metavar="QUESTION,QUESTION",
-            help="How the answers to two questions go together: a two-way table.",
-        ),
-        click.option(
-            "--than", help="The difference from --share in this other group, and the ratio."
-        ),
-        click.option(
-            "--given", help='--share only among those who gave these answers: "plan: paid".'
-        ),
-    ):
-        placed = option(placed)
-    return placed
+    return estimated
+
+
+def asked_epochs(manifest: Manifest, text: str | None) -> range | None:
+    """Return the epochs that are named; ValueError for others than the survey has."""
+    return None if text is None else named_epochs(text, manifest)
+
+
+def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[str]] | Range":
+    """Return the answers of a text such as "good, very good", or "plan: free" of several questions.
+
+    Or "31..48", all from one to the other, of answers that have an order.
+
+    Raises:
+        click.ClickException: for an answer that there is not.
+    """
+    try:
+        for question, *answers in manifest.dimensions:
+            if text.startswith(f"{question}: "):
+                return {question: _split(text.removeprefix(f"{question}: "), answers)}
+        first, dots, last = text.partition("..")
+        if dots and text.strip() not in manifest.categories:
+            from deniable.estimates.answers import Range
+
+            return Range(first.strip(), last.strip())
+        return _split(text, manifest.categories)
+    except ValueError as error:
+        see = f"deniable survey show {manifest.name}"
+        raise click.ClickException(f"{error}; see: {see}") from error
+
+
+def _split(text: str, known: Sequence[str]) -> list[str]:
+    """Split at commas, but for those within an answer: the longest that there is comes first."""
+    pieces, answers = text.split(","), []
+    while pieces:
+        for end in range(len(pieces), 0, -1):
+            answer = ",".join(pieces[:end]).strip()
+            if answer in known:
+                answers.append(answer)
+                pieces = pieces[end:]
+                break
+        else:
+            from deniable.estimates.answers import no_answer
+
+            raise no_answer(pieces[0].strip(), known)
+    return answers

@@ -1,19 +1,18 @@
-"""``deniable audit``: what a solution matrix guarantees, with the proof, and what is optimal."""
+"""``deniable privacy audit``: what a solution matrix guarantees, with the proof."""
 
 import sys
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from deniable.audit import MAX_FILE_BYTES, InvalidMatrixFile, MatrixTooLarge, read_matrix
-from deniable.audit.document import AuditSubject, audit_document, comparison_document
+from deniable.audit.document import AuditSubject, audit_document
 from deniable.cli import screen
-from deniable.documents import Document
+from deniable.cli.options import json_option
 from deniable.mechanisms import InvalidPrivacyParameter, SurveyMechanism
-from deniable.mechanisms.dimensions import CombinationLabels
+from deniable.mechanisms.answering import CombinationLabels
 
 if TYPE_CHECKING:
     from deniable.audit.incidences import Incidences
@@ -23,85 +22,40 @@ _ENVELOPE: Final = b"\x92"
 """How a signed manifest begins, an array of two; no UTF-8 text begins so."""
 
 
-class _WithDefault(click.Group):
-    """A group whose command ``show`` need not be named."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
-
-
-def _judged(command: Callable[..., Document]) -> Callable[..., None]:
-    """Add the arguments of both commands, which get the subject and return its document."""
-
-    @wraps(command)
-    def run(
-        file: Path, rounding: bool, authority: str | None, as_json: bool, **options: str | None
-    ) -> None:
-        subject = _read(file, rounding, authority)
-        try:
-            document = command(subject, **options)
-        except (InvalidPrivacyParameter, MatrixTooLarge) as error:
-            raise click.ClickException(str(error)) from error
-        screen.show(document, as_json=as_json)
-
-    for decorate in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option(
-            "--authority", metavar="HEX", help="Verify the manifest under this public key."
-        ),
-        click.option(
-            "--round",
-            "rounding",
-            is_flag=True,
-            help="Scale rows that sum to 1 within 1e-9 until they do exactly.",
-        ),
-        click.argument("file", type=click.Path(dir_okay=False, path_type=Path)),
-    ):
-        run = decorate(run)
-    return run
-
-
-@click.group(
-    cls=_WithDefault,
-    short_help="Show what a matrix guarantees, with the proof.",
-    subcommand_metavar="[show] FILE | compare FILE",
+@click.command(short_help="Show what a matrix guarantees, with the proof.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--epsilon", help="Show the smallest delta that holds with this epsilon.")
+@click.option("--delta", help="Show the smallest epsilon that holds with this delta.")
+@click.option(
+    "--round",
+    "rounding",
+    is_flag=True,
+    help="Scale rows that sum to 1 within 1e-9 until they do exactly.",
 )
-def audit() -> None:
-    """Show the guarantee of the solution matrix in FILE, with the proof.
+@click.option("--authority", metavar="HEX", help="Verify the manifest under this public key.")
+@json_option
+def audit(
+    file: Path,
+    epsilon: str | None,
+    delta: str | None,
+    rounding: bool,
+    authority: str | None,
+    as_json: bool,
+) -> None:
+    """Show the tight guarantee of the solution matrix in FILE, and the responses that prove it.
 
     FILE is CSV, a row for each category and a column for each response, of decimals, fractions or
     integer weights, with or without names; or a signed manifest, as a collector serves it.
 
-    `deniable audit FILE` is `deniable audit show FILE`, whose options it takes.
-    """
-
-
-@audit.command(short_help="Show its tight guarantee, and the responses that prove it.")
-@click.option("--epsilon", help="Show the smallest delta that holds with this epsilon.")
-@click.option("--delta", help="Show the smallest epsilon that holds with this delta.")
-@_judged
-def show(subject: AuditSubject, epsilon: str | None, delta: str | None) -> Document:
-    """Show the tight guarantee of the matrix in FILE, and the responses that prove it.
-
     Epsilon is that of one report, rounded up. The proof is a set S of responses and two categories
     with P(S | first) = e^epsilon P(S | second) + delta: nothing smaller holds.
     """
-    return audit_document(subject, epsilon, delta)
-
-
-@audit.command("compare", short_help="Compare it with the optimal mechanisms of its privacy.")
-@click.option("--epsilon", help="What the optimum is allowed.  [default: the matrix's tight one]")
-@click.option("--delta", default="0", show_default=True, help="Likewise.")
-@_judged
-def compare_command(subject: AuditSubject, epsilon: str | None, delta: str) -> Document:
-    """Compare the matrix in FILE with the optimal mechanisms of the same privacy.
-
-    By its lies, against the least possible (Theorem 10 of the paper); and by the variance of the
-    estimates, against randomised response and against a bound for all mechanisms.
-    """
-    return comparison_document(subject, epsilon, delta)
+    subject = _read(file, rounding, authority)
+    try:
+        document = audit_document(subject, epsilon, delta)
+    except (InvalidPrivacyParameter, MatrixTooLarge) as error:
+        raise click.ClickException(str(error)) from error
+    screen.show(document, as_json=as_json)
 
 
 def _read(file: Path, rounding: bool, authority: str | None) -> AuditSubject:

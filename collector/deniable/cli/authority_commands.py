@@ -64,7 +64,7 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
 @click.option(
     "--new-key",
     type=a_file,
-    help="The next private key; made, unless it is there.  [default: beside the directory]",
+    help="Next private key, made unless it is there.  [default: beside the directory]",
 )
 @yes_option
 def rotate(directory: Path, authority_key: Path | None, new_key: Path | None, yes: bool) -> None:

@@ -1,20 +1,20 @@
-"""``deniable budget``: what several reports reveal together."""
+"""``deniable privacy budget``: what several reports reveal together."""
 
 import click
 
 from deniable.choosing.composition_document import composition_document
-from deniable.cli.options import json_option
+from deniable.cli.options import Whole, json_option
 from deniable.cli.screen import show
 from deniable.mechanisms import MAX_CATEGORIES
 
 
 @click.command(short_help="Add up what several reports reveal.")
 @click.option("--epsilon", help="Privacy of one report.")
-@click.option("--total", help="Instead: of all reports; what may one of them have?")
-@click.option("--delta", default="0", show_default=True, help="Its slack.")
+@click.option("--total", help="Epsilon of all reports, instead of one: to be shared out.")
+@click.option("--delta", default="0", show_default=True, help="Delta that goes with it.")
 @click.option(
     "--times",
-    type=click.IntRange(1, 10_000),
+    type=Whole(1, 10_000),
     required=True,
     help="How many reports, each randomised afresh.",
 )
@@ -22,14 +22,14 @@ from deniable.mechanisms import MAX_CATEGORIES
     "--slack",
     default="0.000001",
     show_default=True,
-    help="Probability by which more may be revealed; 0 for none.",
+    help="Delta that all reports may have together, beside each one's; 0 for none.",
 )
 @click.option(
     "--categories",
-    type=click.IntRange(2, MAX_CATEGORIES),
+    type=Whole(2, MAX_CATEGORIES),
     default=2,
     show_default=True,
-    help="Of the answer; the exact lines depend on them.",
+    help="Number of possible answers; the exact lines depend on it.",
 )
 @json_option
 def budget(

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from deniable.cli.options import a_file, directory_option
+from deniable.cli.options import Whole, a_file, directory_option
 from deniable.directory import (
     CONFIG_FILE,
     EXAMPLE_FILE,
@@ -20,9 +20,9 @@ from deniable.directory import (
 )
 from deniable.directory.start_warnings import start_warnings
 from deniable.enrolment import read_key_file
-from deniable.public_log import log_key_file, verifier_key
+from deniable.logs import log_origin
+from deniable.public_log.publish import log_key_file, verifier_key
 from deniable.publishing.survey_file import EXAMPLE
-from deniable.transparency_log import log_origin
 
 _PORT: Final = 8377
 _LOG = logging.getLogger("deniable.collector")
@@ -37,7 +37,7 @@ _LOG = logging.getLogger("deniable.collector")
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, 65_535),
+    type=Whole(0, 65_535),
     help="Port to listen on.  [default: that of an http --origin, which is this machine's; else "
     "8377]",
 )
@@ -78,8 +78,8 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
 @directory_option
 @click.option(
     "--workers",
-    type=click.IntRange(1, 256),
-    help="Processes that serve the port together.  [default: `workers` in collector.toml]",
+    type=Whole(1, 256),
+    help="Number of processes that serve the port.  [default: `workers` in collector.toml]",
 )
 def serve(directory: Path, workers: int | None) -> None:
     """Run the collector until it is told to stop (SIGTERM or Ctrl-C); it loses nothing then."""

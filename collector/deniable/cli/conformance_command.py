@@ -7,8 +7,10 @@ from deniable.cli.screen import progress, show
 
 
 @click.command(short_help="Try whether a device keeps the protocol's rules.")
-@click.option("--device", "command", required=True, help="The program that stands for the device.")
-@click.option("--rule", "rules", multiple=True, help="Only this rule, such as D5; repeatable.")
+@click.option("--device", "command", required=True, help="Command that runs the device.")
+@click.option(
+    "--rule", "rules", multiple=True, help="Check only this rule, such as D5; repeatable."
+)
 @json_option
 @click.pass_context
 def conformance(ctx: click.Context, command: str, rules: tuple[str, ...], *, as_json: bool) -> None:

@@ -10,14 +10,16 @@ import click
 from deniable.choosing import PLAIN
 from deniable.choosing.chosen_mechanism import specified
 from deniable.choosing.document import choice_of, users_text
+from deniable.choosing.kinds import survey_terms
 from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
 from deniable.cli.demo_result import demo_document
 from deniable.cli.own_collector import made_collector, running_collector
 from deniable.cli.screen import console, progress, show
-from deniable.client import HttpTransport, NotRecorded, Survey
+from deniable.client import HttpTransport, NotRecorded
 from deniable.directory import Config, default_key_file, with_store
 from deniable.messages import Manifest
+from deniable.publishing.following import declared
 from deniable.publishing.publish import publish
 from deniable.publishing.survey_file import SurveyFile
 
@@ -31,18 +33,18 @@ def demonstrate(
     screen = console()
     config = made_collector(directory, public=[data.name])
     manifest = _published(data, epsilon, mechanism, config, directory)
-    kinds = (mechanism,) if mechanism == "ordinal" else ()
-    declared = Survey(data.name, data.question, tuple(data.counts()), epsilon, mechanisms=kinds)
     screen.print(f"{data.question}\n{data.source}", style="bold")
     choice = choice_of(manifest)
     if choice is not None and choice.candidate.kind != PLAIN:
-        terms = manifest.kind.terms(manifest.specification.parameters, len(manifest.categories))
+        terms = survey_terms(manifest)
         screen.print(f"{terms}\nUsers: {users_text(choice)}.")
     with running_collector(directory):
         started = time.monotonic()
         with progress("devices", len(answers)) as advance:
             try:
-                for done in report_all(config.origin, config.authority, declared, answers):
+                for done in report_all(
+                    config.origin, config.authority, declared(manifest), answers
+                ):
                     advance(done)
             except (NotRecorded, RuntimeError) as error:
                 raise click.ClickException(str(error)) from error
@@ -60,11 +62,6 @@ def demonstrate(
                 f"\nRandomised response would have needed {needed:,.0f} devices for estimates as "
                 f"exact as these of {len(answers):,}."
             )
-    if mechanism == "ordinal":
-        screen.print(
-            "\nThis was the ordinal mechanism: it keeps each response near its answer, and pays "
-            "with noisier shares. For a histogram, the default is the better choice."
-        )
 
 
 def _published(
@@ -72,7 +69,6 @@ def _published(
 ) -> Manifest:
     """Publish the survey, and return its manifest."""
     key_file = default_key_file(directory)
-    settings = {"distance": "absolute"} if mechanism == "ordinal" else {}
     written = SurveyFile(
         name=data.name,
         question=data.question,
@@ -84,9 +80,12 @@ def _published(
         grace_seconds=86_400,
         start=int(time.time()),
         minimum_reports=1,
-        specification=specified(mechanism, len(data.counts()), epsilon, settings=settings),
+        specification=specified(mechanism, len(data.counts()), epsilon),
     )
-    return with_store(config, lambda store: publish(store, config, written, (), key_file))
+    return with_store(
+        config,
+        lambda store: publish(store, config, written, (), key_file, hardly_private=True),
+    )
 
 
 def _read_histogram(origin: str, name: str) -> Any:

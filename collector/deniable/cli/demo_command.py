@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from deniable.cli.demo_data import DEMO_SURVEYS
+from deniable.cli.options import Whole
 from deniable.cli.screen import console
 from deniable.directory import Config
 
@@ -16,21 +17,21 @@ from deniable.directory import Config
     type=click.Choice(sorted(DEMO_SURVEYS)),
     default="marriage",
     show_default=True,
-    help="Which data.",
+    help="Data set to ask about.",
 )
 @click.option(
     "--by",
     type=click.Choice([by for surveys in DEMO_SURVEYS.values() for by in surveys]),
-    help="What is asked of them, of flights the airline, the destination or the delay.",
+    help="Question to ask: of flights the airline, the destination or the delay.",
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
 @click.option(
     "--mechanism",
-    type=click.Choice(["auto", "randomised-response", "subset", "affine", "ordinal", "levels"]),
-    help="How answers are randomised; by default what needs the fewest users for shares, and of "
-    "delays levels, for their distribution: quartiles and the curve of ordered answers.",
+    type=click.Choice(["auto", "randomised-response", "subset", "affine", "levels"]),
+    help="Mechanism that randomises answers.  [default: the one that needs the fewest users for "
+    "shares; for delays levels, whose distribution has quartiles and a curve]",
 )
-@click.option("--devices", type=click.IntRange(2), help="How many take part.")
+@click.option("--devices", type=Whole(2), help="Number of devices that take part.")
 @click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),

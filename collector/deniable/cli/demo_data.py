@@ -1,4 +1,4 @@
-"""The demonstration's data: real counts, whose sources stand in ``examples/data/README.md``."""
+"""The demonstration's data: real counts, whose sources stand in ``data/README.md``."""
 
 import csv
 import random
@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 from typing import Final
 
 from deniable.choosing.chosen_mechanism import AUTO, LEVELS
@@ -60,10 +59,8 @@ def _delays() -> dict[str, int]:
 
 
 def _rows(file: str) -> list[dict[str, str]]:
-    # A wheel carries the data inside the package; a checkout has them where readers look.
-    packaged = files("deniable.cli").joinpath("data")
-    data = packaged if packaged.is_dir() else Path(__file__).parents[3] / "examples" / "data"
-    return list(csv.DictReader(data.joinpath(file).read_text("utf-8").splitlines()))
+    data = files("deniable.cli").joinpath("data", file)
+    return list(csv.DictReader(data.read_text("utf-8").splitlines()))
 
 
 _FLIGHTS: Final = (

@@ -1,9 +1,11 @@
 """The demonstration's devices: the real client, one secret and state each, over real HTTP."""
 
+import multiprocessing
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from deniable.cli.processes import in_processes
-from deniable.client import IN_MEMORY, Client, Survey
+from deniable.client import IN_MEMORY, Client, ClientSettings, Survey
 
 _DEVICES_A_TASK = 50
 _FLUSH_SECONDS = 60.0
@@ -12,14 +14,23 @@ _FLUSH_SECONDS = 60.0
 def report_all(
     collector: str, authority: bytes, survey: Survey, answers: Sequence[str]
 ) -> Iterator[int]:
-    """Let one device an answer take part; return how many more are done, as they finish.
+    """Let one device an answer take part; yield how many more are done, as they finish.
+
+    In as many processes as there are cores; one error ends them all.
 
     Raises:
         NotRecorded: if a device could not report.
         RuntimeError: if a report was not delivered.
     """
     parts = [answers[at : at + _DEVICES_A_TASK] for at in range(0, len(answers), _DEVICES_A_TASK)]
-    return in_processes(_report, [(collector, authority, survey, part) for part in parts])
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
+        tasks = [pool.submit(_report, collector, authority, survey, part) for part in parts]
+        try:
+            for task in as_completed(tasks):
+                yield task.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _report(collector: str, authority: bytes, survey: Survey, answers: Sequence[str]) -> int:
@@ -30,6 +41,7 @@ def _report(collector: str, authority: bytes, survey: Survey, answers: Sequence[
             surveys=[survey],
             state=IN_MEMORY,
             consent="on",
+            settings=ClientSettings(first_epoch="now"),  # it makes one report, and is gone
             lifetime_epsilon=survey.max_epsilon,
             background=False,
         ) as device:

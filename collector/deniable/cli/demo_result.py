@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
-from deniable.budget import upper_text
-from deniable.documents import Column, Document, Table
-from deniable.documents.bars import BARS, bar
+from deniable.documents import Column, Document, Table, upper_text
+from deniable.documents.terminal import BARS, bar
 from deniable.estimates.document import UNBIASED, supporting_text
-from deniable.mechanisms import SurveyMechanism
+from deniable.mechanisms import SurveyMechanism, percent_text
 
 _Row = dict[str, Any]
 
@@ -35,7 +35,7 @@ def demo_document(
     if rest:
         notes.append(
             f"Above are the {most} most frequent answers, and {len(rest)} answers more are the "
-            f"truth of at most {rest[0]['truth']:.1%} each."
+            f"truth of at most {percent_text(Fraction(rest[0]['truth']), 'most')} each."
         )
     worst = max(abs(row["estimate"] - row["truth"]) for row in rows)
     covered = sum(row["covers"] == "yes" for row in rows)
@@ -89,7 +89,6 @@ def _curve(distribution: Mapping[str, Any], truth: Mapping[str, int], n: int) ->
             {
                 **row,
                 "category": f"up to {row['category']}",
-                "outside": False,
                 "truth": true,
                 "width": row["high"] - row["low"],
                 "error": row["estimate"] - true,
@@ -108,7 +107,7 @@ def _row(row: _Row, truth: float, n: int) -> _Row:
         "width": row["high"] - row["low"],
         "counted": f"{row['raw']:,} = {share:.1%}",
         "error": row["estimate"] - truth,
-        "covers": "no" if row["outside"] or not row["low"] <= truth <= row["high"] else "yes",
+        "covers": "no" if not row["low"] <= truth <= row["high"] else "yes",
     }
 
 

@@ -1,9 +1,10 @@
-"""``deniable report`` and ``device``: the device's own commands, which work without the extra."""
+"""``deniable report`` and ``device``: a device in a shell, and a look at what one stored."""
 
 import click
 
+from deniable.cli.report_command import add_place_options, find_state
+from deniable.cli.report_command import report as report_from_shell
 from deniable.client.console.device_commands import device as inspect_device
-from deniable.client.console.report_command import report as report_from_shell
 
 _PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 
@@ -19,4 +20,4 @@ def report(ctx: click.Context) -> None:
 @click.pass_context
 def device(ctx: click.Context) -> None:
     """Look at the reports that a device here stored and sent, and decide."""
-    ctx.exit(inspect_device(ctx.args))
+    ctx.exit(inspect_device(ctx.args, add_place_options, find_state))

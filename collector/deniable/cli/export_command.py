@@ -17,14 +17,14 @@ from deniable.reading import find_version
 @click.command()
 @click.argument("name")
 @reading_options
-@click.option("--out", type=a_file, help="Where to write it.  [default: standard output]")
+@click.option("--out", type=a_file, help="File to write.  [default: standard output]")
 def export(name: str, place: Place, out: Path | None) -> None:
     """Write the newest survey NAME as one file: declaration, signed manifest, origin, authority.
 
     An app reads it with Survey.bundled, and needs to fetch nothing before its first report.
     """
     if is_simulated(name):
-        raise click.ClickException(f"{name!r} is a rehearsal, which no app answers")
+        raise click.ClickException(f"{name!r} is simulated: no app answers it")
     bundle = _bundle(place, name)
     _warn_of_unwitnessed(place, bundle)
     if out is None:
@@ -39,7 +39,7 @@ def _warn_of_unwitnessed(place: Place, bundle: Bundle) -> None:
     if place.collector is not None:
         return
     from deniable.directory import Config, witnesses_of
-    from deniable.transparency_log import LogProof
+    from deniable.logs import LogProof
 
     witnesses = witnesses_of(Config.load(place.directory))
     counts = [

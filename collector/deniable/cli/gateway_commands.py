@@ -19,7 +19,7 @@ from deniable.directory import (
     with_store,
     write_gateway_file,
 )
-from deniable.messages import GATEWAY_PATH, Manifest
+from deniable.messages import GATEWAY_PATH, Manifest, day_text
 from deniable.stores import Store
 
 authority_key_option = click.option(
@@ -59,8 +59,8 @@ def new(directory: Path, authority_key: Path | None) -> None:
 @click.option(
     "--drop-older",
     is_flag=True,
-    help="Erase all older keys, as after a theft: devices that know no newer one are cut off "
-    "until their app brings it.",
+    help="Erase all older keys, as after a theft: devices that know no newer key are cut off "
+    "until their app brings one.",
 )
 @yes_option
 def rotate(directory: Path, authority_key: Path | None, drop_older: bool, yes: bool) -> None:
@@ -122,9 +122,5 @@ def _show(file: GatewayFile, chain: tuple[bytes, ...]) -> None:
     click.echo(f"sequence    {listed.sequence}")
     for key in listed.configurations:
         end = file.needed_until.get(key.key_id)
-        until = "devices seal for it" if end is None else f"needed until {_day(end)}"
+        until = "devices seal for it" if end is None else f"needed until {day_text(end)}"
         click.echo(f"key {key.key_id:<7} {key.public_key.hex()}  ({until})")
-
-
-def _day(seconds: int) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(seconds))

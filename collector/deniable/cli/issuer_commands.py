@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.options import a_file, directory_option
+from deniable.cli.options import Whole, a_file, directory_option
 from deniable.cli.reading import Place, reading_options
 from deniable.directory import CONFIG_FILE, check_outside
 from deniable.enrolment import (
@@ -18,7 +18,7 @@ from deniable.enrolment import (
 )
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
 from deniable.messages import Manifest
-from deniable.messages.enrolment_map import MAX_BLIND_KEYS
+from deniable.messages.enrolment import MAX_BLIND_KEYS
 from deniable.reading.epochs import ranges_text
 
 _keys_argument = click.argument("keys", type=click.Path(file_okay=False, path_type=Path))
@@ -49,10 +49,10 @@ def new(file: Path, directory: Path) -> None:
 
 @issuer.command("keys", short_help="Make a blind issuer's keys in the directory KEYS.")
 @_keys_argument
-@click.option("--epochs", type=click.IntRange(1, 1000), required=True, help="Of how many epochs.")
+@click.option("--epochs", type=Whole(1, 1000), required=True, help="Number of epochs.")
 @click.option(
     "--first",
-    type=click.IntRange(0),
+    type=Whole(0),
     help="The number of the first epoch.  [default: behind those that are there, else 0]",
 )
 @directory_option

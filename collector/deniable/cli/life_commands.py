@@ -12,12 +12,20 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from deniable.cli.options import confirm, directory_option, json_option, yes_option
+from deniable.cli.options import (
+    Whole,
+    confirm,
+    directory_option,
+    json_option,
+    survey_option,
+    yes_option,
+)
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import find_survey, published
 from deniable.directory import Config, shown_seal, store_text, with_store
 from deniable.messages import Manifest, blind_issuer_id, check_public_key, is_host_name
 from deniable.reading import find_version, instant_text
+from deniable.reading.epochs import cut_text, cuts
 from deniable.stores import Seal, Store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -28,11 +36,10 @@ _HELD_BACK: Final = "not all are shown: fewer than minimum_reports came after th
 
 def _which_survey(command: Command) -> Command:
     """Add how a survey is named."""
-    option = click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
-    return click.argument("name")(option(command))
+    return click.argument("name")(survey_option(command))
 
 
-_epoch_argument = click.argument("epoch", type=click.IntRange(0))
+_epoch_argument = click.argument("epoch", type=Whole(0))
 
 
 def _now() -> int:
@@ -43,7 +50,7 @@ def _now() -> int:
 @_which_survey
 @directory_option
 @_epoch_argument
-@click.option("--early", is_flag=True, help="Also while it still takes reports.")
+@click.option("--early", is_flag=True, help="Seal it although it still takes reports.")
 @yes_option
 def seal(
     name: str, survey_id: str | None, directory: Path, epoch: int, early: bool, yes: bool
@@ -89,6 +96,8 @@ def seals(name: str, survey_id: str | None, place: Place, *, as_json: bool) -> N
         click.echo("no epoch is sealed")
     for seal in standing:
         _show(seal, "" if seal.pruned_at is None else ", receipts erased")
+        if cut_at := cuts(manifest.schedule, [seal]).get(seal.epoch):
+            click.echo(f"cut       {cut_text(cut_at)}")
 
 
 def _show(made: Seal, remark: str = "") -> None:

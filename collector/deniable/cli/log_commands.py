@@ -1,5 +1,6 @@
 """``deniable log``: the public log of all that the authority ever signed."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -16,15 +17,18 @@ from deniable.directory import (
     with_store,
     witnesses_of,
 )
-from deniable.public_log import (
+from deniable.logs import SignedCheckpoint, log_origin
+from deniable.public_log.publish import (
     Answer,
     LogKeyMissing,
+    NotCosigned,
     PublicLog,
     cosign,
     entries_text,
     files_at,
     find_log_key,
     keep_record,
+    log_key_file,
     read_record,
     recover,
     replace_key,
@@ -32,10 +36,9 @@ from deniable.public_log import (
     write_files,
 )
 from deniable.stores import Store
-from deniable.transparency_log import SignedCheckpoint, log_origin
-from deniable.witnessing import NotCosigned
 
 _RECOVER = ": deniable log recover FROM"
+_FORK = ": docs/public-log.md says under “a fork” how to go on"
 
 authority_key_option = click.option(
     "--authority-key",
@@ -61,23 +64,23 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
         return held, await all_signed(store, config, held), key_file
 
     held, signed, key_file = with_store(config, work)
-    if held.newest is None:
-        raise click.ClickException("there is no log yet: the next deniable survey publish makes it")
-    checkpoint = held.newest.checkpoint
-    click.echo(f"log        {checkpoint.origin}")
-    click.echo(f"key        {_key_text(key_file, held.newest)}")
-    click.echo(f"entries    {checkpoint.size}")
-    record = _record_text(key_file, held, held.newest)
-    if record:
-        click.echo(f"record     {record}")
-    click.echo(f"root       {checkpoint.root.hex()}")
-    click.echo(f"cosigned   {cosigned_text(config, held)}")
-    if config.witnesses:
+    newest, record = held.newest, ""
+    origin = log_origin(config.origin) if newest is None else newest.checkpoint.origin
+    click.echo(f"log        {origin}")
+    click.echo(f"key        {_key_text(key_file, newest, origin)}")
+    click.echo(f"entries    {held.size}")
+    if newest is not None:
+        if record := _record_text(key_file, held, newest):
+            click.echo(f"record     {record}")
+        click.echo(f"root       {newest.checkpoint.root.hex()}")
+        click.echo(f"cosigned   {cosigned_text(config, held)}")
+    if config.witnesses and newest is not None:
         covered = 0 if held.witnessed is None else held.witnessed.checkpoint.size
-        click.echo(f"witnessed  {entries_text(covered)}, by {config.quorum} witnesses or more")
+        quorum = witnesses_of(config).quorum
+        click.echo(f"witnessed  {entries_text(covered)}, by {quorum} witnesses or more")
     if missing := sum(envelope not in held for envelope in signed):
         click.echo(f"missing    {missing}, which the next deniable survey publish appends")
-    if record.endswith(_RECOVER):
+    if record.endswith((_RECOVER, _FORK)):
         ctx.exit(1)
 
 
@@ -87,8 +90,8 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
 def policy(directory: Path, authority_key: Path | None) -> None:
     """Print the policy that an app pins: the log's key, the witnesses and how many must cosign.
 
-    Client(log_policy=…) takes it (C2SP tlog-policy). The witnesses are those of the settings
-    `witnesses` and `witness_quorum`.
+    Client(log_policy=…) takes it (C2SP tlog-policy). The witnesses are those of the setting
+    `witnesses`, of which more than half must cosign.
     """
     config = Config.load(directory)
     if not config.witnesses:
@@ -127,7 +130,7 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         before = await _read(store)
         keep_record(key_file, before)
         record = _record_text(key_file, before, before.newest) if before.newest else ""
-        if record.endswith(_RECOVER):
+        if record.endswith((_RECOVER, _FORK)):
             raise click.ClickException(f"the record beside the log's key {record}")
         answers = await cosign(store, witnesses_of(config))
         return answers, PublicLog(await store.log())
@@ -138,9 +141,9 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         said = "cosigned" if answer.refusal is None else str(answer.refusal)
         click.echo(f"{name}: {said.removeprefix(f'{name} ')}")
         if isinstance(answer.refusal, NotCosigned) and answer.refusal.status in {403, 404}:
-            click.echo(
-                "  ask who runs it to: deniable witness watch DIR VKEY  (log show prints it)"
-            )
+            click.echo("  ask who runs it to watch the log by its key, which log show prints")
+        elif answer.claims_more:
+            click.echo("  it has cosigned what this log does not extend; deniable doctor says more")
     click.echo(f"cosigned   {cosigned_text(config, held)}")
     if not witnesses_of(config).are_enough(held.newest):
         ctx.exit(1)
@@ -221,13 +224,13 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
     )
 
 
-def _key_text(key_file: Path, newest: SignedCheckpoint) -> str:
+def _key_text(key_file: Path, newest: SignedCheckpoint | None, origin: str) -> str:
     """Return the log's public key, or that its private half is kept elsewhere."""
-    try:
-        _, key = find_log_key(key_file, newest)
-    except LogKeyMissing:
-        return f"not beside {key_file}"
-    return str(verifier_key(newest.checkpoint.origin, key))
+    if newest is not None or log_key_file(key_file).exists():  # else it would be made
+        with suppress(LogKeyMissing):
+            _, key = find_log_key(key_file, newest)
+            return str(verifier_key(origin, key))
+    return f"not beside {key_file}"
 
 
 def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint) -> str:
@@ -239,11 +242,13 @@ def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint)
     record = read_record(key_file, newest.checkpoint.origin)
     if record is None:
         return "is missing; the next deniable survey publish writes it"
-    if record.checkpoint.size < held.size:
-        return "is behind; deniable log cosign brings it up to date"
     if held.extends(record):
-        return ""
-    return f"is of {entries_text(record.checkpoint.size)} that the store has not{_RECOVER}"
+        behind = record.checkpoint.size < held.size
+        return "is behind; deniable log cosign brings it up to date" if behind else ""
+    size = record.checkpoint.size
+    if size > held.size:
+        return f"is of {entries_text(size)} that the store has not{_RECOVER}"
+    return f"is of another history, of {entries_text(size)}{_FORK}"
 
 
 async def _read(store: Store) -> PublicLog:

@@ -14,8 +14,8 @@ from deniable.cli.screen import show_prose
 from deniable.cli.statuses import FindingCommand
 
 if TYPE_CHECKING:
+    from deniable.logs import LogPolicy, SignedCheckpoint, VerifierKey
     from deniable.messages.bundle import Bundle
-    from deniable.transparency_log import LogPolicy, SignedCheckpoint, VerifierKey
 
 
 class _Verifying(FindingCommand):
@@ -27,18 +27,25 @@ class _Verifying(FindingCommand):
 @click.option(
     "--policy",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The logs and witnesses that an app pins.",
+    help="File of the logs and witnesses that an app pins.",
 )
-@click.option("--log-key", metavar="KEY", help="The log's, as `deniable log policy` prints it.")
+@click.option(
+    "--log-key", metavar="KEY", help="Key of the log, as `deniable log policy` prints it."
+)
 @click.option(
     "--authority",
     metavar="KEY",
-    help="Whose signatures count: 64 hex digits, or a file of `survey export`.",
+    help="Authority key whose signatures count: 64 hex digits, or a file of `survey export`.",
 )
 @click.option(
     "--remember",
     type=a_file,
-    help="Compare with the last visit, which this file is about; then remember this one there.",
+    help="File that remembers the last visit: compared with this one, which it then remembers.",
+)
+@click.option(
+    "--acknowledged",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File of the leaves whose findings you have looked into, one in a line.",
 )
 @json_option
 def verify(
@@ -47,6 +54,7 @@ def verify(
     log_key: str | None,
     authority: str | None,
     remember: Path | None,
+    acknowledged: Path | None,
     as_json: bool,
 ) -> None:
     """Show every question of the collector at URL, and check that none is hidden or undone.
@@ -59,13 +67,13 @@ def verify(
     2  a wrong option
     3  a suspicion, or nothing is known: no log, no collector
     """  # noqa: D301 - click's mark
-    from deniable.log_auditing.checks import audit
-    from deniable.log_auditing.document import audit_document
-    from deniable.log_auditing.downloading import LogDirectory, download, read_checkpoint
-    from deniable.log_auditing.findings import STATUSES, finding
-    from deniable.log_auditing.remembered import Visit, write_proof
-    from deniable.log_auditing.subject import NOBODY, Offered, Trust
-    from deniable.log_auditing.visiting import LogSite, bundled, hear
+    from deniable.public_log.audit.checks import audit
+    from deniable.public_log.audit.document import audit_document
+    from deniable.public_log.audit.downloading import LogDirectory, download, read_checkpoint
+    from deniable.public_log.audit.findings import STATUSES, finding
+    from deniable.public_log.audit.remembered import Visit, read_leaves, write_proof
+    from deniable.public_log.audit.subject import NOBODY, Offered, Trust
+    from deniable.public_log.audit.visiting import LogSite, bundled, hear
     from deniable.reading import NotReached, pinned
 
     try:
@@ -74,6 +82,7 @@ def verify(
         key = None if log_key is None else _key(log_key)
         bundle = None if authority is None else _bundle(authority)
         trusted = None if authority is None else bundle.authority if bundle else pinned(authority)
+        leaves = frozenset[bytes]() if acknowledged is None else read_leaves(acknowledged)
         site = None if Path(place).is_dir() else LogSite(place)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
@@ -87,7 +96,7 @@ def verify(
     first = read_checkpoint(source := site or LogDirectory(Path(place)))
     heard = NOBODY
     if read_policy is not None:  # before the log is read, which is then no older than they know
-        heard = asyncio.run(hear(read_policy, first.checkpoint.origin))
+        heard = asyncio.run(hear(read_policy.witnesses, first.checkpoint.origin))
     own = [] if bundle is None else bundled(bundle)
     if site is None:
         downloaded, history, offered = download(source, first), None, Offered(None, own)
@@ -104,6 +113,8 @@ def verify(
         trusted,
         read_policy,
         None if visit is None else visit.checkpoint,
+        () if visit is None else visit.visits,
+        leaves,
     )
     now = time.time()
     result = audit(downloaded, offered, trust, now, heard, history)
@@ -115,7 +126,7 @@ def verify(
         file = write_proof(result.proof, trust.log_key, folder)
         click.echo(f"The proof of two faces is in {file}: keep it.", err=True)
     if remember is not None and result.to_be_remembered:
-        Visit(trust.log_key, trusted, checkpoint).save(remember)
+        Visit(trust.log_key, trusted, checkpoint, trust.visits).again(now).save(remember)
         if visit is None:
             click.echo(f"Remembered in {remember}: the next visit compares with this.", err=True)
     elif remember is not None:
@@ -131,14 +142,14 @@ def _bundle(authority: str) -> "Bundle | None":
 
 
 def _policy(file: Path) -> "LogPolicy":
-    from deniable.transparency_log import MAX_POLICY_BYTES, LogPolicy
+    from deniable.logs import MAX_POLICY_BYTES, LogPolicy
 
     with file.open("rb") as stream:
         return LogPolicy.parse(stream.read(MAX_POLICY_BYTES + 1).decode())
 
 
 def _key(text: str) -> "VerifierKey":
-    from deniable.transparency_log import LOG, VerifierKey
+    from deniable.logs import LOG, VerifierKey
 
     key = VerifierKey.parse(text)
     if key.algorithm != LOG:
@@ -148,7 +159,7 @@ def _key(text: str) -> "VerifierKey":
 
 def _listed(policy: "LogPolicy | None", checkpoint: "SignedCheckpoint") -> "VerifierKey | None":
     """Return the key of the policy's log that signed a checkpoint; else its first log's."""
-    from deniable.transparency_log import TransparencyLogError
+    from deniable.logs import TransparencyLogError
 
     keys = [] if policy is None else [log.key for log in policy.logs]
     for key in keys:

@@ -1,4 +1,4 @@
-"""``deniable note``: what happened when, beside a survey's figures over time."""
+"""``deniable survey note``: what happened when, beside a survey's figures over time."""
 
 import time
 from datetime import UTC, datetime
@@ -38,7 +38,7 @@ def _instant(_: click.Context, __: click.Parameter, text: str | None) -> int | N
     "--at",
     metavar="WHEN",
     callback=_instant,
-    help="A date, or a time; in UTC, unless it has an offset.  [default: now]",
+    help="Date or time, in UTC unless it has an offset.  [default: now]",
 )
 @click.option("--list", "listing", is_flag=True, help="Show the notes of NAME.")
 @click.option("--remove", is_flag=True, help="Remove the note of this time and TEXT.")
@@ -80,7 +80,8 @@ def note(
             await store.add_note(name, made)
         elif not await store.remove_note(name, made):
             raise click.ClickException(
-                "there is no such note; see: deniable note NAME --list, and give its time and text"
+                "there is no such note; see: deniable survey note NAME --list,"
+                " and give its time and text"
             )
 
     with_store(config, work)

@@ -2,11 +2,11 @@
 
 import click
 
-from deniable.cli.options import survey_option
+from deniable.cli.options import program_option, survey_option
 from deniable.cli.reading import Place, reading_options
 from deniable.documents import Column, Document, Table
 from deniable.documents.html import documents_page
-from deniable.messages.notice import Notice
+from deniable.publishing.notice import Notice
 from deniable.reading import find_version
 
 
@@ -17,9 +17,9 @@ from deniable.reading import find_version
 @click.option(
     "--relayed",
     is_flag=True,
-    help="Of an app whose reports go through a relay.  [default: if relayed_from says so in --dir]",
+    help="Describe an app that reports through a relay.  [default: as relayed_from in --dir says]",
 )
-@click.option("--html", "as_html", is_flag=True, help="As a page by itself; else as Markdown.")
+@program_option("--html", "as_html", "Print a page that stands alone, not Markdown.")
 def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_html: bool) -> None:
     """Print the notice of NAME: what it collects, who sees it, and how to stop, in plain words."""
     with place.source() as source:

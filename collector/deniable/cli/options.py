@@ -1,14 +1,95 @@
-"""Options that several commands share."""
+"""Options that several commands share, and numbers as people write them."""
 
+import io
 import re
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal, NamedTuple
 
 import click
 
-from deniable.cli.quantities import level
+from deniable.directory.tokens import MOST_DAYS
+from deniable.documents import read_number
 from deniable.reading import EPOCHS
+
+_WHOLE: Final = re.compile(r"([0-9][0-9,]*)(?:(\^|e)([0-9]{1,2}))?", re.ASCII)
+_DAYS: Final = re.compile(r"([0-9]{1,3})\s*([dw])", re.ASCII)
+_MOST: Final = 10**15
+
+
+class Whole(click.IntRange):
+    """A whole number of a range, in ASCII digits; int would take "1_0" as well."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; click.BadParameter for others."""
+        if isinstance(value, str) and not re.fullmatch("-?[0-9]+", value):
+            self.fail(f"{value!r} is not a whole number.", param, ctx)
+        return int(super().convert(value, param, ctx))
+
+
+class Quantity(NamedTuple):
+    """A number, and whether it was given in percent, of which it is a hundredth."""
+
+    number: float
+    percent: bool = False
+
+
+def limit(text: str) -> Quantity:
+    """Read a number of any sign: 2%, 0.02, or -5."""
+    percent = (text := text.strip()).endswith("%")
+    number = read_number(text.removesuffix("%").rstrip())
+    if number is None:
+        raise click.BadParameter("must be a number, such as 2% or 0.02")
+    return Quantity(float(number / 100 if percent else number), percent)
+
+
+def quantity(text: str) -> Quantity:
+    """Read a number above 0: 2%, or 0.02."""
+    with suppress(click.BadParameter):
+        if (made := limit(text)).number > 0:
+            return made
+    raise click.BadParameter("must be a number above 0, such as 2% or 0.02")
+
+
+def level(text: str) -> float:
+    """Read a confidence level, in (0, 1): 95%, or 0.95."""
+    with suppress(click.BadParameter):
+        if (number := quantity(text).number) < 1:
+            return number
+    raise click.BadParameter("must be in (0, 1), such as 95% or 0.95")
+
+
+def proportion(text: str) -> float:
+    """Read a share of a whole, above 0 and at most all of it: 90%, or 0.9."""
+    with suppress(click.BadParameter):
+        if (number := quantity(text).number) <= 1:
+            return number
+    raise click.BadParameter("must be above 0% and at most 100%, such as 90%")
+
+
+def days(text: str) -> int:
+    """Read a length of time in whole days: 30d, or 2w."""
+    match = _DAYS.fullmatch(text.strip())
+    number = int(match[1]) * (7 if match[2] == "w" else 1) if match else 0
+    if not 1 <= number <= MOST_DAYS:
+        raise click.BadParameter(f"must be 1 to {MOST_DAYS} days, such as 30d or 2w")
+    return number
+
+
+def count(text: str) -> int:
+    """Read a whole number above 0: 1000000, 1,000,000, 10^6 or 1e6."""
+    match = _WHOLE.fullmatch(text.strip())
+    if match is not None:
+        digits, by, power = match.groups("0")
+        first = int(digits.replace(",", ""))
+        number: int = first ** int(power) if by == "^" else first * 10 ** int(power)
+        if 1 <= number <= _MOST:
+            return number
+    raise click.BadParameter("must be a whole number from 1 to 10^15, such as 10^6")
+
 
 directory_option = click.option(
     "--dir",
@@ -26,10 +107,28 @@ level_option = click.option(
     show_default=True,
     help="Confidence level of each interval, such as 95% or 0.95.",
 )
-survey_option = click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+survey_option = click.option(
+    "--survey", "survey_id", help="First hex digits of the survey's id.  [default: newest]"
+)
+Form = Literal["text", "json", "csv"]
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 a_file = click.Path(dir_okay=False, path_type=Path)
+
+
+def program_option(
+    option: str, name: str, help_text: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the flag of a form that programs read: always UTF-8, whatever a terminal knows."""
+
+    def chosen(_: click.Context, __: click.Parameter, form: bool) -> bool:
+        if form and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", errors="strict")
+        return form
+
+    return click.option(option, name, is_flag=True, callback=chosen, help=help_text)
+
+
+json_option = program_option("--json", "as_json", "Print JSON.")
 
 
 def confirm(yes: bool, question: str) -> None:
@@ -47,5 +146,20 @@ def checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> st
 
 def epoch_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option of an epoch or a range, which says what holds by default."""
-    explained = f"Which, such as 3; or 0-5, together.  [default: {default}]"
+    explained = f"Epoch, such as 3; or several together, such as 0-5.  [default: {default}]"
     return click.option("--epoch", callback=checked_epoch, help=explained)
+
+
+def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --json and --csv; the form of the answer is given as ``form``."""
+
+    @json_option
+    @program_option("--csv", "as_csv", "Print CSV.")
+    @wraps(command)
+    def formed(*, as_json: bool, as_csv: bool, **others: Any) -> Any:
+        if as_json and as_csv:
+            raise click.UsageError("--json or --csv, not both")
+        form: Form = "json" if as_json else "csv" if as_csv else "text"
+        return command(form=form, **others)
+
+    return formed

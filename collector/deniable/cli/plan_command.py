@@ -5,15 +5,12 @@ from typing import Final
 
 import click
 
-from deniable.cli.options import a_file, json_option, level_option
-from deniable.cli.quantities import Quantity, count, quantity
+from deniable.cli.options import Quantity, a_file, count, json_option, level_option, quantity
 from deniable.cli.screen import show
 from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.messages import Manifest
 
 _DEFAULT: Final = Quantity(0.05, percent=True)
-
-_ACROSS: Final = {"width": "half width", "error": "standard error", "difference": "difference"}
 
 
 @click.command(short_help="How many reports a survey takes, or which epsilon they allow.")
@@ -21,48 +18,40 @@ _ACROSS: Final = {"width": "half width", "error": "standard error", "difference"
 @click.option(
     "--width", type=quantity, help="Half the width of an interval, such as 2%.  [default: 5%]"
 )
-@click.option("--error", type=quantity, help="Instead: a standard error.")
+@click.option("--error", type=quantity, help="Standard error, instead of --width.")
 @click.option(
     "--difference",
     type=quantity,
-    help="Instead: what is to be found of a difference between two groups or epochs.",
+    help="Difference to find between two groups or epochs, instead of --width.",
 )
 @click.option(
     "--share",
     type=quantity,
-    help="About how frequent an answer is: of such, the one that needs the most reports.  "
-    "[default: any]",
+    help="Rough share of the answers to plan for: the plan is for the one of them that needs the "
+    "most reports.  [default: any]",
 )
-@click.option("--reports", type=count, help="What would so many reports do, and at what epsilon?")
-@click.option("--epsilon", help="Instead of the one in FILE.")
+@click.option("--reports", type=count, help="Show what so many reports tell, and at what epsilon.")
+@click.option("--epsilon", help="Epsilon to use instead of the one in FILE.")
 @level_option
 @click.option(
     "--power",
     type=quantity,
     default="80%",
     show_default=True,
-    help="How often a difference is found that is there.",
+    help="Probability of finding a difference that is there.",
 )
 @click.option(
     "--significance",
     type=quantity,
     default="5%",
     show_default=True,
-    help="How often one is found that is not.",
+    help="Probability of finding one that is not.",
 )
 @click.option(
     "--lifetime",
     default=str(DEFAULT_LIFETIME_EPSILON),
     show_default=True,
     help="What an app lets a device spend: its lifetime_epsilon.",
-)
-@click.option("--picture", type=a_file, help="Draw what each way takes into this SVG file.")
-@click.option(
-    "--against",
-    type=click.Choice(["epsilon", "size"]),
-    default="epsilon",
-    show_default=True,
-    help="What it has across: epsilon; or the width, error or difference.",
 )
 @json_option
 def plan(
@@ -77,25 +66,23 @@ def plan(
     power: Quantity,
     significance: Quantity,
     lifetime: str,
-    picture: Path | None,
-    against: str,
     as_json: bool,
 ) -> None:
     """Tell how many reports the survey in FILE (TOML) takes for figures that exact.
 
     They are of each share, of a distribution any share up to an answer; or of the mean, if answers
     are numbers: in their units, or in percent of their range. Beside it stands what randomised
-    response, the best mechanism and no privacy at all would take, and what the survey takes of a
-    device's budget over a year.
+    response, the best mechanism for all shares together and no privacy at all would take, and what
+    the survey takes of a device's budget over a year.
     """
     # They calculate with numpy, for which --help does not wait.
     from deniable.budget import epsilon_to_nano
     from deniable.estimates import Accuracy
     from deniable.mechanisms import InvalidPrivacyParameter
-    from deniable.planning import has_shares, users_by_epsilon, users_by_size
+    from deniable.planning import has_shares
     from deniable.planning import plan as planned
     from deniable.planning.document import plan_document
-    from deniable.publishing.drafts import draft
+    from deniable.publishing.publish import draft
 
     sizes = {"width": width, "error": error, "difference": difference}
     given = {name: size for name, size in sizes.items() if size is not None}
@@ -128,12 +115,5 @@ def plan(
         made = planned(manifest, accuracy, frequency)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong
-    if picture is not None:
-        drawn = (
-            users_by_epsilon(made, drafted, frequency)
-            if against == "epsilon"
-            else users_by_size(made, f"{_ACROSS[what]}, {made.figure.units}", made.figure.unit)
-        )
-        drawn.save(picture)
     document = plan_document(made, drafted, ceiling, reports)
     show(document, as_json=as_json)

@@ -100,11 +100,15 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--authority",
             metavar="KEY",
-            help="Whose signature --collector must show: 64 hex digits, or a file of `survey "
-            "export`.",
+            help="Authority key that must have signed what --collector serves: 64 hex digits, or "
+            "a file of `survey export`.",
         ),
-        click.option("--token-file", type=a_file, help="Holds an analyst's token."),
-        click.option("--collector", metavar="URL", help="Read over HTTP instead: https://host."),
+        click.option("--token-file", type=a_file, help="File that holds an analyst's token."),
+        click.option(
+            "--collector",
+            metavar="URL",
+            help="Origin to read from over HTTP instead, such as https://host.",
+        ),
     ):
         placed = option(placed)
     return directory_option(placed)

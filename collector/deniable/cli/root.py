@@ -8,34 +8,39 @@ from typing import Final
 
 import click
 
+Table = Mapping[str, tuple[str, str]]
+"""By a command's name, where it is (``module:attribute`` in this package), and its line of help."""
+
 
 class LazyGroup(click.Group):
     """A group that imports the module of a command when the command is run.
 
-    Its table has, by a command's name, where it is (``module:attribute`` in this package) and its
-    line in the group's help.
+    Its sections have a heading each, as the group's help shows them, and a table of commands.
     """
 
-    def __init__(self, table: Mapping[str, tuple[str, str]], **arguments: object) -> None:
+    def __init__(self, sections: Mapping[str, Table], **arguments: object) -> None:
         super().__init__(**arguments)  # type: ignore[arg-type]  # whatever click takes
-        self._table = table
+        self._sections = sections
 
     def list_commands(self, _: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return sorted(self._table)
+        return [name for table in self._sections.values() for name in table]
 
     def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
-        if cmd_name not in self._table:
-            return None
-        module, attribute = self._table[cmd_name][0].split(":")
-        command: click.Command = getattr(import_module(f"deniable.cli.{module}"), attribute)
-        return command
+        for table in self._sections.values():
+            if cmd_name in table:
+                module, attribute = table[cmd_name][0].split(":")
+                command: click.Command = getattr(import_module(f"deniable.cli.{module}"), attribute)
+                return command
+        return None
 
-    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of all commands, without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in sorted(self._table.items())])
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of all commands by section, without importing any."""
+        width = max(map(len, self.list_commands(ctx)))
+        for heading, table in self._sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), line) for name, (_, line) in table.items()])
 
 
 class _OneLineErrors(LazyGroup):
@@ -58,19 +63,19 @@ class _OneLineErrors(LazyGroup):
 
 def expected_line(error: Exception) -> str | None:
     """Return the line of an expected error; None of others."""
+    if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("deniable"):
+        return f'{error.name} is not installed; pip install "deniable[collector]" installs it'
     # Imported here: most commands end without an error.
     from deniable.client import TransportError
     from deniable.directory import InvalidConfig
     from deniable.enrolment import IssuerError
+    from deniable.logs import TransparencyLogError
     from deniable.messages import InvalidManifest, Refusal
     from deniable.reading import ReadingError
     from deniable.stores import StoreError
-    from deniable.transparency_log import TransparencyLogError
-    from deniable.witnessing import WitnessingError
 
     expected = (InvalidConfig, InvalidManifest, IssuerError, OSError, Refusal, StoreError)
-    of_logs = (TransparencyLogError, WitnessingError)
-    if not isinstance(error, (*expected, *of_logs, ReadingError, TransportError)):
+    if not isinstance(error, (*expected, ReadingError, TransparencyLogError, TransportError)):
         return None
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
@@ -79,61 +84,73 @@ def expected_line(error: Exception) -> str | None:
 
 _HELP: Final = """Private categorical telemetry: devices randomise, a collector debiases.
 
-\b
-Try it:   deniable try "Which theme?" light dark auto
-See it:   deniable demo
-Collect:  deniable init DIR, survey publish FILE, serve
-Answer:   deniable report NAME, device explain, device journal
-Analyse:  deniable hist NAME
+Begin with: deniable try "Which theme?" light dark auto
 """
 
-COMMANDS: Final = {
-    "audit": ("audit_command:audit", "Show what a matrix guarantees, with the proof."),
-    "authority": (
-        "authority_commands:authority",
-        "The key that signs manifests, and its rotation.",
-    ),
-    "budget": ("budget_command:budget", "Add up what several reports reveal."),
-    "conformance": (
-        "conformance_command:conformance",
-        "Try whether a device keeps the protocol's rules.",
-    ),
-    "log": ("root:log", "The public log: all that was ever asked."),
-    "note": ("note_command:note", "Note what happened, beside a survey's figures over time."),
-    "plan": ("plan_command:plan", "How many reports a survey takes."),
-    "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
-    "device": ("device:device", "Look at what a device here stored and sent, and decide."),
-    "digest": ("digest_command:digest", "Write what has closed of all surveys, for mail."),
-    "doctor": ("doctor.command:doctor", "Look for what is wrong with a collector."),
-    "gateway": (
-        "gateway_commands:gateway",
-        "Keys under which the collector opens what comes through a relay.",
-    ),
-    "health": ("health_command:health", "Ask the running collector if it is up."),
-    "hist": ("histogram_command:hist", "Show the debiased histogram of a survey."),
-    "init": ("collector_commands:init", "Make a collector in DIRECTORY."),
-    "issuer": ("issuer_commands:issuer", "Keys of who vouches for devices."),
-    "registry": (
-        "registry_command:registry",
-        "Write a survey's entry for the public registry of deployments.",
-    ),
-    "relay": ("relay_command:relay", "Pass on what devices seal for a collector: for trials."),
-    "report": ("device:report", "Answer a survey from this shell, as a device."),
-    "serve": ("collector_commands:serve", "Run the collector."),
-    "share": ("sharing_commands:share", "Links to one survey's figures, each with an end."),
-    "simulate": ("simulate_command:simulate", "What would come of imagined devices."),
-    "store": (
-        "store_commands:store",
-        "What the collector stores: check, copy, move or migrate it.",
-    ),
-    "survey": ("root:survey", "Publish surveys, and show what is being asked."),
-    "try": ("try_command:try_out", "Ask a question of your own, of simulated devices, on a page."),
-    "watch": ("watch_command:watch", "Tell whether a figure is beyond a limit, by a status."),
-    "token": ("token_commands:token", "Tokens of those who may read histograms."),
-    "witness": (
-        "witness_commands:witness",
-        "Cosign others' logs, so that nobody is shown another history.",
-    ),
+COMMANDS: Final[Mapping[str, Table]] = {
+    "Try it": {
+        "try": (
+            "try_command:try_out",
+            "Ask a question of your own, of simulated devices, on a page.",
+        ),
+        "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
+    },
+    "Plan a survey": {
+        "plan": ("plan_command:plan", "Show how many reports a survey needs."),
+        "simulate": ("simulate_command:simulate", "Show what simulated devices would tell."),
+        "privacy": (
+            "root:privacy",
+            "What a matrix guarantees, and what several reports reveal.",
+        ),
+    },
+    "Ask and collect (operators)": {
+        "init": ("collector_commands:init", "Make a collector in DIRECTORY."),
+        "survey": ("root:survey", "Publish surveys, and show what is being asked."),
+        "serve": ("collector_commands:serve", "Run the collector."),
+        "doctor": ("doctor.command:doctor", "Look for what is wrong with a collector."),
+        "store": (
+            "store_commands:store",
+            "Check, back up, move or migrate what the collector stores.",
+        ),
+        "token": ("token_commands:token", "Make, list and revoke tokens of readers."),
+    },
+    "Read figures (analysts)": {
+        "hist": ("histogram_commands:hist", "Show the debiased histogram of a survey."),
+        "ask": ("root:ask", "Ask about a survey's figures; each answer has a sentence."),
+        "watch": (
+            "histogram_commands:watch",
+            "Tell by exit status whether a figure is beyond a limit.",
+        ),
+    },
+    "Answer (devices and apps)": {
+        "report": ("device:report", "Answer a survey from this shell, as a device."),
+        "device": ("device:device", "Look at what a device here stored and sent, and decide."),
+        "conformance": (
+            "conformance_command:conformance",
+            "Test whether a device keeps the protocol's rules.",
+        ),
+    },
+    "Keys and the public log": {
+        "authority": (
+            "authority_commands:authority",
+            "The key that signs surveys, and its rotation.",
+        ),
+        "issuer": ("issuer_commands:issuer", "Keys of issuers, who vouch for devices."),
+        "gateway": ("gateway_commands:gateway", "Keys that open what comes through a relay."),
+        "log": ("root:log", "The public log of all that was ever asked."),
+    },
+}
+"""The commands by section, in the order in which they are shown."""
+
+ASK_COMMANDS: Final = {
+    "ahead": ("ask_commands:ahead", "Whether one answer is ahead of another."),
+    "compare": ("ask_commands:compare", "What changed, or differs from another survey."),
+    "cross": ("ask_commands:cross", "How the answers to two questions go together."),
+    "leaders": ("ask_commands:leaders", "Which answers are the most frequent."),
+    "quantile": ("ask_commands:quantile", "The median, or another quantile, of ordered answers."),
+    "reveals": ("ask_commands:reveals", "What the figures reveal about one device."),
+    "share": ("ask_commands:share", "The share of some answers, also within a group."),
+    "trend": ("ask_commands:trend", "How the figures developed over all epochs."),
 }
 
 SURVEY_COMMANDS: Final = {
@@ -142,8 +159,11 @@ SURVEY_COMMANDS: Final = {
         "Take no report that an issuer vouches for.",
     ),
     "end": ("life_commands:end", "End a survey: it takes no further report."),
+    "epochs": ("survey_list:list_epochs", "List the epochs that have figures."),
     "export": ("export_command:export", "Write the file that an app bundles."),
+    "link": ("sharing_commands:link", "Make, list or revoke links to the figures of NAME."),
     "list": ("survey_list:list_surveys", "List the published surveys."),
+    "note": ("note_command:note", "Note what happened, beside the figures of NAME over time."),
     "notice": ("notice_command:notice", "Print what a survey collects, in plain words."),
     "prune": ("life_commands:prune", "Erase the receipts of a sealed epoch."),
     "public": ("sharing_commands:public", "Let anyone read the figures of NAME, or not."),
@@ -163,9 +183,22 @@ LOG_COMMANDS: Final = {
     "verify": ("log_verify_command:verify", "Show and check all that was ever asked."),
 }
 
-log = LazyGroup(LOG_COMMANDS, name="log", help=COMMANDS["log"][1])
+PRIVACY_COMMANDS: Final = {
+    "audit": ("audit_command:audit", "Show what a matrix guarantees, with the proof."),
+    "budget": ("budget_command:budget", "Add up what several reports reveal."),
+}
 
-survey = LazyGroup(SURVEY_COMMANDS, name="survey", help=COMMANDS["survey"][1])
+
+def _group(name: str, table: Table) -> LazyGroup:
+    """Return a group of the root's table, whose line there is its help."""
+    line = next(commands[name][1] for commands in COMMANDS.values() if name in commands)
+    return LazyGroup({"Commands": table}, name=name, help=line)
+
+
+ask = _group("ask", ASK_COMMANDS)
+log = _group("log", LOG_COMMANDS)
+privacy = _group("privacy", PRIVACY_COMMANDS)
+survey = _group("survey", SURVEY_COMMANDS)
 
 deniable = click.version_option(package_name="deniable")(
     _OneLineErrors(

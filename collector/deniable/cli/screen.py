@@ -1,14 +1,17 @@
 """The terminal: one console, on which texts from manifests are shown literally."""
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from deniable.cli.options import Form
 from deniable.documents import Document
+from deniable.documents.csv import table_csv
 from deniable.documents.json import document_json, table_json
 from deniable.documents.terminal import document_text, print_document, table_width
 
@@ -42,6 +45,29 @@ def show(document: Document, *, as_json: bool) -> None:
         click.echo(document_text(document, width))
     else:
         print_document(document, console())
+
+
+def show_table(document: Document, form: Form) -> None:
+    """Print a document, or as CSV its first table."""
+    if form == "csv":
+        click.echo(table_csv(document.tables[0], document.values), nl=False)
+    else:
+        show(document, as_json=form == "json")
+
+
+def show_figures(
+    form: Form,
+    values: Callable[[], Any],
+    csv: Callable[[], str],
+    document: Callable[[], Document],
+) -> None:
+    """Print figures that have a form of their own for programs: values for JSON, or CSV."""
+    if form == "json":
+        click.echo(json.dumps(values(), indent=2, ensure_ascii=False))
+    elif form == "csv":
+        click.echo(csv(), nl=False)
+    else:
+        print_document(document(), console())
 
 
 def show_prose(document: Document, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""``deniable share`` and ``deniable survey public``: who else may read a survey's figures."""
+"""``deniable survey link`` and ``survey public``: who else may read a survey's figures."""
 
 import time
 from functools import partial
@@ -7,13 +7,12 @@ from typing import Final
 
 import click
 
-from deniable.cli.options import directory_option, json_option
-from deniable.cli.quantities import days
+from deniable.cli.options import days, directory_option, json_option
 from deniable.cli.screen import show_rows
 from deniable.cli.surveys import find_survey
-from deniable.cli.token_commands import find_token, identifier_of, made_text
+from deniable.cli.token_commands import find_token, identifier_of
 from deniable.directory import Config, store_text, with_store
-from deniable.directory.sharing import links, new_link
+from deniable.directory.tokens import links, new_link
 from deniable.documents import Column, Document, Table
 from deniable.reading import instant_text
 from deniable.reading.epochs import UNITS
@@ -21,7 +20,7 @@ from deniable.stores import Store, Token
 
 _COLUMNS: Final = (
     Column("id", "id", "name"),
-    Column("created_at", "made", "name", cell=lambda row: made_text(row["created_at"])),
+    Column("created_at", "made", "name", cell=lambda row: instant_text(row["created_at"])),
     Column("ends_at", "ends", "name", cell=lambda row: instant_text(row["ends_at"])),
     Column("label", "label"),
 )
@@ -30,12 +29,14 @@ _COLUMNS: Final = (
 @click.command()
 @click.argument("name")
 @directory_option
-@click.option("--for", "length", type=days, default="30d", show_default=True, help="Until its end.")
+@click.option(
+    "--for", "length", type=days, default="30d", show_default=True, help="How long the link holds."
+)
 @click.option("--label", default="", help="Whom it is for, for your own records.")
 @click.option("--list", "listed", is_flag=True, help="List the links that were not revoked.")
-@click.option("--revoke", metavar="ID", help="Revoke a link, by how its id begins, at once.")
+@click.option("--revoke", metavar="ID", help="Revoke at once the link whose id begins so.")
 @json_option
-def share(
+def link(
     name: str,
     directory: Path,
     length: int,
@@ -89,14 +90,16 @@ def _list(tokens: list[Token], *, as_json: bool) -> None:
         }
         for token in tokens
     ]
-    heading = "" if rows else "there is no link; see: deniable share --help"
+    heading = "" if rows else "there is no link; see: deniable survey link --help"
     show_rows(Document(tables=[Table(_COLUMNS, rows)], heading=heading), as_json=as_json)
 
 
 @click.command()
 @click.argument("name")
 @directory_option
-@click.option("--on/--off", "public", default=None, help="Decide it.  [default: show it]")
+@click.option(
+    "--on/--off", "public", default=None, help="Decide whether anyone may.  [default: show it]"
+)
 def public(name: str, directory: Path, public: bool | None) -> None:
     """Let anyone read the figures of NAME without a token, or nobody; a running server follows.
 

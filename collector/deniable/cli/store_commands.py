@@ -120,10 +120,10 @@ def move_store(target: str, directory: Path) -> None:
     click.echo(f"next      name it in {config.place('store')}; then restart all collectors")
 
 
-@store.command(short_help="Take a move back.")
+@store.command("cancel-move", short_help="Cancel a move.")
 @directory_option
 @yes_option
-def stay(directory: Path, yes: bool) -> None:
+def cancel_move(directory: Path, yes: bool) -> None:
     """Have a store that was moved away take reports again, without what came to the other since."""
     config = Config.load(directory)
 
@@ -132,7 +132,7 @@ def stay(directory: Path, yes: bool) -> None:
         if to is None:
             raise click.ClickException("the store was not moved away")
         confirm(yes, f"Does no collector use {to}? What it counted since would be missing here.")
-        await store.stay()
+        await store.cancel_move()
 
     with_store(config, work)
     click.echo(f"store     {store_text(config)} takes reports again")

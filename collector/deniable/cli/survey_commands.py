@@ -3,27 +3,37 @@
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import click
 
 from deniable.budget import NANO
 from deniable.cli.log_commands import cosigned_text
-from deniable.cli.options import a_file, directory_option
+from deniable.cli.options import Whole, a_file, directory_option, survey_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import published
 from deniable.directory import Config, authority_chain, find_key_file, store_text, with_store
 from deniable.directory.states import running
 from deniable.documents import Fact
 from deniable.documents.terminal import facts_text
-from deniable.mechanisms.exponential import ceil_div
+from deniable.mechanisms.exact import ceil_div
 from deniable.messages import Manifest, is_simulated
-from deniable.messages.bundle import declaration_of, declared_in_python
-from deniable.public_log import PublicLog, entries_text
+from deniable.messages.bundle import Declaration, declaration_of
+from deniable.public_log.publish import PublicLog, entries_text
 from deniable.publishing.document import answers_of, published_facts, survey_facts
 from deniable.publishing.following import CEILING, reserved, reserved_by_all
-from deniable.publishing.survey_file import SurveyFile
+from deniable.publishing.survey_file import SurveyFile, naming
 from deniable.reading import find_version
 from deniable.stores import Store
+
+_LINE: Final = 68
+"""Characters of a declaration's lists in a line of Python."""
+
+_LONGEST: Final = 5_000
+"""Characters of a declaration that is printed."""
+
+_MOST_ANSWERS: Final = 200
+"""Answers of a survey that are listed."""
 
 
 @click.command()
@@ -36,14 +46,25 @@ from deniable.stores import Store
 )
 @click.option(
     "--after-epoch",
-    type=click.IntRange(-1),
+    type=Whole(-1),
     default=-1,
     metavar="EPOCH",
-    help="Number the epochs on after this one, the last that a lost store's surveys came to.",
+    help="Number epochs from behind this one, the last that a lost store's surveys reached.",
+)
+@click.option(
+    "--hardly-private",
+    is_flag=True,
+    help="Publish an epsilon above 10 as well, of which one report hides hardly anything.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be published; store nothing.")
 def publish(
-    file: Path, directory: Path, authority_key: Path | None, after_epoch: int, dry_run: bool
+    file: Path,
+    directory: Path,
+    authority_key: Path | None,
+    after_epoch: int,
+    *,
+    hardly_private: bool,
+    dry_run: bool,
 ) -> None:
     """Sign the survey in FILE (TOML) and publish it; a running server offers it at once.
 
@@ -63,16 +84,25 @@ def publish(
     ) -> tuple[Manifest, list[Manifest], dict[bytes, int], PublicLog]:
         surveys = await published(store, config)
         if dry_run:
-            manifest = successor(config, written, surveys, after_epoch)
+            manifest = successor(
+                config, written, surveys, after_epoch, hardly_private=hardly_private
+            )
         else:
             signer = (await authority_chain(store, config.authority))[-1]
             key_file = authority_key or find_key_file(directory, signer)
             manifest = await sign_and_publish(
-                store, config, written, surveys, key_file, after_epoch
+                store,
+                config,
+                written,
+                surveys,
+                key_file,
+                after_epoch,
+                hardly_private=hardly_private,
             )
         return manifest, surveys, await store.ended(), PublicLog(await store.log())
 
-    manifest, surveys, ended, log = with_store(config, work)
+    with naming(file):
+        manifest, surveys, ended, log = with_store(config, work)
     offered = running([manifest, *surveys], ended, now)
     together = reserved_by_all(offered, now)
     called = f"{manifest.name}, sequence {manifest.sequence}"
@@ -86,9 +116,19 @@ def publish(
     # By itself, or with all else.
     if most := next((cost for cost in (reserved([manifest], now), together) if cost > CEILING), 0):
         client = f', with Client(lifetime_epsilon="{ceil_div(most, NANO)}")'
-    export = "or bundle what `deniable survey export` writes"
-    click.echo(f"\ndeclare it in your app{client}, {export}:\n")
-    click.echo(declared_in_python(declaration_of(manifest)))
+    _declare(manifest, f"declare it in your app{client}")
+
+
+def _declare(manifest: Manifest, call: str) -> None:
+    """Print how an app declares a survey: in Python, or by a file where that would be long."""
+    declared = declared_in_python(declaration_of(manifest))
+    if len(declared) <= _LONGEST:
+        click.echo(f"\n{call}, or bundle what `deniable survey export` writes:\n\n{declared}")
+        return
+    answers, file = len(manifest.all_answers), f"{manifest.name}.json"
+    click.echo(f"\n{call}, by a file that has its {answers:,} answers:\n")
+    click.echo(f"deniable survey export {manifest.name} --out {file}\n")
+    click.echo(f'Survey.bundled("{file}")')
 
 
 def _show(facts: Iterable[Fact]) -> None:
@@ -97,7 +137,7 @@ def _show(facts: Iterable[Fact]) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
+@survey_option
 @reading_options
 def show(name: str, survey_id: str | None, place: Place) -> None:
     """Show the question of NAME, its privacy in words, and how an app declares it."""
@@ -107,12 +147,39 @@ def show(name: str, survey_id: str | None, place: Place) -> None:
         ended_at = source.ended(name).get(manifest.survey_id)
         facts = [*survey_facts(manifest, seals, ended_at, source.distrusted(manifest))]
     click.echo(manifest.question)
-    for answer in answers_of(manifest):
+    answers = answers_of(manifest)
+    for answer in answers[:_MOST_ANSWERS]:
         click.echo(f"  {answer}")
+    if more := answers[_MOST_ANSWERS:]:
+        click.echo(f"  … {len(more):,} more: `deniable survey export {name}` has them all")
     click.echo()
     _show(facts)
-    click.echo()
     if is_simulated(name):
-        click.echo("a rehearsal: no device answers it, and no app declares it")
+        click.echo("\nsimulated: no device answers it, and no app declares it")
     else:
-        click.echo(declared_in_python(declaration_of(manifest)))
+        _declare(manifest, "declare it in your app")
+
+
+def declared_in_python(declaration: Declaration) -> str:
+    """Return the Python that declares a survey in an app."""
+    called = "Survey("
+    if "low" in declaration:
+        called = "Survey.numeric("
+    elif "dimensions" in declaration:
+        called = "Survey.several("
+    lines = [f"    {key}={_in_python(value)}," for key, value in declaration.items()]
+    return "\n".join([called, *lines, ")"])
+
+
+def _in_python(value: object) -> str:
+    if not isinstance(value, list):
+        return repr(value)
+    line = repr(tuple(value))
+    if len(line) <= _LINE:
+        return line
+    lines = [""]
+    for one in value:
+        if len(lines[-1]) + len(repr(one)) > _LINE:
+            lines.append("")
+        lines[-1] += f" {one!r},"
+    return "".join(("(\n", *(f"       {line}\n" for line in lines), "    )"))

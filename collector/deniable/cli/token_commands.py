@@ -18,7 +18,7 @@ _ID_DIGITS: Final = 12
 _COLUMNS: Final = (
     Column("id", "id", "name"),
     Column("role", "role", "name"),
-    Column("created_at", "made", "name", cell=lambda row: made_text(row["created_at"])),
+    Column("created_at", "made", "name", cell=lambda row: instant_text(row["created_at"])),
     Column("survey", "link to", "name", cell=lambda row: row["survey"] or "-"),
     Column(
         "ends_at",
@@ -42,7 +42,7 @@ def token() -> None:
     type=click.Choice([role.value for role in Role if role is not Role.READER]),
     default=Role.ANALYST.value,
     show_default=True,
-    help="What it allows.",
+    help="What the token allows.",
 )
 @click.option("--label", default="", help="Whose it is, for your own records.")
 def new(directory: Path, role: str, label: str) -> None:
@@ -68,8 +68,7 @@ def list_tokens(directory: Path, *, as_json: bool) -> None:
         {
             "id": identifier_of(held),
             "role": held.role.value,
-            # The first version of the store kept no time.
-            "created_at": held.created_at or None,
+            "created_at": held.created_at,
             "survey": held.survey,
             "ends_at": held.ends_at,
             "label": held.label,
@@ -114,8 +113,3 @@ def find_token(tokens: Iterable[Token], identifier: str) -> Token:
 def identifier_of(token: Token) -> str:
     """Return a token's id: how its SHA-256 begins."""
     return token.digest.hex()[:_ID_DIGITS]
-
-
-def made_text(created_at: int | None) -> str:
-    """Return when a token was made, for people."""
-    return "-" if created_at is None else instant_text(created_at)

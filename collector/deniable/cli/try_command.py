@@ -1,25 +1,36 @@
 """``deniable try``: a question of one's own, answered by simulated devices, on a page."""
 
 import json
+import os
 import re
 import signal
 import tempfile
+import time
 import webbrowser
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from deniable.cli.options import Whole
 from deniable.cli.screen import console, progress
 from deniable.messages import simulated_name
 
-if TYPE_CHECKING:  # numpy: --help does not wait for it
+if TYPE_CHECKING:  # numpy and cryptography: --help does not wait for them
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from deniable.client import HttpTransport
     from deniable.messages import Manifest
+    from deniable.stores import Store
 
 _EPOCHS: Final = 4
+"""Weeks that take reports at once, the last of them the current one."""
 _LONGEST: Final = 40
-"""Of a name: with what marks a rehearsal, 64 characters are allowed."""
+"""Of a name: with what marks a simulated survey, 64 characters are allowed."""
+_DAY: Final = 86_400
 
 
 @click.command("try", short_help="Ask a question of your own, of simulated devices, on a page.")
@@ -28,12 +39,12 @@ _LONGEST: Final = 40
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
 @click.option(
     "--devices",
-    type=click.IntRange(100, 100_000),
+    type=Whole(100, 100_000),
     default=2_000,
     show_default=True,
     help="How many report in each of four weeks.",
 )
-@click.option("--no-browser", is_flag=True, help="Only say where the page is.")
+@click.option("--no-browser", is_flag=True, help="Print where the page is; open no browser.")
 def try_out(
     question: str, answers: tuple[str, ...], epsilon: str, devices: int, *, no_browser: bool
 ) -> None:
@@ -43,20 +54,18 @@ def try_out(
     devices answer is made up: the first answers most, the last ever more. No real device is asked.
     """
     from deniable.cli.own_collector import made_collector, running_collector
-    from deniable.cli.rehearsal import publish_file, seal_past
 
     text, name = _survey_file(question, answers, epsilon)
     for ending in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: nothing is kept, nobody runs on
         signal.signal(ending, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="deniable-try-") as scratch:
-        directory, file = Path(scratch) / "collector", Path(scratch) / "survey.toml"
-        file.write_text(text, "utf-8")
+        directory = Path(scratch) / "collector"
         origin = made_collector(directory, public=[simulated_name(name)]).origin
-        manifest = publish_file(directory, file, None, _EPOCHS)
+        manifest = _published(directory, text)
         # Thousands of devices have one address here.
         with running_collector(directory, address_rate="0") as process:
             _fill(origin, manifest, devices)
-            seal_past(directory, manifest, _EPOCHS - 1)
+            _seal_past(directory, manifest)
             address = f"{origin}/surveys/{manifest.name}"
             ways = (address, f"deniable hist {manifest.name} --dir {directory}")
             console().print(_announced(question, ways, devices, text, name), soft_wrap=True)
@@ -80,21 +89,80 @@ def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple
     return "\n".join(lines) + "\n", name
 
 
+def _published(directory: Path, text: str) -> "Manifest":
+    """Publish a survey file's text for simulated devices: all of ``_EPOCHS`` take reports now."""
+    from deniable.directory import Config, default_key_file, with_store
+    from deniable.publishing.publish import publish
+    from deniable.publishing.survey_file import SurveyFile
+
+    config, written = Config.load(directory), SurveyFile.parse(text)
+    past = (_EPOCHS - 1) * written.epoch_seconds
+    simulated = replace(
+        written,
+        name=simulated_name(written.name),
+        start=int(time.time()) // _DAY * _DAY - past,
+        grace_seconds=past,
+    )
+    key_file = default_key_file(directory)
+    return with_store(
+        config,
+        lambda store: publish(store, config, simulated, [], key_file, hardly_private=True),
+    )
+
+
 def _fill(collector: str, manifest: "Manifest", devices: int) -> None:
     """Send the reports of all epochs: of the last answer, more in each."""
     import numpy as np
 
-    from deniable.cli.rehearsal import send_all
+    from deniable.client import HttpTransport
+    from deniable.messages import MAX_UPLOAD_REPORTS
     from deniable.simulation import SimulatedReports
 
+    transport = HttpTransport(collector)
     truth = 1 / np.arange(1, len(manifest.categories) + 1)
     with progress("reports", _EPOCHS * devices) as done:
         for epoch in range(_EPOCHS):
             reports = SimulatedReports(manifest.mechanism, truth / truth.sum(), seed=0)
             responses = reports.responses(0, devices, epoch)
-            for accepted, _ in send_all(collector, manifest, epoch, responses):
-                done(accepted)
+            for start in range(0, devices, MAX_UPLOAD_REPORTS):
+                part = responses[start : start + MAX_UPLOAD_REPORTS]
+                _send(transport, manifest.survey_id, epoch, part)
+                done(len(part))
             truth[-1] *= 1.5
+
+
+def _send(
+    transport: "HttpTransport", survey_id: bytes, epoch: int, responses: "NDArray[np.int64]"
+) -> None:
+    """Send a report of each simulated device, which has a key of its own."""
+    from deniable.messages import (
+        MAX_ANSWER_BYTES,
+        Report,
+        UploadAnswer,
+        pack_upload,
+        sign_report,
+    )
+
+    envelopes = [
+        sign_report(os.urandom(32), Report(survey_id, epoch, int(response)))
+        for response in responses
+    ]
+    headers, body = {"Content-Type": "application/msgpack"}, pack_upload(envelopes)
+    answer = transport.request("POST", "/v1/reports", headers, body, MAX_ANSWER_BYTES)
+    taken = UploadAnswer.from_json(answer.body, len(envelopes)) if answer.status == 200 else None
+    if taken is None or taken.refused:
+        raise click.ClickException(f"the collector takes no reports (HTTP {answer.status})")
+
+
+def _seal_past(directory: Path, manifest: "Manifest") -> None:
+    """Seal the epochs before the current one: their figures stay."""
+    from deniable.directory import Config, with_store
+
+    async def work(store: "Store") -> None:
+        for epoch in range(_EPOCHS - 1):
+            await store.seal(manifest.survey_id, epoch, int(time.time()))
+
+    with_store(Config.load(directory), work)
 
 
 def _announced(question: str, ways: Sequence[str], devices: int, text: str, name: str) -> str:

@@ -9,8 +9,15 @@
 """
 
 from deniable.conformance.adapter import AdapterBroke
-from deniable.conformance.document import verdicts_document
-from deniable.conformance.running import Judgement, Verdict, hello, judge, play_all, scenarios_of
+from deniable.conformance.running import (
+    Judgement,
+    Verdict,
+    hello,
+    judge,
+    play_all,
+    scenarios_of,
+    verdicts_document,
+)
 from deniable.conformance.scenario import RULES
 
 __all__ = [

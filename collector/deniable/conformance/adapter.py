@@ -10,7 +10,7 @@ import threading
 import time
 from contextlib import suppress
 from tempfile import TemporaryFile
-from typing import Any, Final
+from typing import IO, Any, Final
 
 ANSWER_SECONDS: Final = 60.0
 """How long a command may take, in real time."""
@@ -18,6 +18,33 @@ ANSWER_SECONDS: Final = 60.0
 
 class AdapterBroke(Exception):
     """The adapter said that it cannot go on, ended, or did not answer."""
+
+
+class _Process:
+    """A process, what it has said so far, and the lock of whoever reads it."""
+
+    def __init__(self, argv: list[str], errors: IO[bytes]) -> None:
+        self.reading = threading.RLock()
+        self.received = b""
+        self.popen = subprocess.Popen(  # noqa: S603 - the command is the caller's own
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
+        assert self.popen.stdin is not None
+        assert self.popen.stdout is not None
+        self.stdin, self.stdout = self.popen.stdin, self.popen.stdout
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.popen.pid, signal.SIGKILL)
+        self.popen.wait()
+        with self.reading:  # whoever waits for an answer sees the end before the file is closed
+            for stream in (self.stdin, self.stdout):
+                with suppress(OSError):
+                    stream.close()
 
 
 class Adapter:
@@ -32,9 +59,7 @@ class Adapter:
             self._argv = shlex.split(command)
         except ValueError as error:
             raise AdapterBroke(f"the command cannot be read: {error}") from error
-        self._process: subprocess.Popen[bytes] | None = None
-        self._received = b""
-        self._reading = threading.RLock()
+        self._process: _Process | None = None
         self._errors = TemporaryFile()  # noqa: SIM115 - closed by close()
         self.elapsed = 1000.0
 
@@ -66,7 +91,6 @@ class Adapter:
             if do != "hello":
                 self.command("hello", now=fields["now"], version=1)
         line = json.dumps({"do": do, "elapsed": self.elapsed, **fields})
-        assert process.stdin is not None
         try:
             process.stdin.write(line.encode() + b"\n")
             process.stdin.flush()
@@ -76,55 +100,41 @@ class Adapter:
     def kill(self) -> None:
         """Kill the process and all that it started, at once, from whatever thread."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        with self._reading:  # whoever waits for an answer sees the end before the file is closed
-            for stream in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    assert stream is not None
-                    stream.close()
+        if process is not None:
+            process.kill()
 
     def close(self) -> None:
         """End the process."""
         self.kill()
         self._errors.close()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        self._received = b""
+    def _start(self) -> _Process:
         self._errors.seek(0)
         self._errors.truncate()
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - the command is the caller's own
-                self._argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                start_new_session=True,
-            )
+            self._process = _Process(self._argv, self._errors)
         except (OSError, IndexError) as error:  # IndexError: of no words at all
             raise AdapterBroke(f"cannot be started: {error}") from error
         return self._process
 
     def _answer(self, do: str) -> dict[str, Any]:
         end = time.monotonic() + ANSWER_SECONDS
-        with self._reading, selectors.DefaultSelector() as selector:
-            process = self._process
-            if process is None:  # killed by the scenario while the command was carried out
+        process = self._process
+        if process is None:  # killed by the scenario while the command was carried out
+            raise AdapterBroke(f"{do}: killed")
+        with process.reading, selectors.DefaultSelector() as selector:
+            if process.stdout.closed:
                 raise AdapterBroke(f"{do}: killed")
-            assert process.stdout is not None
             selector.register(process.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._received:
+            while b"\n" not in process.received:
                 if not selector.select(max(0.0, end - time.monotonic())):
                     self.kill()
                     raise AdapterBroke(f"{do}: no answer in {ANSWER_SECONDS:.0f} seconds")
                 received = os.read(process.stdout.fileno(), 1 << 16)
                 if not received:
                     raise AdapterBroke(f"{do}: {self._ended()}")
-                self._received += received
-        line, _, self._received = self._received.partition(b"\n")
+                process.received += received
+            line, _, process.received = process.received.partition(b"\n")
         try:
             answer = json.loads(line)
         except ValueError:

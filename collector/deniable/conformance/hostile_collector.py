@@ -4,8 +4,7 @@ import socketserver
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import format_datetime
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
 from itertools import count
 from typing import Any, Final
@@ -83,10 +82,10 @@ class _Handler(BaseHTTPRequestHandler):
         if answer is CUT:
             self.close_connection = True
             return
-        date = datetime.fromtimestamp(min(max(self.server.clock(), 0), 2**37), UTC)
+        date = min(max(self.server.clock(), 0), 2**37)
         lines = [
             f"HTTP/1.1 {answer.status} Answer",
-            f"date: {format_datetime(date, usegmt=True)}",
+            f"date: {formatdate(date, usegmt=True)}",
             'etag: "a-mark-of-this-device"',
             "set-cookie: mark=of-this-device; Path=/; Max-Age=999999999",
             "access-control-allow-origin: *",

@@ -7,14 +7,16 @@ from typing import Any, Final
 
 from deniable.conformance.hostile_collector import Answer
 from deniable.conformance.observations import Log, Request, read_upload
-from deniable.conformance.replies import accepted, problem
 from deniable.messages import (
+    PROBLEM_JSON,
     Enrolment,
     Manifest,
     RefusalCode,
     Schedule,
     SigningKey,
+    UploadAnswer,
     pack_manifests,
+    pack_problem,
     sign_manifest,
 )
 
@@ -116,3 +118,23 @@ def declared(name: str, **changes: Any) -> dict[str, Any]:
     question = f"How often: {name}?"
     declaration = {"name": name, "question": question, "categories": list(CATEGORIES)}
     return {**declaration, "max_epsilon": "1", **changes}
+
+
+JSON: Final = (("content-type", "application/json"),)
+
+
+def accepted(_: int = 1) -> Answer:
+    """Return the answer that one report was counted."""
+    return Answer(200, UploadAnswer(1, 0).to_json(), JSON)
+
+
+def refused(code: RefusalCode) -> Answer:
+    """Return the answer that one report was refused."""
+    return Answer(200, UploadAnswer(0, 0, ((0, code),)).to_json(), JSON)
+
+
+def problem(code: RefusalCode, *headers: tuple[str, str], status: int | None = None) -> Answer:
+    """Return the answer that the request as a whole was refused."""
+    status = status or code.http_status or 400
+    body = pack_problem(code, "as the scenario wants", status)
+    return Answer(status, body, (("content-type", PROBLEM_JSON), *headers))

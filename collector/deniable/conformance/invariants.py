@@ -3,13 +3,13 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from contextlib import suppress
 from itertools import pairwise
 from typing import Final
 
 from deniable.conformance.observations import Log, Sent
 from deniable.conformance.scenario import Conviction, Scenario
-from deniable.messages import Refusal, SignedReport, split_upload
+from deniable.messages import Refusal, SignedReport, check_token, day_text, split_upload
 
 MOST_SENDS: Final = 6
 MOST_FETCHES: Final = 8
@@ -101,8 +101,10 @@ def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
         in_domain = report.response < manifest.mechanism.responses
         if not (in_domain and report.epoch < manifest.schedule.epochs):
             yield Conviction("report", "a response or epoch beyond the survey's")
-        if one.signed.credential is not None:
+        if manifest.enrolment.mode != "blind" and one.signed.credential is not None:
             yield Conviction("report", "a credential in an open survey")
+        elif manifest.enrolment.mode == "blind" and not _vouched(one):
+            yield Conviction("report", "a report without the token of its survey, epoch and key")
         if not any(
             call.survey == manifest.name
             and call.outcome in {"", "recorded"}
@@ -114,6 +116,15 @@ def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
         yield Conviction("report", "one key signed for several surveys or epochs")
     if any(len({device for device, _, _ in used}) > 1 for used in keys.values()):
         yield Conviction("D5", "a copy of the device's state signed with the device's own key")
+
+
+def _vouched(one: Sent) -> bool:
+    signed = one.signed
+    with suppress(Refusal):
+        return bool(
+            check_token(one.manifest, signed.report.epoch, signed.public_key, signed.credential)
+        )
+    return False
 
 
 def _requests(log: Log) -> Iterator[Conviction]:
@@ -154,7 +165,7 @@ def _fetches(log: Log) -> Iterator[Conviction]:
     counts: dict[tuple[str, str, str], int] = defaultdict(int)
     for request in log.requests:
         if request.method == "GET" and request.survey:
-            day = datetime.fromtimestamp(request.now, UTC).date().isoformat()
+            day = day_text(request.now)
             counts[request.device, request.survey, day] += 1
     worst = max(counts.values(), default=0)
     if worst > MOST_FETCHES:

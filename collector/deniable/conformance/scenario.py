@@ -20,6 +20,7 @@ RULES: Final = {
     "D10": "no answer makes a device fetch more often",
     "D12": "consent covers what was shown, and no more",
     "D13": "a relay is never gone round",
+    "blind": "an epoch has one of several blind surveys, which is drawn before any answer",
     "log": "a device that pins witnesses follows no manifest that too few of them saw",
     "report": "reports are canonical, signed, in their domain, under keys of their own",
     "noise": "responses follow the survey's matrix",

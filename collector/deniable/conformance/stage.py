@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from deniable.conformance.adapter import Adapter, AdapterBroke
-from deniable.conformance.disk import files_with
 from deniable.conformance.hostile_collector import Answer, HostileCollector
 from deniable.conformance.hostile_operator import CATEGORIES, DAY, HostileOperator, declared
 from deniable.conformance.observations import Call, Request
@@ -30,6 +29,7 @@ class Stage(HostileOperator):
 
     Attributes:
         now: the device's wall clock.
+        device: the state that is open.
         meanwhile: called with each request before it is answered.
     """
 
@@ -42,7 +42,7 @@ class Stage(HostileOperator):
         self.meanwhile: Callable[[Request], object] = lambda _: None
         self.collector = HostileCollector(self._respond, lambda: self.now)
         self._lock = threading.Lock()
-        self._device, self._during, self._started = "", "", 0.0
+        self.device, self._during, self._started = "", "", 0.0
         self._why = ""
         self._consented: set[str] = set()
         self._open = False
@@ -60,7 +60,7 @@ class Stage(HostileOperator):
         state.mkdir(exist_ok=True)
         bundled = [] if self.offers.get("fetches") else [*chain(*self.served.values())]
         bundled += more.pop("manifests", [])
-        self._device, self._started = device, self.adapter.elapsed
+        self.device, self._started = device, self.adapter.elapsed
         self._last = surveys
         self._command(
             "open",
@@ -75,7 +75,7 @@ class Stage(HostileOperator):
 
     def reopen(self, surveys: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> None:
         """End the app and start it anew on the same state."""
-        self.open(self._last if surveys is None else surveys, self._device, **more)
+        self.open(self._last if surveys is None else surveys, self.device, **more)
 
     def begin(self, *names: str, device: str = "a", **more: Any) -> None:
         """Start an app that declares these surveys, with the user's consent, and fetch."""
@@ -86,14 +86,14 @@ class Stage(HostileOperator):
     def consent(self, value: str = "on") -> None:
         """Have the user decide."""
         self._command("consent", value=value)
-        (self._consented.add if value == "on" else self._consented.discard)(self._device)
+        (self._consented.add if value == "on" else self._consented.discard)(self.device)
 
     def report(self, name: str, answer: str = CATEGORIES[1]) -> str:
         """Report an answer; return the outcome."""
         answered = self._command("report", survey=name, answer=answer)
         outcome, epoch = str(answered.get("outcome")), answered.get("epoch")
         self._why = str(answered.get("why", ""))
-        self.log.calls.append(Call(self.now, self._device, name, outcome, epoch))
+        self.log.calls.append(Call(self.now, self.device, name, outcome, epoch))
         return outcome
 
     def must_report(self, name: str, answer: str = CATEGORIES[1]) -> None:
@@ -108,7 +108,7 @@ class Stage(HostileOperator):
         self.adapter.begin("report", now=self.now, survey=name, answer=CATEGORIES[1])
         threading.Event().wait(seconds)
         self.kill()
-        self.log.calls.append(Call(self.now, self._device, name, "", None))
+        self.log.calls.append(Call(self.now, self.device, name, "", None))
 
     def run(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> bool:
         """Let time pass, in which the device does what it wants; tell if ``until`` came true."""
@@ -211,9 +211,9 @@ class Stage(HostileOperator):
                 self.now,
                 self.adapter.elapsed,
                 self.adapter.elapsed - self._started,
-                self._device,
+                self.device,
                 self._during,
-                self._device in self._consented,
+                self.device in self._consented,
                 connection,
                 method,
                 path,
@@ -237,3 +237,25 @@ def staged(adapter: Adapter, offers: Mapping[str, Any], folder: Path) -> Iterato
         yield stage
     finally:
         stage.end()
+
+
+def files_with(folder: Path, *needles: bytes) -> list[str]:
+    """Return the names of the files that hold any of these bytes, as they are or written out."""
+    written = [form for needle in needles for form in written_forms(needle)]
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
+    return [
+        file.name
+        for file in files
+        for content in [file.read_bytes()]
+        if any(form in content for form in written)
+    ]
+
+
+def written_forms(needle: bytes) -> Iterator[bytes]:
+    """Yield the bytes as they may stand in a file, wherever they begin in what is encoded."""
+    yield needle
+    yield from (needle.hex().encode(), needle.hex().upper().encode())
+    yield from (sign.join(b"%d" % byte for byte in needle) for sign in (b",", b", "))
+    for before in range(3):  # bytes of whatever stands before it, in the first group of three
+        encoded = b64encode(bytes(before) + needle)[4 if before else 0 : -4]
+        yield from (encoded, encoded.translate(bytes.maketrans(b"+/", b"-_")))

@@ -20,7 +20,7 @@ from deniable.messages import (
     sign_manifest,
     sign_rotation,
 )
-from deniable.public_log import Publisher
+from deniable.public_log.publish import Publisher
 from deniable.stores import Store
 
 

@@ -11,7 +11,7 @@ from deniable.directory.authority_keys import authority_chain, check_outside
 from deniable.directory.settings import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
 from deniable.enrolment import create_key_file
 from deniable.messages import Manifest, Refusal, check_origin, open_manifest_of_chain
-from deniable.public_log import log_key_file
+from deniable.public_log.publish import log_key_file
 from deniable.stores import Store, open_store
 
 Result = TypeVar("Result")

@@ -5,9 +5,9 @@ from asyncio import to_thread
 from dataclasses import replace
 
 from deniable.messages import MAX_EPOCHS, Manifest
-from deniable.messages.seals import Counts, Seal
 from deniable.reading import EpochCounts, ListedEpoch, added_up
 from deniable.reading.epochs import epoch_standing
+from deniable.reading.seals import Counts, Seal
 from deniable.stores import Store
 
 
@@ -110,6 +110,6 @@ def _is_whole(manifest: Manifest, by_issuer: Counts, seal: Seal | None) -> bool:
     """
     parts = [sum(vouched.values()) for vouched in by_issuer.values()]
     least = max(1, manifest.minimum_reports)
-    return (
-        seal is not None and sum(parts) == seal.reports and (len(parts) == 1 or min(parts) >= least)
-    )
+    if seal is None or sum(parts) != seal.reports:
+        return False
+    return len(parts) == 1 or all(part >= least for part in parts)

@@ -8,6 +8,7 @@ from deniable.directory.collector_directory import opened_surveys, signed_envelo
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
 from deniable.enrolment import KeyFileError
+from deniable.logs import Log, LogPolicy, VerifierKey, log_origin
 from deniable.messages import (
     Manifest,
     Refusal,
@@ -17,14 +18,13 @@ from deniable.messages import (
     open_manifest_of_chain,
     open_rotation,
 )
-from deniable.public_log import PublicLog, Publisher, Witnesses
+from deniable.public_log.publish import PublicLog, Publisher, Witnesses
 from deniable.stores import Store, SurveyConflict
-from deniable.transparency_log import Log, LogPolicy, VerifierKey, log_origin
 
 
 def witnesses_of(config: Config) -> Witnesses:
     """Return the witnesses that the settings name."""
-    return Witnesses(config.witnesses, config.quorum)
+    return Witnesses(config.witnesses)
 
 
 async def begin_publishing(store: Store, config: Config, authority_key: Path) -> Publisher:
@@ -60,7 +60,7 @@ async def all_signed(store: Store, config: Config, logged: Container[bytes] = ()
 def log_policy(config: Config, log_key: VerifierKey) -> str:
     """Return the policy that an app pins (C2SP tlog-policy): log, witnesses and quorum."""
     log = Log(log_key, f"{config.origin}/log")
-    return LogPolicy((log,), config.witnesses, config.quorum).text
+    return LogPolicy((log,), config.witnesses, witnesses_of(config).quorum).text
 
 
 async def offer_logged(store: Store, config: Config, log: PublicLog) -> int:

@@ -18,15 +18,14 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final
 
+from deniable.logs import COSIGNER, VerifierKey, Witness
 from deniable.messages import (
     EARLY_SECONDS,
-    MAX_UPLOAD_REPORTS,
     InvalidManifest,
     Refusal,
     check_origin,
     check_public_key,
 )
-from deniable.transparency_log import COSIGNER, VerifierKey, Witness
 
 CONFIG_FILE: Final = "collector.toml"
 """The settings file's name in a collector's directory."""
@@ -194,9 +193,6 @@ def _log_format(value: str) -> str:
     return value
 
 
-_SECONDS: Final = _between(0.001, 86_400)
-
-
 @dataclass(frozen=True, slots=True)
 class Config:
     """A collector's settings, checked; each says by itself what it means."""
@@ -235,31 +231,14 @@ class Config:
         [], "origins whose pages may frame the cards of public surveys; * for any", _origins
     )
     workers: int = _setting(1, "processes that share the port", _between(1, 256))
-    most_waiting: int = _setting(
-        20_000,
-        "reports that may wait for their commit, in each worker, before HTTP 503",
-        _between(MAX_UPLOAD_REPORTS, 10_000_000),
-    )
-    most_connections: int = _setting(
-        1_000, "connections that each worker holds at once", _between(1, 1_000_000)
-    )
-    address_connections: int = _setting(
-        250,
-        "of these, connections of one address, trusted proxies excepted; 0 for any",
-        _between(0, 1_000_000),
-    )
-    head_seconds: float = _setting(10.0, "for a request's head to arrive", _SECONDS)
-    body_seconds: float = _setting(10.0, "for its body to arrive", _SECONDS)
-    answer_seconds: float = _setting(120.0, "to make its answer, and to read it", _SECONDS)
-    idle_seconds: float = _setting(60.0, "between the requests of one connection", _SECONDS)
     address_rate: float = _setting(
         1_000.0,
-        "reports a second that each worker takes from one address; 0 for any",
+        "reports a second that each worker takes from one address; 0 for no limit",
         _between(0, math.inf),
     )
     issuer_rate: float = _setting(
         0.0,
-        "reports a second that it takes of those that one issuer vouches for; 0 for any",
+        "reports a second that each worker takes of those that one issuer vouches for; 0: no limit",
         _between(0, math.inf),
     )
     trusted_proxies: tuple[Network, ...] = _setting(
@@ -267,16 +246,13 @@ class Config:
     )
     relays: tuple[Network, ...] = _setting(
         [],
-        "addresses or networks of relays, through which many devices send: the next two are theirs",
+        "addresses or networks of relays, through which many devices send",
         _networks,
     )
     relay_rate: float = _setting(
         10_000.0,
-        "requests a second that each worker takes from one relay; 0 for any",
+        "requests a second that each worker takes from one relay; 0 for no limit",
         _between(0, math.inf),
-    )
-    relay_connections: int = _setting(
-        500, "connections of one relay that each worker holds; 0 for any", _between(0, 1_000_000)
     )
     gateway_keys: Path = _setting(  # noqa: RUF009
         "gateway.json",
@@ -285,13 +261,8 @@ class Config:
     )
     witnesses: tuple[Witness, ...] = _setting(
         [],
-        'witnesses of the public log: "name+id+key https://…" each, as `deniable witness` shows',
+        'witnesses of the public log: "name+id+key https://…" each; more than half must cosign',
         _witnesses,
-    )
-    witness_quorum: int = _setting(
-        0,
-        "witnesses that must have cosigned, more than half of them; 0 for the fewest that are",
-        _between(0, 1_000),
     )
     tls_certificate: Path | None = _setting(  # noqa: RUF009
         "", "PEM file of the certificate and its chain, to speak HTTPS; empty for HTTP", _file
@@ -310,7 +281,7 @@ class Config:
     log_format: str = _setting("text", "text, or json: one object a line", _log_format)
     upkeep_seconds: float = _setting(
         60.0,
-        "between looks at which epochs to seal and which receipts to erase; 0 for never",
+        "seconds between looks for epochs to seal and receipts to erase; 0 for never",
         _between(0, 86_400),
     )
     relayed_from: int = _setting(
@@ -325,11 +296,6 @@ class Config:
     def place(self, name: str) -> str:
         """Return the name of a setting, behind where it stands."""
         return f"{self.places[name]}: {name}" if name in self.places else name
-
-    @property
-    def quorum(self) -> int:
-        """Return how many witnesses must have cosigned a checkpoint."""
-        return self.witness_quorum or len(self.witnesses) // 2 + 1
 
     @classmethod
     def load(cls, directory: Path, environment: Mapping[str, str] = os.environ) -> "Config":
@@ -357,11 +323,6 @@ class Config:
             )
         if config.relayed_from != _NEVER and not config.relays:
             raise InvalidConfig(f"{config.place('relayed_from')} is set, and relays is not")
-        if not len(config.witnesses) // 2 < config.quorum <= max(1, len(config.witnesses)):
-            raise InvalidConfig(
-                f"{config.place('witness_quorum')} must be more than half of the "
-                f"{len(config.witnesses)} witnesses, and not more than there are"
-            )
         return config
 
 

@@ -20,7 +20,7 @@ from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
 from deniable.messages import Manifest, Refusal, open_manifest
 from deniable.messages.bundle import Bundle, make_bundle
-from deniable.public_log import PublicLog
+from deniable.public_log.publish import PublicLog
 from deniable.reading import EpochCounts, ListedEpoch, Note, Source
 from deniable.stores import open_store
 

@@ -1,11 +1,89 @@
-"""A document: what a result says, to people and to programs, on whatever surface."""
+"""A document: what a result says on whatever surface, with its cautions, each worded once."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from decimal import ROUND_CEILING, Context, Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, Final, Generic, Literal, TypeVar
 
-from deniable.documents.caution import Caution
+Result = TypeVar("Result")
+
+
+class Level(StrEnum):
+    """How much a caution changes what may be done with a result.
+
+    Surfaces with room for a sentence or two, such as a chart, leave out the notes.
+    """
+
+    ALERT = "alert"  # it is not to be used
+    WARNING = "warning"  # it may mislead whoever does not know
+    NOTE = "note"
+
+
+_MARKS: Final = {Level.ALERT: "!! ", Level.WARNING: "! ", Level.NOTE: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """A sentence about a result; programs know it by its code."""
+
+    code: str
+    level: Level
+    text: str
+
+    def __str__(self) -> str:
+        """Return the sentence, marked by its level, for plain text."""
+        return f"{_MARKS[self.level]}{self.text}"
+
+    @property
+    def brief(self) -> bool:
+        """Return whether the caution stands wherever the result does, even in a single sentence."""
+        return self.level is not Level.NOTE
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[Result]):
+    """A line of a table of cautions: ``text`` is empty of results for which it does not hold."""
+
+    code: str
+    level: Level
+    text: Callable[[Result], str]
+
+
+def cautions_of(rules: Iterable[Rule[Result]], result: Result) -> tuple[Caution, ...]:
+    """Return the cautions that hold, in the order of their table: alerts stand first there."""
+    texts = ((rule, rule.text(result)) for rule in rules)
+    return tuple(Caution(rule.code, rule.level, text) for rule, text in texts if text)
+
+
+def caution_maps(cautions: Iterable[Caution]) -> list[dict[str, str]]:
+    """Return cautions as plain values for JSON."""
+    return [{"code": caution.code, "text": caution.text} for caution in cautions]
+
+
+def caution_codes(cautions: Iterable[Caution]) -> str:
+    """Return the codes of cautions, for a cell."""
+    return " ".join(caution.code for caution in cautions)
+
+
+CAUTION: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"code": {"type": "string"}, "text": {"type": "string"}},
+    "required": ["code", "text"],
+    "additionalProperties": False,
+}
+"""The JSON Schema of a caution."""
+
+
+_ROUNDING = 1e-9
+"""The share of a number that its computation in floats may be off by."""
+
+_NUMBER = re.compile(r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
+_MOST_DIGITS = 400
+_BEYOND = 10**308
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +109,6 @@ Only a text is broken into lines; an exact number has all its digits.
 
 Shape = Literal["value", "interval", "bar"]
 """How a column shows a row: its value, the ends ``low`` and ``high`` of its interval, or a bar."""
-
-NOWHERE: Final = "none possible"
-"""Stands for an interval that lay wholly outside what is possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +149,13 @@ class Column:
         if kind == "number":
             width = (self.width and row[self.width]) or math.inf
         if self.shape == "interval":
-            ends = (number_text(row[end], width, sign, kind=kind) for end in ("low", "high"))
-            return "-" if row["low"] is None else NOWHERE if row["outside"] else " to ".join(ends)
+            if row["low"] is None:
+                return "-"
+            low, high = (
+                None if row[end] is None else number_text(row[end], width, sign, kind=kind)
+                for end in ("low", "high")
+            )
+            return f"from {low} up" if high is None else f"{low} to {high}"
         value = row[self.key]
         return value if isinstance(value, str) else number_text(value, width, sign, kind=kind)
 
@@ -124,8 +204,27 @@ class Document:
 
 
 def level_text(level: float) -> str:
-    """Return a confidence level in percent."""
-    return f"{100 * level:.12g} %"
+    """Return a probability in percent, to twelve digits, or more where these would say 100 %."""
+    text = f"{100 * level:.12g}"
+    return f"{Decimal(str(level)).scaleb(2) if text == '100' and level != 1 else text} %"
+
+
+def read_number(text: str) -> Fraction | None:
+    """Return a number that somebody wrote, exactly; None for anything but ASCII decimals.
+
+    float and int would also take "1_0", "nan" and the digits of every script.
+    """
+    if len(text) > _MOST_DIGITS or not _NUMBER.fullmatch(text):
+        return None
+    number = Fraction(text)
+    return number if abs(number) < _BEYOND else None
+
+
+def bound_text(most: float) -> str:
+    """Return a bound to two digits, or to whole numbers from 99.5 on, rounded up."""
+    places = max(0, 1 - math.floor(math.log10(most))) if 0 < most < 99.5 else 0
+    text = f"{math.ceil(most * 10**places * (1 - _ROUNDING)) / 10**places:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text
 
 
 def number_text(
@@ -154,3 +253,14 @@ def number_text(
 def decimals(width: float, least: int) -> int:
     """Return the number of decimals up to the second digit of an interval's width."""
     return min(max(1 - math.floor(math.log10(width)), least), 12)
+
+
+def upper_text(value: Fraction | Decimal, digits: int = 3) -> str:
+    """Return an epsilon, a delta or odds to so many significant digits, rounded up."""
+    if value == Decimal("Infinity"):
+        return "infinite"
+    exact = Fraction(value)
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    rounded = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    plain = rounded == 0 or -7 < rounded.adjusted() < 12
+    return f"{rounded.normalize(context):f}" if plain else f"{rounded:E}"

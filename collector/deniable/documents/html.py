@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape as escape_markup
 from typing import Any, Final
 
-from deniable.documents.caution import Caution, Level
-from deniable.documents.document import Column, Document, Table
+from deniable.documents.document import Caution, Column, Document, Level, Table
 
 _STYLE: Final = (
     "body { font: 15px/1.45 sans-serif; max-width: 46em; margin: 1em auto; padding: 0 1em; } "
@@ -17,18 +16,23 @@ _STYLE: Final = (
     ".facts div { display: block; } dt, dd { display: inline; margin: 0 0.5em 0 0; } "
     "dt, .note { color: #666; } .alert { color: #b00020; font-weight: bold; }"
 )
-"""Of a page that may be sent by mail: whoever ignores it can read it, too."""
+"""Of a page by itself: whoever ignores it can read it, too."""
 _ROLE = ' role="alert"'
 # Control, format and line-separator characters reorder or hide what is read, and XML has no place
 # for most of them; surrogates and characters that will never be assigned it refuses.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"})
+_JOINERS: Final = "\u200c\u200d"  # which Persian, Sinhala and emoji are not written without
 
 
 def escape(text: str) -> str:
     """Return text that cannot become markup, with every hidden character replaced."""
     return escape_markup(
-        "".join("\ufffd" if unicodedata.category(c) in _HIDDEN else c for c in text)
+        "".join(c if c in _JOINERS or not _is_hidden(c) else "\ufffd" for c in text)
     )
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN
 
 
 def document_html(

@@ -5,12 +5,26 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from deniable.documents.bars import BARS, bar
-from deniable.documents.caution import Caution, Level
-from deniable.documents.document import Column, Document, Fact, Table
+from deniable.documents.document import Caution, Column, Document, Fact, Level, Table
 
-if TYPE_CHECKING:  # rich takes longer to import than most commands take
+if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+
+BARS: Final = "Bars: solid to the low end, half-tone to the estimate, light to the high end"
+"""The legend of bars."""
+
+
+def bar(value: float, low: float, high: float, width: int = 30, scale: float = 1.0) -> str:
+    """Draw a value as a bar and its interval as the bar's shades.
+
+    Solid up to the interval's low end, half-tone up to the value, light up to the high end. The
+    width is that of ``scale``; what is beyond [0, scale] is drawn at its ends.
+    """
+    ends = (min(low, value), value, max(high, value))
+    solid, half, light = (round(width * min(max(x / scale, 0.0), 1.0)) for x in ends)
+    return "█" * solid + "▓" * (half - solid) + "░" * (light - half)
+
 
 _STYLES: Final[dict[object, str]] = {Level.ALERT: "bold red", Level.WARNING: "yellow"}
 _NARROWEST_TEXT: Final = 12
@@ -26,12 +40,6 @@ def document_text(document: Document, width: int = 100) -> str:
     with screen.capture() as capture:
         print_document(document, screen)
     return "\n".join(map(str.rstrip, capture.get().splitlines())).rstrip()
-
-
-def documents_text(documents: Iterable[Document], width: int) -> str:
-    """Return documents as plain text, one below the other, with a line between them."""
-    texts = (document_text(document, width) for document in documents)
-    return f"\n\n{'-' * width}\n\n".join(texts)
 
 
 def print_document(document: Document, screen: "Console") -> None:

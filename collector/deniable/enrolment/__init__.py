@@ -7,6 +7,7 @@ issuer ``answer_token_request``, does for any other.
 from deniable.enrolment.blind_issuer import BlindIssuer as BlindIssuer
 from deniable.enrolment.blind_issuer import ended_moduli as ended_moduli
 from deniable.enrolment.epoch_keys import EpochKeys as EpochKeys
+from deniable.enrolment.epoch_keys import PublicKeys as PublicKeys
 from deniable.enrolment.epoch_keys import create_epoch_keys as create_epoch_keys
 from deniable.enrolment.errors import AnotherKey as AnotherKey
 from deniable.enrolment.errors import IssuerError as IssuerError
@@ -14,13 +15,12 @@ from deniable.enrolment.errors import KeyFileError as KeyFileError
 from deniable.enrolment.errors import NotListed as NotListed
 from deniable.enrolment.errors import RecordError as RecordError
 from deniable.enrolment.errors import WrongRecordKey as WrongRecordKey
-from deniable.enrolment.exchange import EnrolmentAnswer as EnrolmentAnswer
-from deniable.enrolment.exchange import answer_enrolment as answer_enrolment
-from deniable.enrolment.exchange import answer_token_request as answer_token_request
+from deniable.enrolment.issuer import EnrolmentAnswer as EnrolmentAnswer
 from deniable.enrolment.issuer import Issuer as Issuer
+from deniable.enrolment.issuer import answer_enrolment as answer_enrolment
+from deniable.enrolment.issuer import answer_token_request as answer_token_request
 from deniable.enrolment.key_file import create_key_file as create_key_file
 from deniable.enrolment.key_file import read_key_file as read_key_file
 from deniable.enrolment.key_file import read_record_key as read_record_key
-from deniable.enrolment.public_keys import PublicKeys as PublicKeys
 from deniable.enrolment.record import IssuanceRecord as IssuanceRecord
-from deniable.enrolment.sqlite_record import SqliteIssuanceRecord as SqliteIssuanceRecord
+from deniable.enrolment.record import SqliteIssuanceRecord as SqliteIssuanceRecord

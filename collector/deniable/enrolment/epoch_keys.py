@@ -8,10 +8,13 @@ K3. What is erased was overwritten in place, and is gone from the directory, bef
     reached.
 """
 
+import json
 import os
+import secrets
 import stat
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +26,127 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from deniable.enrolment.errors import KeyFileError
+from deniable.enrolment.errors import IssuerError, KeyFileError
 from deniable.enrolment.key_file import create_whole, read_private, replace_file, sync_directory
-from deniable.enrolment.private_operation import PrivateKey
-from deniable.enrolment.public_keys import PublicKeys
 from deniable.privacy_pass import EXPONENT, MODULUS_BYTES
+
+# The private operation of an RSA key, constant in time as far as Python can have it.
+#
+# The exponentiations are GMP's ``mpz_powm_sec``: the same operations on the same places in memory
+# for all numbers of a size. They run modulo each prime, which is 3.6 times as fast as modulo the
+# product. What is around them is not constant in time, and so never sees what was asked: it is
+# multiplied by a power of a fresh random factor before, and by its inverse afterwards. A fault in
+# one half would tell the primes (Boneh, DeMillo and Lipton 1997): no result leaves that the public
+# key does not confirm.
+
+
+class FaultyResult(IssuerError):
+    """The processor or the key is broken: a result does not verify, and was not given."""
+
+
+class PrivateKey:
+    """An RSA private key of one epoch; it is neither shown nor pickled.
+
+    Args:
+        key: of 2,048 bits, with the exponent 65537.
+        below: returns a random number from 0 on, below its argument.
+
+    Attributes:
+        modulus: its public half, of 256 bytes.
+    """
+
+    __slots__ = ("_below", "_d_p", "_d_q", "_n", "_p", "_q", "_q_inverse", "modulus")
+
+    def __init__(self, key: RSAPrivateKey, below: Callable[[int], int] = secrets.randbelow) -> None:
+        try:
+            import gmpy2  # who certifies only does without
+        except ImportError as error:
+            needed = 'a blind issuer needs gmpy2: pip install "deniable[issuer]"'
+            raise IssuerError(needed) from error
+        numbers = key.private_numbers()
+        public = numbers.public_numbers
+        if key.key_size != 8 * MODULUS_BYTES or public.e != EXPONENT:
+            raise KeyFileError(f"not a key of 2,048 bits with the exponent {EXPONENT}")
+        self.modulus: Final = public.n.to_bytes(MODULUS_BYTES)
+        self._below = below
+        self._n, self._p, self._q = map(gmpy2.mpz, (public.n, numbers.p, numbers.q))
+        self._d_p, self._d_q = gmpy2.mpz(numbers.dmp1), gmpy2.mpz(numbers.dmq1)
+        self._q_inverse = gmpy2.mpz(numbers.iqmp)
+
+    def __repr__(self) -> str:
+        return "PrivateKey(...)"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a private key is not pickled")
+
+    def answer(self, blinded: bytes) -> bytes:
+        """Return the blind signature of a blinded message, which is below the modulus.
+
+        Raises:
+            FaultyResult: if it would not verify.
+        """
+        import gmpy2
+
+        n, p, q = self._n, self._p, self._q
+        message = gmpy2.mpz(int.from_bytes(blinded))
+        factor = gmpy2.mpz(1 + self._below(int(n) - 1))
+        hidden = message * gmpy2.powmod(factor, EXPONENT, n) % n
+        at_p = gmpy2.powmod_sec(hidden % p, self._d_p, p)
+        at_q = gmpy2.powmod_sec(hidden % q, self._d_q, q)
+        root = at_q + q * ((at_p - at_q) * self._q_inverse % p)
+        result = root * gmpy2.invert(factor, n) % n
+        if gmpy2.powmod(result, EXPONENT, n) != message:
+            raise FaultyResult("a blind signature does not verify; check the key and the machine")
+        return int(result).to_bytes(MODULUS_BYTES)
+
+
+# The public halves of a blind issuer's keys, in a file that goes to whoever publishes the survey.
+#
+# It is JSON: ``{"first": epoch, "keys": [modulus, …]}``, moduli as 512 hex digits, one for each
+# epoch from the first on. Halves of epochs that are over stay: a list that goes on is one that
+# grows.
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKeys:
+    """Moduli of 256 bytes, of consecutive epochs from the first on."""
+
+    first: int = 0
+    moduli: tuple[bytes, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """Return the number of the first epoch behind them."""
+        return self.first + len(self.moduli)
+
+    def of(self, first: int, end: int) -> tuple[bytes, ...]:
+        """Return the moduli of some epochs, as far as they are listed."""
+        return self.moduli[max(0, first - self.first) : max(0, end - self.first)]
+
+    @classmethod
+    def read(cls, file: Path) -> "PublicKeys":
+        """Read a file; the moduli are as they stand there, to be judged where they are used.
+
+        Raises:
+            KeyFileError: if it cannot be read, or has another form.
+        """
+        try:
+            listed = json.loads(file.read_text("utf-8"))
+            first, moduli = listed["first"], tuple(map(bytes.fromhex, listed["keys"]))
+        except OSError as error:
+            raise KeyFileError(f"{file}: {error.strerror}") from error
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise KeyFileError(f"{file} is not what `deniable issuer keys` writes") from error
+        sizes = {len(modulus) for modulus in moduli}
+        if type(first) is not int or first < 0 or sizes != {MODULUS_BYTES}:
+            raise KeyFileError(f"{file} does not list keys of 2,048 bits by their epochs")
+        return cls(first, moduli)
+
+    def text(self) -> str:
+        """Return the text of such a file."""
+        keys = [modulus.hex() for modulus in self.moduli]
+        return json.dumps({"first": self.first, "keys": keys}, indent=1) + "\n"
+
 
 PUBLIC_FILE: Final = "issuer-keys.json"
 """The file of the public halves, in the directory of the private ones."""

@@ -1,9 +1,13 @@
-"""The issuer of certificates: signs that a key is the one key of an account.
+"""The issuer of certificates, and one enrolment over HTTP, whatever carries it.
 
 The rules I1 to I4 stand in ``account_issuer.py``. The same key gets a certificate as often as it
 is asked for: the same bytes, or once the issuer's own key was rotated, the new one's.
 """
 
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, Unpack
 
 from deniable.enrolment.account_issuer import (
@@ -12,17 +16,24 @@ from deniable.enrolment.account_issuer import (
     check_open,
     checked_account,
 )
-from deniable.enrolment.errors import NotListed
+from deniable.enrolment.blind_issuer import BlindIssuer
+from deniable.enrolment.errors import IssuerError, NotListed
 from deniable.enrolment.record import IssuanceRecord
 from deniable.messages import (
+    MAX_ENROLMENT_BYTES,
+    PROBLEM_JSON,
     Manifest,
     Refusal,
     RefusalCode,
     SigningKey,
     check_public_key,
+    codec,
     enrolment_statement,
+    pack_problem,
 )
-from deniable.messages.ed25519 import CONTEXT_ENROL
+from deniable.messages.ed25519 import CONTEXT_ENROL, KEY_BYTES
+from deniable.messages.refusals import Remedy
+from deniable.privacy_pass import RESPONSE_TYPE
 
 _HOLDER: Final = b"deniable/issuance-holder/v1\0"
 
@@ -83,3 +94,90 @@ class Issuer(AccountIssuer):
                 f"{manifest.name} does not list this issuer; publish it with "
                 f'enrolment = "certificate" and issuers = ["{self.public_key.hex()}"]'
             )
+
+
+_LOG = logging.getLogger("deniable.issuer")
+MEDIA_TYPE: Final = "application/msgpack"
+_RETRY_SECONDS: Final = "60"
+_EPOCH: Final = re.compile("0|[1-9][0-9]{0,8}", re.ASCII)
+_UNPROCESSABLE: Final = 422
+
+
+@dataclass(frozen=True, slots=True)
+class EnrolmentAnswer:
+    """The HTTP answer to a request for a certificate or a token, for the backend to send."""
+
+    status: int
+    content_type: str  # of what was asked for, or RFC 9457 for a refusal
+    body: bytes = field(repr=False)
+    retry_after: str | None = None  # seconds; None for no such header
+
+
+def answer_enrolment(issuer: Issuer, account: str, body: bytes, now: float) -> EnrolmentAnswer:
+    """Judge the request of an account that the app has authenticated, and answer it.
+
+    It waits until what is issued is durable.
+    """
+
+    def certificate() -> bytes:
+        survey_id, epoch, public_key = read_enrolment_statement(body)
+        return pack_credential(issuer.issue(account, survey_id, epoch, public_key, now))
+
+    return _answer(certificate, MEDIA_TYPE)
+
+
+def answer_token_request(
+    issuer: BlindIssuer, account: str, survey: str, epoch: str, body: bytes, now: float
+) -> EnrolmentAnswer:
+    """Judge an account's request for a token, and answer it; likewise.
+
+    Survey and epoch are the last two parts of the path: ``POST /v1/enrolments/{name}/{epoch}``.
+    """
+
+    def blind_signature() -> bytes:
+        if _EPOCH.fullmatch(epoch) is None:
+            raise Refusal(RefusalCode.OUT_OF_DOMAIN, "no number of an epoch")
+        return issuer.issue(account, survey, int(epoch), body, now)
+
+    # RFC 9578, section 6.2, has a status of its own for requests of another form.
+    return _answer(blind_signature, RESPONSE_TYPE, malformed=_UNPROCESSABLE)
+
+
+def refuse_enrolment(code: RefusalCode, detail: str, status: int | None = None) -> EnrolmentAnswer:
+    """Return the problem document that refuses a request."""
+    status = status or code.issuer_status
+    retry = _RETRY_SECONDS if code.remedy is Remedy.WAIT else None
+    return EnrolmentAnswer(status, PROBLEM_JSON, pack_problem(code, detail, status), retry)
+
+
+def _answer(
+    issued: Callable[[], bytes], content_type: str, malformed: int | None = None
+) -> EnrolmentAnswer:
+    try:
+        body = issued()
+    except Refusal as refusal:
+        status = malformed if refusal.code is RefusalCode.MALFORMED else None
+        return refuse_enrolment(refusal.code, refusal.reason, status)
+    except IssuerError as error:
+        _LOG.error("nothing is issued: %s", error)
+        return refuse_enrolment(
+            RefusalCode.OVERLOADED, "the issuer cannot do it now; ask again later"
+        )
+    return EnrolmentAnswer(200, content_type, body)
+
+
+def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
+    """Read a statement's canonical bytes; return survey id, epoch and public key, none judged."""
+    if len(statement) > MAX_ENROLMENT_BYTES:
+        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_ENROLMENT_BYTES} bytes a request")
+    survey_id, epoch, public_key = codec.exact_array(codec.decode(statement), 3)
+    return (
+        codec.binary(survey_id, KEY_BYTES),
+        codec.uint(epoch),
+        codec.binary(public_key, KEY_BYTES),
+    )
+
+
+def pack_credential(credential: bytes) -> bytes:
+    """Return the body of an issuer's answer."""
+    return codec.encode(credential)

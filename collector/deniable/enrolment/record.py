@@ -1,4 +1,4 @@
-"""The issuer's record: what every database that keeps it must promise.
+"""The issuer's record: what every database that keeps it must promise, and one SQLite file.
 
 R1. First write wins: a slot has one holder for good, whichever processes and threads claim it.
 R2. What ``claim`` returns is durable: it survives the loss of power.
@@ -7,7 +7,16 @@ R3. Forgotten is over: after ``forget``, nothing that it erased can be claimed a
 R4. It holds nothing but slots, holders and ends: no account, no key, no order, no time of asking.
 """
 
-from typing import Protocol
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Protocol
+
+from deniable import sqlite_files
+from deniable.enrolment.errors import RecordError
 
 
 class IssuanceRecord(Protocol):
@@ -24,3 +33,104 @@ class IssuanceRecord(Protocol):
 
     def forget(self, before: int) -> None:
         """Erase the slots whose ``over`` is at or before this instant, in Unix seconds."""
+
+
+# The issuer's record in one SQLite file: the rules R1 to R4 stand above.
+#
+# Several processes and threads may share it. A commit is durable before it returns.
+
+_APPLICATION_ID: Final = 0x64656E72  # "denr"
+_BUSY_SECONDS: Final = 10.0
+_MIGRATIONS: Final = (sqlite_files.migration_script("deniable.enrolment", "0001_initial.sql"),)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return sqlite_files.schema_version(connection, len(_MIGRATIONS), _APPLICATION_ID)
+
+
+class SqliteIssuanceRecord:
+    """A record in a file, private to the backend, made when it is not there.
+
+    Raises:
+        RecordError: if it cannot be opened, or is not a record that this version knows.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        with self._failing():
+            sqlite_files.create_private(path)
+            self._connection = sqlite_files.connect(path, _BUSY_SECONDS, _version)
+        try:
+            self._place = sqlite_files.file_identity(path)
+            with self._failing():
+                sqlite_files.migrate(self._connection, _MIGRATIONS, _APPLICATION_ID)
+                # What can be read is the answer to a claim, and must not be lost afterwards.
+                sqlite_files.make_durable(self._connection)
+        except RecordError:
+            self._connection.close()
+            raise
+
+    def claim(self, slot: bytes, holder: bytes, over: int) -> bytes | None:
+        """Store the holder unless the slot has one; return the slot's holder."""
+        with self._using() as connection:
+            first_holder = _holder(connection, slot)
+            if first_holder is not None:
+                # What can be read was committed, and what is committed is durable.
+                return first_holder
+            with sqlite_files.writing(connection):
+                gone = "SELECT 1 FROM forgotten WHERE over = ?"
+                if connection.execute(gone, (over,)).fetchone():
+                    return None
+                connection.execute(
+                    "INSERT INTO issuances VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                    (slot, holder, over),
+                )
+                return _holder(connection, slot)
+
+    def forget(self, before: int) -> None:
+        """Erase the slots whose ``over`` is at or before this instant, in Unix seconds."""
+        with self._using() as connection, sqlite_files.writing(connection):
+            connection.execute(
+                "INSERT INTO forgotten SELECT DISTINCT over FROM issuances WHERE over <= ?"
+                " ON CONFLICT DO NOTHING",
+                (before,),
+            )
+            connection.execute("DELETE FROM issuances WHERE over <= ?", (before,))
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> "SqliteIssuanceRecord":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        if os.getpid() != self._process:
+            # SQLite's locks stay with the parent: what a child commits could be lost.
+            raise RecordError("the record was opened before a fork; open it in each process")
+        with self._lock, self._failing():
+            if self._place != sqlite_files.file_identity(self._path):
+                # Other processes look into the file that stands there now.
+                raise RecordError(f"{self._path} was deleted or replaced while open; restart")
+            yield self._connection
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite_files.UnknownFile as error:
+            raise RecordError(f"{self._path} {error}") from error
+        except (OSError, sqlite3.Error) as error:
+            raise RecordError(f"{self._path} cannot be used: {error}") from error
+
+
+def _holder(connection: sqlite3.Connection, slot: bytes) -> bytes | None:
+    row = connection.execute("SELECT holder FROM issuances WHERE slot = ?", (slot,)).fetchone()
+    return None if row is None else bytes(row[0])

@@ -8,14 +8,14 @@ from typing import Final
 from aiohttp import web
 
 from deniable.enrolment.blind_issuer import BlindIssuer
-from deniable.enrolment.exchange import (
+from deniable.enrolment.issuer import (
     MEDIA_TYPE,
     EnrolmentAnswer,
+    Issuer,
     answer_enrolment,
     answer_token_request,
     refuse_enrolment,
 )
-from deniable.enrolment.issuer import Issuer
 from deniable.messages import MAX_ENROLMENT_BYTES, Refusal, RefusalCode, media_type
 from deniable.privacy_pass import REQUEST_BYTES, REQUEST_TYPE
 

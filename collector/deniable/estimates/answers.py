@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 
 from deniable.estimates.decoders import Floats
-from deniable.mechanisms.dimensions import Dimensions
+from deniable.mechanisms.answering import Dimensions
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,15 @@ def wilson(counts: Floats, n: int, level: float) -> tuple[Floats, Floats]:
 
 
 def clopper_pearson(counts: Floats, n: int, level: float) -> tuple[Floats, Floats]:
-    """Return the Clopper-Pearson interval, likewise, whose coverage is guaranteed."""
+    """Return the Clopper-Pearson interval, likewise, whose coverage is guaranteed.
+
+    Of a count between two whole ones, it is between theirs.
+    """
     # The binomial tails as beta quantiles; at the ends of the range the limits are 0 and 1.
     tail = (1 - level) / 2
-    low = np.where(counts > 0, special.betaincinv(np.maximum(counts, 1), n - counts + 1, tail), 0.0)
-    high = np.where(
-        counts < n, special.betainccinv(counts + 1, np.maximum(n - counts, 1), tail), 1.0
-    )
+    some, others = np.where(counts > 0, counts, 1), np.where(counts < n, n - counts, 1)
+    low = np.where(counts > 0, special.betaincinv(some, n - counts + 1, tail), 0.0)
+    high = np.where(counts < n, special.betainccinv(counts + 1, others, tail), 1.0)
     return low, high
 
 

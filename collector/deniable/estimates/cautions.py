@@ -5,7 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from deniable.documents import Caution, Level, Rule, cautions_of, level_text
+import numpy as np
+from scipy import special
+
+from deniable.documents import Caution, Level, Rule, bound_text, cautions_of, level_text
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.estimates.views import View
 from deniable.reading.epochs import epochs_text
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from deniable.estimates.histogram import Histogram
     from deniable.estimates.rows import ShownRows
 
+_RARELY: Final = 0.05
 _MANY: Final = 10**9
 """More reports than any survey gets."""
 CHANCE: Final = (
@@ -37,10 +41,10 @@ class DisplayedFigures:
         biases: how far fake reports move them, as a part of a sentence; "" if nobody knows.
         fakes_decide: whether 1 % of fakes move one by all that is possible of it.
         reports: whose 1 % that is.
-        outside: how many of their intervals lay wholly outside of what is possible.
+        outside: how many of them are further from all that is possible than intervals reach.
         histogram: the one whose rows they are.
         rows: which of its rows; view: in which view.
-        level: of their intervals; compared: how many differences are shown beside each other.
+        level: of their intervals; compared: whether they are differences.
         wider: by which factor compared ones are wider than noise alone makes them, at most.
         disjoint: whether no device is in several of the samples, as an analyst says.
         too_small: whether the own share of a group, among whom a share is, may be 0.
@@ -55,7 +59,7 @@ class DisplayedFigures:
     rows: "ShownRows | None" = None
     view: View = View.UNBIASED
     level: float = 0.95
-    compared: int = 0
+    compared: bool = False
     wider: float = math.inf
     disjoint: bool = False
     too_small: bool = False
@@ -152,11 +156,30 @@ def _outside(figures: DisplayedFigures) -> str:
     rows, chance = figures.rows, ""
     # Of intervals that hold all at once, to none or few.
     if rows is not None and not rows.simultaneous:
-        expected = rows.total * (1 - figures.level) / 2
-        if expected >= 1:
-            chance = f" Chance alone does it to up to {expected:,.0f} of {rows.total:,}."
-    which = "An interval" if figures.outside == 1 else f"{figures.outside:,} intervals"
-    return f"{which} lay wholly outside what is possible: chance, or false reports.{chance}"
+        chance_of_one = (1 - figures.level) / 2
+        if rows.total * chance_of_one >= 1:
+            often = most_by_chance(rows.total, chance_of_one)
+            chance = (
+                f" Chance alone does it to more than {often:,} of {rows.total:,} in fewer than "
+                f"{level_text(_RARELY)} of histograms."
+            )
+    which, are = "An estimate", "is"
+    if figures.outside > 1:
+        which, are = f"{figures.outside:,} estimates", "are"
+    return (
+        f"{which} {are} further from all that is possible than the margin of error: chance, or "
+        f"false reports.{chance}"
+    )
+
+
+def most_by_chance(total: int, chance: float) -> int:
+    """Return a number of so many figures that chance exceeds in fewer than 5 % of histograms.
+
+    Each of them may be off with this chance. As if they were independent, it is 1 %: counts of
+    answers exclude each other, if anything, and an interval misses somewhat more often than it says
+    where counts are few.
+    """
+    return int(np.searchsorted(special.bdtr(np.arange(total), total, chance), 1 - _RARELY / 5))
 
 
 def _chosen_by_size(figures: DisplayedFigures) -> str:
@@ -191,8 +214,7 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
     several = len(set(names)) < len(names) and not figures.disjoint
     if several and figures.compared:
         more = 100 * (figures.wider - 1)
-        digits = f"{more:.2g}" if more < 99.5 else f"{more:,.0f}"  # never 2.5e+02
-        much = f" (by {digits} % at most)" * (0.5 < more < math.inf)
+        much = f" (by {bound_text(more)} % at most)" if 0.5 < more < math.inf else ""
         return (
             f"Devices that are in both make these intervals wider than need be{much}, never too "
             "narrow, as long as they tend to keep their answers."
@@ -205,16 +227,6 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
 def _different_surveys(figures: DisplayedFigures) -> str:
     ids = {sample.survey_id for sample in figures.samples if sample.survey_id}
     return "Surveys of different ids are different surveys: never pooled." if len(ids) > 1 else ""
-
-
-def _each_by_itself(figures: DisplayedFigures) -> str:
-    if figures.compared < 2:
-        return ""
-    chance = figures.compared * (1 - figures.level)
-    return (
-        f"Each interval stands by itself: chance alone makes {chance:.2g} of {figures.compared:,} "
-        "seem to differ, on average."
-    )
 
 
 def _few_reports(figures: DisplayedFigures) -> str:
@@ -239,7 +251,7 @@ def _few_reports(figures: DisplayedFigures) -> str:
     for width in (0.05, 1 / k):  # if enough for the first, answers are many, and rare
         needed = histogram.reports_for(width, own)
         if needed > histogram.n:
-            wide = f"intervals of ± {100 * width:.2g} percentage points"
+            wide = f"intervals of ± {bound_text(100 * width)} percentage points"
             which = f"such {wide}" if simultaneous else f"{level} {wide}, each by itself,"
             text += f"; {which} take {reports_text(needed)} at this epsilon"
             break
@@ -299,10 +311,9 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
             "answer never are."
         )
     else:
-        percent = f"{100 * share:.2g}" if share < 0.995 else "100"  # never 1e+02
         text = (
-            f"Fakes below about {percent} % of the reports may show no sign, and those that only "
-            "lie about their answer never do."
+            f"Fakes below about {100 * min(share, 0.99):.2g} % of the reports may show no sign, "
+            "and those that only lie about their answer never do."
         )
     if fakes is not None and fakes < histogram.n and histogram.numeric is None:
         name = "combination" if histogram.crossed else "share"
@@ -327,7 +338,6 @@ CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("biased-view", Level.WARNING, _biased_view),
     Rule("recurring-devices", Level.NOTE, _recurring_devices),
     Rule("different-surveys", Level.NOTE, _different_surveys),
-    Rule("each-by-itself", Level.NOTE, _each_by_itself),
     Rule("few-reports", Level.NOTE, _few_reports),
     Rule("hidden-by-steps", Level.NOTE, _hidden_by_steps),
     Rule("smoothed", Level.NOTE, _smoothed),

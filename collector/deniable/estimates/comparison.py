@@ -7,7 +7,6 @@ from functools import cache, partial
 from typing import Any, Final
 
 from deniable.documents import (
-    NOWHERE,
     Caution,
     Column,
     ColumnKind,
@@ -20,7 +19,7 @@ from deniable.documents import (
 )
 from deniable.documents.csv import rows_csv
 from deniable.documents.html import document_html
-from deniable.documents.schema import (
+from deniable.documents.json import (
     BOOLEAN,
     COUNT,
     NUMBER,
@@ -94,7 +93,7 @@ class Comparison:
             disjoint=self.histogram.model is Model.FIXED,
             outside=sum(row.estimate.outside for row in self.rows),
             level=self.histogram.level,
-            compared=0 if self.against is None else len(self.rows),
+            compared=self.against is not None,
             too_small=any(row.estimate.too_small for row in self.rows),
         ).cautions
 
@@ -143,23 +142,21 @@ class Comparison:
 
         Of several answers, by intervals that hold for all of them at once.
         """
-        if len(self.rows) == 1:
+        if not self._at_once:
             return self.rows[0].estimate.sentence
-        # Of two answers one rises as the other falls: their intervals hold at once as they are.
-        two = len(self.histogram.categories) == 2
-        level = self.histogram.level if two else self.histogram.level_at_once
-        rows = [(row, row.estimate.at(level)) for row in self.rows]
-        known = [pair for pair in rows if pair[1].distinguishable]
-        row, most = max(known or rows, key=lambda pair: abs(pair[1].value))
-        if self._one_name:
+        rows = self.rows
+        known = [row for row in rows if row.distinguishable]
+        row = max(known or rows, key=lambda row: abs(row.estimate.value))
+        most = row.estimate
+        if self._one_survey:
             verb, nothing = ("changed" if known else "have changed"), "nothing changed"
         else:
             verb, nothing = f"differ{'s' * (len(known) == 1)}", "nothing differs"
         head = f"{len(known):,} of {len(rows):,} answers" if known else "No answer is known to"
         if not known and self.test is not None and self.test.p_value < 1 - self.histogram.level:
-            some = "changed" if self._one_name else "differs"
+            some = "changed" if self._one_survey else "differs"
             head = f"Something {some}, but no answer by itself is known to"
-        ends = NOWHERE if most.outside else f"{most.text(most.low)} to {most.text(most.high)}"
+        ends = f"{most.text(most.low)} to {most.text(most.high)}"
         texts = [
             f"{head} {verb} ({self._differences(row)}): {row.label} the most, by "
             f"{most.text(most.value)} percentage points ({level_text(self.histogram.level)} "
@@ -170,27 +167,33 @@ class Comparison:
         return " ".join([*texts, *(one.text for one in self.cautions if one.brief)])
 
     @property
-    def _one_name(self) -> bool:
-        return self.against is None or self.against.survey == self.histogram.survey
+    def _at_once(self) -> bool:
+        """Return whether the intervals of the rows hold for all answers at once."""
+        return any(row.estimate.at_once for row in self.rows)
+
+    @property
+    def _one_survey(self) -> bool:
+        return self.against is None or self.against.survey_id == self.histogram.survey_id
 
     @property
     def _heads(self) -> tuple[str, str]:
         """Return the names of the sides, that of the one that is subtracted first."""
-        if self.against is None or self._one_name:
+        if self.against is None or self._one_survey:
             return "before", "now"
-        return self.against.survey, self.histogram.survey
+        one, other = self.against, self.histogram
+        if one.survey != other.survey:
+            return one.survey, other.survey
+        return f"{one.survey} {one.survey_id[:12]}", f"{other.survey} {other.survey_id[:12]}"
 
     def _differences(self, row: Row) -> str:
         """Return in words which side is subtracted from which."""
         assert row.before is not None
         return places_text(row.now.slope, "less", row.before.slope)
 
-    def _place(self, side: Histogram) -> str:
-        version, other = "", self.against
-        if other is not None and self._one_name and other.survey_id != self.histogram.survey_id:
-            version = f" of {side.survey_id[:12]}"
+    @staticmethod
+    def _place(side: Histogram) -> str:
         reports = f"{side.n:,} report{'s' * (side.n != 1)}"
-        return f"{epochs_text(side.epochs)}{version} ({reports})"
+        return f"{epochs_text(side.epochs)} ({reports})"
 
     @property
     def _guarantees(self) -> str:
@@ -212,7 +215,7 @@ class Comparison:
         figures = "Shares" if self._of_shares else "Means"
         if self.against is None:
             return figures
-        own = "" if self._one_name else ": {1} less {0}".format(*self._heads)
+        own = "" if self._one_survey else ": {1} less {0}".format(*self._heads)
         return f"{figures}, and their differences{own}"
 
     def _columns(self) -> list[Column]:
@@ -229,7 +232,10 @@ class Comparison:
             *(
                 replace(column, signed=True)
                 for column in estimate_columns(
-                    self.histogram.level, kind_of_difference, "difference"
+                    self.histogram.level,
+                    kind_of_difference,
+                    "difference",
+                    simultaneous=self._at_once,
                 )[:2]
             ),
             Column("mark", ""),
@@ -252,16 +258,18 @@ class Comparison:
     def _notes(self) -> Iterator[str]:
         if self.against is not None and self._of_shares:
             yield (
-                "Differences are in percentage points, with intervals of their own: whether those "
-                "of the two shares overlap tells less."
+                "Differences are in percentage points. Whether the intervals of the two shares "
+                "overlap tells less than those of the differences."
             )
+        if self._at_once:
+            yield "Intervals hold for all answers at once."
         if self.histogram.model is Model.FIXED:
             yield (
                 "Intervals are about the devices that reported, of noise alone: not about others "
                 "that they may stand for."
             )
         if self.test is not None:
-            differs = "changed" if self._one_name else "differs"
+            differs = "changed" if self._one_survey else "differs"
             yield f"Whether anything {differs} at all: {self.test}."
 
     def _chart(self) -> Callable[[float], str]:
@@ -333,9 +341,10 @@ COMPARISON_SCHEMA: Final[Json] = object_of(*_FIELDS)
 """Of a comparison as JSON: its two sides, and of each answer the difference."""
 
 
-def _begins_later(one: Histogram, other: Histogram) -> bool:
-    known = one.survey == other.survey and one.start is not None and other.start is not None
-    return known and (one.start or 0) > (other.start or 0)
+def _is_later(one: Histogram, other: Histogram) -> bool:
+    """Return whether figures are of a newer survey of the name, or of later epochs of one."""
+    ours, theirs = ((side.sequence, side.start or 0) for side in (one, other))
+    return one.survey == other.survey and ours > theirs
 
 
 def compare(
@@ -347,7 +356,8 @@ def compare(
 ) -> Comparison:
     """Return a share, or the difference of one or all of them, or of means, from another's.
 
-    Of one name the earlier is subtracted from the later, in whatever order they are given.
+    Of one survey the earlier epochs are subtracted from the later ones, and of one name the older
+    survey from the newer, in whatever order they are given.
 
     Args:
         histogram: what is compared, or told of.
@@ -361,7 +371,7 @@ def compare(
     """
     if against is not None and against.epochs and against.sample.same_as(histogram.sample):
         raise ValueError("an epoch is not compared with itself")
-    if against is not None and _begins_later(against, histogram):
+    if against is not None and _is_later(against, histogram):
         histogram, against = against, histogram
 
     def row(label: str, now: Estimate, before: Estimate | None) -> Row:
@@ -383,8 +393,16 @@ def compare(
         )
     if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
         raise ValueError(f"{count:,} answers are too many to compare: name some with --share")
+    # Of two answers one rises as the other falls: their intervals hold at once as they are.
+    two = len(histogram.categories) == 2
+    level = histogram.level if two else histogram.level_at_once
+
+    def at_once(row: Row) -> Row:
+        estimate = replace(row.estimate.at(level), level=histogram.level, at_once=True)
+        return replace(row, estimate=estimate)
+
     rows = tuple(
-        row(category, histogram.share(category), against.share(category))
+        at_once(row(category, histogram.share(category), against.share(category)))
         for category in among or histogram.categories
     )
     try:

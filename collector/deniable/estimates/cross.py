@@ -1,7 +1,7 @@
 """Two questions that are asked together: a two-way table, and whether their answers go together."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from itertools import product
@@ -19,7 +19,7 @@ from deniable.estimates.change import Test
 from deniable.estimates.document import estimate_columns, estimate_row, histogram_facts
 from deniable.estimates.estimate import Estimate, Form, Unit, furthest, share_within
 from deniable.estimates.fields import estimate_map, sentence_map
-from deniable.mechanisms.dimensions import sizes_of
+from deniable.mechanisms.answering import sizes_of
 from deniable.reading.epochs import reporters
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class CrossTable:
             tables=[*self._lists()] if wide else [self._table()],
             notes=[
                 _NOTES[self.of].format(rows=self.rows[0], columns=self.columns[0]),
-                "Each interval stands by itself; intervals are cut to [0 %, 100 %]. "
+                "Intervals hold for all cells at once, and are cut to [0 %, 100 %]. "
                 + "A group without figures is too small." * any(map(_untold, self._cells())),
             ],
             cautions=self.cautions,
@@ -147,7 +147,7 @@ class CrossTable:
 
     def _lists(self) -> Iterator[Table]:
         """Yield a table for each answer of the rows, with a row for each of the columns."""
-        level = self.histogram.level
+        titles = estimate_columns(self.histogram.level, simultaneous=True)
         rows, columns = self._names
         for name, cells in zip(rows, self.cells, strict=True):
             records = [
@@ -155,9 +155,7 @@ class CrossTable:
                 for column, cell in zip(columns, cells, strict=True)
             ]
             title = f"{self.rows[0]}: {name}" if name != _ALL else "all devices"
-            yield Table(
-                [Column("name", self.columns[0]), *estimate_columns(level)], records, title=title
-            )
+            yield Table([Column("name", self.columns[0]), *titles], records, title=title)
 
 
 _FIGURES: Final = ("estimate", "standard_error", "low", "high", "outside")
@@ -213,11 +211,15 @@ def cross_table(histogram: "Histogram", rows: str, columns: str, of: Of) -> Cros
         for place, question in zip(at, questions, strict=True)
     )
 
+    level = histogram.level_at_once  # of as many rows as there are cells, or more
+
     def share(name: str, w: "Floats", group: str = "", within: "Floats | None" = None) -> Estimate:
         if within is None:
-            return histogram.query(w, label=name, unit=Unit.SHARE)
-        both, whole = (Form({sample: weights}, histogram.model) for weights in (w * within, within))
-        return share_within(both, whole, histogram.level, name, group)
+            own = sample.query(w, level, histogram.model, label=name, unit=Unit.SHARE)
+        else:
+            both, whole = (Form({sample: v}, histogram.model) for v in (w * within, within))
+            own = share_within(both, whole, level, name, group)
+        return replace(own, level=histogram.level, at_once=True)
 
     def cell(i: int, j: int) -> Estimate:
         row, column = (

@@ -1,7 +1,7 @@
 """Cumulative shares of ordered categories, averaged as far as the noise demands.
 
 F_v is the share of answers at or below category v. Its unbiased estimate is sharp, and for
-mechanisms of distance it is mostly noise: near responses are nearly equally likely, whatever the
+the numeric mechanism it is mostly noise: near responses are nearly equally likely, whatever the
 answer, so that neighbouring estimates err in opposite directions. Averages over neighbours err far
 less. And they still bound F_v, because F never falls: its average over the next values is no less
 than F_v, its average over the last values no more.

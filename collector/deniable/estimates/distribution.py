@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from deniable.documents.schema import Json
+from deniable.documents.json import Json
 from deniable.estimates.charts import SHARES, Dot, Panel, Picture, series_chart
 from deniable.estimates.curves import CumulativeCurve
 from deniable.estimates.pictures import WIDTH, simultaneous_levels

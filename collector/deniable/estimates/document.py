@@ -6,9 +6,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from deniable.documents import Column, ColumnKind, Document, Fact, Level, Table, level_text
-from deniable.documents.schema import Json
+from deniable.documents.json import Json
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.distribution import WITHHELD, Distribution, curve_picture
 from deniable.estimates.fields import numeric_map, response_rows, sentence_map, statistic_rows
 from deniable.estimates.numeric import bin_ends
@@ -21,7 +20,7 @@ from deniable.reading.epochs import EpochState, epochs_text, instant_text
 if TYPE_CHECKING:
     from deniable.estimates.histogram import Histogram
 
-UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it"
+UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals do not"
 _MOST_RESPONSES: Final = 64
 _NAMED: Final = 5
 """So many impossible values of a numeric survey are named."""
@@ -120,7 +119,7 @@ def estimate_columns(
 
 def estimate_row(row: Json) -> Json:
     """Return an estimate's fields with the width of its interval, if that is of any use."""
-    known = row["low"] is not None and not row["outside"]
+    known = row["low"] is not None and row["high"] is not None
     # Of few reports a standard error tells little: they scatter less than their number does.
     few = row.get("method") == IntervalMethod.CLOPPER_PEARSON
     return {
@@ -193,7 +192,7 @@ def quantile_document(histogram: "Histogram", probability: float) -> Document:
     return Document(
         facts=[*histogram_facts(histogram)],
         tables=[replace(quantile_table([quantile]), key="quantiles")],
-        cautions=DisplayedFigures((histogram.sample,), level=histogram.level).cautions,
+        cautions=quantile.cautions,
         heading=histogram.question,
         sentence=quantile.sentence,
         values=sentence_map(histogram, quantile.sentence),
@@ -212,10 +211,7 @@ def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iter
         ends = bin_ends(len(rows), 1)[:-1]
         yield Table(
             [Column("name", "answers"), *columns],
-            [
-                estimate_row({**rows[end], "outside": False, "name": f"up to {names[end]}"})
-                for end in ends
-            ],
+            [estimate_row({**rows[end], "name": f"up to {names[end]}"}) for end in ends],
             title="Shares up to an answer",
         )
 

@@ -17,11 +17,12 @@ from typing import Final, SupportsFloat
 import numpy as np
 from scipy import optimize
 
-from deniable.documents import Caution, level_text, number_text
+from deniable.documents import Caution, bound_text, decimals, level_text, number_text
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
 from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.contrasts import Ends, difference_ends, multiple_ends
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
+from deniable.estimates.frequencies import beyond
 from deniable.estimates.influence import furthest_shifts, ratio_shift, report_shifts
 from deniable.estimates.poisoning import fewest_fakes
 from deniable.estimates.queries import (
@@ -81,10 +82,8 @@ def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False)
     moved = influence * _FAKES * (100 if unit.of_shares else 1)
     if not math.isfinite(moved):
         return f"{name} may be anything: fakes decide it"
-    # Never as 3.9e+02.
-    digits = f"{moved:.2g}" if moved < 99.5 else f"{moved:,.0f}"
     points = " percentage points" * unit.of_shares
-    return f"{name} is off by up to {digits}{points}" + ": fakes decide it" * decided
+    return f"{name} is off by up to {bound_text(moved)}{points}" + ": fakes decide it" * decided
 
 
 def furthest(estimates: Iterable["Estimate"], name: str = "it") -> tuple[str, bool]:
@@ -108,9 +107,10 @@ class Estimate:
     Attributes:
         value: the estimate; it may leave the range of what is possible.
         standard_error: of the value; NaN for a single report in the sampled model.
-        low, high: ends of the confidence interval, within what is possible.
-        outside: whether the interval lay wholly outside that and became the nearest end point:
-            chance, or false reports.
+        low, high: ends of the confidence interval, within what is possible; about the possible
+            value that is nearest.
+        outside: whether the value is further from all that is possible than the interval about the
+            nearest possible value reaches: chance, or false reports.
         influence: how far fake reports move the value for each share of them at most, by its own
             weights: a share beta in each of the samples by beta times this. A ratio, which does not
             move in proportion, has a hundred times how far off it is if the worst 1 % of what was
@@ -172,20 +172,32 @@ class Estimate:
         if self.too_small:
             return f"The reports do not tell {self._untold}{concluded}."
         show = self.text
-        ends = ": none possible" if self.outside else f" {show(self.low)} to {show(self.high)}"
-        if self.high == math.inf:
-            ends = f" from {show(self.low)} up"
+        limited = self.unit is Unit.SHARE and (self.low <= 0 or self.high >= 1)
+        bounds = ("least", "most") if limited or self._impossible else ("", "")
+        low, high = map(show, (self.low, self.high), bounds)
+        ends = f" from {low} up" if self.high == math.inf else f" {low} to {high}"
         interval = f"{level_text(self.level)} interval{ends}{AT_ONCE * self.at_once}"
         match self.unit:
+            case Unit.SHARE if self.low >= 1 - _ALIKE:
+                text = f"All of {self._whom} answered {self.label}"
+                interval = "whatever was counted"
             case Unit.SHARE if not max(self.standard_error, self.high - self.low) <= _WORTH:
+                estimate = f", {show(self.value)}," * (not self._impossible)
                 text = (
                     f"The reports do not tell how many of {self._whom} answered {self.label}: the "
-                    f"estimate, {show(self.value)}, may be off by more than a quarter of all"
+                    f"estimate{estimate} may be off by more than a quarter of all"
                 )
+            case Unit.SHARE if limited:
+                limit = f"Fewer than {high}" if self.low <= 0 else f"More than {low}"
+                text = f"{limit} of {self._whom} answered {self.label}"
+                if not self._impossible:
+                    interval = f"an estimated {show(self.value)}, {interval}"
             case Unit.SHARE:
                 text = f"An estimated {show(self.value)} of {self._whom} answered {self.label}"
-                if self.group and not self.distinguishable:
-                    interval += "; not distinguishable from 0"
+            case _ if self._impossible:
+                points = " percentage points" * self.unit.of_shares
+                limit = f"at most {high}" if self.value < self.low else f"at least {low}"
+                text = f"{self.label or 'estimate'}: {limit}{points}"
             case Unit.DIFFERENCE | Unit.CHANGE:
                 points = " percentage points" * self.unit.of_shares
                 text = f"{self.label}: {show(self.value)}{points}"
@@ -200,6 +212,11 @@ class Estimate:
                 text = f"{self.label or 'estimate'}: {show(self.value)}"
         return f"{text} ({interval}){concluded}."
 
+    @property
+    def _impossible(self) -> bool:
+        """Return whether no population has the value, which its interval then lies beside."""
+        return self.value < self.low or self.value > self.high
+
     def above(self, limit: float) -> Verdict:
         """Return the verdict of a limit, a share in [0, 1]: whether the interval lies above it."""
         return Verdict(self, limit, Side.ABOVE)
@@ -208,18 +225,21 @@ class Estimate:
         """Return the verdict of a limit: whether the interval lies below it."""
         return Verdict(self, limit, Side.BELOW)
 
-    def text(self, number: float) -> str:
-        """Return a value or an end of the interval as it is written in a sentence."""
+    def text(self, number: float, bound: str = "") -> str:
+        """Return a value or an end as it is written; the "least" rounded down, the "most" up."""
         match self.unit:
             case Unit.SHARE:
-                return _percent(number)
+                return f"{_outward(100 * number, 1, bound):z.1f} %"
             case Unit.DIFFERENCE:
-                return _percent(number, "+.1f").removesuffix(" %")
+                return f"{_outward(100 * number, 1, bound):+z.1f}"
+            case Unit.RATIO if math.isnan(number):
+                return "not known"
             case Unit.RATIO:
-                return "not known" if math.isnan(number) else f"{number:.3g}"
+                return f"{_outward(number, 2 - _magnitude(number), bound):.3g}"
             case Unit.NUMBER | Unit.CHANGE:
-                sign = "+" * (self.unit is Unit.CHANGE)
-                return number_text(number, self.high - self.low, sign)
+                width, sign = self.high - self.low, "+" * (self.unit is Unit.CHANGE)
+                places = decimals(width, 0) if 0 < width < math.inf else 5 - _magnitude(number)
+                return number_text(_outward(number, places, bound), width, sign)
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
@@ -371,8 +391,17 @@ def places_text(one: "Form", word: str, other: "Form") -> str:
     )
 
 
-def _percent(share: float, digits: str = ".1f") -> str:
-    return f"{100 * share + 0.0:{digits}} %".replace("-0.0 %", "0.0 %")
+def _magnitude(number: float) -> int:
+    return max(-9, math.floor(math.log10(abs(number)))) if number and math.isfinite(number) else 0
+
+
+def _outward(number: float, places: int, bound: str) -> float:
+    """Return a number with so many decimals: the "least" rounded down, the "most" up."""
+    if not bound or not math.isfinite(number):
+        return number
+    scaled = number * 10.0**places
+    whole = math.floor(scaled + _ALIKE) if bound == "least" else math.ceil(scaled - _ALIKE)
+    return whole / 10.0**places
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,7 +431,7 @@ class Sample:
     simulated: bool = False
     distrusted: int = 0
     step: int = 1
-    _ends: dict[tuple[int, float], tuple[Floats, Floats]] = field(
+    _ends: dict[tuple[int, float, bool], tuple[Floats, Floats]] = field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -416,13 +445,14 @@ class Sample:
         """Return the decoder of the counts."""
         return decoder_of(self.mechanism)
 
-    def intervals(self, question: int, level: float) -> tuple[Floats, Floats]:
+    def intervals(self, question: int, level: float, *, possible: bool) -> tuple[Floats, Floats]:
         """Return the ends of the intervals of a question's categories, made once for them all."""
-        if (question, level) not in self._ends:
+        if (key := (question, level, possible)) not in self._ends:
             part = self.decoder.parts[question]
-            low, high, _ = part.decoder.intervals(part.tally(self.tally), level)
-            self._ends[question, level] = low, high
-        return self._ends[question, level]
+            own = part.tally(self.tally)
+            low, high, _ = part.decoder.intervals(own, level, possible=possible)
+            self._ends[key] = low, high
+        return self._ends[key]
 
     def __getstate__(self) -> dict[str, object]:
         """Return the attributes to be pickled; decoders are made again."""
@@ -450,9 +480,7 @@ class Sample:
         if self.tally is other.tally:
             return True
         if self.simulated != other.simulated:
-            raise ValueError(
-                "one is of a rehearsal, whose simulated devices tell nothing of others"
-            )
+            raise ValueError("one is simulated, and tells nothing of devices")
         if not self.survey_id or self.survey_id != other.survey_id:
             return False
         if self.epochs == other.epochs:
@@ -548,7 +576,8 @@ class Form:
         """Return the estimate with its interval, cut to what is possible."""
         check_level(level)
         value, error = self.figures()
-        low, high = self._ends(value, level)
+        least, most = self.possible
+        low, high = self._ends(value, level, possible=True)
         influence = self._influence
         uncut = Estimate(
             *(value, error, low, high, level),
@@ -559,7 +588,7 @@ class Form:
             samples=tuple(self.terms),
             form=self,
         )
-        return within(uncut, *self.possible)
+        return _cut(uncut, least, most)
 
     @property
     def _influence(self) -> float:
@@ -585,15 +614,17 @@ class Form:
             self.constant + sum(float(part.max()) for part in parts),
         )
 
-    def _ends(self, value: float, level: float) -> tuple[float, float]:
+    def _ends(self, value: float, level: float, *, possible: bool = False) -> tuple[float, float]:
+        """Return the ends of the interval about the value, or the nearest possible one."""
         # Squares of the distances from each sample's estimate to the end of its own interval are
         # variances by z^2, those that hold near that end, and variances add up (Newcombe 1998; Zou
         # and Donner 2008). Of one sample that is its own interval, and of normal ones the normal
         # one; of few reports beside many, it is as skewed as what is known of the few.
-        own = [_own_ends(sample, weights, level) for sample, weights in self.terms.items()]
-        if len(own) == 1 and not self.constant:
-            ((low, _, high),) = own
+        if len(self.terms) == 1 and not self.constant:
+            ((sample, weights),) = self.terms.items()
+            low, _, high = _own_ends(sample, weights, level, self.possible if possible else None)
             return low, high
+        own = [_own_ends(sample, weights, level) for sample, weights in self.terms.items()]
         if self.model is Model.FIXED:
             parts = [_noise_part(sample, weights) for sample, weights in self.terms.items()]
             own = [
@@ -603,6 +634,8 @@ class Form:
         again = normal_quantile(level) * math.sqrt(self.recurring)
         below = math.hypot(again, *(estimate - low for low, estimate, _ in own))
         above = math.hypot(again, *(high - estimate for _, estimate, high in own))
+        if possible:
+            value = nearest(value, *self.possible)
         return value - below, value + above
 
 
@@ -649,21 +682,31 @@ def _noise_part(sample: Sample, weights: Floats) -> float:
     return min(alone / error, 1.0) if error > 0 and moved >= _FEW * jump**2 else 1.0
 
 
-def _own_ends(sample: Sample, weights: Floats, level: float) -> tuple[float, float, float]:
-    """Return the low end of one sample's interval, its estimate, and the high end."""
-    ends = _counted(sample, weights, level)
+def _own_ends(
+    sample: Sample, weights: Floats, level: float, possible: tuple[float, float] | None = None
+) -> tuple[float, float, float]:
+    """Return the low end of one sample's interval, its estimate, and the high end.
+
+    About the nearest of the values that are ``possible``, if they are said.
+    """
+    within = possible or (-math.inf, math.inf)
+    ends = _counted(sample, weights, level, within)
     if ends is None:
-        values, errors = cautious_values(sample.decoder, sample.tally, weights)
-        value, half = float(values), normal_quantile(level) * float(errors)
+        z = normal_quantile(level)
+        values, errors = cautious_values(sample.decoder, sample.tally, weights, z * z / 2)
+        value, half = nearest(float(values), *within), z * float(errors)
         return value - half, value, value + half
     value = float(query_values(sample.decoder, sample.tally, weights, Model.SAMPLED)[0])
+    value = nearest(value, *within)
     if sample.tally.epochs == 1:
         return ends[0], value, ends[1]
     wider = float(widening(sample.decoder, sample.tally, weights))
     return value + wider * (ends[0] - value), value, value + wider * (ends[1] - value)
 
 
-def _counted(sample: Sample, weights: Floats, level: float) -> tuple[float, float] | None:
+def _counted(
+    sample: Sample, weights: Floats, level: float, within: tuple[float, float]
+) -> tuple[float, float] | None:
     """Return the ends of a category's own interval, or of a count's; None if it is neither."""
     parts = [part for part in sample.decoder.parts if weights[part.categories].any()]
     if len(parts) != 1:
@@ -674,7 +717,8 @@ def _counted(sample: Sample, weights: Floats, level: float) -> tuple[float, floa
     chosen = np.flatnonzero(w)
     if len(chosen) == 1:
         (at,) = chosen
-        own = sample.intervals(sample.decoder.parts.index(part), level)
+        possible = math.isfinite(within[0])
+        own = sample.intervals(sample.decoder.parts.index(part), level, possible=possible)
         low, high = sorted(float(w[at] * end[at]) for end in own)
         return low, high
     # A kernel of two values counts the reports that have the larger one: a binomial number.
@@ -683,7 +727,8 @@ def _counted(sample: Sample, weights: Floats, level: float) -> tuple[float, floa
     larger = kernel - least > _ALIKE * (most - least)
     if not most > least or (most - kernel[larger] > _ALIKE * (most - least)).any():
         return None
-    count = tally.counts[larger].sum(keepdims=True).astype(np.float64)
+    value = nearest(float(least + (most - least) * tally.shares[larger].sum()), *within)
+    count = np.array([tally.n * (value - least) / (most - least)])
     starts, stops, _ = binomial_intervals(count, tally.n, level)
     return float(least + (most - least) * starts[0]), float(least + (most - least) * stops[0])
 
@@ -811,7 +856,7 @@ def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[fl
     """Return the ends of all r with (a - r b)^2 <= z^2 Var(a - r b)."""
     upper, lower = _same_samples(above, below)
     made = [
-        contrast_variance(sample.decoder, sample.tally, weights, lower.terms[sample])
+        contrast_variance(sample.decoder, sample.tally, weights, lower.terms[sample], z * z / 2)
         for sample, weights in upper.terms.items()
     ]
     seen = [z * z * math.fsum(terms) for terms in zip(*(one for one, _ in made), strict=True)]
@@ -840,15 +885,15 @@ def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[fl
     # The interval is of the r about a/b up to one on either side that is excluded. If b is
     # within its own interval of 0, no far r is, and nothing is excluded; nor if a is of one report
     # alone, which has no error.
-    far = z * z * (sum(own**2 for own in _cautious_errors(below)) + below.recurring)
+    far = z * z * (sum(own**2 for own in _cautious_errors(below, z * z / 2)) + below.recurring)
     if not b * b > far or not math.isfinite(error(value := a / b)):
         return -math.inf, math.inf
     return end(-1.0), end(1.0)
 
 
-def _cautious_errors(form: Form) -> list[float]:
+def _cautious_errors(form: Form, unseen: float) -> list[float]:
     return [
-        float(cautious_values(sample.decoder, sample.tally, weights)[1])
+        float(cautious_values(sample.decoder, sample.tally, weights, unseen)[1])
         for sample, weights in form.terms.items()
     ]
 
@@ -887,15 +932,26 @@ def share_of_row(
 
 
 def within(estimate: Estimate, least: float, most: float) -> Estimate:
-    """Return the estimate with its interval cut to [least, most]."""
-    low, high = estimate.low, estimate.high
-    slack = _ALIKE * max(abs(least), abs(most)) if math.isfinite(most - least) else 0.0
-    return replace(
-        estimate,
-        low=min(max(low, least), most),
-        high=min(max(high, least), most),
-        outside=high < least - slack or low > most + slack,
-    )
+    """Return the estimate with its interval moved to the nearest possible value, and cut."""
+    if math.isfinite(estimate.value):
+        moved = nearest(estimate.value, least, most) - estimate.value
+        estimate = replace(estimate, low=estimate.low + moved, high=estimate.high + moved)
+    return _cut(estimate, least, most)
+
+
+def nearest(value: float, least: float, most: float) -> float:
+    """Return the possible value that is nearest to one, of all in [least, most]."""
+    return min(max(value, least), most)
+
+
+def _cut(estimate: Estimate, least: float, most: float) -> Estimate:
+    """Return the estimate with its interval, about the nearest possible value, cut to these."""
+    low, high = (nearest(end, least, most) for end in (estimate.low, estimate.high))
+    # About a limit it begins there, whatever rounding says.
+    low = least if estimate.value <= least else low
+    high = most if estimate.value >= most else high
+    outside = bool(beyond(estimate.value, low, high, least, most))
+    return replace(estimate, low=low, high=high, outside=outside)
 
 
 def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estimate:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from deniable.documents import CAUTION, caution_maps
 from deniable.documents.csv import rows_csv
-from deniable.documents.schema import (
+from deniable.documents.json import (
     BOOLEAN,
     COUNT,
     DECIMAL,
@@ -22,6 +22,7 @@ from deniable.documents.schema import (
     plain,
     plain_value,
 )
+from deniable.estimates.frequencies import beyond
 from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.revealed import REVEALED
 from deniable.estimates.views import View
@@ -190,8 +191,9 @@ def crossed_rows(histogram: Any) -> list[Json]:
 def at_once(row: Json) -> Json:
     """Return a row with the interval that holds for all rows at once in place of its own."""
     low, high = row["simultaneous_low"], row["simultaneous_high"]
-    # What lay wholly outside of what is possible became one end of it.
-    return row | {"low": low, "high": high, "outside": low == high}
+    value = row["estimate"]
+    outside = value is not None and beyond(value, low, high, 0.0, 1.0)
+    return row | {"low": low, "high": high, "outside": outside}
 
 
 def numeric_map(summary: object) -> Json:

@@ -1,8 +1,9 @@
 """The true frequencies: their unbiased estimates, covariance and intervals."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +22,17 @@ from deniable.estimates.decoders import (
 from deniable.mechanisms import Mechanism
 
 _MOST_WEIGHTS: Final = 1 << 22
+_DUST: Final = 1e-9
+"""By so much of what is possible rounding alone may leave it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
     """Confidence intervals for the frequencies of all categories, within [0, 1].
 
-    Where one lay wholly outside, it became the nearest end point: the data are surprising, for
-    chance or because somebody sent false reports.
+    About the estimate, or the possible one that is nearest to it: else they would be shortest where
+    chance led furthest astray. Where that is further than the interval reaches, it is ``outside``:
+    the data are surprising, for chance or because somebody sent false reports.
     """
 
     low: Floats
@@ -146,21 +150,50 @@ def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> I
 
 def intervals_of(decoder: Decoder, tally: Tally, level: float) -> Intervals:
     """Return the intervals, of checked counts."""
-    low, high, methods = uncut_intervals(decoder, tally, level)
-    outside = (high < 0) | (low > 1)
-    return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1), methods, outside)
+    low, high, methods = uncut_intervals(decoder, tally, level, possible=True)
+    value = decoder.frequencies(tally)
+    # An interval about a limit begins there, whatever rounding of its count says.
+    low = np.clip(np.where(value <= 0, 0.0, low), 0, 1)
+    high = np.clip(np.where(value >= 1, 1.0, high), 0, 1)
+    return Intervals(low, high, methods, np.asarray(beyond(value, low, high)))
+
+
+@overload
+def beyond(value: float, low: float, high: float, least: float, most: float) -> bool: ...
+
+
+@overload
+def beyond(value: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]: ...
+
+
+def beyond(
+    value: "float | Floats",
+    low: "float | Floats",
+    high: "float | Floats",
+    least: float = 0.0,
+    most: float = 1.0,
+) -> "bool | NDArray[np.bool_]":
+    """Tell whether an estimate is further from all that is possible than its interval reaches.
+
+    The interval is the one about the nearest possible value, cut to what is possible; one that was
+    cut on both sides reaches any estimate.
+    """
+    dust = _DUST * max(abs(least), abs(most)) if math.isfinite(most - least) else 0.0
+    below = (high < most) & (least - value > high - least + dust)
+    return below | ((low > least) & (value - most > most - low + dust))
 
 
 def uncut_intervals(
-    decoder: Decoder, tally: Tally, level: float
+    decoder: Decoder, tally: Tally, level: float, *, possible: bool = False
 ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
     """Return the ends of the intervals before they are cut to [0, 1], and how they were made."""
     check_level(level)
-    low, high, methods = decoder.intervals(tally, level)
+    low, high, methods = decoder.intervals(tally, level, possible=possible)
     if tally.epochs > 1 and tally.n > 1:
         # As much wider, about the estimate, as its error is.
         value, errors = decoder.frequencies(tally), decoder.standard_errors(tally, Model.SAMPLED)
         wider = errors_of(decoder, tally, Model.SAMPLED) / np.where(errors > 0, errors, np.inf)
         wider = np.fmax(wider, 1.0)
+        value = np.clip(value, 0, 1) if possible else value
         low, high = value + wider * (low - value), value + wider * (high - value)
     return low, high, methods

@@ -14,18 +14,17 @@ def headline(series: Series) -> Document:
     The largest share is that of all epochs together, with intervals that hold for all answers at
     once: chance made it neither so large nor so large just now (:mod:`deniable.estimates.rows`).
     """
-    histograms = [point.histogram for point in series.points if point.histogram]
-    figures = dict(series.figures(simultaneous=True))
+    histograms = series.histograms
+    figures = dict(series.figures())
     label = "mean"
     if not series.numeric:
-        of_shares = [histogram for histogram in histograms if histogram.values is None]
-        label = largest_shares(of_shares, everywhere=False)[0]
+        label = largest_shares(histograms, everywhere=False)[0]
     newest = next(estimate for estimate in reversed(figures[label]) if estimate is not None)
     reports = sum(histogram.n for histogram in histograms)
     epochs = [point.epoch for point in series.points if point.histogram]
 
     def drawing(width: float) -> str:
-        (panel,) = series_panels(series, figures=[(label, figures[label])], simultaneous=True)
+        (panel,) = series_panels(series, figures=[(label, figures[label])])
         numbers = [point.epoch for point in series.points]
         return sparkline(panel, numbers, width, scale=series_scale(series))
 

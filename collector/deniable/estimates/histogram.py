@@ -40,6 +40,7 @@ from deniable.estimates.estimate import (
     Unit,
     bias_text,
     decided_by_fakes,
+    furthest,
     mean_of,
     share_within,
 )
@@ -71,7 +72,7 @@ from deniable.estimates.revealed import Group, Revealed, smallest_group
 from deniable.estimates.rows import NOT_FOUND, ShownRows, chosen_rows
 from deniable.estimates.views import View, first_view, viewed
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.dimensions import Dimensions, sizes_of
+from deniable.mechanisms.answering import Dimensions, sizes_of
 from deniable.messages import Manifest, is_simulated
 from deniable.reading.epochs import EpochStanding, epochs_text, reporters
 
@@ -91,9 +92,9 @@ class Histogram(Tabular):
             many name it, or support it.
         estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
         standard_error: of each estimate, in the model named; NaN for a single report.
-        low, high: ends of each category's confidence interval, within [0, 1]. They are about
-            chance, and exclude manipulation.
-        outside: where the interval lay wholly outside [0, 1].
+        low, high: ends of each category's confidence interval, within [0, 1], about the possible
+            share that is nearest to the estimate. They are about chance, and exclude manipulation.
+        outside: where the estimate is further from all shares that are possible than they reach.
         level_at_once: what each of R intervals is of if all hold at once with the probability of
             the level: 1 - (1 - level)/R (Bonferroni). The R rows are the categories, and single
             questions' answers where categories are combinations.
@@ -114,6 +115,7 @@ class Histogram(Tabular):
         ordered: whether categories go from a least to a greatest, so that there are quantiles.
         groups: of each epoch its reports, and the least number that figures tell apart; empty of
             counts of no survey.
+        sequence: the survey's place among those of its name.
         sample: the reports, of which everything is made.
     """
 
@@ -157,6 +159,7 @@ class Histogram(Tabular):
     groups: tuple[Group, ...] = field(default=(), repr=False)
     blind: bool = False
     relayed: bool = False
+    sequence: int = field(default=0, repr=False)
     sample: Sample = field(repr=False, kw_only=True)
     again: Callable[[float], "Histogram"] = field(repr=False, kw_only=True)
 
@@ -287,7 +290,10 @@ class Histogram(Tabular):
         values = self.categories if self.values is None else self.values
         tally, mechanism = self.sample.tally, self.sample.mechanism
         (quantile,) = quantiles(mechanism, tally, values, (probability,), self.level)
-        return replace(quantile, whom=reporters(self.sample.place))
+        # Nobody knows how far fakes move it, but how far the share that it goes by.
+        upto = furthest([self.between(values[0], quantile.value)], "the share up to it")
+        cautions = DisplayedFigures((self.sample,), *upto, level=self.level).cautions
+        return replace(quantile, whom=reporters(self.sample.place), cautions=cautions)
 
     def cumulative(self) -> CumulativeCurve:
         """Return the shares up to each answer, in a band that holds for all of them at once.
@@ -485,19 +491,17 @@ class Histogram(Tabular):
         self,
         view: View | str | None = None,
         *,
-        simultaneous: bool = False,
         top: int | None = None,
         find: str = "",
         width: float = WIDTH,
     ) -> Picture:
-        """Return a chart: estimates in a view, with intervals of 50 % and of the level.
+        """Return a chart: estimates in a view, with intervals that hold for all rows at once.
 
-        By default it is in the ``first_view``. Simultaneous intervals hold for all rows at once.
-        Those of the ``top`` rows, the largest ones, do so always, and those of another view than
-        the unbiased; so do those of more than 50 rows, of which these are drawn by default.
+        By default it is in the ``first_view``, and has the ``top`` rows, the largest 50. Groups of
+        a numeric survey's values have intervals of 50 % and of the level, each by itself.
         ``find`` is a text that is in the rows' labels; ValueError if it is in none.
         """
-        rows = chosen_rows(self, view, top=top, simultaneous=simultaneous, wanted=find)
+        rows = chosen_rows(self, view, top=top, wanted=find)
         if find and not rows.rows:
             raise ValueError(NOT_FOUND.rstrip("."))
         return histogram_picture(self, rows, width=width)
@@ -506,7 +510,6 @@ class Histogram(Tabular):
         self,
         view: View | str | None = None,
         *,
-        simultaneous: bool = False,
         top: int | None = None,
         find: str = "",
         raw: bool | None = None,
@@ -516,7 +519,7 @@ class Histogram(Tabular):
 
         ``find`` is a text that is in the rows' labels; ``raw``, whether raw counts are shown too.
         """
-        rows = chosen_rows(self, view, top=top, simultaneous=simultaneous, wanted=find)
+        rows = chosen_rows(self, view, top=top, wanted=find)
         return histogram_document(self, rows, raw=raw, notes=notes)
 
     def _repr_html_(self) -> str:
@@ -597,6 +600,7 @@ def estimate_histogram(
         groups=tuple(groups) or (smallest_group(manifest, sample.tally.n),) * len(epochs),
         blind=manifest.enrolment.mode == "blind",
         relayed=relayed,
+        sequence=manifest.sequence,
         again=partial(
             estimate_histogram,
             manifest,

@@ -25,7 +25,7 @@ from deniable.estimates.estimate import Estimate, furthest
 from deniable.estimates.fields import estimate_map, sentence_map
 from deniable.estimates.frequencies import errors_of, uncut_intervals
 from deniable.estimates.queries import cautious_values, query_values
-from deniable.mechanisms.dimensions import sizes_of
+from deniable.mechanisms.answering import sizes_of
 from deniable.reading.epochs import reporters
 
 if TYPE_CHECKING:
@@ -134,9 +134,10 @@ class Leaders:
             facts=[*histogram_facts(histogram)],
             tables=[Table(columns, [*map(self._row, self.rows)], key="answers")],
             notes=[
-                "Ranks hold for all answers at once, whichever are looked at: of 100 such surveys "
-                f"{100 * histogram.level:.12g} or more have all of them right. Intervals of shares "
-                "each stand by themselves; how far two are apart has an interval of its own.",
+                "Ranks hold for all answers at once, whichever are looked at: "
+                f"{level_text(histogram.level)} of such surveys or more have all of them right. "
+                "Intervals of shares each stand by themselves; how far two are apart has an "
+                "interval of its own.",
                 *self._left_out(),
             ],
             cautions=self.cautions,

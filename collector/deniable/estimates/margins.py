@@ -9,7 +9,7 @@ from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.estimate import Estimate, Form, Sample, Unit, share_of_row, share_within
 from deniable.estimates.frequencies import frequency_intervals, standard_errors
 from deniable.estimates.influence import influences
-from deniable.mechanisms.dimensions import sizes_of
+from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest
 
 

@@ -1,11 +1,10 @@
 """Histograms, series and differences as charts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from deniable.documents import Caution
-from deniable.documents.schema import Json
+from deniable.documents import Caution, level_text
+from deniable.documents.json import Json
 from deniable.estimates.answers import Answers
 from deniable.estimates.cautions import CHANCE
 from deniable.estimates.charts import (
@@ -13,6 +12,7 @@ from deniable.estimates.charts import (
     SHARES,
     Band,
     Dot,
+    Line,
     Panel,
     Picture,
     Scale,
@@ -54,7 +54,7 @@ def histogram_dots(histogram: "Histogram", chosen: ShownRows) -> list[Dot]:
 
 
 def _band(row: Json) -> Band | None:
-    return None if row["outside"] else (row["low"], row["high"])
+    return row["low"], row["high"]
 
 
 def histogram_picture(
@@ -105,14 +105,14 @@ def series_panels(
     series: "Series",
     *groups: Answers,
     figures: SeriesFigures | None = None,
-    simultaneous: bool = False,
 ) -> list[Panel]:
     """Return a panel for each group of answers, or each category; of numbers one for their mean.
 
     ``figures`` are those of them that are drawn, if not all.
     """
-    outer = [*series.figures(*groups, simultaneous=simultaneous)] if figures is None else figures
+    outer = [*series.figures(*groups)] if figures is None else figures
     labels = {label for label, _ in outer}
+    simultaneous = series.holds_at_once(*groups)
     narrow_ones = outer if simultaneous else series.at(INNER).figures(*groups)
     inner = (figure for figure in narrow_ones if figure[0] in labels)
     return [
@@ -130,65 +130,68 @@ def series_panels(
 def series_picture(
     series: "Series",
     width: float = WIDTH,
-    *,
+    *groups: Answers,
     heading: bool = True,
     panels: Sequence[Panel] | None = None,
-    simultaneous: bool = False,
 ) -> Picture:
     """Return the chart of a series: a panel for each category or for the mean, or some of these."""
+    simultaneous = series.holds_at_once(*groups)
     held = "that hold for all answers of an epoch at once" if simultaneous else "each by itself"
-    points = series.points
-    histograms = [point.histogram for point in points if point.histogram]
-    pairs = enumerate(pairwise(points), start=1)
-    breaks = [at for at, (one, other) in pairs if one.survey_id != other.survey_id]
-    levels = [histogram.level for histogram in histograms]
+    points, levels = series.points, [histogram.level for histogram in series.histograms]
+    notes = list(enumerate(series.notes, start=1))
     svg = series_chart(
-        series_panels(series) if panels is None else panels,
+        series_panels(series, *groups) if panels is None else panels,
         [str(point.epoch) for point in points],
         width=width,
         title=f"{series.survey}, epoch by epoch",
         heading=heading,
         scale=series_scale(series),
         notes=[
-            *(
-                f"{number}: {instant_text(note.at)} {note.text}"
-                for number, note in enumerate(series.notes, start=1)
-            ),
+            *(f"{number}: {instant_text(note.at)} {note.text}" for number, note in notes),
             *(
                 [*brief_texts(series.cautions()), f"Intervals, {held}, are {CHANCE}"]
                 if heading
                 else []
             ),
         ],
-        breaks=breaks,
-        starts=[point.start for point in points],
-        marks=[(place, str(number)) for place, number in _placed(series)],
+        lines=_lines(series),
+        spans=[(point.start, point.end) for point in points],
+        marks=[
+            (note.at, str(number))
+            for number, note in notes
+            if any(point.start <= note.at < point.end for point in points)
+        ],
         levels=_levels(levels, simultaneous=simultaneous),
     )
     return Picture(svg)
 
 
-def _placed(series: "Series") -> Iterator[tuple[float, int]]:
-    """Yield the place of each note among epochs, if it is in one, and its number."""
-    for number, note in enumerate(series.notes, start=1):
-        for place, point in enumerate(series.points):
-            if point.start <= note.at < point.end:
-                yield place + (note.at - point.start) / (point.end - point.start), number
-                break
+def _lines(series: "Series") -> list[Line]:
+    """Return the lines of a series of several surveys, named by their ids and first epochs."""
+    lines, first = series.lines, 0
+    drawn = []
+    for points in lines if len(lines) > 1 else ():
+        begins = instant_text(points[0].start).removesuffix(" 00:00 UTC")
+        end = first + len(points)
+        drawn.append(Line(f"survey {points[0].survey_id[:12]}, from {begins} on", first, end))
+        first = end
+    return drawn
 
 
 def series_scale(series: "Series") -> Scale:
     """Return the scale of a series: of shares, or of its numbers."""
     if not series.numeric:
         return SHARES
-    histograms = (point.histogram for point in series.points if point.histogram)
-    values = [value for histogram in histograms for value in histogram.values or ()]
+    values = [value for histogram in series.histograms for value in histogram.values or ()]
     return Scale(float(min(values)), float(max(values)), 1, "")
 
 
 def difference_dots(differences: Mapping[str, Estimate]) -> list[Dot]:
     """Return the rows of a chart of differences, by their labels."""
-    return [_dot(label, estimate, estimate.at(INNER)) for label, estimate in differences.items()]
+    return [
+        _dot(label, estimate, None if estimate.at_once else estimate.at(INNER))
+        for label, estimate in differences.items()
+    ]
 
 
 def plot_differences(
@@ -205,26 +208,26 @@ def plot_differences(
     """
     of_numbers = [one for one in differences.values() if not one.unit.of_shares]
     ends = [end for estimate in of_numbers for end in estimate.linear.possible]
+    at_once = any(estimate.at_once for estimate in differences.values())
+    held = "that hold for all answers at once" if at_once else "each by itself"
     svg = difference_chart(
         difference_dots(differences) if dots is None else dots,
         width=width,
         title=title,
         heading=heading,
         notes=[
-            f"{'In percentage points. ' * (not ends)}Intervals, each by itself, are {CHANCE}",
+            f"{'In percentage points. ' * (not ends)}Intervals, {held}, are {CHANCE}",
         ]
         if heading
         else [],
         scale=Scale(min(ends), max(ends), 1, "", signed=True) if ends else POINTS,
-        levels=_levels(estimate.level for estimate in differences.values()),
+        levels=_levels((estimate.level for estimate in differences.values()), simultaneous=at_once),
     )
     return Picture(svg)
 
 
 def _dot(label: str, estimate: Estimate, inner: Estimate | None) -> Dot:
-    narrow, wide = (
-        None if one is None or one.outside else (one.low, one.high) for one in (inner, estimate)
-    )
+    narrow, wide = (None if one is None else (one.low, one.high) for one in (inner, estimate))
     return Dot(label, estimate.value, narrow, wide)
 
 
@@ -238,9 +241,6 @@ def _levels(outer: Iterable[float], *, simultaneous: bool = False) -> tuple[str,
 
     Of rows that are chosen by their estimates an interval of 50 % of its own holds less often.
     """
-    texts = " or ".join(map(_percent, sorted(set(outer))))
-    return ("", f"{texts} simultaneous") if simultaneous else (_percent(INNER), texts)
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:.12g}%"
+    inner, *others = (level_text(one).replace(" ", "") for one in (INNER, *sorted(set(outer))))
+    texts = " or ".join(others)
+    return ("", f"{texts} simultaneous") if simultaneous else (inner, texts)

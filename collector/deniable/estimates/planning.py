@@ -69,8 +69,8 @@ class Accuracy:
         beyond = float(special.ndtri(power))
         words = (
             "so exact that between two groups or epochs, of so many reports each, a difference of "
-            f"{{}} is found {100 * power:.4g} % of the time, and one where there is none "
-            f"{100 * significance:.4g} %"
+            f"{{}}, looked at by itself, is found {level_text(power)} of the time, and one where "
+            f"there is none {level_text(significance)}"
         )
         scale = math.sqrt(2) * (normal_quantile(1 - significance) + beyond)
         return cls(size, scale, words)

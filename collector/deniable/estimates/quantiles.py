@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 
 import numpy as np
 
-from deniable.documents import level_text
+from deniable.documents import Caution, level_text
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of, rising_shares
 from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
@@ -26,7 +26,8 @@ class Quantile(Generic[_Value]):
     """The smallest value at or below which at least a share ``probability`` of the answers lies.
 
     Estimate and ends of the interval are among the values, numbers or the names of answers; in
-    large samples it covers as often as its level says, or more. ``whom`` are those who answered.
+    large samples it covers as often as its level says, or more. ``whom`` are those who answered;
+    ``cautions`` those of its use.
     """
 
     probability: float
@@ -35,18 +36,20 @@ class Quantile(Generic[_Value]):
     high: _Value
     level: float
     whom: str = field(default=reporters(), compare=False)
+    cautions: tuple[Caution, ...] = field(default=(), compare=False)
 
     @property
     def name(self) -> str:
         """Return which quantile it is, for people."""
-        return QUARTILES.get(self.probability, f"{100 * self.probability:g} % quantile")
+        return QUARTILES.get(self.probability, f"{level_text(self.probability)} quantile")
 
     @property
     def sentence(self) -> str:
         """Return the quantile in words, as it can be published."""
         value, low, high = map(answer_text, (self.value, self.low, self.high))
         interval = f"{level_text(self.level)} interval {low} to {high}"
-        return f"The {self.name} of what {self.whom} answered: {value} ({interval})."
+        statement = f"The {self.name} of what {self.whom} answered: {value} ({interval})."
+        return " ".join((statement, *(one.text for one in self.cautions if one.brief)))
 
 
 def answer_text(answer: str | float) -> str:

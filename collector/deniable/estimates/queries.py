@@ -15,6 +15,8 @@ from deniable.estimates.decoders import (
     recurring_errors,
 )
 
+_FEW = 5
+"""Fewer reports than so many tell too little of how many there might have been."""
 _DUST = 1e-12
 """Second moments that differ by less of the largest one are alike."""
 
@@ -33,17 +35,25 @@ def query_values(
     return _added([_values(*question, model, tally.n) for question in questions], across)
 
 
-def cautious_values(decoder: Decoder, tally: Tally, weights: Floats) -> tuple[Floats, Floats]:
-    """Return the estimates of linear queries, and the errors that normal intervals are made of."""
+def cautious_values(
+    decoder: Decoder, tally: Tally, weights: Floats, unseen: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Return the estimates of linear queries, and the errors that normal intervals are made of.
+
+    So many reports that move one furthest may be ``unseen``, where few were seen.
+    """
     questions = _weighted_questions(decoder, tally, weights)
     return _added(
-        [Queries.of(question, part).cautious(own, tally.n) for question, own, part in questions],
+        [
+            Queries.of(question, part).cautious(own, tally.n, unseen)
+            for question, own, part in questions
+        ],
         _across(questions, tally),
     )
 
 
 def contrast_variance(
-    decoder: Decoder, tally: Tally, above: Floats, below: Floats
+    decoder: Decoder, tally: Tally, above: Floats, below: Floats, unseen: float
 ) -> tuple[tuple[float, float, float], Callable[[float], float]]:
     """Return the cautious variance of one query less r times another, by r.
 
@@ -52,7 +62,7 @@ def contrast_variance(
     three = np.stack([above, below, above + below])
     seen = query_values(decoder, tally, three, Model.SAMPLED)[1] ** 2
     questions = [
-        (weights, queries.kernels @ own.shares, queries.moments, own.n)
+        (weights, queries.kernels @ own.shares, queries.moments, queries.kernels, own)
         for question, own, weights in _weighted_questions(decoder, tally, three)
         for queries in [Queries.of(question, weights)]
     ]
@@ -65,13 +75,31 @@ def contrast_variance(
     def variance(r: float) -> float:
         least = sum(
             float(least_variances(contrast(r, moments), w[0] - r * w[1], values[0] - r * values[1]))
-            / n
-            for w, values, moments, n in questions
+            / own.n
+            for w, values, moments, _, own in questions
         )
-        return max(float(contrast(r, seen)), least)
+        rare = sum(
+            float(_unseen_variance(own, g[0] - r * g[1], values[0] - r * values[1], unseen))
+            for _, values, _, g, own in questions
+        )
+        return max(float(contrast(r, seen)), least) + rare
 
     first, second, both = seen.tolist()
     return (first, first + second - both, second), variance
+
+
+def _unseen_variance(tally: Tally, kernels: Floats, values: Floats, unseen: float) -> Floats:
+    """Return the variance that rare reports add to means of kernels, of which few were seen.
+
+    Those that move a mean furthest, either way: their share's variance is not that which was seen,
+    and of none it is none. The score interval of a Poisson count c has its middle at c + z^2/2.
+    """
+    added = np.zeros(kernels.shape[:-1])
+    reach = np.ptp(kernels, axis=-1)[..., None]
+    for end in (kernels.min(axis=-1), kernels.max(axis=-1)):
+        seen = (np.abs(kernels - end[..., None]) <= _DUST * reach) @ tally.counts
+        added += np.where(seen < _FEW, unseen * ((end - values) / tally.n) ** 2, 0.0)
+    return added
 
 
 def widening(decoder: Decoder, tally: Tally, weights: Floats) -> Floats:
@@ -185,7 +213,7 @@ class Queries:
         kernels = decoder.kernels(weights)
         return cls(decoder, weights, kernels, np.asarray(decoder.means(kernels**2)))
 
-    def cautious(self, tally: Tally, reports: int) -> tuple[Floats, Floats]:
+    def cautious(self, tally: Tally, reports: int, unseen: float = 0.0) -> tuple[Floats, Floats]:
         """Return the estimates from those of so many reports that are about the question.
 
         And the errors that normal intervals are made of.
@@ -193,6 +221,9 @@ class Queries:
         values = np.asarray(self.kernels @ tally.shares)
         least = least_variances(self.moments, self.weights, values)
         errors = cautious_errors(tally, self.kernels, least)
+        if unseen:
+            rare = _unseen_variance(tally, self.kernels, values, unseen)
+            errors = np.sqrt(errors**2 + rare)
         if tally.epochs > 1:
             once, recurring = (
                 _values(

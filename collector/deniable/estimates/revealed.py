@@ -10,10 +10,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from deniable.accounting import shuffled_epsilon
-from deniable.documents import Document
-from deniable.documents.schema import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
-from deniable.mechanisms import Mechanism, exp_enclosure, times_likelier, upper_text
+from deniable.accounting import shuffled_epsilon, shuffled_level
+from deniable.documents import Document, upper_text
+from deniable.documents.json import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
+from deniable.mechanisms import Mechanism, exp_enclosure, times_likelier
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts, EpochState
 
@@ -24,12 +24,28 @@ REVEALED: Final = (
     Field(
         "epsilon",
         or_null(
-            {**DECIMAL, "description": "of all these epochs together"},
+            {
+                **DECIMAL,
+                "description": "of all these epochs together: any event is at most e^epsilon times "
+                "as likely, plus delta",
+            },
             description="null where nothing but the odds of a report bounds it",
         ),
         lambda r: None if r.epsilon is None else f"{r.epsilon:f}",
     ),
     Field("delta", NUMBER, lambda r: float(r.delta)),
+    Field(
+        "level",
+        or_null(
+            {
+                **DECIMAL,
+                "description": "what is seen is at most e^level times as likely as with any other "
+                "answer, except with a chance of delta",
+            },
+            description="null where epsilon is",
+        ),
+        lambda r: None if r.level is None else f"{r.level:f}",
+    ),
     Field("devices", COUNT),
     Field("honest", NUMBER, lambda r: float(r.honest)),
     Field("odds", {**NUMBER, "description": "of one report alone"}, lambda r: float(r.odds)),
@@ -67,6 +83,8 @@ class Revealed:
     Attributes:
         odds: of a report alone, to whoever sees it.
         epsilon: of the figures, with this delta; None if ``why`` says why there is none.
+        level: what is seen is at most e^level times as likely with the device's answers as with any
+            others, but for a chance of ``delta``; None as ``epsilon``.
         devices: so many honest devices there are at least in each group of reports that figures
             tell apart from all others.
         epochs: how many epochs' figures are composed.
@@ -77,6 +95,7 @@ class Revealed:
 
     odds: Fraction
     epsilon: Decimal | None
+    level: Decimal | None
     delta: Fraction
     devices: int
     epochs: int
@@ -130,12 +149,15 @@ class Revealed:
             )
         # Small beside 1/n: or one of n devices could be shown as it is.
         delta = Fraction(1, 10 ** max(_LEAST_DELTA, len(str(most)) + 2))
-        epsilon = None
+        epsilon = level = None
         if not why:
             # Of many different numbers, which would take minutes, the least: it bounds them all.
             sizes = left if len(set(left)) <= _MOST_SIZES else [devices] * len(left)
-            parts = [shuffled_epsilon(mechanism, n, delta / len(groups)) for n in sizes]
-            epsilon = sum(parts, Decimal(0))
+            part = delta / len(groups)
+            epsilon, level = (
+                sum((bound(mechanism, n, part) for n in sizes), Decimal(0))
+                for bound in (shuffled_epsilon, shuffled_level)
+            )
         to_collector = None
         if unlinked and len(groups) == 1:  # epochs of one device add up, and nobody knows whose
             whole = [(reports, reports) for reports, _ in groups]
@@ -143,21 +165,22 @@ class Revealed:
             to_collector = None if of_all.epsilon is None else of_all
         renewed_by = step if renewed else 0
         return cls(
-            *(odds, epsilon, delta, max(devices, 1), len(groups), share, renewed_by, why),
+            *(odds, epsilon, level, delta, max(devices, 1), len(groups), share, renewed_by, why),
             to_collector,
         )
 
     @property
     def brief(self) -> str:
-        """Return the figure as a part of a sentence."""
-        if self.epsilon is None:
-            return f"as much as a report does: {self.why}"
-        together = f", in {self.epochs:,} epochs together" * (self.epochs > 1)
-        odds = Fraction(exp_enclosure(Fraction(self.epsilon), 64)[1], 1 << 64)
+        """Return the figure as a sentence without its capital and full stop."""
+        if self.level is None:
+            return f"figures may tell as much as a report does: {self.why}"
+        odds = Fraction(exp_enclosure(Fraction(self.level), 64)[1], 1 << 64)
+        answers, other = ("answers", "others") if self.epochs > 1 else ("answer", "other")
+        together = f"figures of {self.epochs:,} epochs together" if self.epochs > 1 else "figures"
         return (
-            f"about any one of {self.devices:,} honest devices{together} no more than this: what "
-            f"is seen is {times_likelier(odds)} with its answer than with any other, but for a "
-            f"chance of 1 in {self.delta.denominator:,} (epsilon {upper_text(self.epsilon)})"
+            f"{together} are {times_likelier(odds)} with the {answers} of one of "
+            f"{self.devices:,} honest devices than with any {other}, except with a chance of 1 in "
+            f"{self.delta.denominator:,}"
         )
 
     @property
@@ -167,12 +190,12 @@ class Revealed:
             f"One report alone, to whoever sees it, is {times_likelier(self.odds)} than with any "
             "other answer."
         )
-        if self.epsilon is None:
-            return f"{alone} These figures may tell {self.brief}."
+        if self.level is None:
+            return f"{alone} These {self.brief}."
         honest = "all of the devices that reported"
         if self.honest < 1:  # fakes may all be in the figures, and honest reports held back
             honest = f"at least {_percent(self.honest)} of the devices whose reports they count"
-        return f"{alone} These published figures tell {self.brief}, if {honest} are honest."
+        return f"{alone} These published {self.brief}. That holds if {honest} are honest."
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -201,11 +224,12 @@ class Revealed:
         if self.to_collector is None:
             return ()
         return (
-            f"The collector itself, which has each report, can tell {self.to_collector.brief}. It "
-            "takes reports by relays alone, with tokens that their issuer signed unseen. That "
-            "holds while collector, issuer and relay put no records together, all devices have "
-            "the same survey, and no time of sending tells whose a report is; for fresh responses "
-            "of one epoch. Fakes, and whoever works with the collector, hide nobody.",
+            "The collector itself has each report, and sees no more than figures of them all: "
+            f"{self.to_collector.brief}. It takes reports by relays alone, with tokens that their "
+            "issuer signed unseen. That holds while collector, issuer and relay put no records "
+            "together, all devices have the same survey, and no time of sending tells whose a "
+            "report is; for fresh responses of one epoch. Fakes, and whoever works with the "
+            "collector, hide nobody.",
         )
 
     def document(self) -> Document:
@@ -241,8 +265,9 @@ def revealed_at_worst(manifest: Manifest) -> str:
         kept=manifest.repeat.epochs is not None,
         vouched=bool(manifest.enrolment.issuer_ids),
     )
-    return f"of an epoch, to who sees them alone, tell at worst {figures.brief}"
+    return f"at worst, of one epoch, for whoever sees them alone: {figures.brief}"
 
 
 def _percent(share: Fraction) -> str:
-    return f"{100 * float(share):.4g} %"
+    """Return a share of a condition: rounded up, if at all, what it is a condition of holds."""
+    return f"{upper_text(100 * share, 17)} %"

@@ -2,14 +2,14 @@
 
 Of many estimates the largest are those that chance made larger, so that an interval of its own
 holds less often than its level says: of 1,000 answers to 20,000 reports, for 24 of the 50 largest.
-Rows that are chosen by their estimates therefore have intervals that hold for all rows at once,
-whichever are looked at.
+Whoever reads a table picks rows by their estimates, and compares them. Rows of answers therefore
+have intervals that hold for all rows at once, whichever are looked at.
 
-So have those in a biased view. Projected shares are (f - t)_+, with one t for all: a share that is
-below its interval, of f and a half width h, has t > h, so that all are below the others' low ends
-too, and these sum to more than 1; likewise above. So where intervals are about as wide, and the
-true shares in them all, the projected ones are as well. In intervals of their own they often are
-not: of the ten largest of 1,024, at times hardly any (docs/coverage.md).
+They are right in a biased view, too. Projected shares are (f - t)_+, with one t for all: a share
+that is below its interval, of f and a half width h, has t > h, so that all are below the others'
+low ends too, and these sum to more than 1; likewise above. So where intervals are about as wide,
+and the true shares in them all, the projected ones are as well. In intervals of their own they
+often are not: of the ten largest of 1,024, at times hardly any (docs/coverage.md).
 """
 
 import math
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from deniable.documents.schema import Json
+from deniable.documents.json import Json
 from deniable.estimates.fields import at_once, category_rows, crossed_rows, estimate_map
 from deniable.estimates.views import View
 from deniable.reading import MOST_ROWS
@@ -55,7 +55,6 @@ def chosen_rows(
     view: View | str | None = None,
     *,
     top: int | None = None,
-    simultaneous: bool = False,
     wanted: str = "",
 ) -> ShownRows:
     """Return the rows whose labels have the wanted text in them; the largest, if they are many.
@@ -69,7 +68,7 @@ def chosen_rows(
     """
     view = histogram.first_view if view is None else View(view)
     biased = view is not View.UNBIASED
-    if histogram.numeric is not None and (biased or top or simultaneous):
+    if histogram.numeric is not None and (biased or top):
         raise ValueError("single values of a numeric survey are noise: look at its groups")
     rows = shown_rows(histogram, view)
     kept = [row for row in rows if wanted.casefold() in row["category"].casefold()]
@@ -81,7 +80,7 @@ def chosen_rows(
         keys = ("shown", "estimate") if biased else ("estimate",)
         kept.sort(key=lambda row: [math.inf if row[key] is None else -row[key] for key in keys])
         del kept[MOST_ROWS if top is None else top :]
-    if simultaneous := simultaneous or chosen or biased:
+    if simultaneous := histogram.numeric is None:
         kept = [*map(at_once, kept)]
     return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous, view)
 

@@ -1,14 +1,15 @@
-"""Figures of one question over time: epoch by epoch, across the surveys that succeed each other."""
+"""Figures of one question over time: a line for each survey that asks it, epoch by epoch."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import groupby
 from typing import Final
 
 from deniable.documents import Caution, Column, Document, Table, caution_codes, caution_maps
 from deniable.documents.csv import rows_csv
-from deniable.documents.schema import (
+from deniable.documents.json import (
     COUNT,
     ID,
     TEXT,
@@ -62,11 +63,19 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series(Tabular):
-    """The epochs of a question in the order of time; of surveys of one name, which never mix."""
+    """The epochs of one question, of surveys of one name.
+
+    Surveys may run side by side, and do not mix: no difference is taken between two of them.
+
+    Attributes:
+        points: survey after survey, the newest last; of each its epochs in their order.
+        apart: the ids of surveys of the name that ask something else.
+    """
 
     survey: str
     points: tuple[Point, ...]
     notes: tuple[Note, ...] = ()
+    apart: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the name and the number of epochs."""
@@ -74,21 +83,25 @@ class Series(Tabular):
         return f"<Series {self.survey}: {len(self.points)} epochs, {with_figures} with figures>"
 
     @property
+    def lines(self) -> tuple[tuple[Point, ...], ...]:
+        """Return the epochs of each survey, the newest survey last."""
+        grouped = groupby(self.points, key=lambda point: point.survey_id)
+        return tuple(tuple(points) for _, points in grouped)
+
+    @property
+    def histograms(self) -> list[Histogram]:
+        """Return the figures of the epochs that have any."""
+        return [point.histogram for point in self.points if point.histogram]
+
+    @property
     def categories(self) -> tuple[str, ...]:
-        """Return the texts of all categories of any epoch, as they came up."""
-        histograms = (_histogram_of(point, numeric=self.numeric) for point in self.points)
-        return tuple(
-            dict.fromkeys(category for one in histograms if one for category in one.categories)
-        )
+        """Return the texts of all categories, which are the same in all epochs."""
+        return self.histograms[0].categories if self.histograms else ()
 
     @property
     def numeric(self) -> bool:
-        """Return whether the series is of numbers, as its newest figures are.
-
-        Figures of a survey of the other sort, of the same name, are gaps.
-        """
-        histograms = [point.histogram for point in self.points if point.histogram]
-        return bool(histograms) and histograms[-1].values is not None
+        """Return whether the series is of numbers."""
+        return bool(self.histograms) and self.histograms[0].values is not None
 
     def at(self, level: float) -> "Series":
         """Return the same with intervals of another level."""
@@ -101,28 +114,28 @@ class Series(Tabular):
     def share(self, answers: Answers) -> tuple[Estimate | None, ...]:
         """Return the share of answers in each epoch.
 
-        None is a gap: where there are no figures, or an answer could not be given then. ValueError
-        if it never could.
+        None is a gap: where there are no figures of it. ValueError if there are none in any epoch.
         """
         if not isinstance(answers, str | Mapping | Range):
             answers = tuple(answers)
         shares = tuple(_share(point.histogram, answers) for point in self.points)
-        histograms = [point.histogram for point in self.points if point.histogram]
-        if histograms and shares.count(None) == len(shares):
-            histograms[-1].share(answers)  # says why
+        if self.histograms and shares.count(None) == len(shares):
+            self.histograms[-1].share(answers)  # says why
         return shares
 
-    def figures(
-        self, *groups: Answers, simultaneous: bool = False
-    ) -> Iterator[tuple[str, tuple[Estimate | None, ...]]]:
+    def holds_at_once(self, *groups: Answers) -> bool:
+        """Return whether intervals hold for all answers of an epoch: those of each category do."""
+        return not groups and not self.numeric
+
+    def figures(self, *groups: Answers) -> Iterator[tuple[str, tuple[Estimate | None, ...]]]:
         """Yield a label for each group of answers, and their share in each epoch.
 
         Without groups, each category is one, as its histogram has it: nothing can be made of these
         estimates. Of a numeric survey there is the mean instead, and the quartiles, if it tells the
-        distribution. Simultaneous intervals of categories hold for all those of an epoch at once.
+        distribution. Intervals of categories hold for all those of an epoch at once.
         """
         if not groups and self.numeric:
-            histograms = [_histogram_of(point, numeric=True) for point in self.points]
+            histograms = [point.histogram for point in self.points]
             yield "mean", tuple(None if one is None else one.mean() for one in histograms)
             if any(one and _tells_distribution(one) for one in histograms):
                 for probability, name in QUARTILES.items():
@@ -132,10 +145,7 @@ class Series(Tabular):
             yield answers_text(answers), self.share(answers)
         if not groups:
             # Not by share(): a query of each of 65,536 categories would take an hour.
-            by_category = [
-                _shares(_histogram_of(point, numeric=False), simultaneous=simultaneous)
-                for point in self.points
-            ]
+            by_category = [_shares(point.histogram) for point in self.points]
             for category in self.categories:
                 yield category, tuple(shares.get(category) for shares in by_category)
 
@@ -175,19 +185,15 @@ class Series(Tabular):
     ) -> Document:
         """Return figures of the series, of groups of answers or of categories, as a document.
 
-        ``chosen`` are the categories, if they are those with the largest shares: their intervals
-        hold at once.
+        ``chosen`` are the categories, if they are those with the largest shares.
         """
-        simultaneous = chosen is not None
-        levels = {point.histogram.level for point in self.points if point.histogram}
-        panels = cache(
-            partial(series_panels, self, *groups, figures=figures, simultaneous=simultaneous)
-        )
+        simultaneous = self.holds_at_once(*groups)
+        held = "hold for all answers of an epoch at once" if simultaneous else "stand by themselves"
+        levels = {histogram.level for histogram in self.histograms}
+        panels = cache(partial(series_panels, self, *groups, figures=figures))
 
         def drawing(width: float) -> str:
-            return series_picture(
-                self, width, heading=False, panels=panels(), simultaneous=simultaneous
-            ).svg
+            return series_picture(self, width, *groups, heading=False, panels=panels()).svg
 
         return Document(
             tables=[
@@ -197,18 +203,24 @@ class Series(Tabular):
                 ),
                 *([numbered_notes(self.notes)] if self.notes else []),
             ],
-            notes=["Each epoch stands by itself. Dates are in UTC.", *notes],
+            notes=[f"Intervals {held}. Dates are in UTC.", *self._apart(), *notes],
             cautions=self.cautions_of(figures, chosen),
             heading=f"{self.survey}, epoch by epoch",
             sentence=self.sentence(*groups, among=[label for label, _ in figures]),
             chart=drawing if levels else None,
         )
 
+    def _apart(self) -> Iterator[str]:
+        """Yield which surveys of the name are left out."""
+        if self.apart:
+            ids = ", ".join(survey_id[:12] for survey_id in self.apart)
+            yield f"Not shown is what asks something else under this name: survey {ids}."
+
     def _table(
         self, label: str, estimates: Sequence[Estimate | None], level: float, simultaneous: bool
     ) -> Table:
         daily = all(point.end - point.start >= _DAY for point in self.points)
-        several = len({point.survey_id for point in self.points}) > 1
+        several = len(self.lines) > 1
         shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
         columns = [
             Column("epoch", "epoch", "number"),
@@ -236,12 +248,17 @@ class Series(Tabular):
     def sentence(self, *groups: Answers, among: Sequence[str] | None = None) -> str:
         """Return the change from the first figures to the last, and what was noted, in words.
 
-        Of answers, or of categories ``among`` all; "" if these figures cannot be compared.
+        Of answers, or of categories ``among`` all; "" if these figures cannot be compared. Both are
+        of one survey: of several, of the newest that has two epochs with figures.
         """
-        known = [point for point in self.points if point.histogram]
-        if len(known) < 2:
+        pairs = [
+            (known[0], known[-1])
+            for line in self.lines
+            if len(known := [point for point in line if point.histogram]) > 1
+        ]
+        if not pairs:
             return ""
-        first, last = known[0], known[-1]
+        first, last = pairs[-1]
         assert first.histogram is not None
         assert last.histogram is not None
         answers, names = (groups or (None,))[0], None if groups or self.numeric else among
@@ -254,7 +271,10 @@ class Series(Tabular):
             for note in self.notes
             if first.start <= note.at < last.end
         )
-        return f"{change.sentence} Noted: {noted}." if noted else change.sentence
+        texts = [change.sentence]
+        if len(self.lines) > 1:
+            texts.append(f"Both epochs are of survey {last.survey_id[:12]}.")
+        return " ".join([*texts, f"Noted: {noted}."] if noted else texts)
 
     def cautions(self, *groups: Answers) -> tuple[Caution, ...]:
         """Return the cautions of the figures of groups of answers, or of all answers."""
@@ -264,7 +284,7 @@ class Series(Tabular):
         self, figures: SeriesFigures, chosen: ShownRows | None = None
     ) -> tuple[Caution, ...]:
         """Return the cautions of some of its figures, which may be chosen by their size."""
-        histograms = [point.histogram for point in self.points if point.histogram]
+        histograms = self.histograms
         estimates = [estimate for _, row in figures for estimate in row if estimate is not None]
         means = any(estimate.unit is Unit.NUMBER for estimate in estimates)
         name = "the mean" if means else "a share"
@@ -283,6 +303,7 @@ class Series(Tabular):
         cautions = caution_maps(self.cautions_of(figures))
         return {
             "survey": self.survey,
+            "apart": list(self.apart),
             "sentence": self.sentence(*groups, among=[label for label, _ in figures]),
             "rows": list(self._rows(figures)),
             "notes": note_maps(self.notes),
@@ -295,12 +316,6 @@ class Series(Tabular):
         figures = list(self.figures(*groups))
         shared = {"survey": self.survey, "cautions": caution_codes(self.cautions_of(figures))}
         return rows_csv(("survey", *columns, "cautions"), self._rows(figures), shared)
-
-
-def _histogram_of(point: Point, *, numeric: bool) -> Histogram | None:
-    """Return a point's histogram, if it is of numbers or of categories."""
-    histogram = point.histogram
-    return None if histogram is None or (histogram.values is not None) != numeric else histogram
 
 
 def _tells_distribution(histogram: Histogram) -> bool:
@@ -317,18 +332,18 @@ def _quartile(histogram: Histogram | None, probability: float, name: str) -> Est
     return Estimate(own.value, math.nan, *ends, label=name, samples=(histogram.sample,))
 
 
-def _shares(histogram: Histogram | None, *, simultaneous: bool) -> dict[str, Estimate]:
+def _shares(histogram: Histogram | None) -> dict[str, Estimate]:
     """Return each category's share, but of questions that no report is about."""
     if histogram is None:
         return {}
     h, tally = histogram, histogram.sample.tally
-    ends = h.simultaneous if simultaneous else h
+    ends = h.simultaneous
     columns = (h.estimate, h.standard_error, ends.low, ends.high, ends.outside, h.influence)
     rows = [
         *zip(h.categories, zip(*(column.tolist() for column in columns), strict=True), strict=True)
     ]
     return {
-        category: share_of_row(figures, h.level, category, (h.sample,), at_once=simultaneous)
+        category: share_of_row(figures, h.level, category, (h.sample,), at_once=True)
         for part in h.sample.decoder.parts
         if part.tally(tally).n
         for category, figures in rows[part.categories]
@@ -358,6 +373,7 @@ _GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in E
 
 SERIES_SCHEMA: Final[Json] = object_of(
     Field("survey", TEXT),
+    Field("apart", array_of(ID, description="surveys of the name that ask something else")),
     Field("sentence", TEXT),
     Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS))),
     Field("notes", NOTES_SCHEMA),

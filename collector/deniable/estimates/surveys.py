@@ -27,6 +27,7 @@ from deniable.reading import (
     TooFewReports,
     added_up,
     appear_text,
+    asked_alike,
     epoch_before,
     find_against,
     find_version,
@@ -171,11 +172,15 @@ class SurveyFigures:
     def series(
         self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED
     ) -> Series:
-        """Return the figures of all epochs of all surveys of its name, or of this one's alone."""
-        surveys = self._named if successors else (self.manifest,)
+        """Return the figures of all its epochs, and beside them those of its name's other surveys.
+
+        Those that ask something else are left out; without ``successors``, all others.
+        """
+        others = [manifest for manifest in self._named if manifest != self.manifest]
+        surveys = [self.manifest, *others] if successors else [self.manifest]
         counts = [
             counts
-            for manifest in surveys
+            for manifest in asked_alike(self.manifest, surveys)
             for counts in self._source.counts(manifest, _with_figures(self._source, manifest))
         ]
         name = self.manifest.name
@@ -235,21 +240,23 @@ def _standing(standings: Sequence[EpochStanding]) -> EpochStanding:
 
 def series_of(
     name: str,
-    surveys: Iterable[Manifest],
+    surveys: Sequence[Manifest],
     counts: Iterable[EpochCounts],
     level: float = 0.95,
     model: Model = Model.SAMPLED,
     notes: Iterable[Note] = (),
 ) -> Series:
-    """Return the figures of surveys of one name, epoch by epoch as they began, with notes.
+    """Return the figures of surveys of one name, each epoch by epoch, with notes.
 
-    An epoch between others of its survey that has no figures is a gap.
+    The first of the surveys is in question: others that do not ask the same are left apart. An
+    epoch between others of its survey that has no figures is a gap.
     """
     points = []
+    alike = asked_alike(surveys[0], surveys)
     of_survey: dict[bytes, dict[int, EpochCounts]] = {}
     for counted in counts:
         of_survey.setdefault(counted.survey_id, {})[counted.epoch] = counted
-    for manifest in surveys:
+    for manifest in sorted(alike, key=lambda survey: survey.sequence):
         by_epoch = of_survey.get(manifest.survey_id, {})
         schedule = manifest.schedule
         for epoch in range(min(by_epoch, default=0), max(by_epoch, default=-1) + 1):
@@ -258,7 +265,8 @@ def series_of(
             if epoch in by_epoch:
                 histogram = histogram_of(manifest, [by_epoch[epoch]], level, model)
             points.append(Point(manifest.survey_id.hex(), epoch, begins, ends, histogram))
-    return Series(name, tuple(sorted(points, key=lambda point: point.start)), tuple(notes))
+    apart = tuple(survey.survey_id.hex() for survey in surveys if survey not in alike)
+    return Series(name, tuple(points), tuple(notes), apart)
 
 
 class Surveys:

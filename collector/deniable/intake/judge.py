@@ -10,7 +10,7 @@ from collections.abc import Callable
 from deniable.intake.libsodium import verify
 from deniable.messages import Manifest, Refusal, RefusalCode, SignedReport
 from deniable.messages.admissible import check_report
-from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
+from deniable.stores.receipt import RECEIPT_KEY_BYTES, Receipt
 
 KnownSurvey = Callable[[bytes], Manifest | None]
 """Looks up a published survey by its id."""

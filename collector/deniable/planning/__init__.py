@@ -1,7 +1,6 @@
 """Planning a survey: how many reports its figures take, and what they take of a device's budget."""
 
-from deniable.planning.picture import users_by_epsilon, users_by_size
-from deniable.planning.planned import MOST_EPSILON, Drafts, Plan, epsilon_for, plan
+from deniable.planning.planned import Drafts, Plan, blind_devices_text, epsilon_for, plan
 from deniable.planning.ways import (
     Way,
     best_specification,
@@ -13,19 +12,17 @@ from deniable.planning.ways import (
 from deniable.planning.year import Year, year_of
 
 __all__ = [
-    "MOST_EPSILON",
     "Drafts",
     "Plan",
     "Way",
     "Year",
     "best_specification",
+    "blind_devices_text",
     "epsilon_for",
     "has_shares",
     "plan",
     "republished",
     "tells_distribution",
-    "users_by_epsilon",
-    "users_by_size",
     "ways_to_ask",
     "year_of",
 ]

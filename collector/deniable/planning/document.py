@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from math import isfinite
 
-from deniable.budget import NANO, format_nano, odds_text, upper_text
-from deniable.choosing import COMPOSED_DELTA
-from deniable.choosing.document import TOGETHER, choice_of, users_text
-from deniable.documents import Column, Document, Fact, Table
+from deniable.budget import NANO, format_nano
+from deniable.choosing.document import TOGETHER, adds_up_text, choice_of, users_text
+from deniable.choosing.guidance import MOST_EPSILON, guess_fact, strength_warnings
+from deniable.documents import Column, Document, Fact, Table, upper_text
 from deniable.estimates.revealed import revealed_at_worst
-from deniable.mechanisms import promise_text
+from deniable.mechanisms import odds_text, promise_text
 from deniable.messages import InvalidManifest, Manifest
-from deniable.planning.planned import MOST_EPSILON, Drafts, Plan, epsilon_for, plan
+from deniable.planning.planned import Drafts, Plan, blind_devices_text, epsilon_for, plan
 from deniable.planning.year import Year, year_of
 from deniable.reading import duration_text
 
@@ -36,6 +36,7 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
         Fact("asked", manifest.question, "survey", manifest.name),
         Fact(key="figure", value=made.figure.name),
         Fact("privacy", private, "epsilon", manifest.epsilon),
+        guess_fact(manifest),
         Fact("figures", revealed := revealed_at_worst(manifest), "figures_reveal", revealed),
     ]
     values = {
@@ -43,7 +44,7 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
         "standard_errors": made.accuracy.scale,
         "odds": odds,
         "reports_a_year": year.reports,
-        "composed_epsilon": None if year.composed is None else str(year.composed),
+        "composed_level": None if year.level is None else str(year.level),
     }
     if reports is not None:
         allowed = epsilon_for(manifest, drafts, made.accuracy, reports, made.share)
@@ -51,7 +52,7 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
         wanted = (
             f"what is wanted takes more, up to epsilon {MOST_EPSILON}"
             if allowed is None
-            else f"for what is wanted they do from epsilon {allowed} on"
+            else f"the least epsilon at which they do for what is wanted is {allowed}"
         )
         text = f"{reports:,} reach {made.figure.amount(reached)}; {wanted}"
         facts.append(Fact("reports", text, "with_reports", reports))
@@ -67,6 +68,10 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
     if choice := choice_of(manifest):
         together = f"{TOGETHER} {users_text(choice)}; the table is of each share by itself"
         facts.append(Fact("users", together, "summed_variance", choice.cost))
+    least = made.reports(made.ways[0])
+    if manifest.enrolment.mode == "blind" and least is not None:
+        facts.append(Fact("lost", blind_devices_text(manifest, least)))
+    facts += [Fact("warning", warning) for warning in strength_warnings(manifest)]
     table = Table(_COLUMNS, [*_rows(made)], "ways")
     return Document(facts, [table], sentence=made.sentence, values=values)
 
@@ -84,15 +89,12 @@ def _rows(made: Plan) -> Iterator[dict[str, object]]:
 
 def _budget(manifest: Manifest, year: Year, needed: int | None) -> Iterator[Fact]:
     length = manifest.schedule.epoch_seconds
-    composed = (
-        ""
-        if year.composed is None
-        else f"; by exact composition {upper_text(year.composed, 4)}, but with chance "
-        f"{COMPOSED_DELTA}"
+    together = (
+        "" if year.level is None else f"; {adds_up_text(year.reports, upper_text(year.level, 4))}"
     )
     charged = (
         f"a report in {year.reports:,} of {year.epochs:,} epochs of {duration_text(length)} "
-        f"charges a device epsilon {format_nano(year.charged)}{composed}"
+        f"charges a device epsilon {format_nano(year.charged)}{together}"
     )
     yield Fact("a year", charged, "charged", year.charged / NANO)
     does = (

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import inf, isfinite
+from math import ceil, exp, expm1, inf, isfinite
 from typing import Final
 
+from deniable.choosing.guidance import MOST_EPSILON
+from deniable.documents import level_text, upper_text
 from deniable.estimates import Accuracy
 from deniable.mechanisms import exact_epsilon
 from deniable.messages import InvalidManifest, Manifest
@@ -19,9 +21,7 @@ from deniable.planning.ways import (
     ways_to_ask,
 )
 
-MOST_EPSILON: Final = Decimal(10)
-"""Beyond this, odds of 22,000 to 1, a report is hardly deniable."""
-
+_WEEK: Final = 7 * 86_400
 _STEP: Final = 10
 _FURTHEST: Final = 400
 """As many epsilons of three digits below a number go at least to 0.7 times that."""
@@ -35,30 +35,28 @@ class Figure:
     """The figure that a survey is for.
 
     Attributes:
-        units: the units of its values.
         unit: that which sizes are told in; of shares, a percentage point.
     """
 
     name: str
-    units: str
     unit: float
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Figure":
         """Return the figure of a survey: its mean if answers are numbers, else each share."""
         if not has_shares(manifest):
-            return cls("the mean", "the values' units", 1.0)
+            return cls("the mean", 1.0)
         name = "each share"
         if tells_distribution(manifest):
             name = "the share of all answers up to any one"
         if manifest.dimensions:
             part = "combination" if manifest.kind.name == "joint" else "answer to each question"
             name = f"the share of each {part}"
-        return cls(name, "percentage points", 0.01)
+        return cls(name, 0.01)
 
     def amount(self, size: float) -> str:
-        """Return a size with its unit, to three digits."""
-        number = f"{size / self.unit:.3g}"
+        """Return a size with its unit, to three digits, rounded up: so far, reports do."""
+        number = upper_text(Fraction(f"{size / self.unit:.12g}"))
         points = "percentage point" + "s" * (number != "1")
         return number if self.unit == 1 else f"{number} {points}"
 
@@ -94,7 +92,7 @@ class Plan:
             takes = f"it takes {reports:,} report{'s' * (reports != 1)}"
         where = "whatever is answered"
         if self.share is not None:
-            where = f"where it is about {100 * self.share:.4g} %, of whichever answer needs most"
+            where = f"where it is about {level_text(self.share)}, of whichever answer needs most"
         exact = self.accuracy.words.format(figure.amount(self.accuracy.size))
         return f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}, {where}."
 
@@ -117,6 +115,24 @@ class Plan:
 def plan(manifest: Manifest, accuracy: Accuracy, share: float | None = None) -> Plan:
     """Return the plan of a survey's figure, in the worst case or where the share is about this."""
     return Plan(manifest, accuracy, tuple(ways_to_ask(manifest, share)), share)
+
+
+def blind_devices_text(manifest: Manifest, reports: int) -> str:
+    """Return how many devices a blind survey takes for so many reports, by how often apps run."""
+    left = [_share_left(n * manifest.schedule.epoch_seconds / _WEEK) for n in (4, 7, 14)]
+    four, seven, fourteen = (ceil(reports / share) for share in left)
+    return (
+        f"where apps run 4 times a week, at any moments, about {100 * (1 - left[0]):.0f} % of "
+        f"reports miss their half of an epoch: {reports:,} take {four:,} devices; at 7 times "
+        f"{seven:,}, at 14 {fourteen:,}"
+    )
+
+
+def _share_left(runs: float) -> float:
+    """Return the share of reports that leave, of so many runs an epoch at any moments (Poisson)."""
+    # A run in the first half asks for the token. One in the second sends, behind a time U/4 into
+    # it, U uniform in [0, 1): none comes with E exp(-runs (1/2 - U/4)).
+    return (1 - exp(-runs / 2)) * (1 - exp(-runs / 2) * expm1(runs / 4) / (runs / 4))
 
 
 def epsilon_for(
@@ -152,5 +168,5 @@ def _epsilons(manifest: Manifest) -> list[str]:
         Decimal(digits).scaleb(power) for power in range(-5, -1) for digits in range(100, 1000)
     ]
     kept = manifest.kept_epsilon if manifest.kind.first_round_kept else None
-    texts = (f"{number.normalize():f}" for number in [*numbers, MOST_EPSILON])
+    texts = (f"{number.normalize():f}" for number in [*numbers, Decimal(MOST_EPSILON)])
     return [text for text in texts if kept is None or exact_epsilon(text) < exact_epsilon(kept)]

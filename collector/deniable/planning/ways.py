@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
-from typing import Final
 
+from deniable.choosing import kinds
 from deniable.choosing.chosen_mechanism import AUTO, LEVELS, answered_best, specified
 from deniable.estimates import (
     NotInvertible,
@@ -15,11 +15,6 @@ from deniable.estimates import (
 )
 from deniable.mechanisms import SurveyMechanism
 from deniable.messages import RANDOMISED_RESPONSE, Manifest, Specification
-
-AS_IN_FILE: Final = "as in the file"
-PLAIN: Final = "by randomised response"
-BEST: Final = "by the best"
-UNPROTECTED: Final = "without any privacy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +65,19 @@ def ways_to_ask(manifest: Manifest, share: float | None = None) -> Iterator[Way]
 
     def way(title: str, used: Specification) -> Way:
         mechanism = used.mechanism(k, epsilon, delta)
-        terms = used.of_kind.terms(used.parameters, k) or used.kind.replace("-", " ")
-        terms += " (the best)" if used == best else ""
+        terms = kinds.terms(used.kind, used.parameters, k) or used.kind.replace("-", " ")
+        terms += " (the best for all shares together)" if used == best else ""
         return Way(title, terms, variance_of(manifest, mechanism, share))
 
     epsilon, delta, own = manifest.epsilon, manifest.delta, manifest.specification
     k = len(manifest.categories)
     best = best_specification(manifest) if has_shares(manifest) else None
-    yield way(AS_IN_FILE, own)
+    yield way("as in the file", own)
     if own != (plain := _plain(manifest)):
-        yield way(PLAIN, plain)
+        yield way("by randomised response", plain)
     if best is not None and plain != best != own:
-        yield way(BEST, best)
-    yield Way(UNPROTECTED, "the truth", _unprotected(manifest, share))
+        yield way("by the best for all shares together", best)
+    yield Way("without any privacy", "the truth", _unprotected(manifest, share))
 
 
 def republished(manifest: Manifest, epsilon: str) -> Manifest:

@@ -6,7 +6,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Final
 
 from deniable.budget import NANO, RangeCost, pure_cost
-from deniable.choosing import DESIGNS, PLAIN, Candidate, composed
+from deniable.choosing import DESIGNS, PLAIN, Candidate, unlikely_level
 from deniable.messages import FRESH, MAX_EPOCHS, Manifest
 
 _YEAR: Final = 365 * 86_400
@@ -23,8 +23,9 @@ class Year:
         epochs: how many a year has, at least 1, though the survey may have fewer.
         reports: in how many of them the survey asks.
         charged: what a device is charged for these, in units of 1e-9 epsilon.
-        composed: what they reveal together but with chance 0.000001, rounded up; None for kinds
-            whose reports are not composed here, and for responses that are kept.
+        level: what they favour the device's answers by, at most, except with a chance of 1 in a
+            million; rounded up. None for kinds whose reports are not composed here, and for
+            responses that are kept.
         lifetime: what the app lets a device spend in all, in units of 1e-9 epsilon.
         affordable: how many reports that does for; as many as a survey may have epochs, or more.
         epsilon: that at which it does for a report in every epoch of the year, rounded down to
@@ -34,7 +35,7 @@ class Year:
     epochs: int
     reports: int
     charged: int
-    composed: Decimal | None
+    level: Decimal | None
     lifetime: int
     affordable: int
     epsilon: Decimal | None
@@ -58,18 +59,18 @@ def year_of(manifest: Manifest, lifetime: int) -> Year:
         epochs,
         reports,
         charged(reports),
-        _composed(manifest, reports) if fresh else None,
+        _level(manifest, reports) if fresh else None,
         lifetime,
         bisect_right(range(MAX_EPOCHS + 1), lifetime, key=charged) - 1,
         epsilon if fresh else None,
     )
 
 
-def _composed(manifest: Manifest, reports: int) -> Decimal | None:
+def _level(manifest: Manifest, reports: int) -> Decimal | None:
     kind = manifest.kind.name
     if kind not in {PLAIN, *DESIGNS} or reports > _MOST_COMPOSED:
         return None
     candidate = Candidate.of(kind, len(manifest.categories), manifest.specification.parameters)
-    total = composed(candidate, manifest.epsilon, reports, manifest.delta)
+    level = unlikely_level(candidate, manifest.epsilon, reports, manifest.delta)
     # It is rounded up further than the plain sum, which holds as well.
-    return min(total, Decimal(reports * pure_cost(manifest.mechanism)) / NANO)
+    return min(level, Decimal(reports * pure_cost(manifest.mechanism)) / NANO)

@@ -22,7 +22,7 @@ from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import group_labels
 from deniable.estimates.revealed import revealed_at_worst
 from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
-from deniable.mechanisms.dimensions import Dimensions, combinations_of, separated, sizes_of
+from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
 from deniable.planning import best_specification, tells_distribution
 
@@ -35,7 +35,7 @@ _NUMERIC_POINTS: Final = 0.1
 _FEW: Final = 20
 """Of more categories, most shares are so small that ± 5 percentage points says nothing."""
 
-_WITHIN: Final = "within ± 5 percentage points takes at most"
+_WITHIN: Final = "by itself within ± 5 percentage points takes at most"
 
 
 def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
@@ -59,7 +59,7 @@ def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("accuracy", _of_questions(manifest, reports))
         return
     text = f"each share {_WITHIN} {reports:,} reports"
-    if not manifest.kind.symmetric:
+    if manifest.mechanism.privacy.apart is None:
         plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
         text += f", with randomised response {reports_for_half_width(plain, _POINTS):,}"
     elif len(manifest.categories) > _FEW:
@@ -77,8 +77,9 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     other = Accuracy.half_width(_POINTS).reports(cumulative_variance(design))
     yield Fact(
         "accuracy",
-        f"the share of all answers up to any one within ± {points:g} percentage points takes at "
-        f"most {reports:,} reports; by the best mechanism for single shares {other:,}",
+        "the share of all answers up to any one, looked at by itself, within "
+        f"± {points:g} percentage points takes at most {reports:,} reports; by the "
+        f"mechanism for shares {other:,}",
     )
     if manifest.values is None:
         return

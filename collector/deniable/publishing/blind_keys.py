@@ -4,13 +4,15 @@ A manifest lists the keys of its own epochs. A successor whose epochs go on from
 lists the same keys for the numbers that both have, and more behind them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd, prod
 
 from deniable.enrolment import PublicKeys
 from deniable.messages import Enrolment, InvalidManifest, Manifest
-from deniable.messages.enrolment_map import MAX_BLIND_KEYS
+from deniable.messages.enrolment import MAX_BLIND_KEYS
+
+_Place = tuple[str, int]  # a survey's name, and the number of its epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,41 +56,101 @@ class BlindKeys:
         return (enrolment.issuer, enrolment.keys) == (self.issuer, keys) and bool(keys)
 
 
-def check_unshared(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
-    """Check that a survey name's epoch has one key of an issuer, and no other place that key.
+class ListedKeys:
+    """The keys of blind issuers that manifests have listed, and what the next one may list."""
 
-    A token of a key of two places could be asked for in one and used in the other, and so could one
-    of a key that shares a factor with another. Of an issuer's two keys for one place, the apps that
-    know the former get tokens of the newer.
+    def __init__(self, most_compared: int | None = None) -> None:
+        """Common factors are searched for among all keys or the first, by work as their square."""
+        self._most = most_compared
+        self.uncompared = 0
+        self._places: dict[bytes, _Place] = {}
+        self._keys: dict[tuple[str, _Place], bytes] = {}
+        self._product = 1
 
-    Raises:
-        InvalidManifest: otherwise.
-    """
-    ours, product = _listed(manifest), prod(map(int.from_bytes, manifest.enrolment.keys))
-    for survey in surveys if ours else ():
-        for modulus, place in _listed(survey).items():
-            if modulus in ours:
-                if ours[modulus] != place:
+    def add(self, manifest: Manifest) -> None:
+        """Take a manifest's keys for listed."""
+        new = {key: at for key, at in _listed(manifest).items() if key not in self._places}
+        if self._comparing:
+            self._product *= prod(map(int.from_bytes, new))
+        else:
+            self.uncompared += len(new)
+        self._places |= new
+        for key, place in new.items():
+            self._keys.setdefault((manifest.enrolment.issuer, place), key)
+
+    @property
+    def _comparing(self) -> bool:
+        return self._most is None or len(self._places) < self._most
+
+    def check(self, manifest: Manifest) -> None:
+        """Check that a survey name's epoch has one key of an issuer, and no other place that key.
+
+        A token of a key of two places could be asked for in one and used in the other, and so could
+        one of a key that shares a factor with another. Of an issuer's two keys for one place, the
+        apps that know the former get tokens of the newer.
+
+        Raises:
+            InvalidManifest: otherwise.
+        """
+        for modulus, (name, epoch) in _listed(manifest).items():
+            n, was = int.from_bytes(modulus), self._places.get(modulus)
+            if was is not None:
+                if was != (name, epoch):
                     raise InvalidManifest(
                         "issuer_keys",
-                        f"has for epoch {ours[modulus][1]} the key of epoch {place[1]} of "
-                        f"{place[0]}: make keys for this survey alone",
+                        f"has for epoch {epoch} the key of epoch {was[1]} of {was[0]}: make keys "
+                        "for this survey alone",
                     )
-            elif survey.enrolment.issuer == manifest.enrolment.issuer and place in ours.values():
+            elif (manifest.enrolment.issuer, (name, epoch)) in self._keys:
                 raise InvalidManifest(
                     "issuer_keys",
-                    f"has another key for epoch {place[1]} than {place[0]} lists already: take that"
-                    " one or, if it was stolen, give the issuer another name",
+                    f"has another key for epoch {epoch} than {name} lists already: take that one "
+                    "or, if it was stolen, give the issuer another name",
                 )
-            elif gcd(product, int.from_bytes(modulus)) != 1:
+            elif self._comparing and gcd(self._product % n, n) != 1:
+                other = next(key for key in self._places if gcd(int.from_bytes(key), n) != 1)
+                name, epoch = self._places[other]
                 raise InvalidManifest(
                     "issuer_keys",
-                    f"has a key that shares a factor with that of epoch {place[1]} of {place[0]}: "
-                    "was the random generator sound? Make all of them anew",
+                    f"has a key that shares a factor with that of epoch {epoch} of {name}: was "
+                    "the random generator sound? Make all of them anew",
                 )
 
 
-def _listed(manifest: Manifest) -> dict[bytes, tuple[str, int]]:
+def check_unshared(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
+    """Check a manifest's keys beside those of all surveys, as :meth:`ListedKeys.check` does."""
+    listed = ListedKeys()
+    for survey in surveys:
+        listed.add(survey)
+    listed.check(manifest)
+
+
+def check_grid(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
+    """Check that a blind survey's epochs begin and end with those of all others of its collector.
+
+    Devices refuse it otherwise, of which each answers one blind survey an epoch.
+
+    Raises:
+        InvalidManifest: naming the field at fault.
+    """
+    for other in blind_surveys(surveys) if manifest.enrolment.mode == "blind" else ():
+        schedule = other.schedule
+        if other.origin == manifest.origin and not manifest.schedule.meshes(schedule):
+            longer = schedule.epoch_seconds != manifest.schedule.epoch_seconds
+            raise InvalidManifest(
+                "epoch" if longer else "start",
+                f"makes other epochs than those of {other.name}, which is blind, too, and has "
+                f"epochs of {schedule.epoch_seconds} s until {schedule.end}: take such, or begin "
+                "after it, since a device answers one blind survey an epoch",
+            )
+
+
+def blind_surveys(surveys: Iterable[Manifest]) -> Iterator[Manifest]:
+    """Yield the surveys of blind enrolment."""
+    return (survey for survey in surveys if survey.enrolment.mode == "blind")
+
+
+def _listed(manifest: Manifest) -> dict[bytes, _Place]:
     """Return the name and epoch of each key."""
     numbered = enumerate(manifest.enrolment.keys, manifest.enrolment.first)
     return {key: (manifest.name, epoch) for epoch, key in numbered}

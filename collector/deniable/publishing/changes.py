@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from deniable.choosing.kinds import named
 from deniable.mechanisms import exact_delta, exact_epsilon
-from deniable.mechanisms.bounds import times_likelier
+from deniable.mechanisms.exact import times_likelier
 from deniable.messages import Enrolment, Manifest, codec
 from deniable.reading import duration_text, instant_text
 
@@ -91,7 +92,7 @@ def _listed(answers: Collection[str]) -> str:
 
 def _mechanism(before: Manifest, after: Manifest) -> _Sentences:
     old, new = (
-        manifest.kind.named(manifest.specification.parameters) for manifest in (before, after)
+        named(manifest.kind.name, manifest.specification.parameters) for manifest in (before, after)
     )
     text = (
         f"other parameters of the mechanism {new}"
@@ -137,7 +138,7 @@ def _epsilon(before: Manifest, after: Manifest) -> _Sentences:
 def _delta(before: Manifest, after: Manifest) -> _Sentences:
     raised = exact_delta(after.delta) > exact_delta(before.delta)
     went = _went("delta", before.delta, after.delta, raised)
-    yield f"{went}: the share of reports that may reveal more than epsilon says", raised
+    yield f"{went}: so much may be added to each probability that epsilon bounds", raised
 
 
 def _repeat(before: Manifest, after: Manifest) -> _Sentences:

@@ -6,18 +6,22 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
-from deniable.budget import NANO, constant_cost, format_nano, pure_cost, upper_text
+from deniable.budget import NANO, constant_cost, format_nano, pure_cost
 from deniable.choosing.document import choice_facts
+from deniable.choosing.guidance import guess_fact, strength_warnings
+from deniable.choosing.kinds import survey_terms
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
-from deniable.documents import Fact
-from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, promise_text
-from deniable.mechanisms.exponential import ceil_div
+from deniable.documents import Fact, upper_text
+from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, percent_text, promise_text
+from deniable.mechanisms.exact import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
 from deniable.messages.coalitions import Coalitions
+from deniable.publishing.blind_keys import blind_surveys
 from deniable.publishing.changes import changes
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
+from deniable.publishing.look_alikes import look_alike_warnings
 from deniable.reading import duration_text, instant_text
-from deniable.reading.epochs import ranges_text
+from deniable.reading.epochs import cut_text, cuts, ranges_text
 from deniable.stores import Seal
 
 _RESPONSES: Final = 400
@@ -39,21 +43,32 @@ def published_facts(
 
     ``together`` is what devices spend at most on all that is offered with it.
     """
-    from deniable.publishing.accuracy import accuracy_facts  # numpy, which others do without
+    from deniable.planning import blind_devices_text  # numpy, which others do without
+    from deniable.publishing.accuracy import accuracy_facts
 
     older = [survey for survey in surveys if survey.name == manifest.name]
     for number, change in enumerate(changes(older[0], manifest) if older else ()):
         yield Fact("" if number else "changed", str(change))
     yield Fact("epochs", epochs_text(manifest))
     yield from _mechanism_facts(manifest)
+    yield guess_fact(manifest)
     if manifest.enrolment.issuer_ids:
         yield from _device_facts(manifest)
         yield from _coalition_facts(manifest)
+    beside = {survey.name for survey in blind_surveys([manifest, *offered])}
+    if manifest.enrolment.mode == "blind" and len(beside) > 1:
+        yield Fact(
+            "answers",
+            "each device answers one an epoch of the blind surveys that its app declares, which it "
+            "draws: they share the reports",
+        )
     yield Fact("costs", _cost_text(manifest, now))
     if together > reserved([manifest], now):
         total = format_nano(together)
         yield Fact("together", f"with all else that runs, epsilon {total} at most")
     yield from accuracy_facts(manifest)
+    if manifest.enrolment.mode == "blind":
+        yield Fact("lost", blind_devices_text(manifest, 1000))
     for before, follows in left_behind(manifest, older, offered, now):
         yield Fact("older", left_behind_text(manifest, before, follows))
     for warning in _warnings(manifest, together, now):
@@ -69,8 +84,9 @@ def survey_facts(
     assert odds is not None
     truth = ""
     if mechanism.truth is not None:
-        least = "" if manifest.kind.symmetric else "at least "
-        truth = f"; the truth is sent with probability {least}{float(mechanism.truth):.1%}"
+        least = "at least " if mechanism.privacy.apart is None else ""
+        sent = percent_text(mechanism.truth, "least")
+        truth = f"; the truth is sent with probability {least}{sent}"
     yield Fact("id", manifest.survey_id.hex())
     yield Fact("sequence", str(manifest.sequence))
     yield Fact(
@@ -88,6 +104,8 @@ def survey_facts(
         yield Fact("sealed", f"epochs {ranges_text(seal.epoch for seal in seals)}")
     if pruned := [seal.epoch for seal in seals if seal.pruned_at is not None]:
         yield Fact("pruned", f"epochs {ranges_text(pruned)}: their receipts are erased")
+    for epoch, cut_at in sorted(cuts(manifest.schedule, seals).items()):
+        yield Fact("cut", f"epoch {epoch}: {cut_text(cut_at)}")
     if ended_at is not None:
         yield Fact("ended", f"{instant_text(ended_at)}; it takes no report")
     for issuer in manifest.enrolment.issuer_ids:
@@ -115,7 +133,7 @@ def answers_of(manifest: Manifest) -> tuple[str, ...]:
 
 def _mechanism_facts(manifest: Manifest) -> Iterator[Fact]:
     """Yield a mechanism's terms, with what its tight guarantee leaves of epsilon."""
-    terms = manifest.kind.terms(manifest.specification.parameters, len(manifest.categories))
+    terms = survey_terms(manifest)
     privacy = manifest.mechanism.privacy
     # Otherwise epsilon says it all.
     if terms is not None and privacy.odds is not None:
@@ -124,7 +142,7 @@ def _mechanism_facts(manifest: Manifest) -> Iterator[Fact]:
         gap = float(odds_floor(exact_epsilon(manifest.epsilon)) / privacy.odds - 1)
         if manifest.delta != "0":
             yield Fact("", f"pure epsilon {privacy.epsilon}")
-        elif manifest.kind.symmetric and gap < _EXACT:
+        elif privacy.apart is not None and gap < _EXACT:
             yield Fact("", f"guarantee: epsilon {manifest.epsilon} exactly")
         else:
             yield Fact("", f"tight epsilon below {manifest.epsilon} by {gap:.1g}")
@@ -259,7 +277,7 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
 
 
 def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
-    """Yield the reasons for which devices with the client's defaults do not follow a survey."""
+    """Yield the reasons for which devices do not follow a survey, or people should not."""
     if manifest.schedule.end <= now:
         yield "its last epoch is over: no device will follow it"
     if together > CEILING:
@@ -276,16 +294,23 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
             else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their "
             f"app sets {setting}: they will refuse what comes last of all"
         )
-    if (delta := Fraction(manifest.delta)) >= _MUCH:
+    yield from strength_warnings(manifest)
+    yield from look_alike_warnings(manifest.categories)
+    if Fraction(manifest.delta) >= _MUCH:
         yield (
-            f"delta {manifest.delta} lets up to {100 * float(delta):.3g} % of reports reveal more "
-            f"than epsilon {manifest.epsilon}; devices charge "
+            f"delta {manifest.delta} lets a report be worth more than epsilon {manifest.epsilon}; "
+            "devices charge "
             f"{format_nano(pure_cost(manifest.mechanism))} for each. Leave delta out"
         )
     if manifest.schedule.epoch_seconds < DAY:
         yield "devices refuse epochs below a day unless their app sets min_epoch_seconds"
     if manifest.enrolment.issuer_ids:
         yield "devices refuse it unless their app asks an issuer: Client(enrol=...)"
+    if manifest.enrolment.mode == "blind" and manifest.schedule.epoch_seconds < 7 * DAY:
+        yield (
+            "who does not open the app in both halves of an epoch reports nothing in it: let blind "
+            "epochs last a week or longer"
+        )
 
 
 def _what_fits(manifest: Manifest, now: float) -> str:

@@ -9,7 +9,7 @@ from deniable.client import DEFAULT_LIFETIME_EPSILON, Survey
 from deniable.client.ledger.admission import fits_declaration
 from deniable.client.ledger.allowance import Reservation
 from deniable.client.ledger.following import chosen_of
-from deniable.messages import Manifest, is_simulated
+from deniable.messages import Manifest
 from deniable.messages.bundle import declaration_of
 
 CEILING: Final = DEFAULT_LIFETIME_EPSILON * NANO
@@ -72,11 +72,9 @@ def left_behind(
     """Yield, of each declaration that the newest manifest of a name does not fit, what goes on.
 
     That is the newest of the older manifests (newest first) with that declaration, and those of
-    the offered ones that its apps follow. No app has the declaration of a rehearsal.
+    the offered ones that its apps follow.
     """
     declarations: list[Survey] = []
-    if is_simulated(newest.name):
-        return
     for before in older:
         survey = declared(before)
         if survey not in declarations and not fits_declaration(newest, survey):

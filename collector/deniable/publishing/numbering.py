@@ -1,16 +1,19 @@
 """The manifest that is published next under a name, while older ones of it may go on running.
 
-Unless its file says when its epochs begin, they are numbered as ``deniable.messages.numbering``
-says.
+When a device comes to a successor is not known: with the next refresh, or with an update of its
+app, years later; and it decides no number twice (D3). So the epochs of a successor bear numbers
+with which nobody has to wait, from whichever older manifest and whenever they come: where epochs
+are equally long the numbers go on as they would have, and where they become longer they jump to
+where those of the older manifest will have got to. A file may also
+say when its epochs begin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from deniable.messages import Enrolment, InvalidManifest, Manifest, Schedule
-from deniable.messages.numbering import continued, current_number
-from deniable.publishing.blind_keys import BlindKeys
+from deniable.publishing.blind_keys import BlindKeys, blind_surveys
 from deniable.publishing.survey_file import SurveyFile
 
 _DAY: Final = 86_400
@@ -29,11 +32,13 @@ def next_manifest(
     nonce: bytes,
     now: float,
     after_epoch: int = -1,
+    beside: Iterable[Manifest] = (),
 ) -> Manifest:
     """Return the manifest to be published after all those of its name, the newest first.
 
-    It begins when the current epoch of the newest one ends, or today if that one is over. The nonce
-    is 16 fresh random bytes. Manifests that are lost had numbers up to ``after_epoch``.
+    It begins when the current epoch of the newest one ends, or today if that one is over; if it is
+    blind, with the current epoch of those ``beside`` it that are. The nonce is 16 fresh random
+    bytes. Manifests that are lost had numbers up to ``after_epoch``.
 
     Raises:
         InvalidManifest: naming the field at fault.
@@ -43,7 +48,11 @@ def next_manifest(
     if start is None:
         # Midnight UTC, or for shorter epochs the last whole multiple of them.
         unit = min(length, _DAY) or _DAY
-        start, first = continued(schedules, length, now, int(now // unit) * unit, after_epoch)
+        earliest = int(now // unit) * unit
+        for other in blind_surveys(beside) if isinstance(survey.enrolment, BlindKeys) else ():
+            if other.schedule.epoch_seconds == length and now < other.schedule.end:
+                earliest = int(now) - (int(now) - other.schedule.start) % length
+        start, first = continued(schedules, length, now, earliest, after_epoch)
         if start < 0:
             raise InvalidManifest(
                 "epoch", "is too long to number on from what was before; set start"
@@ -104,3 +113,52 @@ def says_the_same(survey: SurveyFile, before: Manifest, origin: str) -> bool:
 
 def _same_enrolment(written: Enrolment | BlindKeys, before: Enrolment) -> bool:
     return written.lists(before) if isinstance(written, BlindKeys) else written == before
+
+
+class Continuation(NamedTuple):
+    """The place at which the epochs of a successor go on."""
+
+    start: int  # of epoch 0, Unix seconds; negative if there was never such a time
+    first: int  # the number of the first epoch that devices decide
+
+
+def continued(
+    before: Sequence[Schedule],
+    epoch_seconds: int,
+    now: float,
+    earliest: int,
+    after_epoch: int = -1,
+) -> Continuation:
+    """Return where the epochs go on after these schedules, the newest first.
+
+    The first begins when the current epoch of the newest one ends, or at ``earliest`` if that one
+    is over. Its number is above ``after_epoch``, which manifests that are not among these have had.
+    """
+    begins, first = earliest, after_epoch + 1
+    if before:
+        begins = max(before[0].epoch_start(current_number(before[0], now) + 1), earliest)
+        first = max(first, _first_number(before, begins, epoch_seconds))
+    return Continuation(begins - first * epoch_seconds, first)
+
+
+def current_number(schedule: Schedule, now: float) -> int:
+    """Return the number of the current epoch: -1 before the first, the last one's ever after."""
+    return max(-1, min(int((now - schedule.start) // schedule.epoch_seconds), schedule.epochs - 1))
+
+
+def _first_number(schedules: Sequence[Schedule], begins: int, length: int) -> int:
+    """Return the least number for the epoch that begins then, with which no device has to wait.
+
+    Who decided epoch k of an older schedule comes at its end, or at ``begins`` if that is later,
+    and the epoch of then must have a number above k. With k, what that asks of the first number
+    rises up to ``begins``. After it, it rises if the older epochs are the shorter ones, else it
+    falls. So three k do for all: the last that ends by then, the one after it, and the last.
+    """
+    first = 0
+    for schedule in schedules:
+        before = current_number(schedule, begins - schedule.epoch_seconds)
+        last = schedule.epochs - 1
+        for decided in (before, min(before + 1, last), last):
+            comes = max(begins, schedule.epoch_start(decided + 1))
+            first = max(first, decided + 1 - (comes - begins) // length)
+    return first

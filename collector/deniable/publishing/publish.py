@@ -3,33 +3,33 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
+from deniable.choosing.guidance import MOST_EPSILON, too_strong_text
 from deniable.directory import Config, authority_chain, begin_publishing, read_authority_key
 from deniable.enrolment import KeyFileError
 from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
-from deniable.messages import (
-    Enrolment,
-    InvalidManifest,
-    Manifest,
-    SigningKey,
-    sign_manifest,
-    simulated_name,
-)
-from deniable.public_log import PublicLog, keep_record
-from deniable.publishing.blind_keys import check_unshared
+from deniable.messages import InvalidManifest, Manifest, SigningKey, sign_manifest
+from deniable.public_log.publish import PublicLog, keep_record
+from deniable.publishing.blind_keys import check_grid, check_unshared
 from deniable.publishing.numbering import next_manifest, says_the_same
-from deniable.publishing.survey_file import SurveyFile
+from deniable.publishing.survey_file import SurveyFile, naming
 from deniable.stores import Store
 
 
 def successor(
-    config: Config, written: SurveyFile, surveys: Sequence[Manifest], after_epoch: int = -1
+    config: Config,
+    written: SurveyFile,
+    surveys: Sequence[Manifest],
+    after_epoch: int = -1,
+    *,
+    hardly_private: bool = False,
 ) -> Manifest:
     """Return the manifest that publishing would sign after these surveys, the newest first.
 
-    Surveys of the name that are lost had epochs up to ``after_epoch``.
+    Surveys of the name that are lost had epochs up to ``after_epoch``. An epsilon above
+    ``MOST_EPSILON`` is refused unless it may be ``hardly_private``.
 
     Raises:
         InvalidManifest: naming the field at fault, or that nothing has changed.
@@ -40,10 +40,17 @@ def successor(
             written.name, "nothing has changed; the survey published before stands"
         )
     manifest = next_manifest(
-        written, before, config.origin, os.urandom(16), time.time(), after_epoch
+        written, before, config.origin, os.urandom(16), time.time(), after_epoch, surveys
     )
+    if not hardly_private and (epsilon := too_strong_text(manifest)):
+        raise InvalidManifest(
+            "epsilon",
+            f"{epsilon} is above {MOST_EPSILON}: one report can make a guess between two answers "
+            "practically certain. Lower it, or publish with --hardly-private",
+        )
     check_invertible(manifest)
     check_unshared(manifest, surveys)
+    check_grid(manifest, surveys)
     return manifest
 
 
@@ -67,6 +74,8 @@ async def publish(
     surveys: Sequence[Manifest],
     key_file: Path,
     after_epoch: int = -1,
+    *,
+    hardly_private: bool = False,
 ) -> Manifest:
     """Sign a survey and put it into the store; return its manifest, as :func:`successor` does.
 
@@ -79,52 +88,13 @@ async def publish(
     key = await _authority_key(store, config, key_file)
     # Whatever comes of this: a publishing that was broken off may be repeated without a change.
     keep_record(key_file, PublicLog(await store.log()))
-    manifest = successor(config, written, surveys, after_epoch)
-    await _publish(store, config, manifest, key, key_file)
-    return manifest
-
-
-async def publish_rehearsal(
-    store: Store,
-    config: Config,
-    written: SurveyFile,
-    surveys: Sequence[Manifest],
-    key_file: Path,
-    epochs: int = 1,
-) -> Manifest:
-    """Publish a survey for simulated devices: from today on, and without an issuer; likewise.
-
-    Each time it is another one, which has no reports. Numbers of epochs begin anew, since no device
-    knows those of an older one. So many ``epochs`` take reports at once, the last of them the
-    current one: the others are over, and their grace is as long as they are together.
-    """
-    key = await _authority_key(store, config, key_file)
-    name = simulated_name(written.name)
-    rehearsal = replace(written, name=name, start=None, enrolment=Enrolment())
-    first = next_manifest(rehearsal, [], config.origin, os.urandom(16), time.time())
-    sequences = [old.sequence for old in surveys if old.name == name]
-    if epochs > written.epochs:
-        raise InvalidManifest("epochs", f"are {written.epochs}: no {epochs} can be rehearsed")
-    schedule, past = first.schedule, (epochs - 1) * first.schedule.epoch_seconds
-    schedule = replace(
-        schedule,
-        start=schedule.start - past,
-        grace_seconds=max(schedule.grace_seconds, past),
-    )
-    manifest = replace(first, sequence=max(sequences, default=-1) + 1, schedule=schedule)
-    check_invertible(manifest)
-    await _publish(store, config, manifest, key, key_file)
-    return manifest
-
-
-async def _publish(
-    store: Store, config: Config, manifest: Manifest, key: SigningKey, key_file: Path
-) -> None:
-    """Sign a manifest, and publish and log it in one transaction."""
+    manifest = successor(config, written, surveys, after_epoch, hardly_private=hardly_private)
     publisher = await begin_publishing(store, config, key_file)
     envelope = sign_manifest(manifest, key)
+    # Published and logged in one transaction.
     await store.publish(manifest, envelope, publisher.extension([envelope]))
     await publisher.committed()
+    return manifest
 
 
 async def _authority_key(store: Store, config: Config, key_file: Path) -> SigningKey:
@@ -135,3 +105,19 @@ async def _authority_key(store: Store, config: Config, key_file: Path) -> Signin
     if key.public_key != chain[-1]:
         raise KeyFileError(f"{key_file} is not the key of this collector's authority")
     return key
+
+
+_NOWHERE: Final = "https://nowhere.invalid"
+
+
+def draft(file: Path, **instead: str) -> Manifest:
+    """Return the first manifest of a survey file, for no collector, with fields changed if given.
+
+    Raises:
+        InvalidSurveyFile: naming the field at fault.
+    """
+    written = SurveyFile.load(file, **instead)
+    with naming(file):
+        manifest = next_manifest(written, [], _NOWHERE, bytes(16), time.time())
+        check_invertible(manifest)
+    return manifest

@@ -2,9 +2,11 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
@@ -17,6 +19,7 @@ from deniable.choosing.chosen_mechanism import (
     answered_best,
     specified,
 )
+from deniable.choosing.kinds import KIND_WORDS
 from deniable.enrolment import KeyFileError, PublicKeys
 from deniable.mechanisms import KINDS, InvalidPrivacyParameter
 from deniable.mechanisms.kind import as_tuples
@@ -33,8 +36,8 @@ from deniable.messages import (
     value_range,
 )
 from deniable.publishing.blind_keys import BlindKeys
-from deniable.publishing.survey_dimensions import labels_of, read_dimensions
-from deniable.publishing.survey_matrix import read_survey_matrix
+from deniable.publishing.look_alikes import check_words
+from deniable.publishing.survey_matrix import labels_of, read_dimensions, read_survey_matrix
 from deniable.reading.epochs import UNITS
 
 _OPEN: Final = Enrolment()
@@ -49,12 +52,12 @@ FIELDS: Final = {
         f'"{name}", {meaning}'
         for name, meaning in {
             AUTO: MEANING,
-            **{name: kind.summary for name, kind in KINDS.items()},
+            **{name: words.summary for name, words in KIND_WORDS.items()},
         }.items()
     ),
     "tells": 'of ordered answers, which have categories or low, high and step: "distribution", the '
     'mechanism for shares of ranges and quantiles; or "mean", of numbers, that for their mean',
-    **{key: meaning for kind in KINDS.values() for key, meaning in kind.keys.items()},
+    **{key: meaning for words in KIND_WORDS.values() for key, meaning in words.keys.items()},
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
     "delta": 'slack, as a string; leave it at "0"',
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
@@ -109,6 +112,28 @@ minimum_reports = 1
 """
 
 
+class InvalidSurveyFile(InvalidManifest):
+    """A survey file that cannot be published, by its path and the field at fault."""
+
+    def __init__(self, file: Path, field: str, reason: str) -> None:
+        super().__init__(field, reason)
+        self.file = file
+
+    def __str__(self) -> str:
+        return f"{self.file}: {super().__str__()}"
+
+
+@contextmanager
+def naming(file: Path) -> Iterator[None]:
+    """Name the file in whatever is refused of it."""
+    try:
+        yield
+    except InvalidSurveyFile:
+        raise
+    except InvalidManifest as error:
+        raise InvalidSurveyFile(file, error.field, error.reason) from error
+
+
 @dataclass(frozen=True, slots=True)
 class SurveyFile:
     """A survey file's fields, checked for their types; the manifest checks their domains.
@@ -132,18 +157,25 @@ class SurveyFile:
 
     @classmethod
     def load(cls, file: Path, **instead: str) -> "SurveyFile":
-        """Read a file, with other texts instead of what some fields have."""
-        try:
-            return cls.parse(file.read_text("utf-8"), file.parent, **instead)
-        except UnicodeDecodeError as error:
-            raise InvalidManifest(str(file), "is not UTF-8 text") from error
+        """Read a file, with other texts instead of what some fields have.
+
+        Raises:
+            InvalidSurveyFile: naming the field at fault.
+        """
+        with naming(file):
+            try:
+                text = file.read_text("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise InvalidManifest("TOML", "is not UTF-8 text") from error
+            return cls.parse(text, file.parent, **instead)
 
     @classmethod
     def parse(cls, text: str, folder: Path = Path(), **instead: str) -> "SurveyFile":
         """Read a file's text, with what it names in its folder; likewise."""
         try:
             written = tomllib.loads(text)
-        except ValueError as error:  # TOMLDecodeError, or an integer of thousands of digits
+        # TOMLDecodeError, an integer of thousands of digits, or lists in lists without end.
+        except (ValueError, RecursionError) as error:
             raise InvalidManifest("TOML", str(error)) from error
         table = {**_DEFAULTS, **written, **instead}
         if "dimensions" in written:
@@ -153,11 +185,9 @@ class SurveyFile:
         kind = _kind(table)
         for field in table:
             if field not in FIELDS and field not in _keys(kind, table):
-                raise InvalidManifest(field, f"is unknown; the fields are {', '.join(FIELDS)}")
+                raise InvalidManifest(field, f"is unknown; {_meant(field)}")
         if is_simulated(name := _text(table, "name")):
-            raise InvalidManifest(
-                "name", "is that of a rehearsal, which `deniable simulate --rehearse` publishes"
-            )
+            raise InvalidManifest("name", "is that of a simulated survey, which devices refuse")
         epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
         repeat = _repeat(table)
         if _is_several(kind):
@@ -168,9 +198,12 @@ class SurveyFile:
             numeric = _is_numeric(kind, table)
             categories = _values(table) if numeric else _texts(table, "categories")
             settings = _settings(table, kind, categories, folder)
+        check_words("question", question := _text(table, "question"))
+        for category in categories:
+            check_words("categories", category)
         return cls(
             name=name,
-            question=_text(table, "question"),
+            question=question,
             categories=categories,
             epsilon=epsilon,
             delta=delta,
@@ -183,6 +216,13 @@ class SurveyFile:
             repeat=repeat,
             enrolment=_enrolment(table, folder),
         )
+
+
+def _meant(field: str) -> str:
+    """Return the field that was meant, or where all of them are."""
+    for near in get_close_matches(field.lower(), FIELDS, 1):
+        return f"do you mean {near}?"
+    return 'the page "A survey file" of the documents lists the fields'
 
 
 def _field(table: dict[str, object], field: str) -> object:
@@ -220,8 +260,8 @@ def _kind(table: dict[str, object]) -> str:
         name = TWO_ROUND
     if name != AUTO and name not in KINDS:
         raise InvalidManifest("mechanism", f"must be {FIELDS['mechanism']}")
-    for other, kind in KINDS.items():
-        for key in kind.keys:
+    for other, words in KIND_WORDS.items():
+        for key in words.keys:
             if key in table and key not in _keys(name, table):
                 raise InvalidManifest(key, f'belongs to a survey with mechanism = "{other}"')
     if _is_numeric(name, table) and "categories" in table:
@@ -234,8 +274,8 @@ def _kind(table: dict[str, object]) -> str:
 def _keys(kind: str, table: Mapping[str, object]) -> Mapping[str, str]:
     if kind == AUTO:
         return {}
-    numbers = KINDS["numeric"].keys if _is_numeric(kind, table) else {}
-    return {**numbers, **KINDS[kind].keys}
+    numbers = KIND_WORDS["numeric"].keys if _is_numeric(kind, table) else {}
+    return {**numbers, **KIND_WORDS[kind].keys}
 
 
 def _is_numeric(kind: str, table: Mapping[str, object]) -> bool:
@@ -253,12 +293,17 @@ def _settings(
     table: dict[str, object], kind: str, categories: tuple[str, ...], folder: Path
 ) -> dict[str, object]:
     """Return the settings that belong to the kind, lists as tuples; the kind checks them."""
-    keys = {} if kind == AUTO else KINDS[kind].keys
+    if kind == AUTO:
+        return {}
+    keys, wanted = KIND_WORDS[kind].keys, KIND_WORDS[kind].wanted
+    for key in wanted:
+        _field(table, key)
     settings = {key: as_tuples(table[key]) for key in keys if key in table}
     if "kept" in settings:
         _text(table, "kept")
     if "matrix" in settings:
-        settings |= read_survey_matrix(settings, categories, folder)
+        epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
+        settings |= read_survey_matrix(settings, categories, epsilon, delta, folder)
     return settings
 
 

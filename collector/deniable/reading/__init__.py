@@ -14,6 +14,7 @@ from deniable.reading.asking import OLDER as OLDER
 from deniable.reading.asking import PREVIOUS as PREVIOUS
 from deniable.reading.asking import VIEWS as VIEWS
 from deniable.reading.asking import appear_text as appear_text
+from deniable.reading.asking import asked_alike as asked_alike
 from deniable.reading.asking import epoch_before as epoch_before
 from deniable.reading.asking import epoch_range as epoch_range
 from deniable.reading.asking import find_against as find_against

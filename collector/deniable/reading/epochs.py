@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
-from deniable.messages import Schedule
+from deniable.messages import Schedule, calendar
+from deniable.messages import instant_text as instant_text
+from deniable.reading.seals import Seal
 
 UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 """Of lengths of time, in seconds."""
@@ -69,18 +70,8 @@ def epoch_standing(schedule: Schedule, epoch: int, now: float, seal: bytes | Non
 
 def iso_time(instant: int | None) -> str | None:
     """Return Unix seconds in UTC as ISO 8601 has it; None of None and beyond the year 9999."""
-    if instant is None:
-        return None
-    try:
-        return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (OverflowError, ValueError):
-        return None
-
-
-def instant_text(instant: float) -> str:
-    """Return Unix seconds as a date and time in UTC, for people."""
-    iso = iso_time(int(instant))
-    return "beyond the year 9999" if iso is None else f"{iso[:10]} {iso[11:16]} UTC"
+    moment = None if instant is None else calendar(instant)
+    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def duration_text(seconds: int) -> str:
@@ -115,3 +106,20 @@ def ranges_text(epochs: Iterable[int]) -> str:
         else:
             ranges.append([epoch, epoch])
     return ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in ranges)
+
+
+def cuts(schedule: Schedule, seals: Iterable[Seal]) -> dict[int, int]:
+    """Return when the store's history was cut, by sealed epoch, of those in which it was."""
+    return {
+        seal.epoch: seal.cut_at
+        for seal in seals
+        if seal.cut_at is not None and seal.cut_at >= schedule.epoch_start(seal.epoch)
+    }
+
+
+def cut_text(cut_at: int) -> str:
+    """Return the sentence on a cut of the store's history: what counts may lack."""
+    return (
+        f"a standby or an earlier state took the database's place before {instant_text(cut_at)}; "
+        "reports that were acknowledged just before may be missing"
+    )

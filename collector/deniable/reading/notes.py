@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from deniable.documents import Column, Document, Table
-from deniable.documents.schema import TEXT, Field, Json, array_of, object_of, plain
+from deniable.documents.json import TEXT, Field, Json, array_of, object_of, plain
 from deniable.reading.epochs import instant_text, iso_time
 
 MOST_NOTE: Final = 120

@@ -7,10 +7,10 @@ from typing import Self
 
 from deniable.messages import Manifest
 from deniable.messages.bundle import Bundle
-from deniable.messages.seals import Counts, Seal, counts_digest
 from deniable.reading.epochs import EpochStanding, EpochState
 from deniable.reading.errors import Untrusted
 from deniable.reading.notes import Note
+from deniable.reading.seals import Counts, Seal, counts_digest
 
 
 @dataclass(frozen=True, slots=True)

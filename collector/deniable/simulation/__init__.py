@@ -1,10 +1,14 @@
-"""Simulation: whole imagined populations at once, for planning, rehearsing, teaching and tests."""
+"""Simulation: whole simulated populations at once, for planning, teaching and tests."""
 
-from deniable.simulation.bulk import randomise_many
+from deniable.simulation.bulk import (
+    CipherWords,
+    SimulatedReports,
+    SimulatedWords,
+    Words,
+    randomise_many,
+)
 from deniable.simulation.coverage import Coverage, RunFigures, figures, true_figures
-from deniable.simulation.reports import SimulatedReports
 from deniable.simulation.truth import UnknownTruth, read_truth
-from deniable.simulation.words import CipherWords, SimulatedWords, Words
 
 __all__ = [
     "CipherWords",

@@ -1,18 +1,117 @@
-"""Randomising many answers at once, exact to the same integers as a device."""
+"""Randomising many answers at once, exact to the same integers as a device, and their reports."""
 
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import singledispatch
 from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.mechanisms import Circular, ClampedGeometric, Mechanism, TwoRound, TwoValuedMechanism
+from deniable.estimates import decoder_of
+from deniable.mechanisms import ClampedGeometric, Mechanism, TwoRound, TwoValuedMechanism
 from deniable.mechanisms.design import TurnedDesign
 from deniable.mechanisms.levels import Levels
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.simulation import designs
-from deniable.simulation.words import CipherWords, Words
+
+
+class Words(Protocol):
+    """A source of uniform 64-bit words."""
+
+    def fill(self, words: NDArray[np.uint64]) -> None:
+        """Overwrite a contiguous array with fresh words."""
+
+
+class CipherWords:
+    """Cryptographic words: AES-256 in counter mode, keyed once from the operating system.
+
+    The key lives as long as this object; nobody can tell the words from uniform ones without it.
+    """
+
+    def __init__(self) -> None:
+        cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16)))
+        self._encryptor = cipher.encryptor()
+        self._zeros = b""
+
+    def fill(self, words: NDArray[np.uint64]) -> None:
+        """Overwrite the array with the next words of the key stream."""
+        if len(self._zeros) < words.nbytes:
+            self._zeros = bytes(words.nbytes)
+        target = words.view(np.uint8).data
+        self._encryptor.update_into(memoryview(self._zeros)[: words.nbytes], target)
+
+    def __repr__(self) -> str:
+        return "CipherWords(<key>)"
+
+
+class SimulatedWords:
+    """Reproducible words of a seeded generator: for simulations, never for anybody's answer."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+
+    def fill(self, words: NDArray[np.uint64]) -> None:
+        """Overwrite the array with the generator's next words."""
+        words[...] = self._generator.integers(2**64, size=words.shape, dtype=np.uint64)
+
+
+# The reports of simulated devices that a collector would count, by the exact law.
+#
+# A device that is drawn from a population with the frequencies f sends each response y with the
+# probability lambda_y = sum_x f_x P_xy. Devices are independent, so the counts of n of them are
+# multinomial with lambda: as quickly drawn for 10^9 devices as for a thousand.
+
+_CHUNK_OF_DEVICES = 1 << 16
+"""Devices that are drawn from one state of the generator, whether they are asked for or not."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedReports:
+    """Reports of simulated devices with one truth: the same ones for the same seed.
+
+    Attributes:
+        mechanism: what the devices would sample from.
+        truth: how frequent each answer is: of several questions, within each of them.
+        seed: all that the reports depend on besides.
+    """
+
+    mechanism: Mechanism
+    truth: NDArray[np.float64]
+    seed: int
+    _law: NDArray[np.float64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        law = np.maximum(decoder_of(self.mechanism).response_shares(self.truth), 0.0)
+        object.__setattr__(self, "_law", law / law.sum())
+
+    def counts(self, devices: int, run: int = 0) -> NDArray[np.int64]:
+        """Return how often each response comes from so many devices, in one of many runs."""
+        generator = np.random.default_rng([self.seed, 0, run])
+        return generator.multinomial(devices, self._law)
+
+    def responses(self, first: int, last: int, epoch: int = 0) -> NDArray[np.int64]:
+        """Return the responses of the devices from ``first`` to before ``last`` in an epoch.
+
+        A device sends the same however many there are; in each epoch, its answer and its noise are
+        new. (Other devices than those of ``counts``.)
+        """
+        ends = np.cumsum(self._law)
+        responses = np.empty(last - first, dtype=np.int64)
+        for chunk in range(first // _CHUNK_OF_DEVICES, -(-last // _CHUNK_OF_DEVICES)):
+            drawn = (
+                np.random.default_rng([self.seed, 1, epoch, chunk]).random(_CHUNK_OF_DEVICES)
+                * ends[-1]
+            )
+            start = chunk * _CHUNK_OF_DEVICES
+            low, high = max(first, start), min(last, start + _CHUNK_OF_DEVICES)
+            within = drawn[low - start : high - start]
+            responses[low - first : high - first] = np.searchsorted(ends, within, side="right")
+        return np.minimum(responses, len(ends) - 1)
+
 
 _CHUNK = 1 << 16
 """Words at a time: half a MiB stays in the cache."""
@@ -87,18 +186,6 @@ def _truth_or_lie(mechanism: TwoValuedMechanism, truth: Indices, source: Words) 
 @_drawn.register
 def _blocks(mechanism: TurnedDesign, truth: Indices, source: Words) -> Indices:
     return _in_chunks(truth, source, designs.sampler(mechanism), designs.WORDS)
-
-
-@_drawn.register
-def _turned(mechanism: Circular, truth: Indices, source: Words) -> Indices:
-    _check_grid(mechanism)
-    # As on the device, row 0 says how far round, whatever the answer.
-    boundaries, k = _boundaries(mechanism.row(0)), mechanism.categories
-
-    def sample(truth: Indices, words: Block) -> Indices:
-        return np.asarray((truth.astype(np.int64) + _below(boundaries, words)) % k)
-
-    return _in_chunks(truth, source, sample)
 
 
 @_drawn.register

@@ -1,5 +1,6 @@
 """Estimates from simulated counts compared with the truth, in one run and in many."""
 
+import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +16,7 @@ from deniable.estimates.numeric import group_labels, group_weights
 from deniable.estimates.quantiles import QUARTILES, TIE, ShareQueries
 from deniable.estimates.views import View, first_view, viewed
 from deniable.mechanisms import Mechanism
+from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest
 
 Floats = NDArray[np.float64]
@@ -56,18 +58,24 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunF
     return RunFigures(decoder.frequencies(tally), intervals.low, intervals.high)
 
 
-def projected_figures(
+def shown_figures(
     manifest: Manifest, counts: NDArray[np.int64], level: float
-) -> RunFigures | None:
-    """Return the shares as people see them first, if that is not unbiased, as of a histogram."""
-    decoder = decoder_of(manifest.mechanism)
-    tally = decoder.tally(counts.tolist())
-    crossed = bool(manifest.dimensions) and len(decoder.parts) == 1
-    if manifest.values is not None or crossed or first_view(decoder, tally) is View.UNBIASED:
+) -> tuple[View, RunFigures] | None:
+    """Return the shares as people see them first, as of a histogram; None of numbers.
+
+    Their intervals hold for all rows at once.
+    """
+    if manifest.values is not None:
         return None
-    at_once = 1 - (1 - level) / decoder.categories
+    decoder = decoder_of(manifest.mechanism)
+    tally, view = decoder.tally(counts.tolist()), View.UNBIASED
+    crossed = bool(manifest.dimensions) and len(decoder.parts) == 1
+    rows = decoder.categories + sum(sizes_of(manifest.dimensions)) * crossed
+    if not crossed:
+        view = first_view(decoder, tally)
+    at_once = min(1 - (1 - level) / rows, math.nextafter(1.0, 0.0))
     intervals = frequency_intervals(manifest.mechanism, tally, at_once)
-    return RunFigures(viewed(View.PROJECTED, decoder, tally), intervals.low, intervals.high)
+    return view, RunFigures(viewed(view, decoder, tally), intervals.low, intervals.high)
 
 
 @lru_cache(maxsize=1)  # all runs ask the same of their counts

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.quantiles import QUARTILES
+from deniable.estimates.views import View
 from deniable.messages import Manifest, simulated_name
+from deniable.simulation.bulk import SimulatedReports
 from deniable.simulation.coverage import (
     Coverage,
     RunFigures,
     figures,
-    projected_figures,
+    shown_figures,
     true_figures,
 )
-from deniable.simulation.reports import SimulatedReports
 
 _MOST_ROWS: Final = 30
 _SMOOTHED: Final = "Shares are smoothed, in truth, estimates and intervals alike."
@@ -73,14 +74,16 @@ def simulation_document(
     ]
     notes = [] if runs == 1 else [_summary(rows, runs, level)]
     largest, titles = rows, {"truth": "truth", "estimate": "estimate"} if runs == 1 else _MEANS
-    projected = None if runs > 1 else projected_figures(manifest, first_counts, level)
-    if projected is not None:
+    view_figures = None if runs > 1 else shown_figures(manifest, first_counts, level)
+    if view_figures is not None:
+        view, shares = view_figures
         largest = [
             {**row, "estimate": value, "low": low, "high": high, "half_width": (high - low) / 2}
-            for row, value, low, high in zip(rows, *map(list, projected), strict=True)
+            for row, value, low, high in zip(rows, *map(list, shares), strict=True)
         ]
-        titles = {"truth": "truth", "estimate": "projected"}
-        notes.append(_PROJECTED)
+        if view is View.PROJECTED:
+            titles = {"truth": "truth", "estimate": "projected"}
+            notes.append(_PROJECTED)
     numeric = manifest.values is not None
     if numeric and blur_of(manifest.mechanism, devices):
         notes.insert(0, _SMOOTHED)
@@ -94,17 +97,17 @@ def simulation_document(
         *(Column(key, title, "number", "width") for key, title in titles.items()),
     ]
     if runs == 1:
-        at_once = "simultaneous " * (projected is not None)
+        at_once = "simultaneous " * (view_figures is not None)
         interval = f"{level_text(level)} {at_once}interval"
         columns.append(Column("low", interval, "number", "width", "interval"))
         columns.append(Column("missed", ""))
         columns.append(Column("estimate", "", "number", shape="bar"))
-    imagined = f"{devices:,} imagined ones at epsilon {manifest.epsilon}, seed {reports.seed}"
+    simulated = f"{devices:,} simulated ones at epsilon {manifest.epsilon}, seed {reports.seed}"
     return Document(
         [
             Fact("SIMULATED", "no device answered", "simulated", True),
             Fact("survey", f"{name}: {manifest.question}", "survey", name),
-            Fact("devices", imagined, "devices", devices),
+            Fact("devices", simulated, "devices", devices),
         ],
         [Table(columns, seen)],
         notes,
@@ -119,7 +122,6 @@ def _seen(row: dict[str, Any], runs: int, *, share: bool) -> dict[str, Any]:
         **row,
         "kind": "share" if share else "number",
         "held": f"{row['covered'] / runs:.1%}",
-        "outside": low == high != row["estimate"],  # cut to the nearest end of what is possible
         "missed": "" if low <= row["truth"] <= high else "truth missed",
         # Of many runs, what chance leaves of their means.
         "width": 2 * row["half_width"] / math.sqrt(runs),
@@ -131,7 +133,7 @@ def _summary(rows: list[dict[str, Any]], runs: int, level: float) -> str:
     least = min(held, key=held.__getitem__)
     chance = math.sqrt(level * (1 - level) / runs)
     return (
-        f"In {runs:,} runs, intervals of {level_text(level)} held the truth "
+        f"In {runs:,} runs, intervals of {level_text(level)}, each by itself, held the truth "
         f"{sum(held.values()) / len(held):.1%} of the time, least often that of {least}, "
         f"{held[least]:.1%}; of a single one, chance alone moves this by ± {2 * chance:.1%}. "
         "Estimates were off by the error shown, as a root mean square."

@@ -1,4 +1,4 @@
-"""An imagined truth: how frequent each answer is, as somebody writes it."""
+"""A simulated truth: how frequent each answer is, as somebody writes it."""
 
 import csv
 import io
@@ -10,6 +10,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from deniable.documents import read_number
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +35,8 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
         text: ``uniform``; ``zipf``, the i-th answer 1/i times as frequent as the first; the name of
             a JSON file with a map, or of a CSV file with rows of answer and number; or such a map
             itself, as in ``good=0.3, very good=20%``. What is not named shares what is left evenly.
-            Numbers of more than 1 in all are counts, of which the others have none.
+            Numbers of more than 1 in all are counts, of which the others have none, unless one is
+            in percent.
         answers: what can be answered.
         questions: which of the answers belong to each question, if there are several.
 
@@ -44,15 +47,18 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
     groups = questions or (slice(0, len(answers)),)
     if text in SHAPES:
         given: Mapping[str, float] = {}
+        percent = False
     else:
-        given = _numbers(text)
+        pairs = _pairs(text, answers)
+        percent = any(str(written).rstrip().endswith("%") for _, written in pairs)
+        given = _numbers(pairs)
         if unknown := given.keys() - set(answers):
             raise UnknownTruth(f"{min(unknown)!r} is no answer; there are {_listed(answers)}")
     truth = np.zeros(len(answers))
     for group in groups:
         named = {at: given[a] for at, a in enumerate(answers[group]) if a in given}
         size = len(answers[group])
-        if "%" in text and math.fsum(named.values()) > 1 + _SLACK:
+        if percent and math.fsum(named.values()) > 1 + _SLACK:
             raise UnknownTruth("the shares sum to more than 100 %")
         truth[group] = 1 / np.arange(1, size + 1) if text == "zipf" else _shares(named, size)
         truth[group] /= truth[group].sum()
@@ -72,28 +78,51 @@ def _shares(named: Mapping[int, float], size: int) -> Floats:
     return shares
 
 
-def _numbers(text: str) -> dict[str, float]:
+class _Map(list[tuple[str, object]]):
+    """A JSON map as it stands in its file, with what is repeated."""
+
+
+def _pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
+    """Return answers and what is written for each, as they stand in a file or in the text."""
     path = Path(text)
-    pairs: Sequence[tuple[str, object]]
-    if path.suffix.lower() == ".json":
-        read = json.loads(path.read_text("utf-8"))
-        if not isinstance(read, dict):
-            raise UnknownTruth(f"{path} must have a map from answers to shares")
-        pairs = list(read.items())
-    elif path.suffix.lower() == ".csv":
-        rows = [row for row in csv.reader(io.StringIO(path.read_text("utf-8-sig"))) if row]
-        # A heading is a first row without a number.
-        body = rows[1:] if rows and _number(rows[0][-1]) is None else rows
-        if not all(len(row) == 2 for row in body):
-            raise UnknownTruth(f"{path} must have two columns: answer, and share or count")
-        pairs = [(row[0], row[1]) for row in body]
-    elif "=" in text:
-        pairs = [(name.strip(), n) for name, _, n in (e.rpartition("=") for e in text.split(","))]
-    else:
-        raise UnknownTruth(
-            f"{text!r} is no truth: say {' or '.join(SHAPES)}, a .csv or .json file, or shares "
-            "such as good=0.3, bad=0.1"
-        )
+    suffix = path.suffix.lower()
+    if suffix in _READERS:
+        try:
+            pairs = _READERS[suffix](path.read_text("utf-8-sig"), answers)
+        except (ValueError, RecursionError, csv.Error) as error:
+            raise UnknownTruth(f"{path} cannot be read: {error}") from error
+        if not pairs:
+            raise UnknownTruth(f"{path} names no answer")
+        return pairs
+    if "=" in text:
+        return [(name.strip(), n) for name, _, n in (e.rpartition("=") for e in text.split(","))]
+    raise UnknownTruth(
+        f"{text!r} is no truth: say {' or '.join(SHAPES)}, a .csv or .json file, or shares "
+        "such as good=0.3, bad=0.1"
+    )
+
+
+def _json_pairs(text: str, _answers: Sequence[str]) -> Sequence[tuple[str, object]]:
+    read = json.loads(text, object_pairs_hook=_Map)
+    if not isinstance(read, _Map):
+        raise UnknownTruth("it must have a map from answers to shares")
+    return read
+
+
+def _csv_pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
+    rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+    # A heading is a first row without a number, and of no answer: one that is, is a mistake.
+    heading = rows and _number(rows[0][-1]) is None and rows[0][0] not in answers
+    body = rows[1:] if heading else rows
+    if not all(len(row) == 2 for row in body):
+        raise UnknownTruth("it must have two columns: answer, and share or count")
+    return [(answer, written) for answer, written in body]
+
+
+_READERS: Final = {".json": _json_pairs, ".csv": _csv_pairs}
+
+
+def _numbers(pairs: Sequence[tuple[str, object]]) -> dict[str, float]:
     numbers: dict[str, float] = {}
     for name, written in pairs:
         number = _number(written)
@@ -106,11 +135,10 @@ def _numbers(text: str) -> dict[str, float]:
 def _number(written: object) -> float | None:
     """Return a number that is not negative; None for what is none."""
     text = str(written).strip()
-    try:
-        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
+    number = read_number(text.removesuffix("%").rstrip())
+    if number is None or not 0 <= number <= _MOST:
         return None
-    return number if 0 <= number <= _MOST and not isinstance(written, bool) else None
+    return float(number / 100 if text.endswith("%") else number)
 
 
 def _listed(answers: Sequence[str]) -> str:

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 from deniable.mechanisms.on_demand import on_demand
-from deniable.messages.receipt import KEPT_SECONDS as KEPT_SECONDS
-from deniable.messages.seals import Counts as Counts
-from deniable.messages.seals import Seal as Seal
-from deniable.messages.seals import counts_digest as counts_digest
+from deniable.reading.seals import Counts as Counts
+from deniable.reading.seals import Seal as Seal
+from deniable.reading.seals import counts_digest as counts_digest
 from deniable.stores.backups import back_up as back_up
 from deniable.stores.backups import restore as restore
 from deniable.stores.errors import LogConflict as LogConflict
@@ -26,13 +25,14 @@ from deniable.stores.moving import move as move
 from deniable.stores.opening import migrate_store as migrate_store
 from deniable.stores.opening import open_store as open_store
 from deniable.stores.opening import place_text as place_text
+from deniable.stores.receipt import KEPT_SECONDS as KEPT_SECONDS
 from deniable.stores.sqlite import SqliteStore as SqliteStore
+from deniable.stores.statements import LogExtension as LogExtension
+from deniable.stores.statements import Role as Role
+from deniable.stores.statements import StoredLog as StoredLog
+from deniable.stores.statements import Token as Token
+from deniable.stores.statements import Verdict as Verdict
 from deniable.stores.store import Store as Store
-from deniable.stores.values import LogExtension as LogExtension
-from deniable.stores.values import Role as Role
-from deniable.stores.values import StoredLog as StoredLog
-from deniable.stores.values import Token as Token
-from deniable.stores.values import Verdict as Verdict
 
 if TYPE_CHECKING:
     from deniable.stores.postgres import PostgresStore as PostgresStore

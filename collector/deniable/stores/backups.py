@@ -1,11 +1,12 @@
 """Backups: SQLite files of ours, whatever kind of store they come from or go to."""
 
 import asyncio
+import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -32,8 +33,8 @@ async def back_up(store: Store | Path, file: Path) -> None:
     """
     if not file.parent.is_dir():
         raise NotADirectoryError(f"{file.parent} is no directory; make it first")
-    with _reserved(file), tempfile.TemporaryDirectory(dir=file.parent, prefix=".backup-") as place:
-        copy = Path(place) / "store.sqlite"
+    with _reserved(file), _workplace(file.parent, ".deniable-backup-") as place:
+        copy = place / "store.sqlite"
         source = store.path if isinstance(store, SqliteStore) else store
         if isinstance(source, Path):
             await asyncio.to_thread(_copy_file, source, copy)
@@ -43,7 +44,7 @@ async def back_up(store: Store | Path, file: Path) -> None:
                 await with_rows.fill(source.rows())
             finally:
                 await with_rows.close()
-        current = await asyncio.to_thread(_current, copy, Path(place))
+        current = await asyncio.to_thread(_current, copy, place)
         await _check(current, "the store is not in order; deniable store check says more")
         copy.chmod(_OWNER_ONLY)
         await asyncio.to_thread(_synchronise, copy)
@@ -61,9 +62,9 @@ async def restore(store: Store, file: Path) -> None:
     """
     if file.with_name(f"{file.name}-wal").exists():
         raise StoreError(f"{file} is a store that is in use, and no backup")
-    beside = store.path.parent if isinstance(store, SqliteStore) else None
-    with tempfile.TemporaryDirectory(dir=beside, prefix=".restore-") as place:
-        current = await asyncio.to_thread(_current, file, Path(place))
+    beside = store.path.parent if isinstance(store, SqliteStore) else Path(tempfile.gettempdir())
+    with _workplace(beside, ".deniable-restore-") as place:
+        current = await asyncio.to_thread(_current, file, place)
         await _check(current, f"{file} is not in order")
         await store.fill(_rows(current))
 
@@ -110,6 +111,30 @@ async def _check(file: Path, otherwise: str) -> None:
     fault_lines = await asyncio.to_thread(recount)
     if fault_lines:
         raise StoreError(f"{otherwise}: {fault_lines[0]}")
+
+
+@contextmanager
+def _workplace(beside: Path, prefix: str) -> Iterator[Path]:
+    """Make a folder for as long as it is needed, and remove those of commands that were killed.
+
+    Each is locked by whoever uses it, and a lock ends with its process.
+    """
+    for left in beside.glob(f"{prefix}*"):
+        with suppress(OSError), _locked(left):
+            shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(dir=beside, prefix=prefix) as place, _locked(Path(place)):
+        yield Path(place)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder; BlockingIOError if another process, or another of its users here, has it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

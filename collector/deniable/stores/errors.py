@@ -1,5 +1,12 @@
 """The errors of a store."""
 
+from typing import Final
+
+MIGRATED: Final = (
+    "another version of deniable has migrated the store since this one opened it; upgrade deniable,"
+    " and restart it"
+)
+
 
 class StoreError(Exception):
     """The store could not do what was asked; nothing of it was done."""

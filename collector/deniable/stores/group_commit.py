@@ -9,10 +9,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from deniable.messages.receipt import Receipt
 from deniable.stores.errors import Overloaded, StoreError
-from deniable.stores.values import Verdict
+from deniable.stores.receipt import Receipt
+from deniable.stores.statements import Verdict
 
+MOST_WAITING: Final = 20_000
+"""Reports that may wait for their commit: some seconds of it, and few MiB of memory."""
 _QUIET_TURNS: Final = 4
 """From bytes that have arrived to a report that waits here, aiohttp takes three turns."""
 _MOST_SECONDS: Final = 0.01  # a loop that is never quiet commits all the same
@@ -25,18 +27,15 @@ class GroupCommit:
 
     Args:
         commit: stores receipts durably in one transaction, and returns one verdict each.
-        most_waiting: how many receipts may wait for it.
         most_together: how many it takes at most, unless one request alone has more.
     """
 
     def __init__(
         self,
         commit: Callable[[list[Receipt]], Awaitable[list[Verdict]]],
-        most_waiting: int,
         most_together: int = 5_000,
     ) -> None:
         self._commit = commit
-        self._most_waiting = most_waiting
         self._most_together = most_together
         self._waiting: list[_Waiting] = []
         self._queued = 0
@@ -49,7 +48,7 @@ class GroupCommit:
             Overloaded: if too many wait already; nothing was taken.
             StoreError: whatever ended the commit; nothing was stored, or that is not known.
         """
-        if self._queued + len(receipts) > self._most_waiting:
+        if self._queued + len(receipts) > MOST_WAITING:
             raise Overloaded("too many reports wait for their commit")
         self._queued += len(receipts)
         future: asyncio.Future[list[Verdict]] = asyncio.get_running_loop().create_future()

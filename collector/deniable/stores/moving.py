@@ -49,11 +49,11 @@ async def _fenced(source: Store, to: str) -> AsyncGenerator[Sequence[StoredRow],
         async for chunk in chunks:
             yield chunk
     if await source.moved_to() != to:  # what came since would be missing
-        raise StoreError("the old store was told to stay while it was copied")
+        raise StoreError("the move was cancelled while the old store was copied")
 
 
 async def _lifted(source: Store) -> AsyncGenerator[Sequence[StoredRow], None]:
-    await source.stay()
+    await source.cancel_move()
     for nothing in list[Sequence[StoredRow]]():
         yield nothing
 

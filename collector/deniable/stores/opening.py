@@ -34,7 +34,6 @@ def place_text(target: Path | str) -> str:
 
 async def open_store(
     target: Path | str,
-    most_waiting: int = 20_000,
     *,
     create: bool = False,
     migrate: bool = False,
@@ -45,7 +44,6 @@ async def open_store(
 
     Args:
         target: ``postgresql://…``, or the path of a SQLite file.
-        most_waiting: how many reports may wait for their commit before ``add`` is overloaded.
         create: make the store if there is none; a SQLite file of an older schema is migrated.
         migrate: bring a SQLite file to this version. (A PostgreSQL database has other collectors:
             it is migrated by :func:`migrate_store` only.)
@@ -61,9 +59,9 @@ async def open_store(
         from deniable.stores.postgres import PostgresStore
 
         return await PostgresStore.open(
-            str(target), most_waiting, create=create, most_connections=most_connections, **patient
+            str(target), create=create, most_connections=most_connections, **patient
         )
-    return await SqliteStore.open(Path(target), most_waiting, migrate=create or migrate, **patient)
+    return await SqliteStore.open(Path(target), migrate=create or migrate, **patient)
 
 
 async def migrate_store(target: Path | str) -> tuple[int, int]:

@@ -23,24 +23,23 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from functools import partial
 
 from deniable.messages import Manifest, Rotation
-from deniable.messages.receipt import Receipt
-from deniable.messages.seals import Counts, Seal
 from deniable.reading.notes import Note
+from deniable.reading.seals import Counts, Seal
 from deniable.stores.group_commit import GroupCommit
-from deniable.stores.rules import life, operating, public_log, published_counts, surveys
+from deniable.stores.receipt import Receipt
+from deniable.stores.rules import life, operating, published_counts
 from deniable.stores.rules.copying import StoredRow
-from deniable.stores.statements import Result, Rule
-from deniable.stores.values import LogExtension, StoredLog, Token, Verdict
+from deniable.stores.statements import LogExtension, Result, Rule, StoredLog, Token, Verdict
 
 
 class Store(ABC):
     """Where a collector keeps what it acknowledged. Every method may raise StoreError.
 
-    ``add`` is overloaded once more than ``most_waiting`` reports wait for their commit.
+    ``add`` is overloaded once more than ``MOST_WAITING`` reports wait for their commit.
     """
 
-    def __init__(self, most_waiting: int) -> None:
-        self._group = GroupCommit(self._commit, most_waiting)
+    def __init__(self) -> None:
+        self._group = GroupCommit(self._commit)
 
     @abstractmethod
     async def _commit(self, together: list[Receipt]) -> list[Verdict]:
@@ -70,6 +69,10 @@ class Store(ABC):
         """Return how many connections to a server are allowed, open and in use; None of a file."""
         return None
 
+    async def lagging_standbys(self) -> int:
+        """Return how many standbys follow the store for which no acknowledgement waits."""
+        return 0
+
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Store verified reports durably; one verdict each, in their order."""
         return await self._group.add(receipts)
@@ -83,11 +86,11 @@ class Store(ABC):
             SurveyConflict: if the name has another manifest of this or a higher sequence.
             LogConflict: if the log is not of the size that is extended.
         """
-        await self._write(lambda: surveys.publish(manifest, envelope, extension))
+        await self._write(lambda: operating.publish(manifest, envelope, extension))
 
     async def surveys(self) -> list[bytes]:
         """Return the envelopes of all surveys, by name and descending sequence."""
-        return await self._read(surveys.surveys)
+        return await self._read(operating.surveys)
 
     async def rotate(
         self,
@@ -106,16 +109,16 @@ class Store(ABC):
             RotationConflict: if one of the keys was rotated before, or too many were.
             LogConflict: if the log is not of the size that is extended.
         """
-        handing_over = partial(surveys.rotate, rotation, envelope, sign_anew, extension)
+        handing_over = partial(operating.rotate, rotation, envelope, sign_anew, extension)
         return await self._write(handing_over, repeatable=False)
 
     async def rotations(self) -> list[bytes]:
         """Return the envelopes of all rotations, oldest first."""
-        return await self._read(surveys.rotations)
+        return await self._read(operating.rotations)
 
     async def log(self, start: int = 0) -> StoredLog:
         """Return the public log, its entries from a position on."""
-        return await self._read(lambda: public_log.log(start))
+        return await self._read(lambda: operating.log(start))
 
     async def extend_log(self, extension: LogExtension) -> None:
         """Append entries to the public log, with the checkpoint that covers them.
@@ -123,7 +126,7 @@ class Store(ABC):
         Raises:
             LogConflict: if the log is not of the size that is extended.
         """
-        await self._write(lambda: public_log.extend(extension), repeatable=False)
+        await self._write(lambda: operating.extend(extension), repeatable=False)
 
     async def cosign_log(self, add: Callable[[str], tuple[str, bool]]) -> None:
         """Replace the log's newest checkpoint by what ``add`` makes of it.
@@ -131,7 +134,7 @@ class Store(ABC):
         It returns the checkpoint with more cosignatures, and whether a quorum of the collector's
         witnesses has cosigned it.
         """
-        await self._write(lambda: public_log.cosign(add))
+        await self._write(lambda: operating.cosign(add))
 
     async def counts(self, survey_id: bytes, epoch: int) -> Counts:
         """Return how often each response was counted, as figures may show it.
@@ -290,9 +293,9 @@ class Store(ABC):
         """
         await self._write(lambda: operating.move_away(to), though_moved=True)
 
-    async def stay(self) -> None:
+    async def cancel_move(self) -> None:
         """Lift the mark of :meth:`move_away`; without one this changes nothing."""
-        await self._write(operating.stay, though_moved=True)
+        await self._write(operating.cancel_move, though_moved=True)
 
     async def check_unmoved(self) -> None:
         """Raise StoreMoved if the store was moved away, with where to."""

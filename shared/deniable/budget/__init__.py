@@ -1,25 +1,179 @@
-"""Budget: what a device's reports cost in privacy, and what it may spend, in exact integers."""
+"""Budget: what a device's reports cost in privacy, and what it may spend, in exact integers.
 
-from deniable.budget.cost import (
-    NANO,
-    Ceiling,
-    epsilon_to_nano,
-    format_nano,
-    pure_cost,
+A report costs its pure level, in billionths of epsilon, always rounded up. Pure levels add up
+exactly (basic composition), whatever the answers were and however they changed from epoch to epoch.
+A ledger of integers neither drifts nor rounds in anybody's favour but the user's.
+
+Several reports may share kept responses. A range is a run of epochs through which a device keeps
+one response for each answer that it gives. What is charged for j reports within one range covers
+two histories of answers that change *at the same times* (s and t have equal answers in the one if
+and only if they do in the other):
+
+Kept responses to different answers are independent, and the reports about one answer depend on its
+kept response alone. So the reports fall into groups, one a distinct answer, with j_1 + … + j_c = j
+and c <= min(j, k), which cost what they cost one by one:  sum_i f(j_i),  f(t) being the level of t
+reports about a constant answer.
+
+* Memoised: f(t) is the level of the matrix, once; together at most c times it.
+* Two rounds: f(t) = ln :meth:`Rounds.constant_odds`, which rises from the level of one report to
+  that of the kept response; for sets of one category it is
+  ln[(E_inf E_2^t + k - 1)/(E_2^t + E_inf + k - 2)]. Together it is at most c eps_inf, and at most
+  j max_(t <= j) f(t)/t. It may *exceed* j f(1): for k > 2 the noise of the fresh round averages out
+  before the kept response binds, and two reports may cost more than twice one.
+* Fresh: every epoch is a range of its own, and costs f(1).
+
+Different ranges share nothing, so that their costs add.
+
+NOT covered are two histories that change at different times. That an answer changed is then what
+the kept responses give away: (0, 0) and (0, 1) differ in the probability that two memoised reports
+differ, which is 0 in the one, so that some delta is needed at every epsilon (5/8 for e^eps = 3 and
+k = 2). With two rounds, any two histories of j reports are j ln E_2 apart (:func:`changing_cost`).
+
+Source: docs/mathematics.md, section 16.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from deniable.mechanisms import (
+    InvalidPrivacyParameter,
+    Mechanism,
+    Number,
+    Rounds,
+    ceil_div,
+    exact_number,
+    log_ceiling,
 )
-from deniable.budget.repeated import RangeCost, changing_cost, constant_cost
-from deniable.mechanisms import odds_text, percent_text, upper_text
 
-__all__ = [
-    "NANO",
-    "Ceiling",
-    "RangeCost",
-    "changing_cost",
-    "constant_cost",
-    "epsilon_to_nano",
-    "format_nano",
-    "odds_text",
-    "percent_text",
-    "pure_cost",
-    "upper_text",
-]
+NANO: Final = 10**9
+"""Units of cost in one epsilon."""
+
+_LONGEST: Final = 64
+"""Up to so many reports f(t) is computed; beyond, it is bounded."""
+
+
+def pure_cost(mechanism: Mechanism) -> int:
+    """Return the cost of one response: epsilon' = ln(pure odds), rounded up to 1e-9."""
+    odds = mechanism.privacy.odds
+    if odds is None:
+        raise InvalidPrivacyParameter(
+            "the mechanism has no pure guarantee: some response excludes a category"
+        )
+    return log_ceiling(odds, NANO)
+
+
+def epsilon_to_nano(name: str, epsilon: Number) -> int:
+    """Return a ceiling in units of 1e-9 epsilon, rounded down; an error calls it ``name``."""
+    exact = exact_number(name, epsilon)
+    if exact < 0:
+        raise InvalidPrivacyParameter(f"{name} must not be negative")
+    return int(exact * NANO)
+
+
+def format_nano(cost: int) -> str:
+    """Return a cost for people: epsilon rounded up to three decimal places."""
+    thousandths = -(-cost // (NANO // 1000))
+    return f"{thousandths // 1000}.{thousandths % 1000:03d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The budget of a device's lifetime, in units of 1e-9 epsilon."""
+
+    most: int
+
+    def admits(self, reserved: int, cost: int, epochs: int) -> bool:
+        """Tell whether a survey of so many epochs fits beside what is already reserved.
+
+        Everything a survey could ever cost is reserved when its manifest is accepted (D3), so that
+        running out never depends on when or what a device reports.
+        """
+        return reserved + cost * epochs <= self.most
+
+
+@dataclass(frozen=True, slots=True)
+class RangeCost:
+    """The cost of reports within one range together, in units of 1e-9 epsilon.
+
+    ``kept`` is the cost of one kept response, however many reports share it; ``slopes`` are the
+    (t, f(t)) by rising t, from (1, f(1)) on, wherever f(t)/t exceeds all before it.
+    """
+
+    categories: int
+    kept: int
+    slopes: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> "RangeCost":
+        """Return the cost of reports that are drawn from, or kept by, this mechanism."""
+        one, rounds = pure_cost(mechanism), mechanism.rounds
+        if rounds is None:
+            return cls(mechanism.categories, one, ((1, one),))
+        return cls(mechanism.categories, pure_cost(rounds.kept), _slopes(rounds, one))
+
+    def cumulative(self, reports: int) -> int:
+        """Return the cost of so many reports within one range together."""
+        if reports < 0:
+            raise ValueError("reports cannot be fewer than 0")
+        if reports == 0:
+            return 0
+        t, cost = next(slope for slope in reversed(self.slopes) if slope[0] <= reports)
+        return min(ceil_div(reports * cost, t), min(reports, self.categories) * self.kept)
+
+    def next(self, reports_before: int) -> int:
+        """Return the cost that one more report adds after so many within the same range."""
+        return self.cumulative(reports_before + 1) - self.cumulative(reports_before)
+
+    def most(self, epochs: int, epochs_per_range: int) -> int:
+        """Return the cost of a report in each of so many epochs, from epoch 0 on.
+
+        Where every response is fresh, each epoch is a range.
+        """
+        if epochs < 0 or epochs_per_range < 1:
+            raise ValueError("there are no fewer than 0 epochs, and a range has at least one")
+        ranges, rest = divmod(epochs, epochs_per_range)
+        return ranges * self.cumulative(epochs_per_range) + self.cumulative(rest)
+
+
+def constant_cost(rounds: Rounds, reports: int) -> int:
+    """Return f(t), the cost of so many reports about an answer that never changes.
+
+    It rises from the level of one report to that of the kept response, which bounds it; and so do
+    as many times the fresh round's.
+    """
+    if reports > _LONGEST:
+        return min(reports * pure_cost(rounds.fresh), pure_cost(rounds.kept))
+    return log_ceiling(rounds.constant_odds(reports), NANO)
+
+
+def changing_cost(mechanism: Mechanism, reports: int) -> int | None:
+    """Return the cost of so many reports that share kept responses, however the answer changed.
+
+    None if no epsilon covers it.
+    """
+    if reports < 2:
+        return reports * pure_cost(mechanism)
+    if mechanism.rounds is None:
+        return None
+    # Given the kept responses, two histories give each report with odds of at most E_2, and so do
+    # mixtures over the kept ones. These add nothing: which reports share a kept response depends on
+    # the history. The ceiling of t NANO ln E_2 is that of ln E_2 in units of 1/(t NANO).
+    return log_ceiling(mechanism.rounds.fresh.privacy.odds, NANO * reports)
+
+
+@lru_cache(maxsize=32)
+def _slopes(rounds: Rounds, one: int) -> tuple[tuple[int, int], ...]:
+    """Return the slopes of two rounds; it takes tens of ms where the levels lie far apart."""
+    kept = pure_cost(rounds.kept)
+    slopes = [(1, one)]
+    for t in range(2, _LONGEST + 2):
+        best_t, best = slopes[-1]
+        # From here on no f(t)/t can exceed kept/t, so neither can it exceed the best.
+        if kept * best_t <= best * t:
+            break
+        # No later f(t)/t exceeds what the bound makes of the first of those that have one.
+        cost = constant_cost(rounds, t)
+        if cost * best_t > best * t:
+            slopes.append((t, cost))
+    return tuple(slopes)

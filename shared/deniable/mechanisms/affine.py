@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 from math import gcd, lcm
-from typing import ClassVar, Final
+from typing import Final
 
 from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignKind
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
@@ -191,13 +191,7 @@ def _nearest_primes(number: int) -> list[int]:
 
 class _Kind(DesignKind):
     name = "affine"
-    summary = "for many categories: a response supports a share of them"
     fields = ("q", "m", "s")
-    keys: ClassVar = {
-        "q": "of an affine survey: a prime; default, with m and s: the most accurate",
-        "m": "the number of digits of a category, base q",
-        "s": "of q residues, how many a response supports",
-    }
 
     def check(self, parameters: Parameters) -> None:
         with at_fault("mechanism", (ValueError, TypeError)):

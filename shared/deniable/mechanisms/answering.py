@@ -1,13 +1,89 @@
-"""Kinds that are about several questions: they answer by a kind for one question."""
+"""Several questions in one survey: a true answer is a combination, answered in a fixed order."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from collections.abc import Iterable, Sequence
+from itertools import product
+from math import prod
+from typing import Final
 
 from deniable.mechanisms.design import DesignMechanism
-from deniable.mechanisms.dimensions import Dimensions, check_dimensions
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings
-from deniable.mechanisms.registry import KINDS
-from deniable.mechanisms.two_valued import TwoValuedMechanism
+from deniable.mechanisms.kind import KINDS, InvalidParameter, Kind, Parameters, Settings
+from deniable.mechanisms.randomised_response import TwoValuedMechanism
+
+# Several questions in one survey: a true answer is a combination, of one answer to each.
+#
+# Combinations are numbered like the entries of a table with an axis for each question: the last
+# question's answer changes first. There may be more of them than anybody could list.
+
+Dimensions = tuple[tuple[str, ...], ...]
+"""For each question a tuple: its name, and then its answers."""
+
+MAX_QUESTIONS: Final = 1024
+
+_AND: Final = " + "
+
+
+def check_dimensions(dimensions: object) -> None:
+    """Check the types and numbers of questions and answers; a manifest checks the texts."""
+    if type(dimensions) is not tuple or not 2 <= len(dimensions) <= MAX_QUESTIONS:
+        raise InvalidParameter("dimensions", f"are 2 to {MAX_QUESTIONS:,} questions")
+    for row in dimensions:
+        if type(row) is not tuple or len(row) < 3 or not all(type(text) is str for text in row):
+            raise InvalidParameter("dimensions", "have a name and two or more answers each")
+
+
+def sizes_of(dimensions: Dimensions) -> list[int]:
+    """Return how many answers each question has."""
+    return [len(row) - 1 for row in dimensions]
+
+
+def combinations_of(dimensions: Dimensions) -> int:
+    """Return how many combinations there are."""
+    return prod(sizes_of(dimensions))
+
+
+def answer_labels(dimensions: Dimensions) -> tuple[str, ...]:
+    """Return a label for each answer to each question: "plan: free"."""
+    return tuple(f"{name}: {answer}" for name, *answers in dimensions for answer in answers)
+
+
+def combination_labels(dimensions: Dimensions) -> tuple[str, ...]:
+    """Return a label for each combination, in their order: "free + dark"."""
+    return tuple(map(_AND.join, product(*(row[1:] for row in dimensions))))
+
+
+class CombinationLabels(Sequence[str]):
+    """The same labels, made when they are asked for."""
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self._dimensions = dimensions
+
+    def __len__(self) -> int:
+        return combinations_of(self._dimensions)
+
+    def __getitem__(self, index: int) -> str:  # type: ignore[override]
+        if not 0 <= index < combinations_of(self._dimensions):
+            raise IndexError("there are not so many combinations")
+        answers = separated(index, sizes_of(self._dimensions))
+        rows = zip(self._dimensions, answers, strict=True)
+        return _AND.join(row[1 + answer] for row, answer in rows)
+
+
+def combined(answers: Iterable[int], sizes: Iterable[int]) -> int:
+    """Return the number of a combination, by the answer to each of questions of these sizes."""
+    index = 0
+    for answer, size in zip(answers, sizes, strict=True):
+        index = index * size + answer
+    return index
+
+
+def separated(index: int, sizes: Sequence[int]) -> list[int]:
+    """Return the answer to each question, the inverse of :func:`combined`."""
+    answers = []
+    for size in reversed(sizes):
+        index, answer = divmod(index, size)
+        answers.append(answer)
+    return answers[::-1]
+
 
 Answering = tuple[str | int, ...]
 """A mechanism for one question: the name of its kind, and then its parameters."""
@@ -23,19 +99,13 @@ _BY: Final = ("randomised-response", "subset", "affine", "difference-set")
 class SeveralQuestions(Kind):
     """A kind that is about several questions."""
 
-    keys: ClassVar = {"dimensions": "several questions: a table with the answers to each"}
     several = True
-    symmetric = True
     answers = False
 
     def dimensions(self, parameters: Parameters) -> Dimensions:
         """Return the questions with their answers."""
         dimensions: Dimensions = parameters["dimensions"]
         return dimensions
-
-    def described(self, parameters: Parameters) -> dict[str, str]:
-        """Return the names of the questions."""
-        return {"questions": ", ".join(name for name, *_ in parameters["dimensions"])}
 
     def set_dimensions(self, settings: Settings) -> Dimensions:
         """Return the questions that an operator wrote."""
@@ -76,11 +146,6 @@ def answering_mechanism(
 def answering_labels(answering: Answering, answers: tuple[str, ...]) -> Sequence[str]:
     """Return the labels of its responses."""
     return answering_kind(answering).responses(answering_parameters(answering), answers)
-
-
-def answering_text(answering: Answering) -> str:
-    """Return the mechanism in a few words."""
-    return answering_kind(answering).named(answering_parameters(answering))
 
 
 def answering_kind(answering: Answering) -> Kind:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from fractions import Fraction
 from itertools import islice
+from math import ceil
 from typing import Final
 
 from deniable.mechanisms.exact import (
@@ -30,13 +31,13 @@ from deniable.mechanisms.exact import (
     Number,
     exact_delta,
     exact_epsilon,
+    exp_enclosure,
+    odds_floor,
 )
-from deniable.mechanisms.exponential import ceil_div, exp_enclosure, odds_floor
 from deniable.mechanisms.kind import Kind, Parameters, at_fault
-from deniable.mechanisms.mechanism import Rounds, category_index
+from deniable.mechanisms.mechanism import Draw, Rounds, category_index, os_random_word
 from deniable.mechanisms.privacy import TwoValuedPrivacy
-from deniable.mechanisms.randomness import Draw, os_random_word
-from deniable.mechanisms.two_valued import check_size
+from deniable.mechanisms.randomised_response import check_size
 
 MAX_RESPONSES: Final = 1 << 20
 """Most blocks of a design."""
@@ -308,7 +309,6 @@ class BlockLabels(Sequence[str]):
 class DesignKind(Kind):
     """Base of the kinds that are a design; its parameters are a subclass's."""
 
-    symmetric = True
     answers = False
 
     @abstractmethod
@@ -328,18 +328,6 @@ class DesignKind(Kind):
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
         """Return the label of each response, made when it is asked for."""
         return BlockLabels(self._made(parameters, len(categories)), categories)
-
-    def described(self, parameters: Parameters) -> dict[str, str]:
-        """Return the parameters as texts."""
-        return {name: str(parameters[name]) for name in self.fields}
-
-    def terms(self, parameters: Parameters, categories: int) -> str:
-        """Return the design with its numbers, in words."""
-        design = self._made(parameters, categories)
-        return (
-            f"{self.named(parameters)}, a design of {design.responses:,} responses; each "
-            f"supports {design.extent} answers"
-        )
 
     def _made(self, parameters: Parameters, categories: int) -> Design:
         with at_fault("categories"):
@@ -373,11 +361,7 @@ def least_outside(design: Design, epsilon: Fraction, odds: Callable[[Fraction], 
     n, s, bits = design.positions, design.size, 192
     while True:
         ends = (odds(Fraction(end, 1 << bits)) for end in exp_enclosure(epsilon, bits))
-        outside, other = (_ceiling(_GRID / (s * end + n - s)) for end in ends)
+        outside, other = (ceil(_GRID / (s * end + n - s)) for end in ends)
         if outside == other:
             return outside
         bits *= 2
-
-
-def _ceiling(value: Fraction) -> int:
-    return ceil_div(value.numerator, value.denominator)

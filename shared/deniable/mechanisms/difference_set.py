@@ -10,7 +10,7 @@ mod 15, and a biplane's block in the numbers below 16, whose difference is the e
 designs have those of 7 and 11 points.
 """
 
-from typing import ClassVar, Final
+from typing import Final
 
 from deniable.mechanisms.design import Design, DesignKind
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
@@ -68,12 +68,7 @@ def check_points(points: object) -> None:
 
 class _Kind(DesignKind):
     name = "difference-set"
-    summary = "for up to 16 categories, with 13, 15 or 16 responses: a set of points, moved"
     fields = ("v",)
-    keys: ClassVar = {
-        "v": "of a difference-set survey: 13, 15 or 16, for how many categories; "
-        "default: the most accurate",
-    }
 
     def check(self, parameters: Parameters) -> None:
         with at_fault("mechanism", (ValueError, TypeError)):

@@ -1,12 +1,57 @@
-"""Exact privacy parameters: epsilon and delta as Fractions, never as floats.
+"""Exact numbers: privacy parameters as Fractions, certified bounds in integers, and bounds as text.
 
 A float is refused because it is not the number that was written: ``Fraction(0.1) > 1/10``, so a
-guarantee stated as 0.1 would be given as something larger.
+guarantee stated as 0.1 would be given as something larger. No floating point decides anything here.
 """
 
+import math
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
+from math import ceil, floor, log10
+from typing import Final, Literal
+
+_MOST_ODDS: Final = 10**6
+
+
+def odds_text(odds: Fraction) -> str:
+    """Return odds rounded up to three digits, large ones to a whole number: "3.01", "1,097"."""
+    places = 2 if odds < 10 else 1 if odds < 100 else 0
+    # In integers: a Decimal would be rounded again, by the app's decimal context.
+    whole, part = divmod(ceil(odds * 10**places), 10**places)
+    return f"{whole:,}.{part:0{places}d}" if places else f"{whole:,}"
+
+
+def percent_text(share: Fraction, bound: Literal["least", "most"]) -> str:
+    """Return a probability in per cent, rounded down for "at least", and up for "at most".
+
+    With enough digits to tell it from 0; what is above 99.9% is at most 100%.
+    """
+    if bound == "most" and Fraction(999, 1000) < share < 1:
+        return "100%"
+    small = 0 < share < Fraction(1, 1000)
+    digits = 1 - floor(log10(100 * share)) if small else 1  # two significant ones
+    scaled = 100 * share * 10**digits
+    whole = floor(scaled) if bound == "least" else ceil(scaled)
+    return f"{whole / 10**digits:.{digits}f}%"
+
+
+def times_likelier(odds: Fraction) -> str:
+    """Return odds as a bound in words, rounded up: what is stated is never less than what holds."""
+    if is_vast(odds):
+        return "possibly more than a million times likelier"
+    return f"at most {odds_text(odds)} times likelier"
+
+
+def is_vast(odds: Fraction) -> bool:
+    """Tell odds at which nothing is protected any more."""
+    return odds > _MOST_ODDS
+
+
+def promise_text(odds: Fraction) -> str:
+    """Return the promise of a report, as a part of a sentence."""
+    return f"a response is {times_likelier(odds)} than with any other answer"
+
 
 Number = str | Decimal | Fraction | int
 """What a privacy parameter may be given as."""
@@ -86,16 +131,79 @@ def exact_number(name: str, value: Number) -> Fraction:
     return fraction
 
 
-def exact_quantity(name: str, value: Number) -> Fraction:
-    """Return a number computed from private data, exactly; it may be negative.
+def ceil_div(numerator: int, denominator: int) -> int:
+    """Return the smallest integer that is not below numerator / denominator (denominator > 0)."""
+    return -(-numerator // denominator)
 
-    No error repeats it.
+
+def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Return low <= e^exponent * 2^bits <= high, integers; both are exact at exponent 0.
+
+    Source: docs/mathematics.md, section 2.
     """
-    if isinstance(value, str):
-        # Parameters of the protocol have no sign. Decimal reads one, and keeps an exponent as it
-        # is, so that the next line can refuse a monstrous one before it is expanded.
-        try:
-            value = Decimal(value)
-        except InvalidOperation:
-            raise InvalidPrivacyParameter(f'{name} must be a decimal such as "-12.5"') from None
-    return exact_number(name, value)
+    if exponent < 0:
+        raise ValueError("exponent must not be negative")
+    # x = exponent / 2^j <= 1/2, so that the Taylor tail is at most twice its first term:
+    #   sum_{i>=J} x^i/i!  <=  x^J/J! * 1/(1-x)  <=  2 x^J/J!
+    halvings = 0
+    while 2 * exponent > 1 << halvings:
+        halvings += 1
+    # One squaring doubles the relative error: j of them cost j bits, the roundings a few more.
+    working = bits + 2 * halvings + 16
+    numerator, denominator = exponent.numerator, exponent.denominator << halvings
+    low = high = 0
+    term_low = term_high = 1 << working
+    i = 0
+    while term_high > 1:
+        low += term_low
+        high += term_high
+        i += 1
+        term_low = term_low * numerator // (denominator * i)
+        term_high = ceil_div(term_high * numerator, denominator * i)
+    high += 2 * term_high
+    for _ in range(halvings):
+        low = low * low >> working
+        high = ceil_div(high * high, 1 << working)
+    surplus = working - bits
+    return low >> surplus, ceil_div(high, 1 << surplus)
+
+
+def odds_floor(epsilon: Fraction, bits: int = 128) -> Fraction:
+    """Return e^epsilon rounded down, for a *demand*: what keeps it keeps epsilon."""
+    return Fraction(exp_enclosure(epsilon, bits)[0], 1 << bits)
+
+
+def odds_ceiling(epsilon: Fraction, bits: int = 128) -> Fraction:
+    """Return e^epsilon rounded up, for a *statement*: it does not understate what is allowed."""
+    return Fraction(exp_enclosure(epsilon, bits)[1], 1 << bits)
+
+
+def log_ceiling(odds: Fraction, unit: int) -> int:
+    """Return the smallest integer c with e^(c/unit) >= odds: ln(odds) in 1/unit, rounded up.
+
+    The comparison is certified by :func:`exp_enclosure`; a float only says where to start.
+    """
+    if odds < 1:
+        raise ValueError("odds must be at least 1")
+    if odds == 1:
+        return 0
+    estimate = math.log(odds.numerator) - math.log(odds.denominator)
+    candidate = max(0, math.floor(estimate * unit) - 2)
+    while not _exp_at_least(Fraction(candidate, unit), odds):
+        candidate += 1
+    while candidate > 0 and _exp_at_least(Fraction(candidate - 1, unit), odds):
+        candidate -= 1
+    return candidate
+
+
+def _exp_at_least(exponent: Fraction, odds: Fraction) -> bool:
+    # e^x is irrational for rational x != 0, so some precision tells it from the rational odds.
+    bits = 128
+    while True:
+        low, high = exp_enclosure(exponent, bits)
+        scaled = odds * (1 << bits)
+        if low >= scaled:
+            return True
+        if high < scaled:
+            return False
+        bits *= 2

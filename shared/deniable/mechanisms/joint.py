@@ -11,25 +11,21 @@ from typing import Final
 from deniable.mechanisms.answering import (
     RANDOMISED_RESPONSE,
     Answered,
+    Dimensions,
     SeveralQuestions,
     answering_labels,
     answering_mechanism,
-    answering_text,
     check_answering,
-)
-from deniable.mechanisms.dimensions import (
-    Dimensions,
     check_dimensions,
     combination_labels,
     combinations_of,
 )
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
-from deniable.mechanisms.two_valued import MAX_CATEGORIES
+from deniable.mechanisms.randomised_response import MAX_CATEGORIES
 
 
 class _Kind(SeveralQuestions):
     name = "joint"
-    summary = "of several questions each device answers all at once, for tables that cross them"
     fields = ("dimensions", "mechanism")
 
     def labels(self, dimensions: Dimensions) -> tuple[str, ...]:
@@ -61,10 +57,6 @@ class _Kind(SeveralQuestions):
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
         return answering_labels(parameters["mechanism"], categories)
-
-    def terms(self, parameters: Parameters, categories: int) -> str:
-        count = len(parameters["dimensions"])
-        return f"all {count} questions at once: {answering_text(parameters['mechanism'])}"
 
 
 def _check_product(dimensions: Dimensions) -> None:

@@ -1,13 +1,13 @@
-"""A kind of mechanism: all that it says about itself, so that nobody else needs to know the kinds.
+"""A kind of mechanism: all that a device needs to know of it, so that nobody else knows the kinds.
 
 A manifest carries a kind's name and its parameters, plain values from which device and collector
-derive the same matrix by fixed integer rules.
+derive the same matrix by fixed integer rules. Each kind is a module, registered here; what
+operators are told of it stands in :mod:`deniable.choosing.kinds`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
-from math import gcd
+from importlib import import_module
 from typing import Any, ClassVar, Final, Protocol
 
 from deniable.mechanisms.mechanism import SurveyMechanism
@@ -18,8 +18,22 @@ Parameters = Mapping[str, Any]
 Settings = Mapping[str, Any]
 """By the key of a survey file: what an operator wrote, lists as tuples."""
 
-RATIO_LIMIT: Final = 1 << 63
-"""Numerator and denominator of a ratio are below this, as every integer of the protocol is."""
+_MODULES: Final = {
+    "randomised-response": "deniable.mechanisms.randomised_response",
+    "two-round": "deniable.mechanisms.two_round",
+    "numeric": "deniable.mechanisms.numeric",
+    "matrix": "deniable.mechanisms.matrix",
+    "subset": "deniable.mechanisms.subset",
+    "affine": "deniable.mechanisms.affine",
+    "difference-set": "deniable.mechanisms.difference_set",
+    "one-question": "deniable.mechanisms.one_question",
+    "joint": "deniable.mechanisms.joint",
+    "levels": "deniable.mechanisms.levels",
+}
+"""By the name on the wire, the module whose ``KIND`` it is.
+
+What freezes apps finds these modules by the imports under ``if TYPE_CHECKING`` of the package.
+"""
 
 
 class InvalidParameter(ValueError):
@@ -48,16 +62,12 @@ class Kind(Protocol):
 
     Attributes:
         name: on the wire, and in survey files.
-        summary: what it is, behind its name in the help for survey files.
         fields: names of its parameters in a manifest, in their order.
-        keys: keys of a survey file that belong to it, with their help.
-        symmetric: whether it treats any two answers to a question alike, so that
-            :attr:`Privacy.apart` tells how their rows differ; only then do apps accept it
-            undeclared.
         first_round_kept: whether each response adds fresh noise to one that the device keeps; then
             surveys of it are memoised.
         numeric: whether its categories are numbers at equal steps; None if they are where they are
             written as such.
+        ordered: whether its categories go from a least to a greatest, so that they have quantiles.
         several: whether it is about several questions, each with its own answers.
         answers: whether each response is one of the answers, the categories, in every survey.
         likeness: which of the other responses are sent how often, for people; ends "Your true
@@ -70,12 +80,10 @@ class Kind(Protocol):
     """
 
     name: ClassVar[str]
-    summary: ClassVar[str]
     fields: ClassVar[tuple[str, ...]] = ()
-    keys: ClassVar[Mapping[str, str]] = {}
-    symmetric: ClassVar[bool] = False
     first_round_kept: ClassVar[bool] = False
     numeric: ClassVar[bool | None] = False
+    ordered: ClassVar[bool] = False
     several: ClassVar[bool] = False
     answers: ClassVar[bool] = True
     likeness: ClassVar[str] = "all alike"
@@ -112,31 +120,14 @@ class Kind(Protocol):
         """Return the categories of a manifest that follow from several questions."""
         raise InvalidParameter("dimensions", f"are not for a mechanism of kind {self.name}")
 
-    def ordered(self, parameters: Parameters) -> bool:
-        """Return whether its categories go from a least to a greatest: they have quantiles."""
-        return bool(self.numeric)
-
     def kept_epsilon(self, parameters: Parameters) -> str | None:
         """Return the epsilon of a kept response, where it is not the one of a report."""
-        return None
-
-    def described(self, parameters: Parameters) -> dict[str, str]:
-        """Return the parameters as texts, for programs that list surveys."""
-        return {}
-
-    def named(self, parameters: Parameters) -> str:
-        """Return its name with the parameters: "affine (q = 5, m = 2, s = 1)"."""
-        values = ", ".join(f"{name} = {text}" for name, text in self.described(parameters).items())
-        return f"{self.name} ({values})" if values else self.name
-
-    def terms(self, parameters: Parameters, categories: int) -> str | None:
-        """Return the parameters in words, for operators; None if epsilon says it all."""
         return None
 
     def setting(self, settings: Settings, key: str) -> Any:
         """Return one setting."""
         if key not in settings:
-            raise InvalidParameter(key, f"is missing: {self.keys[key]}")
+            raise InvalidParameter(key, "is missing")
         return settings[key]
 
     def check_pure(self, delta: str) -> None:
@@ -152,10 +143,22 @@ def as_tuples(value: object) -> object:
     return tuple(tuple(item) if type(item) is list else item for item in value)
 
 
-def read_ratio(value: object) -> Fraction:
-    """Return the ratio that a numerator and a denominator make."""
-    if type(value) is tuple and [type(part) for part in value] == [int, int]:
-        numerator, denominator = value
-        if 0 < numerator < denominator < RATIO_LIMIT and gcd(numerator, denominator) == 1:
-            return Fraction(numerator, denominator)
-    raise InvalidParameter("mechanism", "a ratio in (0, 1) in lowest terms is expected")
+class _Kinds(Mapping[str, Kind]):
+    # A device never needs most kinds, and starts with the app that embeds it: a module is imported
+    # when its kind is first asked for.
+    def __getitem__(self, name: str) -> Kind:
+        kind: Kind = import_module(_MODULES[name]).KIND
+        return kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _MODULES
+
+
+KINDS: Final[Mapping[str, Kind]] = _Kinds()
+"""Every kind of mechanism by its name; its module is imported when it is first looked up."""

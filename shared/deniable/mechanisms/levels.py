@@ -16,7 +16,7 @@ Shares of ranges are sums of few nodes, where those of single answers would add 
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import ClassVar, Final
+from typing import Final
 
 from deniable.mechanisms.answering import (
     RANDOMISED_RESPONSE,
@@ -25,7 +25,7 @@ from deniable.mechanisms.answering import (
     answering_mechanism,
     check_answerings,
 )
-from deniable.mechanisms.exponential import ceil_div
+from deniable.mechanisms.exact import ceil_div
 from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
 from deniable.mechanisms.mechanism import MAX_DENSE, category_index
 from deniable.mechanisms.one_question import (
@@ -85,19 +85,11 @@ def node_labels(width: int, categories: Sequence[str]) -> tuple[str, ...]:
 
 class _Kind(Kind):
     name = "levels"
-    summary = 'for distributions of ordered answers (tells = "distribution")'
     fields = ("widths", "mechanisms")
-    keys: ClassVar = {
-        "widths": "of a levels survey: how many answers a node holds, for each level of its tree, "
-        "the last 1; default: the most accurate"
-    }
-    symmetric = True
     answers = False
     numeric = None
+    ordered = True
     sent = "one or more groups of neighbouring answers, of a size that is drawn"
-
-    def ordered(self, parameters: Parameters) -> bool:
-        return True
 
     def check(self, parameters: Parameters) -> None:
         widths, mechanisms = (parameters[name] for name in self.fields)
@@ -150,15 +142,6 @@ class _Kind(Kind):
             (f"by {width:,}", answering_labels(answering, node_labels(width, categories)))
             for width, answering in zip(parameters["widths"], parameters["mechanisms"], strict=True)
         )
-
-    def described(self, parameters: Parameters) -> dict[str, str]:
-        return {"widths": ", ".join(map(str, parameters["widths"]))}
-
-    def terms(self, parameters: Parameters, categories: int) -> str:
-        *widths, _ = parameters["widths"]
-        groups = "".join(f"groups of {width:,}, " for width in widths)
-        kinds = ", ".join(dict.fromkeys(str(kind) for kind, *_ in parameters["mechanisms"]))
-        return f"one of {len(widths) + 1} levels, {groups}single answers: by {kinds}"
 
 
 def _check_size(widths: Widths, categories: int) -> None:

@@ -5,46 +5,85 @@ over N = 2^64, each of them at least 1, so that there is a pure guarantee, which
 collector read off them.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar, Final
+from itertools import accumulate
+from typing import Final
 
 from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
-from deniable.mechanisms.solution_matrix import SolutionMatrix
+from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
+from deniable.mechanisms.privacy import MatrixPrivacy
 
 MAX_MATRIX: Final = 64
 """Most categories, and most responses."""
 
 _GRID: Final = 1 << 64
-_PRIME: Final = 2**127 - 1
 
 
-class SurveyMatrix(SolutionMatrix):
-    """A solution matrix on the 2^64 grid, as a survey's manifest holds it.
+class SurveyMatrix:
+    """A solution matrix on the 2^64 grid, as a survey's manifest holds it: a row a category.
 
-    ``truthful`` tells whether the responses are the categories; where not, ``truth`` is None.
+    The rows are equally long, and each sums to 2^64; ValueError, if they do not. ``truthful`` tells
+    whether the responses are the categories; where not, ``truth`` is None.
+
+    Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, section 8.
     """
 
-    __slots__ = ("truth",)
+    __slots__ = ("_rows", "categories", "responses", "truth")
+    grid: Final = _GRID
+    rounds: Final = None
     hit: Final = None
     miss: Final = None
 
     def __init__(self, weights: tuple[tuple[int, ...], ...], *, truthful: bool) -> None:
-        super().__init__(weights, _GRID)
-        self.truth = (
+        self._rows: Final = weights
+        self.categories: Final = len(weights)
+        self.responses: Final = len(weights[0])
+        for x, row in enumerate(weights):
+            if len(row) != self.responses:
+                raise ValueError(f"row {x} has {len(row)} entries, others have {self.responses}")
+            if sum(row) != _GRID:
+                raise ValueError(f"row {x} does not sum to 2^64")
+        self.truth: Final = (
             Fraction(min(row[x] for x, row in enumerate(weights)), _GRID) if truthful else None
         )
+
+    @property
+    def privacy(self) -> MatrixPrivacy:
+        """Return the tight guarantee, read off the entries."""
+        return MatrixPrivacy(self)
+
+    def row(self, category: int) -> Sequence[int]:
+        """Return one row's weights over the grid."""
+        return self._rows[category_index(category, self.categories)]
+
+    def probability(self, category: int, response: int) -> Fraction:
+        """Return one entry, exactly."""
+        return Fraction(
+            self.row(category)[category_index(response, self.responses, "a response")], _GRID
+        )
+
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        """Return a response drawn from the answer's row, exactly, with one 64-bit word."""
+        row, word = self.row(answer), draw()
+        # Every boundary is compared, so that the work says nothing about answer or response.
+        return sum(word >= boundary for boundary in accumulate(row[:-1]))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SurveyMatrix):
+            return NotImplemented
+        return (self._rows, self.truth) == (other._rows, other.truth)
+
+    def __hash__(self) -> int:
+        return hash(self._rows)
+
+    def __repr__(self) -> str:
+        return f"SurveyMatrix({self.categories} x {self.responses})"
 
 
 class _Kind(Kind):
     name = "matrix"
-    summary = "a solution matrix of your own"
     fields = ("weights", "responses")
-    keys: ClassVar = {
-        "matrix": "of a matrix survey: probabilities, a row a category and a column a response; a "
-        "list of rows of strings, or a CSV file's path from the survey file's folder",
-        "responses": "what its responses are called, if they are not the categories; a CSV file "
-        "names them itself",
-    }
     answers = False
     likeness = "each as often as the survey's table says"
 
@@ -70,39 +109,8 @@ class _Kind(Kind):
     def calibrated(
         self, settings: Settings, categories: int, epsilon: str, delta: str
     ) -> Parameters:
-        given = self.setting(settings, "matrix")
-        labels = settings.get("responses", ())
-        if type(given) is not tuple or not all(type(row) is tuple for row in given):
-            raise InvalidParameter(
-                "matrix", 'must be rows of strings, such as [["0.75", "0.25"], …]'
-            )
-        if len(given) != categories:
-            raise InvalidParameter("matrix", "needs a row for each category, in their order")
-        with at_fault("matrix", (ValueError, TypeError)):
-            exact = SolutionMatrix.exact(given)
-        _check_no_certainty(exact)
-        try:
-            matrix = exact.certified(epsilon, delta)
-        except ValueError as error:
-            own = exact.privacy.epsilon_at(delta)
-            raise InvalidParameter(
-                "epsilon", f"{error}; its own epsilon is {own} at delta {delta}"
-            ) from error
-        _check_no_certainty(matrix)
-        weights = tuple(tuple(matrix.row(x)) for x in range(categories))
-        if not _tells_apart(weights):
-            raise InvalidParameter(
-                "matrix",
-                "cannot be inverted: some categories have the same responses as a mixture of "
-                "others, so that their shares cannot be estimated; it needs at least as many "
-                "responses as categories, and rows that are linearly independent",
-            )
-        if not labels and matrix.responses != categories:
-            raise InvalidParameter(
-                "responses",
-                f"is missing: the matrix has {matrix.responses} columns for {categories} "
-                "categories, and each of its responses needs a name",
-            )
+        """Return the parameters of integers over 2^64, which publishing makes of probabilities."""
+        weights, labels = self.setting(settings, "matrix"), settings.get("responses", ())
         parameters = {"weights": weights, "responses": labels}
         with at_fault("matrix"):
             self.check(parameters)
@@ -126,38 +134,6 @@ class _Kind(Kind):
         if sorted(labels) == sorted(categories):  # a survey has one encoding
             raise InvalidParameter("mechanism", "responses that are the categories have no names")
         return labels or categories
-
-    def terms(self, parameters: Parameters, categories: int) -> str:
-        weights = parameters["weights"]
-        return f"matrix: {len(weights)} categories, {len(weights[0])} responses"
-
-
-def _check_no_certainty(matrix: SolutionMatrix) -> None:
-    rows = map(matrix.row, range(matrix.categories))
-    if not all(0 < weight < matrix.grid for row in rows for weight in row):
-        raise InvalidParameter(
-            "matrix",
-            "has a probability of 0 or 1 (as rounded to 64 bits): then a response excludes an "
-            "answer, and no budget of a device covers that",
-        )
-
-
-def _tells_apart(weights: tuple[tuple[int, ...], ...]) -> bool:
-    """Tell whether the rows are linearly independent, by elimination modulo a prime.
-
-    Independent modulo a prime is independent; that a prime of 127 bits hides it is out of reach.
-    """
-    rows = [[weight % _PRIME for weight in row] for row in weights]
-    for column in range(len(rows[0])):
-        pivot = next((row for row in rows if row[column]), None)
-        if pivot is None:
-            continue
-        rows.remove(pivot)
-        inverse = pow(pivot[column], -1, _PRIME)
-        for row in rows:
-            factor = row[column] * inverse
-            row[:] = [(w - factor * p) % _PRIME for w, p in zip(row, pivot, strict=True)]
-    return not rows
 
 
 KIND: Final = _Kind()

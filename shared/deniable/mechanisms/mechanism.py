@@ -1,14 +1,41 @@
-"""A mechanism: a solution matrix with enough structure to sample from it."""
+"""A mechanism: a solution matrix with enough structure to sample from it, and what it draws.
+
+The source of privacy noise is 64-bit words of the operating system's generator.
+"""
 
 import operator
+import os
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Final, Protocol
 
 from deniable.mechanisms.privacy import Privacy, Rows, TwoValuedPrivacy
-from deniable.mechanisms.randomness import Draw, os_random_word
 
 MAX_DENSE: Final = 4096
 """Most rows, and most columns, of a matrix that is held entry by entry."""
+_WORD: Final = 64
+
+Draw = Callable[[], int]
+"""One uniform integer in [0, 2^64) a call; only :func:`os_random_word` makes an answer private."""
+
+
+def os_random_word() -> int:
+    """Return 64 uniform bits of the operating system's CSPRNG."""
+    return int.from_bytes(os.urandom(8))
+
+
+def uniform_below(bound: int, draw: Draw = os_random_word) -> int:
+    """Return an integer uniform in [0, bound), exactly."""
+    # A power of two below 2 * bound: every attempt succeeds with a probability above 1/2, and all
+    # that succeed are equally likely.
+    bits = (bound - 1).bit_length()
+    while True:
+        value = 0
+        for _ in range(-(-bits // _WORD)):
+            value = value << _WORD | draw()
+        value &= (1 << bits) - 1
+        if value < bound:
+            return value
 
 
 def category_index(value: int, size: int, name: str = "a category index") -> int:

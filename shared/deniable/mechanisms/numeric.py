@@ -12,62 +12,105 @@ range of k = m + 1 values is m ln 1/r; the two farthest values attain it, at the
 In integers: one table of tails A_j, N r^j / (1+r) rounded *up*, towards privacy, stands for
 P(Z >= j) = P(Z <= -j) and gives every entry of every row. Since all rows share it, the matrix is
 exactly what this noise and the clamping make of it.
+
+r in (0, 1) is an exact rational, which a manifest carries. All else follows from it by fixed
+integer rules, so that device and collector hold the same table, and the device can recompute its
+guarantee.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, Final
+from math import gcd
+from typing import Final, Self
 
-from deniable.mechanisms.distance import (
-    GRID,
-    DistanceMechanism,
-    EvenlySpaced,
-    calibrated_parameters,
-    certified,
-    fall,
-    falling_powers,
+from deniable.mechanisms.exact import (
+    GridTooCoarse,
+    InvalidPrivacyParameter,
+    Number,
+    ceil_div,
+    exact_epsilon,
+    exp_enclosure,
 )
-from deniable.mechanisms.exact import GridTooCoarse
-from deniable.mechanisms.exponential import ceil_div
-from deniable.mechanisms.kind import Kind, Parameters, Settings, read_ratio
-from deniable.mechanisms.randomness import Draw, os_random_word
+from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.mechanism import MAX_DENSE, Draw, category_index, os_random_word
+from deniable.mechanisms.privacy import MatrixPrivacy, Privacy
+
+RATIO_LIMIT: Final = 1 << 63
+"""Numerator and denominator of a ratio are below this, as every integer of the protocol is."""
+
+_GRID: Final = 1 << 64
+"""N: what every row sums to."""
+
+_POINT: Final = 192
+"""Binary places of a power: where r^d >= e^-40 there are more than 128 significant bits."""
+
+_STEPS: Final = 1 << 62
 
 
-class ClampedGeometric(EvenlySpaced):
+class ClampedGeometric:
     """Answer with the value plus two-sided geometric noise, clamped to the range.
 
-    Raises GridTooCoarse if 2^64 does not hold the least probability.
+    There are 2 to 4,096 categories; the ratio in (0, 1), by which the noise falls off a step, is of
+    integers below 2^63. Raises GridTooCoarse if 2^64 does not hold the least probability.
 
     Source: Ghosh, Roughgarden and Sundararajan 2012, who call it truncated; docs/mathematics.md,
     section 10.
     """
 
+    grid: Final = _GRID
+    rounds: Final = None
+    hit: Final = None
+    miss: Final = None
+
     def __init__(self, categories: int, ratio: Fraction) -> None:
-        super().__init__(categories, ratio)
+        if type(categories) is not int or not isinstance(ratio, Fraction):
+            raise TypeError("categories must be an int and the ratio a Fraction: it is exact")
+        if not 2 <= categories <= MAX_DENSE:
+            raise ValueError(f"categories must be in [2, {MAX_DENSE}]")
+        if not (0 < ratio < 1 and ratio.denominator < RATIO_LIMIT):
+            raise InvalidPrivacyParameter("the ratio must be in (0, 1), of integers below 2^63")
+        self.categories: Final = categories
+        self.responses: Final = categories
+        self.ratio: Final = ratio
         u, v = ratio.numerator, ratio.denominator
         powers = falling_powers(ratio, categories - 1)
         # A_j = N r^j / (1 + u/v), rounded up from a power that was rounded up.
-        self._tails = [ceil_div(GRID * v * power, powers[0] * (u + v)) for power in powers[1:]]
+        self._tails = [ceil_div(_GRID * v * power, powers[0] * (u + v)) for power in powers[1:]]
         # Between the ends, distance d weighs A_d - A_(d+1), and distance 0 weighs N - 2 A_1.
         differences = (near - far for near, far in pairwise(self._tails))
-        self._weights = [GRID - 2 * self._tails[0], *differences]
+        self._weights = [_GRID - 2 * self._tails[0], *differences]
         if min(self._weights) <= 0:
             raise GridTooCoarse(
                 "2^64 does not resolve so many values at this ratio; use a larger step"
             )
         self._rising = self._tails[::-1]
 
+    @classmethod
+    def calibrated(cls, categories: int, epsilon: Number) -> Self:
+        """Return the mechanism of the least noise whose tight epsilon is not above ``epsilon``."""
+        return cls(
+            categories,
+            calibrated_ratio(lambda r: cls(categories, r).privacy, epsilon, categories - 1),
+        )
+
+    @cached_property
+    def privacy(self) -> Privacy:
+        """Return the tight guarantee of the implemented integers."""
+        return MatrixPrivacy(self, self._odds)
+
     @property
     def truth(self) -> Fraction:
         """Return the probability of sending the answer itself, least between the ends."""
-        return Fraction(self._weights[0] if self.categories > 2 else GRID - self._tails[0], GRID)
+        return Fraction(self._weights[0] if self.categories > 2 else _GRID - self._tails[0], _GRID)
 
     def _odds(self) -> Fraction:
         # In O(k): columns hold the same few weights.
         # At the low end: N - A_1 from the low end itself, A_x from x > 0. By symmetry at the high
         # end too.
-        ends = [GRID - self._tails[0], *self._tails]
+        ends = [_GRID - self._tails[0], *self._tails]
         worst = Fraction(max(ends), min(ends))
         # Column y between the ends holds the weights of distances 0 … max(y, m - y); that of y = 1
         # holds those of all others.
@@ -80,8 +123,8 @@ class ClampedGeometric(EvenlySpaced):
         """Return one row's integer weights over the grid."""
         x, m = self._index(category), self.categories - 1
         between = [self._weights[abs(x - y)] for y in range(1, m)]
-        low = self._tails[x - 1] if x else GRID - self._tails[0]
-        return [low, *between, GRID - low - sum(between)]
+        low = self._tails[x - 1] if x else _GRID - self._tails[0]
+        return [low, *between, _GRID - low - sum(between)]
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the true category ``answer``."""
@@ -90,45 +133,125 @@ class ClampedGeometric(EvenlySpaced):
         # Z >= j if word < A_j, Z <= -j if N - 1 - word < A_j: events of the right probabilities,
         # disjoint since 2 A_1 < N. The noise is found before the answer is looked at.
         up = m - bisect_right(self._rising, word)
-        down = m - bisect_right(self._rising, GRID - 1 - word)
+        down = m - bisect_right(self._rising, _GRID - 1 - word)
         return min(max(x + up - down, 0), m)
+
+    def probability(self, category: int, response: int) -> Fraction:
+        """Return the exact probability of a response given a true category."""
+        return Fraction(self.row(category)[self._index(response)], _GRID)
+
+    def _index(self, value: int) -> int:
+        return category_index(value, self.categories)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ClampedGeometric):
+            return NotImplemented
+        return (self.categories, self.ratio) == (other.categories, other.ratio)
+
+    def __hash__(self) -> int:
+        return hash((self.categories, self.ratio))
+
+    def __repr__(self) -> str:
+        return f"ClampedGeometric({self.categories}, ratio={self.ratio})"
+
+
+def falling_powers(ratio: Fraction, largest: int) -> list[int]:
+    """Return ratio^d for d = 0 … largest, over 2^192.
+
+    Each is the one before times the ratio, rounded up: this rule is part of the protocol.
+    """
+    powers = [1 << _POINT]
+    for _ in range(largest):
+        powers.append(ceil_div(powers[-1] * ratio.numerator, ratio.denominator))
+    return powers
+
+
+def calibrated_ratio(
+    privacy_at: Callable[[Fraction], Privacy], epsilon: Number, largest: int
+) -> Fraction:
+    """Return a ratio whose implemented guarantee is not above epsilon; the next one breaks it.
+
+    A smaller ratio lies less. Ratios are multiples of 2^-62, and "next" is one of them less. The
+    guarantee falls with the ratio but for the rounding of the last places, so that a smaller ratio
+    that holds by luck may exist; it would lie less by as little as these places are worth.
+
+    ``privacy_at`` gives the guarantee by the ratio, ``largest`` is the largest distance of two
+    categories.
+
+    Source: docs/mathematics.md, section 10.
+    """
+    exact = exact_epsilon(epsilon)
+    if largest < 1:
+        raise ValueError(f"categories must be in [2, {MAX_DENSE}]")
+    if exact == 0:
+        raise InvalidPrivacyParameter("epsilon is 0: the responses would say nothing; raise it")
+
+    def holds(steps: int) -> bool:
+        try:
+            return privacy_at(Fraction(steps, _STEPS)).satisfies(exact, 0)
+        except GridTooCoarse:
+            return False
+
+    # In exact terms no ratio below e^(-epsilon/largest) will do. Around there, rounding decides: in
+    # growing strides down to one that breaks the guarantee and up to one that keeps it, then by
+    # halving.
+    low, _ = exp_enclosure(exact / largest, 128)
+    start = min((_STEPS << 128) // low, _STEPS - 1)
+    held, broken, stride = start, start, 1
+    while broken > 0 and holds(broken):
+        held, broken, stride = broken, max(broken - stride, 0), 2 * stride
+    if held == broken:
+        stride = 1
+        while not holds(held := min(broken + stride, _STEPS - 1)):
+            if held == _STEPS - 1:
+                raise GridTooCoarse(
+                    "no ratio was found that keeps this epsilon over so many categories; raise "
+                    "epsilon or use fewer"
+                )
+            broken, stride = held, 2 * stride
+    while held - broken > 1:
+        middle = (held + broken) // 2
+        held, broken = (middle, broken) if holds(middle) else (held, middle)
+    return Fraction(held, _STEPS)
+
+
+def _read_ratio(value: object) -> Fraction:
+    """Return the ratio that a numerator and a denominator make."""
+    if type(value) is tuple and [type(part) for part in value] == [int, int]:
+        numerator, denominator = value
+        if 0 < numerator < denominator < RATIO_LIMIT and gcd(numerator, denominator) == 1:
+            return Fraction(numerator, denominator)
+    raise InvalidParameter("mechanism", "a ratio in (0, 1) in lowest terms is expected")
 
 
 class _Kind(Kind):
     name = "numeric"
-    summary = "whose answers are numbers"
     fields = ("ratio",)
-    keys: ClassVar = {
-        "low": "the least answer of a numeric survey, which has no categories: a whole number, or "
-        'a string such as "-0.5"',
-        "high": "its greatest answer",
-        "step": "from one of its answers to the next; at most 4,096 answers",
-    }
     numeric = True
+    ordered = True
     likeness = "near numbers more often than far ones"
 
     def check(self, parameters: Parameters) -> None:
-        read_ratio(parameters["ratio"])
+        _read_ratio(parameters["ratio"])
 
     def calibrated(
         self, settings: Settings, categories: int, epsilon: str, delta: str
     ) -> Parameters:
-        return calibrated_parameters(
-            categories, lambda: ClampedGeometric.calibrated(categories, epsilon)
-        )
+        if not 2 <= categories <= MAX_DENSE:
+            raise InvalidParameter("categories", f"of a numeric survey are 2 to {MAX_DENSE:,}")
+        with at_fault("epsilon", (InvalidPrivacyParameter, GridTooCoarse)):
+            ratio = ClampedGeometric.calibrated(categories, epsilon).ratio
+        return {"ratio": ratio.as_integer_ratio()}
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
-    ) -> DistanceMechanism:
+    ) -> ClampedGeometric:
         self.check_pure(delta)
-        ratio = read_ratio(parameters["ratio"])
-        return certified(lambda: ClampedGeometric(categories, ratio), epsilon)
-
-    def described(self, parameters: Parameters) -> dict[str, str]:
-        return {"ratio": str(read_ratio(parameters["ratio"]))}
-
-    def terms(self, parameters: Parameters, categories: int) -> str:
-        return f"numeric: {fall(parameters)}"
+        with at_fault("mechanism"):
+            mechanism = ClampedGeometric(categories, _read_ratio(parameters["ratio"]))
+        if not mechanism.privacy.satisfies(epsilon, "0"):
+            raise InvalidParameter("mechanism", "its probabilities exceed the stated epsilon")
+        return mechanism
 
 
 KIND: Final = _Kind()

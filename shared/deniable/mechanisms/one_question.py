@@ -12,7 +12,6 @@ for E >= 1, attained where all answers differ. There is one report, and it is ch
 """
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,26 +22,22 @@ from typing import Final
 from deniable.mechanisms.answering import (
     RANDOMISED_RESPONSE,
     Answered,
+    Dimensions,
     SeveralQuestions,
+    answer_labels,
     answering_labels,
     answering_mechanism,
-    answering_text,
     check_answerings,
-)
-from deniable.mechanisms.design import MAX_RESPONSES
-from deniable.mechanisms.dimensions import (
-    Dimensions,
-    answer_labels,
     check_dimensions,
     combined,
     separated,
     sizes_of,
 )
+from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.exact import Number, exact_delta
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
-from deniable.mechanisms.mechanism import category_index
+from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below
 from deniable.mechanisms.privacy import Apart, Privacy, TwoValuedPrivacy, odds_of_masses
-from deniable.mechanisms.randomness import Draw, os_random_word, uniform_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +64,11 @@ class MeanPrivacy(Privacy):
             for part in self.parts
             for own in part.apart
         )
+
+    @property
+    def alike(self) -> bool:
+        """Tell whether there is but one part: else some rows differ in fewer than others."""
+        return len(self.parts) == 1
 
     @property
     def furthest(self) -> tuple[int, int]:
@@ -188,7 +188,6 @@ class ResponseLabels(Sequence[str]):
 
 class _Kind(SeveralQuestions):
     name = "one-question"
-    summary = "of several questions each device answers one that it draws; the default for these"
     fields = ("dimensions", "mechanisms")
     sent = "one or more answers to one of the questions"
 
@@ -233,11 +232,6 @@ class _Kind(SeveralQuestions):
         if all(type(own) is tuple for _, own in labels):  # each names one answer
             return categories
         return ResponseLabels(labels)
-
-    def terms(self, parameters: Parameters, categories: int) -> str:
-        ways = Counter(map(answering_text, parameters["mechanisms"]))
-        listed = ", ".join(f"{count} by {way}" for way, count in ways.items())
-        return f"one of {len(parameters['dimensions'])} questions: {listed}"
 
 
 KIND: Final = _Kind()

@@ -9,8 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise, permutations
 from typing import NamedTuple, Protocol
 
-from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon
-from deniable.mechanisms.exponential import log_ceiling, odds_floor
+from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon, log_ceiling, odds_floor
 
 _PLACES = 12
 
@@ -56,6 +55,14 @@ class Privacy(ABC):
         As many other responses differ the other way round; all the rest are alike in both rows.
         """
         return None
+
+    @property
+    def alike(self) -> bool:
+        """Tell whether any two rows differ exactly so, whichever they are; False if unknown.
+
+        Then a response tells no two answers apart better than any others.
+        """
+        return False
 
     @property
     def furthest(self) -> tuple[int, int]:
@@ -113,6 +120,11 @@ class TwoValuedPrivacy(Privacy):
         """Return how any two rows differ."""
         c = self.separating
         return (Apart(c * self.truth, c * self.lie, c),)
+
+    @property
+    def alike(self) -> bool:
+        """Tell that any two rows differ so."""
+        return True
 
     def odds_at(self, delta: Number) -> Fraction:
         """Return the smallest e^epsilon that holds with this delta."""

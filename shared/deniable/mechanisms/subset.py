@@ -7,7 +7,7 @@ better (Ye and Barg 2018); there are so many subsets that it is for up to some 2
 from bisect import bisect_right
 from collections.abc import Iterable
 from math import comb
-from typing import ClassVar, Final
+from typing import Final
 
 from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignKind
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
@@ -96,12 +96,7 @@ def check_subset(size: object) -> None:
 
 class _Kind(DesignKind):
     name = "subset"
-    summary = "for 4 to some 20 categories: a response is a set of d of them"
     fields = ("d",)
-    keys: ClassVar = {
-        "d": "of a subset survey: how many categories a response supports; "
-        "default: the most accurate",
-    }
 
     def check(self, parameters: Parameters) -> None:
         with at_fault("mechanism", (ValueError, TypeError)):

@@ -18,7 +18,7 @@ Source: Erlingsson, Pihur and Korolova 2014 (k = 2); docs/mathematics.md, sectio
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import Final
 
 from deniable.mechanisms.answering import (
     RANDOMISED_RESPONSE,
@@ -26,7 +26,6 @@ from deniable.mechanisms.answering import (
     answering_kind,
     answering_labels,
     answering_parameters,
-    answering_text,
     check_answering,
 )
 from deniable.mechanisms.design import (
@@ -36,12 +35,16 @@ from deniable.mechanisms.design import (
     TurnedDesign,
     least_outside,
 )
-from deniable.mechanisms.exact import InvalidPrivacyParameter, Number, exact_epsilon
-from deniable.mechanisms.exponential import odds_ceiling, odds_floor
+from deniable.mechanisms.exact import (
+    InvalidPrivacyParameter,
+    Number,
+    exact_epsilon,
+    odds_ceiling,
+    odds_floor,
+)
 from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
-from deniable.mechanisms.mechanism import category_index
+from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
 from deniable.mechanisms.randomised_response import RandomisedResponse
-from deniable.mechanisms.randomness import Draw, os_random_word
 
 MAX_POINTS: Final = 1 << 17
 """Points of a design, at most: what the largest primes of affine designs are below, too."""
@@ -193,15 +196,7 @@ class TwoRound(BlockMechanism):
 
 class _Kind(Kind):
     name = "two-round"
-    summary = "whose first round is kept and whose second is fresh for each report"
     fields = ("kept", "fresh")
-    keys: ClassVar = {
-        "kept": "of a two-round survey: epsilon of any number of reports about an answer that "
-        "stays the same, as a string; above epsilon",
-        "fresh": "of a two-round survey: the design of the second round, such as "
-        '["affine", 107, 1, 29] or ["subset", 1]; default: the most accurate within kept',
-    }
-    symmetric = True
     answers = False
     first_round_kept = True
 
@@ -239,21 +234,9 @@ class _Kind(Kind):
             return categories
         return answering_labels(parameters["fresh"], categories)
 
-    def terms(self, parameters: Parameters, categories: int) -> str | None:
-        if parameters["fresh"] == SINGLE:
-            return None
-        kind, design = _design(parameters["fresh"])
-        return f"two rounds, the second by {kind.terms(design, categories)}"
-
     def kept_epsilon(self, parameters: Parameters) -> str:
         kept: str = parameters["kept"]
         return kept
-
-    def described(self, parameters: Parameters) -> dict[str, str]:
-        return {
-            "kept": self.kept_epsilon(parameters),
-            "fresh": answering_text(parameters["fresh"]),
-        }
 
 
 def _design(fresh: Answering) -> tuple[DesignKind, Parameters]:

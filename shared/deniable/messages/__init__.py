@@ -16,14 +16,14 @@ from deniable.messages.answers import (
 from deniable.messages.blind import BlindRequest, blind_request, blind_token_input, check_token
 from deniable.messages.ed25519 import SigningKey, check_public_key, derive_report_key, verify
 from deniable.messages.enrolment import (
+    MAX_BLIND_KEYS,
     MAX_ENROLMENT_BYTES,
+    Enrolment,
+    blind_issuer_id,
     check_credential,
     enrolment_statement,
-    pack_credential,
     read_credential,
-    read_enrolment_statement,
 )
-from deniable.messages.enrolment_map import MAX_BLIND_KEYS, Enrolment, blind_issuer_id
 from deniable.messages.gateway import (
     ENCAPSULATED_REQUEST_BYTES,
     GATEWAY_KEYS_PATH,
@@ -37,16 +37,23 @@ from deniable.messages.gateway import (
 from deniable.messages.logged import (
     MAX_PROOF_BYTES,
     LoggedEnvelope,
-    large_digest,
     log_entry,
     pack_logged,
     split_logged,
 )
-from deniable.messages.manifest import MAX_MANIFEST_BYTES, Manifest, check_name
-from deniable.messages.origin import check_origin, is_host_name
+from deniable.messages.manifest import (
+    MAX_MANIFEST_BYTES,
+    MAX_MANIFESTS,
+    MAX_MANIFESTS_BYTES,
+    Manifest,
+    check_name,
+    open_manifest,
+    open_manifest_of_chain,
+    pack_manifests,
+    sign_manifest,
+    split_manifests,
+)
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
-from deniable.messages.rehearsal import is_simulated, simulated_name
-from deniable.messages.repeat import FRESH, MAX_MEMOISED_CATEGORIES, Repeat
 from deniable.messages.report import (
     MAX_UPLOAD_BYTES,
     MAX_UPLOAD_REPORTS,
@@ -68,19 +75,31 @@ from deniable.messages.rotation import (
     sign_rotation,
     split_rotations,
 )
-from deniable.messages.schedule import EARLY_SECONDS, MAX_EPOCHS, Schedule
-from deniable.messages.signed_manifest import (
-    MAX_MANIFESTS,
-    MAX_MANIFESTS_BYTES,
-    open_manifest,
-    open_manifest_of_chain,
-    pack_manifests,
-    sign_manifest,
-    split_manifests,
+from deniable.messages.schedule import (
+    EARLY_SECONDS,
+    FRESH,
+    MAX_EPOCHS,
+    MAX_MEMOISED_CATEGORIES,
+    Repeat,
+    Schedule,
+    calendar,
+    day_text,
+    instant_text,
 )
 from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
-from deniable.messages.texts import check_categories, check_labels, check_text
-from deniable.messages.values import exact_value, format_value, read_values, value_range
+from deniable.messages.texts import (
+    check_categories,
+    check_labels,
+    check_origin,
+    check_text,
+    exact_value,
+    format_value,
+    is_host_name,
+    is_simulated,
+    read_values,
+    simulated_name,
+    value_range,
+)
 
 __all__ = [
     "EARLY_SECONDS",
@@ -126,6 +145,7 @@ __all__ = [
     "blind_issuer_id",
     "blind_request",
     "blind_token_input",
+    "calendar",
     "check_categories",
     "check_credential",
     "check_labels",
@@ -134,29 +154,28 @@ __all__ = [
     "check_public_key",
     "check_text",
     "check_token",
+    "day_text",
     "derive_report_key",
     "encapsulated_answer_bytes",
     "enrolment_statement",
     "exact_value",
     "follow_rotations",
     "format_value",
+    "instant_text",
     "is_host_name",
     "is_simulated",
-    "large_digest",
     "log_entry",
     "media_type",
     "open_gateway_keys",
     "open_manifest",
     "open_manifest_of_chain",
     "open_rotation",
-    "pack_credential",
     "pack_logged",
     "pack_manifests",
     "pack_problem",
     "pack_rotations",
     "pack_upload",
     "read_credential",
-    "read_enrolment_statement",
     "read_problem",
     "read_values",
     "replace_credential",

@@ -24,14 +24,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from deniable.messages.gateway import open_gateway_keys
-from deniable.messages.manifest import Manifest
+from deniable.messages.manifest import Manifest, open_manifest
 from deniable.messages.refusals import Refusal
-from deniable.messages.signed_manifest import open_manifest
-from deniable.messages.values import format_value
+from deniable.messages.texts import format_value
 
 _FORMAT: Final = "deniable-survey-1"
-_LINE: Final = 68
-"""Characters of a declaration's lists in a line of Python."""
 _EXPORT: Final = "make it anew with `deniable survey export NAME --out FILE`"
 
 # What an app accepts without saying so. The device's own defaults; a test compares them.
@@ -168,7 +165,7 @@ def declaration_of(manifest: Manifest) -> Declaration:
     declared["max_epsilon"] = manifest.epsilon
     if manifest.delta != "0":
         declared["max_delta"] = manifest.delta
-    if not manifest.kind.symmetric and not manifest.kind.numeric:
+    if not manifest.mechanism.privacy.alike:
         declared["mechanisms"] = [manifest.kind.name]
     if manifest.kept_epsilon is not None:
         declared["max_kept_epsilon"] = manifest.kept_epsilon
@@ -183,28 +180,3 @@ def declaration_of(manifest: Manifest) -> Declaration:
     if manifest.schedule.grace_seconds > _MAX_GRACE_SECONDS:
         declared["max_grace_seconds"] = manifest.schedule.grace_seconds
     return declared
-
-
-def declared_in_python(declaration: Declaration) -> str:
-    """Return the Python that declares a survey in an app."""
-    called = "Survey("
-    if "low" in declaration:
-        called = "Survey.numeric("
-    elif "dimensions" in declaration:
-        called = "Survey.several("
-    lines = [f"    {key}={_in_python(value)}," for key, value in declaration.items()]
-    return "\n".join([called, *lines, ")"])
-
-
-def _in_python(value: object) -> str:
-    if not isinstance(value, list):
-        return repr(value)
-    line = repr(tuple(value))
-    if len(line) <= _LINE:
-        return line
-    lines = [""]
-    for one in value:
-        if len(lines[-1]) + len(repr(one)) > _LINE:
-            lines.append("")
-        lines[-1] += f" {one!r},"
-    return "".join(("(\n", *(f"       {line}\n" for line in lines), "    )"))

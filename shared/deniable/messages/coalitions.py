@@ -6,10 +6,13 @@ Each sees a part of a report's way:
 - the issuer: the account and the address that asks it; a certificate's key as well, of a token
   (``blind``) nothing that the collector sees, unless the survey is one for this device alone, or
   the gateway's key, which joins its reports of many epochs;
-- the relay: the address and the time, nothing of what is inside.
+- the relay: the address and the time, nothing of what is inside;
+- an access log of the app's backend: accounts, their addresses, and when the app is open. Surveys
+  that are not blind, in the same app, are such a log: their requests show the issuer and the
+  collector when it is open.
 
-A coalition can tell whose a response is if what it sees shares a key or an address. Each sentence
-is a message id of gettext, as in ``deniable.messages.notice``.
+A coalition can tell whose a response is if what it sees shares a key or an address; a moment leaves
+those whose app was open. Each sentence is a message id of gettext, as in ``messages.notice``.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,16 +28,22 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Coalitions:
-    """The table of five rows: each a thing to learn, and who could, alone or only together."""
+    """The table of five rows."""
 
     title: str
     heads: Row
     rows: tuple[Row, ...]
-    condition: str  # on which it holds; "" where nothing rests on parties apart
+    condition: str  # on which it holds, and among whom a response hides
 
     @classmethod
     def of(
-        cls, mode: Mode, *, relayed: bool, same: bool | None = None, translate: Translate = str
+        cls,
+        mode: Mode,
+        *,
+        relayed: bool,
+        same: bool | None = None,
+        beside: bool = False,
+        translate: Translate = str,
     ) -> "Coalitions":
         """Return the table for a survey.
 
@@ -42,33 +51,39 @@ class Coalitions:
             mode: of its enrolment.
             relayed: whether reports go through a relay.
             same: whether it is certain that all devices get the same survey, and seal for the same
-                gateway key; for tokens it counts. None where that is up to the app: then the
-                rows are those of apps for which it is, and the condition says so.
+                gateway key; for tokens it counts. None where that is up to the app: then the rows
+                are as if it were, and the condition says so, and of ``beside``.
+            beside: whether the device takes part in other surveys, which are not blind.
             translate: gives each sentence in another language.
         """
         _, shared = translate, same is not False
+        betrayed = beside and mode == "blind"  # the issuer sees which account, the collector when
         rows = (
             (_("That you take part"), _part(mode, relayed, _)),
             (_("A response"), _("the collector")),
-            (_("Which network address a response came from"), _address(mode, relayed, shared, _)),
-            (_("Which account a response came from"), _account(mode, relayed, shared, _)),
+            (
+                _("Which network address a response came from"),
+                _address("certificate" if betrayed else mode, relayed, shared, _),
+            ),
+            (
+                _("Which account a response came from"),
+                _account(mode, relayed, shared, betrayed and relayed, _),
+            ),
             (_("Your answer"), _("nobody: together they have only responses that dice chose")),
         )
-        condition = ""
-        if mode != "open" or relayed:
-            condition = _(
-                "This holds while they do not put their records together. A response hides among "
-                "those of its time slice: where they are few, or it comes at a telling moment, "
-                "less."
-            )
+        condition = _(
+            "This holds while they do not put their records together. An access log shows when "
+            "your app is open: for whoever has that too, a response hides only among the people "
+            "whose app was open when it came, and they may be few."
+        )
         if mode == "blind" and same is None:
-            beside = _(
-                "It is so in apps that came with this survey, or take only what witnesses have "
-                "seen in its public log; a survey that another app fetched, or a key that it "
-                "fetched to seal with, could be made for one device alone: then the issuer and the "
-                "collector together could tell whose a response is."
+            apps = _(
+                "It is so for a survey that came with the app, and if its other surveys are blind, "
+                "too. One that was fetched, or a key that was fetched to seal with, could be given "
+                "to one device alone, and other surveys show when the app is open: then the issuer "
+                "and the collector together could tell whose a response is."
             )
-            condition = f"{condition} {beside}"
+            condition = f"{condition} {apps}"
         return cls(_("Who could learn what"), (_("To learn"), _("it takes")), rows, condition)
 
     @property
@@ -82,58 +97,72 @@ class Coalitions:
 
 
 def _part(mode: Mode, relayed: bool, _: Translate) -> str:
-    if mode == "open":
-        if relayed:
-            return _("the relay by your network address, or the network itself")
-        return _("the collector by your network address, or the network itself")
+    others = _("the collector by your network address, or the network itself")
     if relayed:
-        return _(
-            "the issuer by your account, or the relay by your network address, or the network "
-            "itself"
-        )
-    return _(
-        "the issuer by your account, or the collector by your network address, or the network "
-        "itself"
-    )
+        others = _("the relay by your network address, or the network itself")
+    if mode == "open":
+        return others
+    return _("the issuer by your account, or {others}").format(others=others)
 
 
 def _address(mode: Mode, relayed: bool, same: bool, _: Translate) -> str:
     if not relayed:
         return _("the collector")
     if mode == "open" or (mode == "blind" and same):
-        return _("the relay and the collector together")
-    if mode == "certificate":
-        return _(
+        who = _("the relay and the collector together")
+    elif mode == "certificate":
+        who = _(
             "the relay and the collector together, or the issuer, which is asked from there, and "
             "the collector"
         )
-    return _(
-        "the relay and the collector together, or the issuer and the collector if the survey or "
-        "the key that this app fetched was made for this device alone"
-    )
+    else:
+        who = _(
+            "the relay and the collector together, or the issuer and the collector if the survey "
+            "or the key that this app fetched was made for this device alone"
+        )
+    return _("{some}; or {others}").format(some=who, others=_logged(relayed, _))
 
 
-def _account(mode: Mode, relayed: bool, same: bool, _: Translate) -> str:
+def _account(mode: Mode, relayed: bool, same: bool, betrayed: bool, _: Translate) -> str:
     if mode == "open":
-        return _("nobody: no account is asked for")
+        return _logged(relayed, _)
     if mode == "certificate":
-        return _("the issuer and the collector together, by the key that both see")
-    if same and not relayed:
-        return _(
+        who = _("the issuer and the collector together, by the key that both see")
+    elif betrayed:
+        who = _(
+            "the issuer and the collector together, since this app's other questions, which take "
+            "no blind token, show when it is open"
+        )
+    elif same and not relayed:
+        who = _(
             "the issuer and the collector together, by the network address that both see, though "
             "not by what the issuer signs"
         )
-    if same:
-        return _(
-            "only the issuer, the relay and the collector, all three together, by your network "
-            "address"
+    elif same:
+        who = _(
+            "the issuer, the relay and the collector, all three together, by your network address"
         )
-    if not relayed:
-        return _(
+    elif not relayed:
+        who = _(
             "the issuer and the collector together, by the network address that both see, or if "
             "the survey that this app fetched was made for this device alone"
         )
+    else:
+        who = _(
+            "the issuer and the collector together, if the survey or the key that this app fetched "
+            "was made for this device alone"
+        )
+    return _("{some}; or {others}").format(some=who, others=_logged(relayed, _))
+
+
+def _logged(relayed: bool, _: Translate) -> str:
+    """Return the party that sees accounts, addresses and moments, and whom it joins."""
+    if relayed:
+        return _(
+            "an access log of the app's backend and the collector together, among the people whose "
+            "app was open at that moment"
+        )
     return _(
-        "the issuer and the collector together, if the survey or the key that this app fetched was "
-        "made for this device alone"
+        "an access log of the app's backend and the collector together, by the network address "
+        "that both see"
     )

@@ -1,34 +1,37 @@
-"""Enrolment: asking an issuer to vouch for a key, and the certificate that it gives.
+"""Enrolment: who vouches that a device is one device, by which keys, and how it is asked.
 
-A request is the very statement that the issuer signs; the answer is the signature alone.
+A manifest names issuers or a host and its keys. A request for a certificate is the very statement
+that an issuer signs; the answer is the signature alone.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final, Literal
 
 from deniable.messages import codec
-from deniable.messages.ed25519 import CONTEXT_ENROL, KEY_BYTES, SIGNATURE_BYTES, Verify, verify
-from deniable.messages.refusals import Refusal, RefusalCode
+from deniable.messages.ed25519 import (
+    CONTEXT_ENROL,
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    Verify,
+    check_public_key,
+    verify,
+)
+from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
+from deniable.messages.texts import is_host_name
+from deniable.privacy_pass import MODULUS_BYTES, InvalidModulus, check_moduli
 
 MAX_ENROLMENT_BYTES: Final = 128
 """More than any request or answer of an enrolment has."""
+MAX_BLIND_KEYS: Final = 64
+"""Keys of a blind issuer in one manifest, at most."""
 
 
 def enrolment_statement(survey_id: bytes, epoch: int, public_key: bytes) -> bytes:
     """Return the statement that an issuer is sent to vouch for a key, and signs."""
     return codec.encode([survey_id, epoch, public_key])
-
-
-def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
-    """Read a statement's canonical bytes; return survey id, epoch and public key, none judged."""
-    if len(statement) > MAX_ENROLMENT_BYTES:
-        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_ENROLMENT_BYTES} bytes a request")
-    survey_id, epoch, public_key = codec.exact_array(codec.decode(statement), 3)
-    return (
-        codec.binary(survey_id, KEY_BYTES),
-        codec.uint(epoch),
-        codec.binary(public_key, KEY_BYTES),
-    )
 
 
 def check_credential(
@@ -44,11 +47,107 @@ def check_credential(
     raise Refusal(RefusalCode.NOT_ENROLLED, "no listed issuer vouches for this key")
 
 
-def pack_credential(credential: bytes) -> bytes:
-    """Return the body of an issuer's answer."""
-    return codec.encode(credential)
-
-
 def read_credential(body: bytes) -> bytes:
     """Return the 64 bytes in the body of an issuer's answer, unverified."""
     return codec.binary(codec.decode(body), SIGNATURE_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolment:
+    """The issuers that vouch that a device is one device: none, or one of one or two listed.
+
+    In blind mode it is the host that is named, with an RSA key for each epoch from the first on.
+    """
+
+    mode: Literal["open", "certificate", "blind"] = "open"
+    issuers: tuple[bytes, ...] = ()
+    issuer: str = ""
+    first: int = 0
+    keys: tuple[bytes, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if self.mode not in {"open", "certificate", "blind"}:
+            raise InvalidManifest("enrolment", "mode must be open, certificate or blind")
+        if len(self.issuers) not in ((1, 2) if self.mode == "certificate" else (0,)):
+            raise InvalidManifest("enrolment", "certificate lists one or two issuers, others none")
+        if self.mode == "blind":
+            self._check_blind()
+        elif self.issuer or self.first or self.keys:
+            raise InvalidManifest("enrolment", "only blind names a host and its keys by epoch")
+        if len(set(self.issuers)) != len(self.issuers):
+            raise InvalidManifest("enrolment", "the two issuers must differ")
+        for issuer in self.issuers:
+            try:
+                check_public_key(issuer)
+            except Refusal as refusal:
+                raise InvalidManifest("enrolment", "an issuer's key is not sound") from refusal
+
+    def _check_blind(self) -> None:
+        if not is_host_name(self.issuer):
+            raise InvalidManifest("enrolment", "the issuer must be a host name, in lower case")
+        if not 1 <= len(self.keys) <= MAX_BLIND_KEYS:
+            raise InvalidManifest("enrolment", f"blind lists 1 to {MAX_BLIND_KEYS} keys")
+        try:
+            _check_keys(self.keys)
+        except InvalidModulus as error:
+            raise InvalidManifest("enrolment", f"a key is not sound: {error}") from error
+
+    @property
+    def issuer_ids(self) -> tuple[bytes, ...]:
+        """Return the 32 bytes by which counts, seals and distrust know each issuer."""
+        if self.mode == "blind":
+            return (blind_issuer_id(self.issuer),)
+        return self.issuers
+
+    def key_of(self, epoch: int) -> bytes | None:
+        """Return the modulus of a blind issuer in an epoch; None where it has no key."""
+        place = epoch - self.first
+        return self.keys[place] if 0 <= place < len(self.keys) else None
+
+    def to_map(self) -> dict[str, object]:
+        """Return the canonical map of the wire."""
+        match self.mode:
+            case "open":
+                return {"mode": self.mode}
+            case "certificate":
+                return {"mode": self.mode, "issuers": list(self.issuers)}
+            case "blind":
+                fields = {"issuer": self.issuer, "first": self.first, "keys": list(self.keys)}
+                return {"mode": self.mode} | fields
+
+    @classmethod
+    def from_map(cls, value: object) -> "Enrolment":
+        """Read the map of the wire."""
+        match value:
+            case {"mode": "open"}:
+                codec.exact_map(value, ("mode",))
+                return cls()
+            case {"mode": "certificate"}:
+                fields = codec.exact_map(value, ("mode", "issuers"))
+                return cls("certificate", _read_keys(fields["issuers"], KEY_BYTES))
+            case {"mode": "blind"}:
+                fields = codec.exact_map(value, ("mode", "issuer", "first", "keys"))
+                return cls(
+                    "blind",
+                    issuer=codec.text(fields["issuer"]),
+                    first=codec.uint(fields["first"]),
+                    keys=_read_keys(fields["keys"], MODULUS_BYTES),
+                )
+        raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment")
+
+
+def blind_issuer_id(name: str) -> bytes:
+    """Return the id of a blind issuer, which lasts as its keys come and go."""
+    return sha256(name.encode()).digest()
+
+
+def _read_keys(value: object, length: int) -> tuple[bytes, ...]:
+    if type(value) is not list:
+        raise Refusal(RefusalCode.MALFORMED, "an array of keys is expected")
+    return tuple(codec.binary(key, length) for key in value)
+
+
+# The same manifest is read again and again: at each start, and by whoever shows it.
+@lru_cache(maxsize=64)
+def _check_keys(keys: tuple[bytes, ...]) -> None:
+    check_moduli(keys)

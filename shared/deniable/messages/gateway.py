@@ -17,10 +17,10 @@ from deniable.messages.ed25519 import (
     verify_by_chain,
 )
 from deniable.messages.logged import MAX_PROOF_BYTES
-from deniable.messages.origin import check_origin
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
+from deniable.messages.texts import check_origin
 from deniable.oblivious_http import KeyConfiguration, ObliviousHttpError
-from deniable.oblivious_http.key_configuration import decode_list, encode_list
+from deniable.oblivious_http.encapsulation import decode_list, encode_list
 
 GATEWAY_PATH: Final = "/.well-known/ohttp-gateway"
 """The path at which a collector opens requests (RFC 9540)."""

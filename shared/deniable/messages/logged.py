@@ -18,7 +18,7 @@ MAX_PROOF_BYTES: Final = 8_192
 _MAX_ENTRY_BYTES: Final = 65_535
 """The longest entry of a log of tiles."""
 
-_DIGEST: Final = b"\x91\xc4\x20"
+DIGEST: Final = b"\x91\xc4\x20"
 """An array of one, of 32 bytes."""
 
 
@@ -36,13 +36,7 @@ def log_entry(envelope: bytes) -> bytes:
     """
     if len(envelope) <= _MAX_ENTRY_BYTES:
         return envelope
-    return _DIGEST + sha256(envelope).digest()
-
-
-def large_digest(entry: bytes) -> bytes:
-    """Return the digest of the envelope that an entry stands for; empty if it is the envelope."""
-    digest = entry.removeprefix(_DIGEST)
-    return digest if len(entry) == len(_DIGEST) + len(digest) == 35 else b""
+    return DIGEST + sha256(envelope).digest()
 
 
 def pack_logged(envelope: bytes, proof: bytes = b"") -> bytes:

@@ -11,10 +11,9 @@ ERROR_TYPE_PREFIX = "urn:deniable:error:"
 
 
 class Remedy(Enum):
-    """The step of a device after a refusal of a report, or of a request of several."""
+    """The step of a device after a refusal."""
 
     DROP = "drops it"
-    SPLIT = "sends each of several alone, and drops a single one"
     TOO_LATE = "drops it; it may have been counted, if an earlier send went unanswered"
     LATER = "backs off, same bytes"
     WAIT = "backs off, same bytes, and the answer says Retry-After"
@@ -51,7 +50,7 @@ class RefusalCode(StrEnum):
         code.issuer_status = issuer_status or http_status or 400
         return code
 
-    MALFORMED = "malformed", Remedy.SPLIT, 400
+    MALFORMED = "malformed", Remedy.DROP, 400
     BAD_KEY = "bad-key", Remedy.DROP
     BAD_SIGNATURE = "bad-signature", Remedy.DROP
     NOT_ENROLLED = "not-enrolled", Remedy.DROP, None, 409
@@ -61,7 +60,7 @@ class RefusalCode(StrEnum):
     EPOCH_CLOSED = "epoch-closed", Remedy.TOO_LATE, None, 409
     SURVEY_ENDED = "survey-ended", Remedy.TOO_LATE
     REPORT_CONFLICT = "report-conflict", Remedy.DROP
-    TOO_LARGE = "too-large", Remedy.SPLIT, 413
+    TOO_LARGE = "too-large", Remedy.DROP, 413
     UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type", Remedy.DROP, 415
     TIMEOUT = "timeout", Remedy.WAIT, 408
     RATE_LIMITED = "rate-limited", Remedy.WAIT, 429

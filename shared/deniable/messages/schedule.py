@@ -1,8 +1,15 @@
-"""Epochs: the time slices in which a device reports at most once per survey."""
+"""Epochs: the time slices in which a device reports at most once per survey, and what it repeats.
+
+A device never decides an epoch number at or below the highest that it has decided under the name,
+and comes to a successor only after the end of the epoch that it decided last (D3).
+"""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
 
-from deniable.messages.refusals import InvalidManifest
+from deniable.messages import codec
+from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 
 MAX_EPOCHS = 10_000
 """Epoch numbers of one name: 0 to 9,999."""
@@ -10,6 +17,8 @@ EARLY_SECONDS = 300
 """How far a device's clock may run ahead of the collector's before an epoch starts."""
 
 _LAST_INSTANT = 2**53
+MAX_MEMOISED_CATEGORIES: Final = 16
+"""More, and responses that stay the same would be a name by which epochs can be linked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,13 @@ class Schedule:
         epoch = int((now - self.start) // self.epoch_seconds)
         return epoch if 0 <= epoch < self.epochs else None
 
+    def meshes(self, other: "Schedule") -> bool:
+        """Tell whether no epoch of one overlaps two of the other, or none at all."""
+        apart = self.end <= other.start or other.end <= self.start
+        length = self.epoch_seconds
+        alike = length == other.epoch_seconds and (self.start - other.start) % length == 0
+        return apart or alike
+
     def opens(self, epoch: int) -> int:
         """Return the time from which an epoch's reports are taken: its start less the tolerance."""
         return self.epoch_start(epoch) - EARLY_SECONDS
@@ -57,3 +73,75 @@ class Schedule:
     def closes(self, epoch: int) -> int:
         """Return the time from which an epoch's reports are no longer taken: its end plus grace."""
         return self.epoch_start(epoch + 1) + self.grace_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The relation between a device's responses of different epochs.
+
+    They are independent, or memoised: the same answer is given the same kept response throughout a
+    range of so many epochs, 2 to 10,000.
+    """
+
+    kind: Literal["fresh", "memoised"] = "fresh"
+    epochs: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in {"fresh", "memoised"}:
+            raise InvalidManifest("repeat", "is fresh or memoised")
+        if (self.epochs is not None) != (self.kind == "memoised"):
+            raise InvalidManifest("repeat", "names epochs if and only if it is memoised")
+        if self.epochs is not None and not 2 <= self.epochs <= MAX_EPOCHS:
+            raise InvalidManifest("repeat", f"of 2 to {MAX_EPOCHS:,} epochs is possible")
+
+    def memo_range(self, epoch: int) -> range | None:
+        """Return the epochs of the range that this epoch lies in; None where none is kept."""
+        if self.epochs is None:
+            return None
+        first = epoch - epoch % self.epochs
+        return range(first, first + self.epochs)
+
+    def to_map(self) -> dict[str, object]:
+        """Return the canonical map of the wire."""
+        if self.epochs is None:
+            return {"kind": self.kind}
+        return {"kind": self.kind, "epochs": self.epochs}
+
+    @classmethod
+    def from_map(cls, value: object) -> "Repeat":
+        """Read the map of the wire."""
+        kind = value.get("kind") if type(value) is dict else None
+        if kind == "fresh":
+            codec.exact_map(value, ("kind",))
+            return FRESH
+        if kind == "memoised":
+            fields = codec.exact_map(value, ("kind", "epochs"))
+            return cls("memoised", codec.uint(fields["epochs"]))
+        raise Refusal(RefusalCode.MALFORMED, "repeat is of no known kind")
+
+
+FRESH: Final = Repeat()
+"""A new response in each epoch."""
+
+
+def calendar(instant: float) -> datetime | None:
+    """Return Unix seconds in UTC; None where no calendar has them. It never raises.
+
+    All times of strangers go through here: a signed number may be any, up to 2^64 - 1.
+    """
+    try:
+        return datetime.fromtimestamp(instant, UTC)  # noqa: TID251 - the one place
+    except (OSError, OverflowError, ValueError):
+        return None
+
+
+def day_text(instant: float) -> str:
+    """Return the day of an instant in UTC, for people. It never raises."""
+    return instant_text(instant, "%Y-%m-%d")
+
+
+def instant_text(instant: float, form: str = "%Y-%m-%d %H:%M UTC") -> str:
+    """Return Unix seconds as a date and time in UTC, for people. It never raises."""
+    if (moment := calendar(instant)) is not None:
+        return moment.strftime(form)
+    return "beyond the year 9999" if instant > 0 else "before the year 1"

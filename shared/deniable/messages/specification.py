@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from deniable.mechanisms import KINDS, InvalidParameter, Kind, Parameters, Settings, SurveyMechanism
-from deniable.mechanisms.dimensions import Dimensions
+from deniable.mechanisms.answering import Dimensions
 from deniable.mechanisms.kind import as_tuples
 from deniable.messages import codec
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode

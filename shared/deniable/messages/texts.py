@@ -1,25 +1,103 @@
-"""Texts that people read: what a question or category may contain, and how to show it safely."""
+"""Texts of a manifest: what people read, the mark of simulated surveys, numbers, and origins.
 
+Each has one form: what a question or category may contain; a numeric survey's categories, which are
+its values; and the form in which a collector is named, compared byte for byte.
+
+A program answers a simulated survey with simulated reports. The mark goes with every figure, so
+that none can be taken for what devices said; devices refuse such surveys, whatever their app
+declares.
+"""
+
+import ipaddress
+import re
 import unicodedata
+from bisect import bisect
+from fractions import Fraction
+from functools import reduce
+from itertools import accumulate
+from typing import Final
 
-from deniable.mechanisms import MAX_CATEGORIES
+from deniable.mechanisms import MAX_CATEGORIES, MAX_DENSE, Number, exact_number
 from deniable.messages.refusals import InvalidManifest
 
-# Control, format, surrogate and line-separator characters: they could reorder, hide or break up
-# what a person sees.
-_FORBIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# The characters of texts: so many code points are not allowed, so many then are, and so on in turn,
+# each a number to the base 26, of letters, that a capital begins. Allowed is what Unicode 14.0 has,
+# but for control, format, surrogate and line-separator characters (Cc, Cf, Cs, Zl, Zp), which can
+# reorder, hide or break up what a person sees. The joiners U+200C and U+200D are allowed: Persian,
+# Sinhala and emoji are not written without. Pinned, since Pythons differ about later characters.
+_RUNS: Final = (
+    "BgDrBhNBBbmCGEHBBBUBPhBBmCByCDBCdIBbEGRWBHkBBwCChCDxOChCBxCPBBcCBBLFBfJCwBGfBICCCWBHBBDECJCCCE"
+    "IBECBFCZCDBGECCWBHBCBCBCCBBFECCDDBHEBBHRKDBJBDBWBHBCBFCKBDBDCBPECMHHBDBICCCWBHBCBFCJCCCDHDECBF"
+    "CSKCBGDDBEDCBBBCDCDDDMEFDDBECBGBOVFNBDBXBQCJBDBEHCBDCBCECKHWBDBXBKBFCJBDBEHCGCBECKBCNNBDBBzBDB"
+    "GEQCBaBDBSDYBJBBCHDBEGBBBIGKCDMCgEBdBlCBBBFBYBBBXCFBBBGCKCEBgCuBBkEBnBBkBPBNBlHqBBFBCOnBECHBBB"
+    "ECBpBECBhBECHBBBECPBCfBECCpCBgDBaGDiCGCZtDDlHWJYJUMNBDBCMDqCKGKGOBLGDlHBrFCsKBfBMEMEBDBqCFLBsE"
+    "BaGLDCkCCnBBdCLGKGOCBfBxCzDBvBEmICiDPDCiHBrCLIBrFUoCGCBmCGCIBBBBBBBBfCCbBPBOCGBTCDBJBLBCCYHBxQ"
+    "CCBbBNDBhPBhPFkEZnZLVCrsCBgBNlFBtBBFBCCeHCOYJHBHBHBHBHBHBHBHBEwBiBaBDlMIgBaMECmBDiCDzFBrBDqBDg"
+    "MBvBBrirDCdJNkUHcIHvFCBBBFYChDKGCeICsIMGEmLBeDDaBLEBhBCdJOCKCDzYBcKGCGCGJHBHBCiEEwCKGQnsMXEBxD"
+    "ayKagCEcBmHMFFBaBFBBBCBCBEvQRdCCcHBBgBqGBzBTBEEFBFfEHiDGCGCGCDDHBHNCCMBBaBTBCBPCOBiEtFDEBtDDkB"
+    "NDBBvBuFaBdDBxPBcEBkJBeFBrFBeBBlEOBqGcCKGBkEBkEBoICaLMBPBHBCBLBPBHBCCpLzJWKIYGBBqBJCrGCBBBsBCD"
+    "BCXBCuIJBwTBCFBhDBbFBCmCeEUCByBCFIBDBBdCDEKHJHCmBgBnEMJCcDBdCBbFBaHEMHDcCvCdBzNBzHBuIKLiBfBBqB"
+    "DCCDaBoIBqWBaBmBcUXJDaEBkJCkBFNZHKGCbBSIBnJDsBULSBBsCnHBBBEBPBLGChFKGEBICCCWBHBCBFBKCCCDCBGBFH"
+    "CHDFFjDoBFBeCuIKGkCcCBmBiCrLKGNTCgGKCcBbCPEXHdCiDwDfMICBCIBCBBeBCCMJKCsICBuCLBbCuIDfNCvKdJBBtB"
+    "OKBdDBgCWBOCvHBCBBsDBBCBJIKGGBCBBlBCBGHKLyZHbBPByNBjnDyEhBFLHoDxkDvNBpfFztWlMubVxHBfBKEDdBKGBe"
+    "CGKCsKKBHBVFTBamDnDxCxECfHRCmFLCOJcaIBvqBqJNfrEBHBCBLfBtDREIPgDkuEdFNDJHKCEGyyBuCXJEmCiJmKBnCC"
+    "wIEiVCsFyUMDjJZFfDhBCtBCCBCCCEBMBBBHBCnBECIBHBBcBEBFBBDHBNcCLgCBbaPFBPBqmBfIrHBRCHBCBFIfBtDOCK"
+    "ECMiBfRCgFBBwaHBEBCBPBHpCQBpCyEKECBefCqCyCjHmEBBbBCBBCBBKBEBBBBGBEBBBBBBDBCBBCBBBBBBBBBBCBBCEB"
+    "HBEBEBBBKBRFDBFBRCaCKkBsEDwMPCPBPBBlKGsCeBdNBsEJHCOGFyBlwFQDNDEmMDlHMEBPMECeIKGBoIBeCCDaNcMOCF"
+    "DFDHJBdDLFGKKGIIHJFrBCdBlKBnqClfcBgGdtHIoCInqOLblEpjUwCfyHhzBotmrJgDsfoDsyoCDsyo"
+)
+_BOUNDS: Final = tuple(
+    accumulate(
+        reduce(lambda number, letter: 26 * number + ord(letter) - ord("a"), run.lower(), 0)
+        for run in re.findall("[A-Z][a-z]*", _RUNS)
+    )
+)
+# Default_Ignorable_Code_Point in Unicode 14.0, as far as allowed.
+_INVISIBLE: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
+_BLANK_BRAILLE: Final = "\u2800"
+_NAMED: Final = 40  # characters of a text that a refusal repeats
+_PREFIX: Final = "simulated-"
+_PLACES: Final = 6
+_MOST_STEPS: Final = 10**12
+
+VALUE_PATTERN: Final = re.compile(r"(?!-0\Z)-?(0|[1-9][0-9]{0,14})(\.[0-9]{0,5}[1-9])?", re.ASCII)
+"""A value's one form: no exponent, no outer zeros, 15 digits before and 6 after the point."""
+_HOST_NAME = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
+_ORIGIN = re.compile(
+    r"(?P<scheme>https?)://"
+    rf"(?P<host>\[[0-9a-f:.]+\]|{_HOST_NAME})"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?",
+    re.ASCII,
+)
+_LOOPBACK = frozenset({"127.0.0.1", "[::1]"})
+_DEFAULT_PORT = {"https": 443, "http": 80}
 
 
 def check_text(field: str, text: str, most_bytes: int) -> None:
     """Check that a text of a manifest is what a person can read, in one form."""
-    if any(unicodedata.category(character) in _FORBIDDEN for character in text):
-        raise InvalidManifest(field, "must have no control, format or line-separator characters")
+    for character in dict.fromkeys(text):
+        if bisect(_BOUNDS, ord(character)) % 2 == 0:
+            code = f"U+{ord(character):04X}"
+            reason = "must have no control, format or line-separator characters"
+            raise InvalidManifest(field, f"{reason}, nor any newer than Unicode 14, as {code} is")
     if not text or text != text.strip():
         raise InvalidManifest(field, "must not be empty or begin or end with a space")
+    seen = _INVISIBLE.sub("", text).replace(_BLANK_BRAILLE, "")
+    if all(unicodedata.category(character)[0] in "MZ" for character in seen):
+        codes = " ".join(f"U+{ord(character):04X}" for character in text[:_NAMED])
+        raise InvalidManifest(field, f"must have something to be seen, which {codes} has not")
     if len(text.encode()) > most_bytes:
         raise InvalidManifest(field, f"must have at most {most_bytes} bytes in UTF-8")
     if not unicodedata.is_normalized("NFC", text):
         raise InvalidManifest(field, "must be in Unicode normalisation form C")
+
+
+def look_of(label: str) -> str:
+    """Return the form that labels share if they differ in case, width or what nobody sees."""
+    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", label)).casefold()
 
 
 def check_categories(categories: tuple[str, ...]) -> None:
@@ -31,8 +109,116 @@ def check_categories(categories: tuple[str, ...]) -> None:
 
 def check_labels(field: str, labels: tuple[str, ...]) -> None:
     """Check texts of which a person is to tell one from another."""
-    for label in labels:
-        check_text(field, label, 256)
-    folded = {unicodedata.normalize("NFKC", label).casefold() for label in labels}
-    if len(folded) != len(labels):
-        raise InvalidManifest(field, "two of them look the same after case folding")
+    numbers: dict[str, int] = {}
+    for number, label in enumerate(labels, 1):
+        named = f"{label[:_NAMED]!r} (number {number:,})"
+        try:
+            check_text(field, label, 256)
+        except InvalidManifest as error:
+            raise InvalidManifest(field, f"{error.reason}: {named}") from error
+        first = numbers.setdefault(look_of(label), number)
+        if first != number:
+            reason = f"{named} and number {first:,} look the same"
+            raise InvalidManifest(field, reason)
+
+
+def simulated_name(name: str) -> str:
+    """Return the name under which simulated devices are asked what a survey asks."""
+    return _PREFIX + name
+
+
+def is_simulated(name: str) -> bool:
+    """Tell whether a survey of this name is simulated: no device answered it."""
+    return name.startswith(_PREFIX)
+
+
+def exact_value(name: str, value: Number) -> Fraction:
+    """Return a value exactly; ``name`` is what an error calls it.
+
+    Raises:
+        InvalidManifest: for a text that is not the one form of a number.
+        InvalidPrivacyParameter: for a Decimal or Fraction that is not finite, or too long.
+    """
+    if isinstance(value, str):
+        if not VALUE_PATTERN.fullmatch(value):
+            raise InvalidManifest(name, 'must be a number such as "-2", "0" or "0.5"')
+        return Fraction(value)
+    return exact_number(name, value)
+
+
+def read_values(categories: tuple[str, ...]) -> tuple[Fraction, ...]:
+    """Return the values that a numeric survey's categories stand for."""
+    if not all(VALUE_PATTERN.fullmatch(category) for category in categories):
+        raise InvalidManifest(
+            "categories", 'of a numeric survey are numbers such as "-2", "0" or "0.5"'
+        )
+    values = tuple(map(Fraction, categories))
+    step = values[1] - values[0]
+    if step <= 0 or any(values[0] + i * step != value for i, value in enumerate(values)):
+        raise InvalidManifest("categories", "of a numeric survey rise in equal steps")
+    if max(abs(values[0]), abs(values[-1])) > _MOST_STEPS * step:
+        raise InvalidManifest("categories", "are so large that floats do not tell them apart")
+    return values
+
+
+def value_range(low: Fraction, high: Fraction, step: Fraction) -> tuple[str, ...]:
+    """Return the categories low, low + step, … high."""
+    if step <= 0:
+        raise InvalidManifest("step", "must be positive")
+    steps = (high - low) / step
+    if steps.denominator != 1 or steps < 1:
+        raise InvalidManifest("high", "must be low and one or more whole steps")
+    if steps >= MAX_DENSE:
+        raise InvalidManifest("step", f"leaves more than {MAX_DENSE} values; take a larger one")
+    return tuple(format_value(low + i * step) for i in range(steps.numerator + 1))
+
+
+def format_value(value: Fraction) -> str:
+    """Return a value in its one form."""
+    scaled = value * 10**_PLACES
+    if scaled.denominator != 1 or abs(value) >= 10**15:
+        raise InvalidManifest(
+            "categories", f"have at most 15 digits before and {_PLACES} after the point"
+        )
+    whole, part = divmod(abs(scaled.numerator), 10**_PLACES)
+    decimals = f"{part:0{_PLACES}d}".rstrip("0")
+    return f"{'-' if value < 0 else ''}{whole}{'.' if decimals else ''}{decimals}"
+
+
+def check_origin(origin: str) -> None:
+    """Check the text of an origin.
+
+    Raises:
+        InvalidManifest: unless it is ``https://host[:port]`` in lower case without user, path or
+            default port; ``http`` for 127.0.0.1 and [::1] only.
+    """
+    match = _ORIGIN.fullmatch(origin)
+    if match is None:
+        raise InvalidManifest("origin", "must be https://host[:port], in lower case, without path")
+    host, port = match["host"], match["port"]
+    if host.startswith("["):
+        try:
+            address = ipaddress.IPv6Address(host[1:-1])
+        except ValueError:
+            address = None
+        # How a mapped IPv4 address is written differs between versions of Python.
+        if address is None or address.ipv4_mapped or str(address) != host[1:-1]:
+            raise InvalidManifest("origin", "must hold a canonical IPv6 address")
+    if ".." in host:
+        raise InvalidManifest("origin", "must hold a host name")
+    if match["scheme"] == "http" and host not in _LOOPBACK:
+        raise InvalidManifest("origin", "must be https; http is for 127.0.0.1 and [::1] only")
+    if port is not None and (int(port) > 65_535 or int(port) == _DEFAULT_PORT[match["scheme"]]):
+        raise InvalidManifest("origin", "must not name the default port or one above 65535")
+
+
+def host_of(origin: str) -> str:
+    """Return the host of a checked origin: its name or address, without the port."""
+    match = _ORIGIN.fullmatch(origin)
+    assert match is not None
+    return match["host"]
+
+
+def is_host_name(name: str) -> bool:
+    """Return whether a text is the name of a host, in lower case."""
+    return bool(re.fullmatch(_HOST_NAME, name, re.ASCII)) and ".." not in name

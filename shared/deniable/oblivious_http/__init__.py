@@ -4,21 +4,21 @@ RFC 9458 in its mandatory form: HPKE base mode (RFC 9180) with X25519, HKDF-SHA2
 over known-length binary messages (RFC 9292). It knows nothing of surveys.
 """
 
-from deniable.oblivious_http.binary_http import BinaryRequest, BinaryResponse
+from deniable.oblivious_http.binary_http import BinaryRequest, BinaryResponse, ObliviousHttpError
 from deniable.oblivious_http.encapsulation import (
     KEY_PROBLEM,
+    KEYS_TYPE,
     REQUEST_OVERHEAD_BYTES,
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE,
+    KeyConfiguration,
     ResponseOpener,
     ResponseSealer,
     open_request,
     seal_request,
 )
-from deniable.oblivious_http.errors import ObliviousHttpError
 from deniable.oblivious_http.hpke import PrivateKey
-from deniable.oblivious_http.key_configuration import KEYS_TYPE, KeyConfiguration
 
 __all__ = [
     "KEYS_TYPE",

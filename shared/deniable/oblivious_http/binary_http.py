@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.oblivious_http.errors import ObliviousHttpError
-
 Headers = tuple[tuple[str, str], ...]
 """Names in lower case, with their values."""
 
@@ -25,6 +23,10 @@ _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")
 # RFC 9113, section 8.2.1; what is not ASCII is not needed here.
 _VALUE: Final = re.compile(rb"(?:[!-~](?:[\t -~]*[!-~])?)?")
 _CONTROL: Final = re.compile(rb"[!-~]*")
+
+
+class ObliviousHttpError(ValueError):
+    """Bytes that are no message of Oblivious HTTP, or were not sealed for this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,6 @@ class _Reader:
         """Return the next integer, of 1, 2, 4 or 8 bytes (RFC 9000, section 16)."""
         first = self._take(1)[0]
         if first < 0x40:  # as most are
-            return first
-        if first < 0x40:
             return first
         following = self._take((1 << (first >> 6)) - 1)
         return int.from_bytes(bytes((first & 0x3F,)) + following, "big")

@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from deniable.oblivious_http.errors import ObliviousHttpError
+from deniable.oblivious_http.binary_http import ObliviousHttpError
 
 KEM_ID: Final = 0x0020
 KDF_ID: Final = 0x0001

@@ -1,52 +1,229 @@
 """Privacy Pass tokens that anybody can verify and nobody can link: RFC 9474, RFC 9577, RFC 9578.
 
-Type 2 of its tokens: RSABSSA-SHA384-PSS-Deterministic under 2,048 bits with exponent 65537.
+Type 2 of its tokens, RSABSSA-SHA384-PSS-Deterministic under 2,048 bits with exponent 65537: the
+device's and the verifier's half of its blind signatures; the challenge that a token answers, what
+it signs, and the request for one.
+
+Of a message m, encoded as an integer below the modulus n, and a factor r, the signer sees
+z = m·r^e mod n alone. What it answers, y, becomes the signature s = y/r, if s^e = m.
+
+**Why no modulus and no choice of root tells who asked.** m and r are units modulo n. s verifies if
+and only if y^e = z, which the signer knows anyhow; then y is a unit too. Take any signature s' of a
+message m' that verifies. The one factor with which the request z and the answer y give s' is
+r' = y/s', and it makes m' of z, since r'^e = z/m'. So every signature fits every request by exactly
+one unit, and r was drawn uniformly from the units: whatever e, phi(n) and the root y that the
+signer chose, all pairs are equally likely to it. That is why what is no unit is never sent.
+
+Source: RFC 9474, sections 4 and 5; the encoding is RFC 8017, section 9.1.1. RFC 9577, sections 2.1
+and 2.2; RFC 9578, section 6.
 """
 
-from deniable.privacy_pass.blind_rsa import (
-    EXPONENT,
-    MODULUS_BYTES,
-    InvalidModulus,
-    InvalidToken,
-    blind,
-    check_moduli,
-    check_modulus,
-    encode,
-    finalise,
-    verify,
-)
-from deniable.privacy_pass.token import (
-    REQUEST_BYTES,
-    REQUEST_TYPE,
-    RESPONSE_TYPE,
-    TOKEN_TYPE,
-    TokenChallenge,
-    pack_token_request,
-    public_key_info,
-    read_token_request,
-    token_input,
-    token_key_id,
-)
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from hashlib import sha256, sha384
+from math import gcd, prod
+from typing import Final
 
-__all__ = [
-    "EXPONENT",
-    "MODULUS_BYTES",
-    "REQUEST_BYTES",
-    "REQUEST_TYPE",
-    "RESPONSE_TYPE",
-    "TOKEN_TYPE",
-    "InvalidModulus",
-    "InvalidToken",
-    "TokenChallenge",
-    "blind",
-    "check_moduli",
-    "check_modulus",
-    "encode",
-    "finalise",
-    "pack_token_request",
-    "public_key_info",
-    "read_token_request",
-    "token_input",
-    "token_key_id",
-    "verify",
-]
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
+from cryptography.hazmat.primitives.hashes import SHA384
+
+MODULUS_BYTES: Final = 256
+"""Bytes of a modulus, a blinded message and a signature."""
+EXPONENT: Final = 65537
+"""The public exponent of every key."""
+SALT_BYTES: Final = 48
+"""Bytes of the salt of an encoding."""
+_HASH_BYTES: Final = 48
+_SMALL: Final = 1 << 16
+_PADDING: Final = PSS(MGF1(SHA384()), SALT_BYTES)
+_HASH: Final = SHA384()
+
+TOKEN_TYPE: Final = 2
+"""Blind RSA with 2,048 bits."""
+REQUEST_TYPE: Final = "application/private-token-request"
+"""The media type of a request."""
+RESPONSE_TYPE: Final = "application/private-token-response"
+"""The media type of an answer, which is the blind signature alone."""
+REQUEST_BYTES: Final = 3 + MODULUS_BYTES
+"""Bytes of a request."""
+_TYPE: Final = TOKEN_TYPE.to_bytes(2)
+_ID_BYTES: Final = 32
+
+# SubjectPublicKeyInfo of id-RSASSA-PSS with SHA-384, MGF1 with SHA-384 and a salt of 48 bytes, for
+# a modulus of 2,048 bits and exponent 65537 (RFC 9578, section 6.5); the modulus is in between.
+_INFO_BEFORE: Final = bytes.fromhex(
+    "30820152303d06092a864886f70d01010a3030a00d300b0609608648016503040202"
+    "a11a301806092a864886f70d010108300b0609608648016503040202a203020130"
+    "0382010f003082010a0282010100"
+)
+_INFO_BEHIND: Final = bytes.fromhex("0203010001")
+
+
+class InvalidToken(ValueError):
+    """A token, or what leads to it, that the RFCs do not allow or that does not verify."""
+
+
+class InvalidModulus(ValueError):
+    """A modulus that no honest issuer makes."""
+
+
+def encode(message: bytes, salt: bytes, bits: int = 8 * MODULUS_BYTES - 1) -> int:
+    """Return the encoded message, an integer below 2^bits; one bit less than the modulus has.
+
+    Source: EMSA-PSS-ENCODE with SHA-384 and MGF1 with SHA-384, RFC 8017, section 9.1.1.
+    """
+    length = (bits + 7) // 8
+    digest = sha384(bytes(8) + sha384(message).digest() + salt).digest()
+    block = bytes(length - len(salt) - _HASH_BYTES - 2) + b"\x01" + salt
+    masked = int.from_bytes(block) ^ int.from_bytes(_mask(digest, len(block)))
+    masked &= (1 << (bits - 8 * (_HASH_BYTES + 1))) - 1
+    return int.from_bytes(masked.to_bytes(len(block)) + digest + b"\xbc")
+
+
+def _mask(seed: bytes, length: int) -> bytes:
+    blocks = range(-(-length // _HASH_BYTES))
+    return b"".join(sha384(seed + block.to_bytes(4)).digest() for block in blocks)[:length]
+
+
+def blind(encoded: int, modulus: int, factor: int) -> bytes:
+    """Return the blinded message, of as many bytes as the modulus has.
+
+    Raises:
+        InvalidToken: if encoded message or factor is no unit modulo the modulus.
+    """
+    if not 0 < factor < modulus or gcd(encoded, modulus) != 1 or gcd(factor, modulus) != 1:
+        raise InvalidToken("a message or factor shares a divisor with the modulus")
+    blinded = encoded * pow(factor, EXPONENT, modulus) % modulus
+    return blinded.to_bytes(_length(modulus))
+
+
+def finalise(blind_signature: bytes, modulus: int, factor: int) -> bytes:
+    """Return the signature that a blind one becomes, unverified: see :func:`verify`.
+
+    Raises:
+        InvalidToken: if it is not as long as the modulus, or not below it.
+    """
+    signed = int.from_bytes(blind_signature)
+    if len(blind_signature) != _length(modulus) or signed >= modulus:
+        raise InvalidToken("a blind signature is not below the modulus")
+    return (signed * pow(factor, -1, modulus) % modulus).to_bytes(_length(modulus))
+
+
+def verify(message: bytes, signature: bytes, modulus: bytes) -> None:
+    """Check a message's signature under a modulus that :func:`check_moduli` let pass.
+
+    Raises:
+        InvalidToken: unless it verifies.
+    """
+    try:
+        _public_key(modulus).verify(signature, message, _PADDING, _HASH)
+    except InvalidSignature as error:
+        raise InvalidToken("the token does not verify") from error
+
+
+@lru_cache(maxsize=1024)
+def _public_key(modulus: bytes) -> RSAPublicKey:
+    return RSAPublicNumbers(EXPONENT, int.from_bytes(modulus)).public_key()
+
+
+def check_moduli(moduli: Iterable[bytes]) -> None:
+    """Check each modulus: odd, of exactly 2,048 bits, without a factor below 2^16 or of another.
+
+    A modulus of many small primes verifies in every library, and lets its issuer find by their
+    greatest divisors what blinding hides.
+
+    Raises:
+        InvalidModulus: otherwise.
+    """
+    # One number holds what none of the following may share: small primes, then each modulus.
+    before = _small_primes()
+    for modulus in moduli:
+        n = int.from_bytes(modulus)
+        if len(modulus) != MODULUS_BYTES or n.bit_length() != 8 * MODULUS_BYTES:
+            raise InvalidModulus("a modulus has exactly 2,048 bits")
+        if gcd(before % n, n) != 1:
+            raise InvalidModulus("a modulus has a small factor, or one of another modulus")
+        before *= n
+
+
+@cache
+def _small_primes() -> int:
+    """Return the product of the primes below 2^16."""
+    sieve = bytearray([1]) * _SMALL
+    for n in range(2, 256):
+        if sieve[n]:
+            sieve[n * n :: n] = bytes(len(range(n * n, _SMALL, n)))
+    return prod(n for n in range(2, _SMALL) if sieve[n])
+
+
+def _length(modulus: int) -> int:
+    return (modulus.bit_length() + 7) // 8
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChallenge:
+    """The statement of who asks for a token, whom, and on which occasion.
+
+    The redemption context has 32 bytes or none; names are ASCII, the origin's may be empty.
+    """
+
+    issuer_name: str
+    redemption_context: bytes = b""
+    origin_info: str = ""
+
+    def encode(self) -> bytes:
+        """Return the bytes of the structure."""
+        issuer, origin = self.issuer_name.encode("ascii"), self.origin_info.encode("ascii")
+        context = self.redemption_context
+        if not issuer or len(context) not in {0, _ID_BYTES}:
+            raise ValueError("a challenge names an issuer, and has a context of 32 bytes or none")
+        return b"".join(
+            (
+                _TYPE,
+                len(issuer).to_bytes(2) + issuer,
+                len(context).to_bytes(1) + context,
+                len(origin).to_bytes(2) + origin,
+            )
+        )
+
+    @property
+    def digest(self) -> bytes:
+        """Return the SHA-256 of the structure."""
+        return sha256(self.encode()).digest()
+
+
+def public_key_info(modulus: bytes) -> bytes:
+    """Return the key as a SubjectPublicKeyInfo in DER."""
+    if len(modulus) != MODULUS_BYTES:
+        raise ValueError(f"a modulus has {MODULUS_BYTES} bytes")
+    return _INFO_BEFORE + modulus + _INFO_BEHIND
+
+
+@lru_cache(maxsize=1024)
+def token_key_id(modulus: bytes) -> bytes:
+    """Return the key's id, of 32 bytes."""
+    return sha256(public_key_info(modulus)).digest()
+
+
+def token_input(nonce: bytes, challenge_digest: bytes, key_id: bytes) -> bytes:
+    """Return the message that a token signs; each of the three has 32 bytes."""
+    return _TYPE + nonce + challenge_digest + key_id
+
+
+def pack_token_request(key_id: bytes, blinded: bytes) -> bytes:
+    """Return the request's bytes: the type, the last byte of the key's id, the blinded message."""
+    return _TYPE + key_id[-1:] + blinded
+
+
+def read_token_request(body: bytes) -> tuple[int, bytes]:
+    """Return the last byte of the key's id and the blinded message, neither judged.
+
+    Raises:
+        InvalidToken: if the bytes are no request for a token of this type.
+    """
+    if len(body) != REQUEST_BYTES or body[:2] != _TYPE:
+        raise InvalidToken("no request for a token of type 2")
+    return body[2], body[3:]

@@ -15,12 +15,9 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
-
-Migration = Callable[[sqlite3.Connection], object]
-"""What brings a schema to its next version, inside a transaction that sets the number."""
 
 _RETRY_SECONDS: Final = 0.001
 """How often whoever waits asks again.
@@ -78,19 +75,6 @@ def connect(
 
 
 @contextmanager
-def read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open a file to read it; whatever wrote it, it stays as it is.
-
-    One ``at_rest`` nobody writes: no file is made beside it, and its folder may be read-only.
-    """
-    uri = f"{path.absolute().as_uri()}?mode=ro" + ("&immutable=1" if at_rest else "")
-    with closing(
-        sqlite3.connect(uri, uri=True, timeout=10.0, isolation_level=None, check_same_thread=False)
-    ) as connection:
-        yield connection
-
-
-@contextmanager
 def writing(connection: sqlite3.Connection, patience: float | None = None) -> Iterator[None]:
     """Hold the file's one writing transaction: committed at the end, undone by what is raised.
 
@@ -113,15 +97,13 @@ def writing(connection: sqlite3.Connection, patience: float | None = None) -> It
         raise
 
 
-def schema_version(
-    connection: sqlite3.Connection, newest: int, application_id: int | None = None
-) -> int:
+def schema_version(connection: sqlite3.Connection, newest: int, application_id: int) -> int:
     """Return the version of the schema, 0 for an empty file.
 
-    The application id marks our files of this kind, if anything does.
+    The application id marks our files of this kind.
 
     Raises:
-        UnknownFile: if another program wrote it.
+        UnknownFile: if another program wrote it, or deniable before 0.1.0.
         NewerFile: if a newer version of deniable did.
     """
     within = connection.in_transaction
@@ -134,44 +116,42 @@ def schema_version(
     finally:
         if not within and connection.in_transaction:
             connection.execute("COMMIT")
-    if (version or tables) and application_id not in (None, stored_id):
-        raise UnknownFile("is another program's database; name another file")
+    if (version or tables) and stored_id != application_id:
+        raise UnknownFile(
+            "is another program's database, or from before deniable 0.1.0, and nothing from"
+            " then is migrated; remove it, or name another file"
+        )
     if version > newest:
         raise NewerFile("was written by a newer version of deniable; upgrade")
     return int(version)
 
 
-def migrate(
-    connection: sqlite3.Connection,
-    migrations: Sequence[Migration],
-    application_id: int | None = None,
-) -> int:
+def migrate(connection: sqlite3.Connection, scripts: Sequence[str], application_id: int) -> int:
     """Bring the schema to its newest version; return the one that it had, 0 for an empty file.
 
-    Any number of processes may do so at once. One that is interrupted has done whole migrations.
+    Each script brings it to the next version. Any number of processes may do so at once. One that
+    is interrupted has done whole scripts.
 
     Raises:
         UnknownFile: if a newer version of deniable or another program wrote it.
     """
-    newest = len(migrations)
+    newest = len(scripts)
     version = schema_version(connection, newest, application_id)
-    for number, migration in enumerate(migrations[version:], start=version + 1):
+    for number, script in enumerate(scripts[version:], start=version + 1):
         with writing(connection):
             if schema_version(connection, newest, application_id) >= number:
                 continue  # another process was faster
-            migration(connection)
-            if application_id is not None:
-                connection.execute(f"PRAGMA application_id={application_id}")
+            run_script(connection, script)
+            connection.execute(f"PRAGMA application_id={application_id}")
             connection.execute(f"PRAGMA user_version={number}")
     return version
 
 
-def migration_script(package: str, name: str) -> Migration:
-    """Return the migration that a script in a package's folder ``migrations`` does."""
+def migration_script(package: str, name: str) -> str:
+    """Return the text of a script in a package's folder ``migrations``."""
     from importlib.resources import files  # no device needs it
 
-    script = files(package).joinpath("migrations", name).read_text("utf-8")
-    return lambda connection: run_script(connection, script)
+    return files(package).joinpath("migrations", name).read_text("utf-8")
 
 
 def make_durable(connection: sqlite3.Connection, patience: float | None = None) -> None:

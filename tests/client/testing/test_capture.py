@@ -24,9 +24,11 @@ from deniable.client import (
 )
 from deniable.client.client import engine_of
 from deniable.client.engine import Engine, substitutes
-from deniable.client.sending.http_transport import barriers
-from deniable.client.testing import Capture, FakeCollector, Misbehaviour
+from deniable.client.sending.transport import barriers
+from deniable.client.testing import Capture
+from deniable.fakes import FakeCollector, Misbehaviour
 from deniable.messages.bundle import make_bundle
+from tests.support.clients import client_of
 from tests.support.fakes import THEME, device
 from tests.support.surveys import AUTHORITY
 from tests.support.watched import until
@@ -38,7 +40,7 @@ AS_THEY_ARE = {"check_consent", "do_chores", "refresh_when_due", "put_tokens_off
 
 
 def app(state: Path, **changes: Any) -> Client:
-    return Client(
+    return client_of(
         "https://telemetry.example.org",
         authority=AUTHORITY.public_key,
         surveys=[THEME, MINUTES],

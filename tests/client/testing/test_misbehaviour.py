@@ -17,59 +17,54 @@ from deniable.client import (
     TransportError,
 )
 from deniable.client.sending import delivery, outbox
-from deniable.client.testing import (
-    MANIFEST_MISBEHAVIOURS,
-    UPLOAD_MISBEHAVIOURS,
-    AnyMisbehaviour,
-    FakeCollector,
-    Misbehaviour,
-    Problem,
-    Refused,
-    Route,
-)
+from deniable.fakes import FakeCollector, Misbehaviour, Problem, Refused, Route
 from deniable.messages import RefusalCode
 from tests.support.clock import FakeClock
 from tests.support.effort import THOROUGH
 from tests.support.fakes import THEME, device
+from tests.support.faulty_collector import (
+    MANIFEST_FAULTS,
+    STORING,
+    UPLOAD_FAULTS,
+    AnyFault,
+    Fault,
+    FaultyCollector,
+)
 from tests.support.refusal_table import DROPPED
 from tests.support.surveys import DAY
 from tests.support.watched import until
 
+PLAIN = Misbehaviour | Fault
 SECONDS = 10.0
 """For an answer; less than any pause before a second send."""
-MANIFEST_PATHS = ("/v1/surveys/theme/manifests", "/v1/surveys/theme/manifest")
+MANIFESTS = "/v1/surveys/theme/manifests"
 
-STORED: set[AnyMisbehaviour] = {
-    Misbehaviour.CUT_AFTER_STORING,
-    Misbehaviour.CUT_SHORT,
-    Misbehaviour.GZIP,
-    Misbehaviour.OVERSIZE,
-}
-UNUSABLE = {
+STORED: set[AnyFault] = {Misbehaviour.CUT_AFTER_STORING, *STORING}
+UNUSABLE: dict[AnyFault, str] = {
     Misbehaviour.CUT_BEFORE_STORING: "RemoteDisconnected",
     Misbehaviour.CUT_AFTER_STORING: "RemoteDisconnected",
-    Misbehaviour.CUT_SHORT: "cut short",
+    Fault.CUT_SHORT: "cut short",
     Misbehaviour.STALL: "TimeoutError",
-    Misbehaviour.DRIP: "TimeoutError",
-    Misbehaviour.GZIP: "encoded answer",
-    Misbehaviour.OVERSIZE: "too long",
-    Misbehaviour.HTTP_NONSENSE: "BadStatusLine",
+    Fault.DRIP: "TimeoutError",
+    Fault.GZIP: "encoded answer",
+    Fault.OVERSIZE: "too long",
+    Fault.HTTP_NONSENSE: "BadStatusLine",
 }
-STATUSES = {
-    Misbehaviour.PORTAL_NOT_FOUND: 404,
+STATUSES: dict[AnyFault, int] = {
+    Fault.PORTAL_NOT_FOUND: 404,
     Misbehaviour.PROXY_ERROR: 502,
-    Misbehaviour.REDIRECT: 307,
-    Misbehaviour.UNKNOWN_PROBLEM: 400,
-    Misbehaviour.MISPLACED_PROBLEM: 500,
+    Fault.REDIRECT: 307,
+    Fault.UNKNOWN_PROBLEM: 400,
+    Fault.MISPLACED_PROBLEM: 500,
     Misbehaviour.MISSING: 404,
-    Misbehaviour.NOT_MODIFIED: 304,
+    Fault.NOT_MODIFIED: 304,
 }
-REFUSED_MANIFESTS: dict[AnyMisbehaviour, str] = {
-    Misbehaviour.GARBAGE: "malformed",
-    Misbehaviour.WRONG_SIGNATURE: "bad-signature",
-    Misbehaviour.WRONG_ORIGIN: "wrong-origin",
-    Misbehaviour.ROLLED_BACK: "rolled-back",
-    Misbehaviour.EQUIVOCATION: "equivocation",
+REFUSED_MANIFESTS: dict[AnyFault, str] = {
+    Fault.GARBAGE: "malformed",
+    Fault.WRONG_SIGNATURE: "bad-signature",
+    Fault.WRONG_ORIGIN: "wrong-origin",
+    Fault.ROLLED_BACK: "rolled-back",
+    Fault.EQUIVOCATION: "equivocation",
     Misbehaviour.PORTAL: "malformed",
 }
 
@@ -98,26 +93,26 @@ class Impatient(HttpTransport):
         )
 
 
-def some(table: tuple[AnyMisbehaviour, ...]) -> list[AnyMisbehaviour]:
+def some(table: tuple[AnyFault, ...]) -> list[AnyFault]:
     """Return all misbehaviours, and of the protocol's codes in make test every third."""
     return [
         each
         for number, each in enumerate(table)
-        if THOROUGH or isinstance(each, Misbehaviour) or number % 3 == 0
+        if THOROUGH or isinstance(each, PLAIN) or number % 3 == 0
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     clock: FakeClock
-    collector: FakeCollector
+    collector: FaultyCollector
     transport: Impatient
     client: Client
 
     @contextmanager
-    def misbehaving(self, misbehaviour: AnyMisbehaviour, on: Route | None = None) -> Iterator[None]:
+    def misbehaving(self, misbehaviour: AnyFault, on: Route | None = None) -> Iterator[None]:
         self.collector.misbehave(misbehaviour, on=on)
-        endless = misbehaviour in {Misbehaviour.STALL, Misbehaviour.DRIP}
+        endless = misbehaviour in {Misbehaviour.STALL, Fault.DRIP}
         self.transport.seconds = 0.3 if endless else 20.0
         yield
         self.transport.seconds = 20.0
@@ -126,14 +121,14 @@ class Scene:
         return uploads(self.collector)
 
     def nobody_followed(self) -> bool:
-        known = {"/v1/reports", *MANIFEST_PATHS, "/v1/authority"}
+        known = {"/v1/reports", MANIFESTS, "/v1/authority"}
         return {request.path for request in self.collector.requests} <= known
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     clock = FakeClock()
-    with FakeCollector(clock=clock) as collector:
+    with FaultyCollector(clock=clock) as collector:
         collector.publish(THEME)
         transport = Impatient(collector.origin)
         state = tmp_path / "device.sqlite"
@@ -142,25 +137,22 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def test_both_tables_list_every_misbehaviour_and_every_code() -> None:
-    listed = {*UPLOAD_MISBEHAVIOURS, *MANIFEST_MISBEHAVIOURS}
-    assert {each for each in listed if isinstance(each, Misbehaviour)} == set(Misbehaviour)
+    listed = {*UPLOAD_FAULTS, *MANIFEST_FAULTS}
+    assert {each for each in listed if isinstance(each, PLAIN)} == {*Misbehaviour, *Fault}
     assert {each.code for each in listed if isinstance(each, Refused)} == set(RefusalCode)
     whole = {code for code in RefusalCode if code.http_status}
     for told_when in (None, 7):
         told = {each for each in listed if isinstance(each, Problem)}
         assert {each.code for each in told if each.retry_after == told_when} == whole
-    for table in (UPLOAD_MISBEHAVIOURS, MANIFEST_MISBEHAVIOURS):
+    for table in (UPLOAD_FAULTS, MANIFEST_FAULTS):
         assert len(set(map(str, table))) == len(table)
 
 
-@pytest.mark.parametrize("manifests", MANIFEST_PATHS[: 2 if THOROUGH else 1])
-@pytest.mark.parametrize("misbehaviour", Misbehaviour, ids=str)
-def test_each_misbehaviour_is_what_its_name_says(
-    scene: Scene, misbehaviour: Misbehaviour, manifests: str
-) -> None:
+@pytest.mark.parametrize("misbehaviour", [*Misbehaviour, *Fault], ids=str)
+def test_each_misbehaviour_is_what_its_name_says(scene: Scene, misbehaviour: AnyFault) -> None:
     def ask() -> HttpAnswer:
-        if misbehaviour in MANIFEST_MISBEHAVIOURS:
-            return scene.transport.request("GET", manifests, {}, b"", 2000)
+        if misbehaviour in MANIFEST_FAULTS:
+            return scene.transport.request("GET", MANIFESTS, {}, b"", 2000)
         headers = {"Content-Type": "application/msgpack"}
         return scene.transport.request("POST", "/v1/reports", headers, b"\x91\x90", 2000)
 
@@ -172,15 +164,15 @@ def test_each_misbehaviour_is_what_its_name_says(
             assert ask().status == STATUSES.get(misbehaviour, 200)
 
 
-@pytest.mark.parametrize("misbehaviour", some(UPLOAD_MISBEHAVIOURS), ids=str)
+@pytest.mark.parametrize("misbehaviour", some(UPLOAD_FAULTS), ids=str)
 def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
-    scene: Scene, misbehaviour: AnyMisbehaviour
+    scene: Scene, misbehaviour: AnyFault
 ) -> None:
     assert scene.client.refresh(force=True).ready == ("theme",)
     assert scene.client.report("theme", "dark", strict=True).ok
     with scene.misbehaving(misbehaviour, on="uploads"):
         scene.client.flush(SECONDS)
-    dropped = not isinstance(misbehaviour, Misbehaviour) and misbehaviour.code in DROPPED
+    dropped = isinstance(misbehaviour, Refused | Problem) and misbehaviour.code in DROPPED
     assert len(scene.upload_bodies()) == 1
     assert len(scene.collector.reports) == (misbehaviour in STORED)
 
@@ -199,12 +191,12 @@ def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
     assert len(scene.collector.reports) == int(not dropped)
 
 
-@pytest.mark.parametrize("misbehaviour", some(MANIFEST_MISBEHAVIOURS), ids=str)
+@pytest.mark.parametrize("misbehaviour", some(MANIFEST_FAULTS), ids=str)
 def test_a_device_without_a_manifest_gets_it_once_the_collector_behaves(
-    scene: Scene, misbehaviour: AnyMisbehaviour
+    scene: Scene, misbehaviour: AnyFault
 ) -> None:
     # To a device that has seen nothing else, these are as good as any other.
-    unnoticed = misbehaviour in {Misbehaviour.ROLLED_BACK, Misbehaviour.EQUIVOCATION}
+    unnoticed = misbehaviour in {Fault.ROLLED_BACK, Fault.EQUIVOCATION}
     with scene.misbehaving(misbehaviour, on="manifests"):
         first = scene.client.refresh(force=True)
     assert first.ready == (("theme",) if unnoticed else ())
@@ -219,15 +211,13 @@ def test_a_device_without_a_manifest_gets_it_once_the_collector_behaves(
     assert scene.nobody_followed()
 
 
-@pytest.mark.parametrize("misbehaviour", some(MANIFEST_MISBEHAVIOURS), ids=str)
-def test_a_device_keeps_the_manifest_that_it_has(
-    scene: Scene, misbehaviour: AnyMisbehaviour
-) -> None:
+@pytest.mark.parametrize("misbehaviour", some(MANIFEST_FAULTS), ids=str)
+def test_a_device_keeps_the_manifest_that_it_has(scene: Scene, misbehaviour: AnyFault) -> None:
     assert scene.client.refresh(force=True).ready == ("theme",)
     with scene.misbehaving(misbehaviour, on="manifests"):
         refreshed = scene.client.refresh(force=True)
     assert refreshed.ready == ("theme",)
-    if misbehaviour is not Misbehaviour.NOT_MODIFIED:
+    if misbehaviour is not Fault.NOT_MODIFIED:
         error = refreshed.declined["theme"]
         fault = error.fault.value if isinstance(error, ManifestRefused) else None
         assert fault == REFUSED_MANIFESTS.get(misbehaviour)
@@ -239,12 +229,12 @@ def test_a_device_keeps_the_manifest_that_it_has(
 def test_the_background_thread_outlives_all_that_answers_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unanswered = [each for each in UPLOAD_MISBEHAVIOURS if isinstance(each, Misbehaviour)]
+    unanswered = [each for each in UPLOAD_FAULTS if isinstance(each, PLAIN)]
     # No day between sends, and more of them than a collector ever gets.
     monkeypatch.setattr(delivery, "REST_SECONDS", 0.0)
     for module in (delivery, outbox):
         monkeypatch.setattr(module, "MOST_SENDS", len(unanswered) + 2)
-    with FakeCollector() as collector:
+    with FaultyCollector() as collector:
         bundled = collector.publish(THEME)
         for misbehaviour in unanswered:
             collector.misbehave(misbehaviour, on="uploads")

@@ -25,7 +25,6 @@ _CONFIG = Config(
     port=0,
     store=Path("unused"),
     public=frozenset(),
-    most_waiting=20_000,
 )
 
 

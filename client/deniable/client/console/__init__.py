@@ -2,22 +2,34 @@
 
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Final
 
 from deniable.client.console.device_commands import device
-from deniable.client.console.report_command import report
 
 __all__ = ["main"]
 
 
+_EXTRA: Final = 'need the extra "collector": pip install "deniable[collector]"'
+_HELP: Final = f"""usage: deniable device ...
+
+Commands of a device:
+  device  Look at what a device here stored and sent, and decide.
+
+All others {_EXTRA}
+"""
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run a device command; return the exit status."""
-    if arguments and arguments[0] == "report":
-        return report(arguments[1:])
-    if arguments and arguments[0] == "device":
-        return device(arguments[1:])
-    print(
-        'deniable: all commands but "report" and "device" need the extra "collector": '
-        'pip install "deniable[collector]"',
-        file=sys.stderr,
-    )
+    match arguments:
+        case ["device", *rest]:
+            return device(rest)
+        case [] | ["-h" | "--help", *_]:
+            print(_HELP, end="")
+            return 0
+        case ["--version"]:
+            print(f"deniable, version {version('deniable')}")
+            return 0
+    print(f'deniable: all commands but "device" {_EXTRA}', file=sys.stderr)
     return 2

@@ -11,11 +11,11 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.console.place import add_place_options, collector_of, state_file
 from deniable.client.errors import DeniableError, StateUnavailable
 from deniable.client.state.state import State
 from deniable.client.transparency.explaining import explain_stored
@@ -25,9 +25,10 @@ from deniable.client.transparency.plain_text import printable
 
 if TYPE_CHECKING:
     from deniable.client.client import Client
+    from deniable.client.engine import Engine
 
 _ORIGIN: Final = "command line"
-_COMMANDS: Final = {
+COMMANDS: Final = {
     "explain": "what may be asked, on what terms, what is sent to whom, and what it has cost",
     "journal": "all that was stored and sent, newest last",
     "consent": "show or change the decision to take part",
@@ -46,21 +47,35 @@ def device_commands(client: "Client", arguments: Sequence[str], prog: str) -> in
     Returns:
         The exit status: 0, 1 with one line on standard error, or 2 for a wrong call.
     """
-    return _run(lambda _options: client, arguments, prog, lambda _parser: None)
+    from deniable.client.client import engine_of
+    from deniable.client.engine import acting_for
+
+    # The engine raises what a client tells in its results.
+    engine = acting_for(engine_of(client))
+    return _run(lambda _options: engine, arguments, prog, lambda _parser: None)
 
 
-def device(arguments: Sequence[str]) -> int:
-    """Run ``deniable device``, for a state file without its app; return the exit status."""
+def _add_state(parser: ArgumentParser) -> None:
+    parser.add_argument("--state", type=Path, required=True, help="this device's state file")
+
+
+def device(
+    arguments: Sequence[str],
+    add_place: Callable[[ArgumentParser], None] = _add_state,
+    find_state: Callable[[Namespace], Path] = attrgetter("state"),
+) -> int:
+    """Run ``deniable device``, for a state file without its app; return the exit status.
+
+    A collector's command line has options of its own that tell where the state is.
+    """
     # What the state warns of stands in the output or in the one line of an error.
     logging.getLogger("deniable").addHandler(logging.NullHandler())
     with ExitStack() as until:
         return _run(
-            lambda options: until.enter_context(
-                closing(_StoredDevice(options.state or state_file(options, *collector_of(options))))
-            ),
+            lambda options: until.enter_context(closing(_StoredDevice(find_state(options)))),
             arguments,
             "deniable device",
-            add_place_options,
+            add_place,
         )
 
 
@@ -80,11 +95,10 @@ class _StoredDevice:
     def journal(self) -> Journal:
         return read_journal(self._state, time.time())
 
-    @property
     def consent_record(self) -> ConsentRecord:
         return self._state.consent(time.time())
 
-    def set_consent(self, consent: Consent | str, origin: str = _ORIGIN) -> None:
+    def set_consent(self, consent: Consent | str, origin: str, _surveys: None) -> None:
         self._state.set_consent(Consent(consent), origin, time.time())
 
     def purge(self) -> None:
@@ -95,7 +109,7 @@ class _StoredDevice:
 
 
 def _run(
-    find: Callable[[Namespace], "Client | _StoredDevice"],
+    find: Callable[[Namespace], "Engine | _StoredDevice"],
     arguments: Sequence[str],
     prog: str,
     add_options: Callable[[ArgumentParser], None],
@@ -124,7 +138,7 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
         prog=prog, description="What this device may be asked, what it sent, and who decides."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, meaning in _COMMANDS.items():
+    for name, meaning in COMMANDS.items():
         command = commands.add_parser(
             name, help=meaning, description=f"{meaning}."[0].upper() + f"{meaning}."[1:]
         )
@@ -144,7 +158,7 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
     return parser
 
 
-def _do(device: "Client | _StoredDevice", options: Namespace) -> int:
+def _do(device: "Engine | _StoredDevice", options: Namespace) -> int:
     if options.command in {"explain", "journal"}:
         figures = device.explain() if options.command == "explain" else device.journal()
         _show(json.dumps(figures.to_dict(), indent=2) if options.json else str(figures))
@@ -158,8 +172,8 @@ def _do(device: "Client | _StoredDevice", options: Namespace) -> int:
         print("Erased. What was decided stays decided: no epoch gets a second response.")
         return 0
     if options.decision is not None:
-        device.set_consent(options.decision, _ORIGIN)
-    _show("\n".join(consent_lines(device.consent_record)))
+        device.set_consent(options.decision, _ORIGIN, None)
+    _show("\n".join(consent_lines(device.consent_record())))
     return 0
 
 

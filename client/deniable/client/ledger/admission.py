@@ -46,6 +46,7 @@ class NameRecord(NamedTuple):
     reserved_of_name: int = 0  # what this name has
     seen: Mapping[int, bytes] = MappingProxyType({})  # ids of what is remembered, by sequence
     decided: int = -1  # the highest epoch decided
+    blind: tuple[Manifest, ...] = ()  # those followed of blind enrolment, of all names
 
 
 def open_trusted(envelope: bytes, chain: Sequence[bytes], proof: bytes = b"") -> SignedManifest:
@@ -98,6 +99,13 @@ def check_terms(
             ManifestFault.ENROLMENT,
             "it demands an issuer's word for each device, and the app has no Client(enrol=...)",
         )
+    for other in record.blind if manifest.enrolment.mode == "blind" else ():
+        if not manifest.schedule.meshes(other.schedule):
+            raise ManifestRefused(
+                ManifestFault.ENROLMENT,
+                f"its epochs are not those of {other.name!r}, which is blind, too: of all such "
+                "surveys a device answers one an epoch",
+            )
 
 
 def check_budget(
@@ -158,7 +166,7 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
     shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds
     kind = manifest.kind
     if is_simulated(manifest.name):
-        yield ManifestFault.WRONG_NAME, "it is a rehearsal, which only simulated devices answer"
+        yield ManifestFault.WRONG_NAME, "it is simulated: only simulated devices answer it"
     if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
         yield ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
     if manifest.question != survey.question:
@@ -183,7 +191,7 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
     if grace > survey.max_grace_seconds:
         reason = f"reports are taken for {grace} s after their epoch, longer than the app's "
         yield ManifestFault.TOO_LONG_GRACE, f"{reason}{survey.max_grace_seconds} s"
-    if not kind.symmetric and kind.name not in survey.mechanisms:
+    if kind.name not in survey.mechanisms and not manifest.mechanism.privacy.alike:
         yield ManifestFault.MECHANISM, f"the app does not declare mechanisms={[kind.name]}"
     if manifest.repeat != FRESH and (why := _why_not_kept(manifest, survey)):
         yield ManifestFault.KEPT_RESPONSES, why

@@ -8,11 +8,8 @@
    the epoch begins, or once the app trusts another authority. Nothing else releases any (D3).
 3. Reservations only say what else may be accepted. Every draw is checked against the ceilings
    again, by what is spent: a clock that jumps releases too much and spends nothing.
-4. The sliding ceiling is additional: it looks at what was decided within a period of *use*. A gap
-   between two looks at the clock counts for a week at most, and within one boot of the machine for
-   no more than passed by its boot clock, where it has one. So a clock that is set forward frees
-   nothing, or a week without a boot clock or after another boot, and a device that lay in a drawer
-   is not locked out for ever.
+4. The sliding ceiling is additional: it looks at what was decided within a period of *use*, as
+   ``SlidingCeiling`` counts it. A device that lay in a drawer is not locked out for ever.
 5. Nothing here knows an answer.
 """
 

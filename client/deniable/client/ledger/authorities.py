@@ -18,6 +18,7 @@ from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.log_pin import LogPin
 from deniable.client.state.erasing import record_once
 from deniable.client.state.state import State
+from deniable.client.state.transactions import kept
 from deniable.messages import (
     AuthorityFork,
     Refusal,
@@ -58,11 +59,13 @@ class Authorities:
                 return self._trusted(follow_rotations(self._oldest(followed), followed), followed)
         return (self._pinned,)
 
+    @kept
     def known(self, now: float) -> tuple[bytes, ...]:
         """Return :meth:`chain` in a transaction of its own."""
         with self.state.transaction(now) as connection:
             return self.chain(connection)
 
+    @kept
     def learn(self, body: bytes, now: float) -> None:
         """Follow a collector's published rotations, and remember them; or refuse them all.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.client.held_log import warn
+from deniable.client.errors import warn
 from deniable.client.survey import DAY
 
 _BLOCK: Final = 64

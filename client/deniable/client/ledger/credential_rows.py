@@ -62,19 +62,19 @@ def asked_elsewhere(connection: sqlite3.Connection, manifest: Manifest, epoch: i
 
 def want_credential(
     connection: sqlite3.Connection, manifest: Manifest, epoch: int, due: float, now: float
-) -> tuple[float, float, int]:
-    """Return the time to ask, ``due`` if it was not wanted before; before when not; and the calls.
+) -> tuple[float, int]:
+    """Return the time to ask, ``due`` if it was not wanted before, and the calls made so far.
 
-    Instants are Unix seconds, calls those made so far.
+    Instants are Unix seconds.
     """
     key = CredentialKey(manifest.name, manifest.survey_id, epoch)
     row = connection.execute(
-        "SELECT due, held, asks FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)"
-        " AND typeof(due) || typeof(held) || typeof(asks) = 'realrealinteger'",  # or bits rotted
+        "SELECT due, asks FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)"
+        " AND typeof(due) || typeof(asks) = 'realinteger'",  # or bits rotted
         key,
     ).fetchone()
     if row is not None:
-        return row[0], row[1], row[2]
+        return row[0], row[1]
     connection.execute(
         "INSERT OR REPLACE INTO credentials (name, survey_id, epoch, ends, closes, asks, due,"
         " renewal, wanted, blind) VALUES (?, ?, ?, ?, ?, 0, ?, 0, ?, ?)",
@@ -87,7 +87,7 @@ def want_credential(
             manifest.enrolment.mode == "blind",
         ),
     )
-    return float(due), 0.0, 0
+    return float(due), 0
 
 
 def renewals(connection: sqlite3.Connection, origin: str) -> list[tuple[CredentialKey, float, int]]:
@@ -114,14 +114,11 @@ def begin_asking(
     return changed == 1
 
 
-def put_off(
-    connection: sqlite3.Connection, key: CredentialKey, due: float, held: float = 0.0
-) -> None:
-    """Ask again at ``due``; and before ``held``, whoever asks, not: Unix seconds."""
+def put_off(connection: sqlite3.Connection, key: CredentialKey, due: float) -> None:
+    """Ask again at ``due``, in Unix seconds."""
     connection.execute(
-        "UPDATE credentials SET due = ?, held = max(held, ?)"
-        " WHERE (name, survey_id, epoch) = (?, ?, ?)",
-        (float(due), float(held), *key),
+        "UPDATE credentials SET due = ? WHERE (name, survey_id, epoch) = (?, ?, ?)",
+        (float(due), *key),
     )
 
 

@@ -4,12 +4,13 @@
    takes the place of what it replaces when it begins, for good.
 2. No manifest is accepted below the highest sequence ever followed: accepted, and begun.
 3. What was refused is remembered to say why, and keeps out nothing but another of its sequence.
-4. Where the app pins a log, nothing counts but what its witnesses have seen: what was accepted
+4. Of blind enrolment all have one grid of epochs, in each of which one survey is answered.
+5. Where the app pins a log, nothing counts but what its witnesses have seen: what was accepted
    before the pin came, or under another, waits until a proof comes, and is answered by nobody.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from deniable.client.errors import ManifestFault, ManifestRefused
@@ -29,8 +30,10 @@ from deniable.client.ledger.allowance import (
     reserved_of_name,
 )
 from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.drawn_ahead import chosen_survey, device_secret
 from deniable.client.ledger.manifest_rows import ManifestRows
 from deniable.client.log_pin import LogPin
+from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.messages import Manifest, Refusal, open_manifest_of_chain
 
@@ -38,9 +41,9 @@ from deniable.messages import Manifest, Refusal, open_manifest_of_chain
 class Following:
     """The manifests that a device follows; every method raises ``StateUnavailable``.
 
-    They are for ``collector``, and verify under ``authorities``; with a ``pin``, its log has shown
-    them to be witnessed. Unless it ``enrols``, there is no issuer to ask, and surveys that demand
-    one are refused.
+    They are of the ``surveys`` that the app declares, by name, for ``collector``, and verify under
+    ``authorities``; with a ``pin``, its log has shown them to be witnessed. Unless it ``enrols``,
+    there is no issuer to ask, and surveys that demand one are refused.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Following:
         allowance: Allowance,
         collector: str,
         pin: LogPin | None,
+        surveys: Mapping[str, Survey],
         *,
         enrols: bool,
     ) -> None:
@@ -58,6 +62,7 @@ class Following:
         self.collector = collector
         self.enrols = enrols
         self._pin = pin
+        self._surveys = surveys
         self._unwitnessed: dict[bytes, str] = {}  # why, of accepted ones, by id
         self._opened: dict[bytes, Manifest] = {}
         self._warm: set[str] = set()
@@ -72,6 +77,12 @@ class Following:
         was refused; None if it was not.
         """
         self.warm(survey.name, now)
+        return self._offer(offered, survey, now)
+
+    @kept
+    def _offer(
+        self, offered: Sequence[SignedManifest], survey: Survey, now: float
+    ) -> ManifestRefused | None:
         in_order = sorted(offered, key=lambda signed: signed.manifest.sequence)
         with self.state.transaction(now) as connection:
             refused = self._accept(connection, in_order, survey, now)
@@ -87,7 +98,7 @@ class Following:
         now: float,
     ) -> list[tuple[SignedManifest, ManifestRefused]]:
         held, rows = self.accepted(connection, survey.name), self.rows(connection, survey.name)
-        record = rows.record(now)
+        record = rows.record(now)._replace(blind=self.blind(connection))
         # What an app does not declare any more goes, if there is something that it does.
         candidates = {
             candidate.survey_id: candidate for candidate in held if self.fits(candidate, survey)
@@ -105,6 +116,8 @@ class Following:
             else:
                 candidates[_id(signed)] = signed.manifest
                 fresh[_id(signed)] = signed
+                if signed.manifest.enrolment.mode == "blind":
+                    record = record._replace(blind=(*record.blind, signed.manifest))
             seen = {signed.manifest.sequence: _id(signed), **record.seen}
             record = record._replace(seen=seen)
         candidates = candidates or {candidate.survey_id: candidate for candidate in held}
@@ -145,13 +158,46 @@ class Following:
         manifest, record = signed.manifest, NameRecord()
         if connection is not None:
             rows = self.rows(connection, manifest.name)
-            record = _reserved(rows, rows.record(now), manifest)
+            known = rows.record(now)._replace(blind=self.blind(connection))
+            record = _reserved(rows, known, manifest)
         reserves = admit_manifest(
             manifest, survey, record, self.allowance.lifetime, now, enrols=self.enrols
         )
         self._check_witnessed(signed)
         return reserves
 
+    def blind(self, connection: sqlite3.Connection) -> tuple[Manifest, ...]:
+        """Return the accepted manifests of blind enrolment, of all declared names."""
+        names = self._surveys if self.enrols else ()
+        return tuple(
+            manifest
+            for name in names
+            for manifest in self.accepted(connection, name)
+            if manifest.enrolment.mode == "blind"
+        )
+
+    def drawn_survey(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> str:
+        """Return which of the blind surveys is answered in this epoch of one of them (rule 4).
+
+        It is drawn among those that consent covers and that have a key for it; who was asked for a
+        token stays so, whatever came since, even if the app asks it no more.
+        """
+        starts, ends = map(manifest.schedule.epoch_start, (epoch, epoch + 1))
+        names = {
+            other.name
+            for other in self.blind(connection)
+            if self.fits(other, self._surveys[other.name])
+            and (number := other.schedule.epoch_at(starts)) is not None
+            and other.enrolment.key_of(number) is not None
+            and self.state.covers(connection, other.name)
+        }
+        rows = connection.execute(
+            "SELECT name FROM credentials WHERE blind AND asks > 0 AND ends = ?", (ends,)
+        ).fetchall()
+        known = {name for (name,) in rows} or names
+        return chosen_survey(device_secret(connection), starts, known or {manifest.name})
+
+    @kept
     def holds(self, name: str, now: float) -> bool:
         """Tell whether a manifest of a name is accepted."""
         with self.state.transaction(now) as connection:
@@ -193,15 +239,20 @@ class Following:
     def warm(self, name: str, now: float) -> None:
         """Open the accepted manifests of a name, once a process, before the state is locked.
 
-        A manifest may take a second to open, and whoever else reports would wait for the lock.
+        A manifest may take a second to open, and whoever else reports would wait for the state.
         """
         if name not in self._warm:
-            with self.state.transaction(now) as connection:
-                rows = self.rows(connection, name).accepted()
-                chain = self.authorities.chain(connection)
-            self._open(rows, chain)
+            self._open(*self._accepted_rows(name, now))
             self._warm.add(name)
 
+    @kept
+    def _accepted_rows(
+        self, name: str, now: float
+    ) -> tuple[list[tuple[bytes, bytes, bytes]], Sequence[bytes]]:
+        with self.state.transaction(now) as connection:
+            return self.rows(connection, name).accepted(), self.authorities.chain(connection)
+
+    @kept
     def was_accepted(self, survey_id: bytes, name: str, now: float) -> bool:
         """Tell whether this very manifest was accepted before."""
         with self.state.transaction(now) as connection:

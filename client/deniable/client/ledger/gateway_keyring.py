@@ -18,6 +18,7 @@ from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.log_pin import LogPin
 from deniable.client.state.erasing import record_event, record_once
+from deniable.client.state.transactions import kept
 from deniable.messages import GatewayKeys, Refusal, RefusalCode, open_gateway_keys
 from deniable.oblivious_http import KeyConfiguration
 
@@ -35,19 +36,21 @@ class GatewayKeyring:
         self.pinned = pinned
         self._pin = pin
         self._authorities = authorities
-        self._state = authorities.state
+        self.state = authorities.state
         self._bundled = bundled
         self._opened: dict[tuple[bytes, tuple[bytes, ...]], GatewayKeys] = {}
 
+    @kept
     def newest(self, now: float) -> KeyConfiguration:
         """Return the key to seal for."""
-        with self._state.reading(now) as connection:
+        with self.state.reading(now) as connection:
             return self._known(connection).configurations[0]
 
     def is_as_bundled(self, connection: sqlite3.Connection | None) -> bool:
         """Tell whether the key to seal for came with the app, which is the same on all devices."""
         return self._known(connection) is self._bundled
 
+    @kept
     def learn(self, envelope: bytes, proof: bytes, now: float) -> None:
         """Take the signed keys that a collector publishes, unless they are known already.
 
@@ -56,7 +59,7 @@ class GatewayKeyring:
             Refusal: for what rules 1 and 2 forbid; ``bad-signature`` also where the authority may
                 have handed over to a key that this device does not know.
         """
-        with self._state.transaction(now) as connection:
+        with self.state.transaction(now) as connection:
             known, chain = self._known(connection), self._authorities.chain(connection)
             offered = open_gateway_keys(envelope, chain)
             if offered == known:

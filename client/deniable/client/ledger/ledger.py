@@ -12,7 +12,6 @@
 
 import sqlite3
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from deniable.budget import RangeCost
@@ -20,6 +19,7 @@ from deniable.client.consent import Consent
 from deniable.client.errors import (
     BudgetExhausted,
     EpochUndecidable,
+    NotChosen,
     NotEnrolled,
     NotReady,
     NotRecorded,
@@ -33,17 +33,14 @@ from deniable.client.ledger.credential_rows import (
     asked_elsewhere,
     held_credential,
 )
-from deniable.client.ledger.event_slot import check_slot
+from deniable.client.ledger.drawn_ahead import check_slot, device_secret, leaves_at, middle
 from deniable.client.ledger.following import Following
-from deniable.client.ledger.halves import leaves_at, middle
 from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
 from deniable.client.state.spending import NEVER, whole_days
+from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw
-from deniable.messages import Manifest, Report, sign_report
-
-_LATEST = 253_402_300_799
-"""The last second that dates are made of."""
+from deniable.messages import Manifest, Report, day_text, sign_report
 
 
 class Decision(NamedTuple):
@@ -92,7 +89,7 @@ class Ledger:
         *,
         relayed: bool = False,
     ) -> None:
-        self._state = following.state
+        self.state = following.state
         self.following = following
         self._caps = caps
         self._delay = delay
@@ -109,20 +106,34 @@ class Ledger:
             return standing
         manifest, epoch = self._running(connection, survey, now)
         fresh_from = _check_fresh(connection, manifest, epoch, highest, ended)
+        if manifest.enrolment.mode == "blind":
+            self._check_chosen(connection, manifest, epoch)
         return OpenEpoch(manifest, epoch, fresh_from)
+
+    def _check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:
+        if self.following.drawn_survey(connection, manifest, epoch) != manifest.name:
+            raise NotChosen(
+                f"in epoch {epoch} this device answers another of the blind surveys: which one was "
+                "drawn beforehand, and there is nothing to do"
+            )
 
     def why_not(self, survey: Survey, now: float) -> NotRecorded | None:
         """Return the error that would keep a report from being recorded; None if none would."""
         try:
             self.following.warm(survey.name, now)
-            with self._state.transaction(now) as connection:
-                self._state.check_covered(connection, survey.name)
-                connection.execute("SAVEPOINT looking")
-                terms = self._terms(connection, survey, now, None)
-                connection.execute("ROLLBACK TO looking")
+            terms = self._look(survey, now)
         except NotRecorded as error:
             return error
         return terms if isinstance(terms, BudgetExhausted) else None
+
+    @kept
+    def _look(self, survey: Survey, now: float) -> Decision | BudgetExhausted | _Terms:
+        with self.state.transaction(now) as connection:
+            self.state.check_covered(connection, survey.name)
+            connection.execute("SAVEPOINT looking")
+            terms = self._terms(connection, survey, now, None)
+            connection.execute("ROLLBACK TO looking")
+        return terms
 
     def decide(
         self, survey: Survey, answer: int, now: float, slot_seconds: int | None = None
@@ -133,13 +144,20 @@ class Ledger:
         ``NotRecorded`` for any reason not to draw.
         """
         self.following.warm(survey.name, now)
-        with self._state.transaction(now) as connection:
-            consent = self._state.effective_consent(connection)
+        return self._decide(survey, answer, now, slot_seconds)
+
+    @kept
+    def _decide(
+        self, survey: Survey, answer: int, now: float, slot_seconds: int | None
+    ) -> Decision:
+        with self.state.transaction(now) as connection:
+            consent = self.state.effective_consent(connection)
             if consent is Consent.LOCAL:
+                self.state.check_not_refused(connection, survey.name)
                 return self._preview(connection, survey, answer, now, slot_seconds)
             if consent is not Consent.ON:
-                raise self._state.missing_consent(consent)
-            self._state.check_covered(connection, survey.name)
+                raise self.state.missing_consent(consent)
+            self.state.check_covered(connection, survey.name)
             # Of an environment that lowered consent until now.
             connection.execute("DELETE FROM previews")
             decision = terms = self._terms(connection, survey, now, slot_seconds)
@@ -149,7 +167,7 @@ class Ledger:
                 decision = Decision(terms.open.epoch, drawn=True)
             (remains,) = connection.execute("SELECT remains FROM device").fetchone()
         if remains:
-            self._state.erase_remains()
+            self.state.erase_remains()
         if isinstance(decision, BudgetExhausted):  # the look at the clock was committed
             raise decision
         assert isinstance(decision, Decision)
@@ -172,7 +190,7 @@ class Ledger:
         kept = manifest.repeat.memo_range(epoch)
         memo = None if kept is None else open_memo(connection, manifest, kept, fresh_from)
         cost = self._cost_of(manifest).next(memo.reports if memo else 0)
-        lived = self._state.look_at_clock(connection, now)
+        lived = self.state.look_at_clock(connection, now)
         try:
             check_allowance(connection, self.following.allowance, survey, cost, lived)
         except BudgetExhausted as exhausted:
@@ -183,7 +201,7 @@ class Ledger:
         self, connection: sqlite3.Connection, terms: _Terms, answer: int, now: float
     ) -> None:
         manifest, epoch, _ = terms.open
-        (secret,) = connection.execute("SELECT secret FROM device").fetchone()
+        secret = device_secret(connection)
         response = _respond(manifest, answer, terms.memo, self._draw)
         report = Report(manifest.survey_id, epoch, response)
         if terms.memo is not None:
@@ -215,7 +233,7 @@ class Ledger:
             ),
         )
         # If this state is lost, no successor's epoch that overlaps this one is decided either.
-        self._state.advance(connection, now, decided_for=ends - 1)
+        self.state.advance(connection, now, decided_for=ends - 1)
 
     def _credential(
         self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float
@@ -331,14 +349,13 @@ def _check_fresh(
     fresh_from, unsure = connection.execute("SELECT fresh_from, unsure FROM device").fetchone()
     if unsure:
         raise EpochUndecidable(
-            "this device's state was copied, restored or lost: nothing is reported until the "
-            "collector tells the date; refresh() asks for it, and so does the background thread"
+            "this device's state is new, was copied, restored or lost: nothing is reported until "
+            "the collector tells the date; refresh() asks for it, and so does the background thread"
         )
     if epoch_start <= fresh_from:
-        day = datetime.fromtimestamp(max(0, min(fresh_from, _LATEST)), UTC).date()
         raise EpochUndecidable(
             f"epoch {epoch} may have been decided by a state that is gone; one that begins after "
-            f"{day} can be reported"
+            f"{day_text(fresh_from)} can be reported"
         )
     if epoch <= highest:
         raise EpochUndecidable(

@@ -7,6 +7,8 @@
 3. At most eight requests a name leave the device in a day of its clock, whatever was answered.
 4. An app that declares a survey otherwise than before asks anew: that no collector can bring about.
    Each declaration has its own times, since two versions of an app may share a state in turn.
+5. A request for a token brings one along, by force; in the second half of an epoch whose report
+   bears a token there is none. Else both would tell whether the device ran the day before.
 """
 
 import sqlite3
@@ -15,6 +17,7 @@ from enum import Enum, auto
 from typing import Final
 
 from deniable.client.state.state import State
+from deniable.client.state.transactions import kept
 from deniable.client.survey import DAY
 
 MOST_REQUESTS_A_DAY: Final = 8
@@ -50,12 +53,13 @@ class Refreshes:
     def __init__(
         self, state: State, collector: str, jitter: Callable[[], float], spread: float
     ) -> None:
-        self._state = state
+        self.state = state
         self._collector = collector
         self._jitter = jitter
         self._first_within = min(spread, _FIRST_WITHIN)
         self._declared: Mapping[str, str] = {}
 
+    @kept
     def begin(
         self,
         declared: Mapping[str, str],
@@ -73,26 +77,30 @@ class Refreshes:
         calls go by.
         """
         self._declared = declared
-        with self._state.transaction(now) as connection:
+        with self.state.transaction(now) as connection:
+            if not force and (quiet := self._quiet(connection, now)):
+                return dict.fromkeys(declared, quiet + self._jitter() * DAY * _MOST_JITTER)
             return {
                 name: self._begin(connection, name, now, force, in_background, only_looks)
                 for name in declared
             }
 
+    @kept
     def count_another(self, name: str, now: float) -> bool:
         """Count one more request for a name; tell whether it may leave."""
-        with self._state.transaction(now) as connection:
+        with self.state.transaction(now) as connection:
             if self._requests(connection, name, now) >= MOST_REQUESTS_A_DAY:
                 return False
             failures, due, requests = self._row(connection, name, now) or (0, now, 0)
             self._write(connection, name, now, (failures, due, requests + 1))
             return True
 
+    @kept
     def settle(self, fetched: Mapping[str, Fetched], now: float) -> None:
         """Record the results of requests, by name."""
         if not fetched:
             return
-        with self._state.transaction(now) as connection:
+        with self.state.transaction(now) as connection:
             for name, what in fetched.items():
                 failures, due, requests = self._row(connection, name, now) or (0, now, 0)
                 if what in {Fetched.OF_USE, Fetched.TOO_DEAR}:
@@ -132,6 +140,16 @@ class Refreshes:
         due = now + wait * (1 + self._jitter() * _MOST_JITTER)
         self._write(connection, name, now, (failures + 1, due, requests + 1))
         return now
+
+    def _quiet(self, connection: sqlite3.Connection, now: float) -> int:
+        """Return until when rule 5 forbids any, or 0."""
+        (until,) = connection.execute(
+            "SELECT coalesce(max(d.ends), 0) FROM decisions d JOIN credentials c"
+            " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+            " WHERE c.blind AND d.origin = ? AND ? BETWEEN (d.starts + d.ends) / 2 AND d.ends - 1",
+            (self._collector, now),
+        ).fetchone()
+        return int(until)
 
     def _requests(self, connection: sqlite3.Connection, name: str, now: float) -> int:
         """Return how many requests for a name left today, whatever was declared."""

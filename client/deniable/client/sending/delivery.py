@@ -1,40 +1,55 @@
-"""The reports of a request, and what follows from its answer: the protocol's table, with no I/O.
+"""The report of a request, and what follows from its answer: the protocol's table, with no I/O.
 
 The device acts only on an answer that it recognises (D8). Everything else, from a captive portal's
-page to a cut connection, means that the reports' fate is unknown: the same bytes are sent again.
-Whatever comes, a report is sent ``MOST_SENDS`` times at most, and from the third on a day apart, so
-that no answer, and no silence, makes a device call more often.
+page to a cut connection, means that the report's fate is unknown: the same bytes are sent again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
-from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.transport import HttpAnswer
 from deniable.client.survey import DAY
-from deniable.messages import (
-    MAX_UPLOAD_BYTES,
-    MAX_UPLOAD_REPORTS,
-    RefusalCode,
-    UploadAnswer,
-    read_problem,
-)
+from deniable.messages import RefusalCode, UploadAnswer, read_problem
 from deniable.messages.refusals import Remedy
 
 MOST_SENDS: Final = 6
 """How often a report is sent in its life (D8)."""
 UNANSWERED: Final = "unanswered"
 """The verdict on a report of which no send brought an answer that ends it."""
+UNSENT: Final = "epoch-over"
+"""The verdict on a blind survey's report that could not leave in its own epoch."""
+UNCERTAIN: Final = "may-have-been-counted"
+"""The verdict on a report that came to nothing after a send of which nobody knows."""
 REST_SECONDS: Final = DAY
 """How long a report rests before its third send, and before each later one."""
 _QUICK_SENDS: Final = 2
-_ARRAY_HEADER_BYTES: Final = 3
 _MOST_EARLY_SENDS: Final = 3
 _COARSE_SECONDS: Final = (60, 600, 3600)
 _MOST_JITTER: Final = 1 / 4
 LONGEST_REST: Final = REST_SECONDS * (1 + _MOST_JITTER)
 """No wait between two sends is longer, in seconds, once the report's epoch has begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """The seconds to wait before another try: exponential, capped, jittered.
+
+    It says when a report is sent for the second time, and when an issuer is asked again; a report's
+    later sends are a day apart.
+    """
+
+    first: float = 30.0
+    most: float = 3600.0
+
+    def seconds(self, attempts: int, jitter: float) -> float:
+        """Return the wait after so many sends; ``jitter`` in [0, 1) halves it at most."""
+        return min(self.most, self.first * 2.0 ** min(attempts, 30)) * (1 - jitter / 2)
+
+
+OFFLINE: Final = Backoff(first=5.0, most=600.0)
+"""From try to try while nothing can leave the device: radio and processor are the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +67,18 @@ class PendingReport:
     held: float  # not before: the collector asked so, a day must pass, or the time was drawn
     renewable: bool = False  # another certificate may be asked for, if this one is refused
     renewing: bool = False  # it waits for that, and is not to be sent
-    blind: bool = False  # it bears a token of blind enrolment
+    opens: float = 0.0  # not before, whoever flushes: of a blind survey the second half
+    until: float = inf  # from then on never, which is that half's end
+
+    @property
+    def earliest(self) -> float:
+        """Return the time before which it is not sent, unless somebody flushes."""
+        return max(self.due, self.held, self.opens)
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The collector has the report.
-
-    The verdict is ``accepted-or-duplicate`` where an answer to several does not tell which is what.
-    """
+    """The collector has the report."""
 
     verdict: str
 
@@ -80,7 +98,6 @@ class Resend:
     due: float
     held: float
     code: RefusalCode | None  # what this send was refused with; None if its fate is unknown
-    alone: bool = False  # in a request of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,80 +118,49 @@ def earliest_after(sends: int, now: float) -> float:
 
 def is_due(report: PendingReport, now: float) -> bool:
     """Tell whether a report may be sent, and its time has come."""
-    return not report.renewing and report.attempts < MOST_SENDS and report.due <= now >= report.held
+    in_time = report.earliest <= now < report.until
+    return in_time and not report.renewing and report.attempts < MOST_SENDS
 
 
 def why_waits(report: PendingReport, now: float, *, due_only: bool) -> str:
     """Return why a flush did not try to send it, as ``Delivery.waiting`` has it."""
     if report.renewing:
         return "certificate"
-    if report.held > now and not report.attempts:
+    if report.opens > now or (report.held > now and not report.attempts):
         return "drawn-time"
     if report.held > now:
         return "next-day" if earliest_after(report.attempts, now) else "held"
     return "not-due" if due_only and report.due > now else "no-time"
 
 
-def among(batch: Iterable[PendingReport], pending: Iterable[PendingReport]) -> list[PendingReport]:
-    """Return the pending reports among a batch that was sent, as they are now."""
-    keys = {(report.name, report.epoch) for report in batch}
-    return [report for report in pending if (report.name, report.epoch) in keys]
-
-
-def batch_of(due: Sequence[PendingReport], most: int) -> list[PendingReport]:
-    """Return the first of these reports: at least one, and no more than a request may hold."""
-    batch = [due[0]]
-    size = _ARRAY_HEADER_BYTES + len(due[0].envelope)
-    for report in due[1 : min(most, MAX_UPLOAD_REPORTS)]:
-        size += len(report.envelope)
-        if size > MAX_UPLOAD_BYTES:
-            break
-        batch.append(report)
-    return batch
-
-
-def next_steps(
-    sent: Sequence[PendingReport],
+def next_step(
+    report: PendingReport,
     answer: HttpAnswer | None,
     now: float,
     backoff: Backoff,
     jitter: Callable[[], float],
-) -> list[Step]:
-    """Decide the next step of each report of a request from its answer, None if there is none."""
-    code, verdicts = _verdicts(answer, len(sent))
-    # About one report only if there was but one: bytes that rotted in the state make the whole
-    # array malformed, and must not take the reports beside them with them.
-    if code is not None and code.remedy is Remedy.SPLIT and len(sent) > 1:
-        return [_again(report, now, now, code, 0.0, alone=True) for report in sent]
+) -> Step:
+    """Decide the next step of a report from the answer to its request, None if there is none."""
+    verdict = _verdict(answer)
+    if isinstance(verdict, Delivered):
+        return verdict
     retry_after = None if answer is None else _retry_after(answer.headers.get("retry-after", ""))
-    # What was sent together goes on waiting together: one draw for all.
-    waits = jitter(), (jitter() if retry_after is not None else 0.0)
-    return [
-        verdict
-        if isinstance(verdict, Delivered)
-        else _after_refusal(report, verdict, now, backoff, retry_after, waits)
-        for report, verdict in zip(sent, verdicts, strict=True)
-    ]
+    jitters = jitter(), (jitter() if retry_after is not None else 0.0)
+    return _after_refusal(report, verdict, now, backoff, retry_after, jitters)
 
 
-def _verdicts(
-    answer: HttpAnswer | None, sent: int
-) -> tuple[RefusalCode | None, Sequence[Delivered | RefusalCode | None]]:
-    """Return an answer's code for the request, and its verdict on each report, if any (D8)."""
+def _verdict(answer: HttpAnswer | None) -> Delivered | RefusalCode | None:
+    """Return an answer's verdict on the one report that was sent, None if it has none (D8)."""
     if answer is None:
-        return None, [None] * sent
+        return None
     if answer.status != 200:
-        code = read_problem(answer.body, answer.headers.get("content-type", ""), answer.status)
-        return code, [code] * sent
-    upload = UploadAnswer.from_json(answer.body, sent)
+        return read_problem(answer.body, answer.headers.get("content-type", ""), answer.status)
+    upload = UploadAnswer.from_json(answer.body, 1)
     if upload is None:
-        return None, [None] * sent
-    if upload.accepted and upload.duplicates:
-        taken = Delivered("accepted-or-duplicate")
-    else:
-        taken = Delivered("accepted" if upload.accepted else "duplicate")
-    refused = dict(upload.refused)
-    return None, [refused.get(index, taken) for index in range(sent)]
+        return None
+    if upload.refused:
+        return upload.refused[0][1]
+    return Delivered("accepted" if upload.accepted else "duplicate")
 
 
 def _after_refusal(
@@ -187,12 +173,12 @@ def _after_refusal(
 ) -> Step:
     renews = code is RefusalCode.NOT_ENROLLED and report.renewable
     if code is not None:
-        drops = code.remedy in {Remedy.DROP, Remedy.SPLIT}
+        drops = code.remedy is Remedy.DROP
         late = code.remedy is Remedy.TOO_LATE
         if late or (drops and not (renews and report.attempts + 1 < MOST_SENDS)):
             # An issuer may have lost the collector's trust since an earlier send was counted.
             uncertain = report.unanswered and (late or code is RefusalCode.NOT_ENROLLED)
-            return Drop("may-have-been-counted" if uncertain else code.value)
+            return Drop(UNCERTAIN if uncertain else code.value)
     later = now + backoff.seconds(report.attempts, jitters[0])
     if renews:
         return Enrol(later, earliest_after(report.attempts + 1, now))
@@ -204,13 +190,7 @@ def _after_refusal(
 
 
 def _again(
-    report: PendingReport,
-    now: float,
-    later: float,
-    code: RefusalCode | None,
-    jitter: float,
-    *,
-    alone: bool = False,
+    report: PendingReport, now: float, later: float, code: RefusalCode | None, jitter: float
 ) -> Step:
     """Return a resend at this time or, if a day must pass first, after it; or the end of them."""
     sends = report.attempts + 1
@@ -220,8 +200,8 @@ def _again(
     if rested:
         later = max(later, rested + jitter * _MOST_JITTER * REST_SECONDS)
     # An answer asks not to come before its time; silence does not.
-    held = later if rested or (code is not None and not alone) else 0.0
-    return Resend(later, held, code, alone)
+    held = later if rested or code is not None else 0.0
+    return Resend(later, held, code)
 
 
 def _retry_after(value: str) -> int | None:

@@ -2,6 +2,8 @@
 
 Redirects are not followed, encodings not decoded, cookies not kept, and no answer is read beyond a
 cap in bytes and in time: whatever the network does, the device neither hangs nor fills its memory.
+One deadline is for all of it, resolving the name and trying all its addresses included. Nothing can
+interrupt the system's resolver, so it is asked on a thread that nobody waits for then.
 """
 
 import errno
@@ -9,21 +11,20 @@ import http.client
 import io
 import socket
 import ssl
+import sys
+import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from errno import EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETDOWN, ENETUNREACH
 from functools import partial
+from ipaddress import ip_address
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from deniable.client.sending.connecting import (
-    NotReached,
-    check_reachable,
-    connect_by,
-    left_until,
-)
 from deniable.client.sending.transport import HttpAnswer, Target, TransportError
 from deniable.messages import USER_AGENT
 
@@ -34,7 +35,6 @@ _HTTPS_PORT: Final = 443
 
 def exchange(
     target: Target,
-    proxies: Mapping[str, str] | None,
     wanted: tuple[str, str, Mapping[str, str], bytes],
     most: int,
     seconds: float,
@@ -44,12 +44,9 @@ def exchange(
     method, path, headers, body = wanted
     deadline = time.monotonic() + seconds
     with _outages():
-        proxy = _find_proxy(target, proxies)
+        proxy = _find_proxy(target)
     by_way = " through a proxy" if proxy else ""
     fixed = {"User-Agent": USER_AGENT, "Connection": "close"}
-    if proxy is not None and not target.secure:
-        path = f"http://{target.netloc}{path}"
-        fixed |= proxy.headers
     with _outages(by_way):
         connection = _Connection(target, proxy, deadline, most + _MOST_HEADER_BYTES)
     with closing(connection), connection.counted():
@@ -71,11 +68,11 @@ def exchange(
                 return HttpAnswer(response.status, received, content)
 
 
-def find_route(target: Target, proxies: Mapping[str, str] | None, seconds: float) -> None:
+def find_route(target: Target, seconds: float) -> None:
     """Raise ``TransportError`` if no request can leave; see ``RouteFinder``."""
     deadline = time.monotonic() + seconds
     with _outages():
-        proxy = _find_proxy(target, proxies)
+        proxy = _find_proxy(target)
     with _outages(" through a proxy" if proxy else ""):
         check_reachable(deadline, _address(target, proxy))
 
@@ -108,7 +105,7 @@ class _Connection(http.client.HTTPConnection):
         self.default_port = _HTTPS_PORT if target.secure else _HTTP_PORT
         port = target.port or self.default_port
         super().__init__(*_address(target, proxy))
-        if proxy is not None and target.secure:
+        if proxy is not None:  # of an origin with TLS
             self.set_tunnel(target.host, port, dict(proxy.headers))
         # http.client's own way to put another function in place of socket.create_connection.
         self._create_connection = partial(connect_by, deadline)
@@ -140,17 +137,15 @@ class _Connection(http.client.HTTPConnection):
         super().send(data)
 
 
-def _find_proxy(target: Target, given: Mapping[str, str] | None) -> "_Proxy | None":
+def _find_proxy(target: Target) -> "_Proxy | None":
     if target.on_this_machine or target.host == "localhost":
         return None
-    proxies = given
-    if proxies is None:
-        # Here, since it costs more time than all the rest of the client.
-        from urllib.request import getproxies, proxy_bypass
+    # Here, since it costs more time than all the rest of the client.
+    from urllib.request import getproxies, proxy_bypass
 
-        if proxy_bypass(target.netloc):
-            return None
-        proxies = getproxies()
+    if proxy_bypass(target.netloc):
+        return None
+    proxies = getproxies()
     url = proxies.get(target.scheme) or proxies.get("all")
     return _Proxy.at(url) if url else None
 
@@ -222,3 +217,121 @@ class _BoundedStream(io.RawIOBase):
     def close(self) -> None:
         self._under.close()
         super().close()
+
+
+_Address = tuple[int, int, int, str, tuple[Any, ...]]
+
+_NO_ROUTE: Final = frozenset((ENETUNREACH, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL, EAFNOSUPPORT))
+"""The last of them: the name has addresses of a kind that this machine does not speak."""
+
+
+class NotReached(OSError):
+    """The name was not resolved, or no address has a route; its cause is the system's error."""
+
+
+def connect_by(deadline: float, address: tuple[str, int], *_: object) -> socket.socket:
+    """Return a socket that is connected to a host and port, as ``socket.create_connection`` does.
+
+    What ``http.client`` passes besides is ignored; the deadline, by the monotonic clock, stands for
+    its timeout.
+
+    Raises:
+        NotReached: if nothing was sent to any address.
+        OSError: if no address could be reached in time.
+    """
+    failure: OSError | None = None
+    seen = False
+    for family, kind, protocol, _name, place in _addresses(address, deadline):
+        try:
+            _check_route(family, place)
+        except OSError as error:
+            failure = failure if seen else error
+            continue
+        seen = True  # by the network at least: a router, or the collector, may answer "no route"
+        try:
+            return _connected(socket.socket(family, kind, protocol), place, deadline)
+        except OSError as error:
+            failure = error
+    if seen and failure is not None:
+        raise failure
+    raise NotReached from failure
+
+
+def check_reachable(deadline: float, address: tuple[str, int]) -> None:
+    """Raise ``NotReached`` if nothing can leave for a host and port; nothing leaves for them."""
+    failure: OSError | None = None
+    for family, _kind, _protocol, _name, place in _addresses(address, deadline):
+        try:
+            return _check_route(family, place)
+        except OSError as error:
+            failure = error
+    raise NotReached from failure
+
+
+def left_until(deadline: float) -> float:
+    """Return the seconds left until a deadline by the monotonic clock.
+
+    Raises:
+        TimeoutError: if there are none.
+    """
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _addresses(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
+    try:
+        return _resolve(address, deadline)
+    except (OSError, ValueError, LookupError) as error:
+        raise NotReached from error
+
+
+def _check_route(family: int, place: tuple[Any, ...]) -> None:
+    """Raise if this machine has no route to an address: connecting a datagram's socket asks."""
+    with socket.socket(family, socket.SOCK_DGRAM) as datagrams:
+        try:
+            datagrams.connect(place)
+        except OSError as error:
+            if error.errno in _NO_ROUTE:
+                raise
+
+
+def _connected(sock: socket.socket, place: tuple[Any, ...], deadline: float) -> socket.socket:
+    try:
+        sock.settimeout(left_until(deadline))
+        sock.connect(place)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
+    if _needs_no_resolver(address[0]) or sys.is_finalizing():  # then no thread would start
+        return socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
+    results: SimpleQueue[Sequence[_Address] | Exception] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            results.put(socket.getaddrinfo(*address, type=socket.SOCK_STREAM))
+        except (OSError, ValueError, LookupError) as error:
+            results.put(error)
+
+    try:
+        threading.Thread(target=ask, name="deniable-resolver", daemon=True).start()
+    except RuntimeError as error:
+        raise OSError("no thread to resolve the name on") from error
+    try:
+        answer = results.get(timeout=left_until(deadline))
+    except Empty:
+        raise TimeoutError from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _needs_no_resolver(host: str) -> bool:
+    with suppress(ValueError):
+        return bool(ip_address(host))
+    return False

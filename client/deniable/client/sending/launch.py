@@ -20,6 +20,7 @@ from typing import Final
 
 from deniable.client.clock import Clock
 from deniable.client.state.state import State
+from deniable.client.state.transactions import kept
 
 LONGEST_DELAY: Final = 30
 """Seconds of running; no delay is longer than ``delivery_seconds`` either."""
@@ -42,7 +43,7 @@ class LaunchDelay:
     def __init__(
         self, state: State, collector: str, clock: Clock, jitter: Callable[[], float], spread: float
     ) -> None:
-        self._state = state
+        self.state = state
         self._collector = collector
         self._clock = clock
         self._jitter = jitter
@@ -126,8 +127,9 @@ class LaunchDelay:
             note *= 2
         return note
 
+    @kept
     def _stored(self) -> float | None:
-        with self._state.reading(self._clock.now()) as connection:
+        with self.state.reading(self._clock.now()) as connection:
             row = (
                 connection
                 and connection.execute(
@@ -137,8 +139,9 @@ class LaunchDelay:
         left = row[0] if row else None
         return min(left / 1000, self._most) if isinstance(left, int) else None  # or bits rotted
 
+    @kept
     def _store(self, left: float | None) -> None:
-        with self._state.existing(self._clock.now()) as connection:
+        with self.state.existing(self._clock.now()) as connection:
             if connection is None:
                 return
             if left is None:

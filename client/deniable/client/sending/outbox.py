@@ -18,8 +18,9 @@
    one that jumps forward ends a wait early, and never brings a send more.
 8. Of several processes on one state, the threads send a report one at a time: whoever picks it
    claims it for as long as a request may take.
-9. What was decided under a relay is never sent without one (D13): it waits here until its epoch is
-   closed for a client that has one.
+9. A report that bears a token leaves in the second half of its own epoch, or never.
+10. What was decided under a relay is never sent without one (D13): it waits here until its epoch
+    is closed for a client that has one.
 """
 
 import sqlite3
@@ -34,6 +35,8 @@ from deniable.client.ledger.memo import erase_ended_memos
 from deniable.client.sending.delivery import (
     MOST_SENDS,
     UNANSWERED,
+    UNCERTAIN,
+    UNSENT,
     Delivered,
     Drop,
     Enrol,
@@ -43,6 +46,7 @@ from deniable.client.sending.delivery import (
     earliest_after,
 )
 from deniable.client.state.state import State
+from deniable.client.state.transactions import kept
 
 _LOOK_SECONDS: Final = 3600
 
@@ -77,29 +81,30 @@ class Outbox:
         enrols: bool = False,
         relayed: bool = False,
     ) -> None:
-        self._state = state
+        self.state = state
         self._enrols = enrols
         self._relayed = relayed
         self._collector = collector
         self._caps = caps
         self._longest = longest
 
+    @kept
     def pending(self, now: float) -> list[PendingReport]:
         """Return the reports that may be sent, the one due first in front.
 
         What is over caps, or was sent for the last time, is dropped.
         """
-        with self._state.existing(now) as connection:
+        with self.state.existing(now) as connection:
             reports, dropped = ([], 0) if connection is None else self._pending(connection, now)
         if dropped:
-            self._state.erase_remains()
+            self.state.erase_remains()
         return reports
 
     def _pending(
         self, connection: sqlite3.Connection, now: float
     ) -> tuple[list[PendingReport], int]:
         """Return the reports that may be sent, and how many were dropped."""
-        if self._state.effective_consent(connection) is not Consent.ON:
+        if self.state.effective_consent(connection) is not Consent.ON:
             return [], 0
         dropped = drop_over_caps(connection, self._caps, self._lived(connection, now), now)
         dropped += connection.execute(  # sent for the last time by a process that was killed then
@@ -107,10 +112,20 @@ class Outbox:
             " WHERE status = 'pending' AND attempts >= ? AND due <= ?",
             (UNANSWERED, int(now), MOST_SENDS, now),
         ).rowcount
+        dropped += connection.execute(  # rule 9
+            "UPDATE decisions AS d SET status = 'dropped', settled = ?, envelope = NULL,"
+            " verdict = CASE WHEN unanswered THEN ? ELSE ? END"
+            " WHERE status = 'pending' AND ends <= ? AND EXISTS (SELECT 1 FROM credentials c"
+            " WHERE c.blind AND c.name = d.name AND c.survey_id = d.survey_id"
+            " AND c.epoch = d.epoch)",
+            (int(now), UNCERTAIN, UNSENT, now),
+        ).rowcount
         rows = connection.execute(
             "SELECT d.name, d.epoch, d.envelope, d.starts, d.closes, d.attempts, d.unanswered,"
             " d.due, d.held, c.renewal IS 0 AND NOT c.blind AND :enrols,"
-            " c.renewal IS 1 AND :enrols, c.blind IS 1"
+            " c.renewal IS 1 AND :enrols,"
+            " CASE WHEN c.blind THEN (d.starts + d.ends) / 2.0 ELSE 0.0 END,"
+            " CASE WHEN c.blind THEN d.ends ELSE 9e999 END"
             " FROM decisions d LEFT JOIN credentials c"
             " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
             " WHERE d.status = 'pending' AND d.origin = :origin AND d.relayed <= :relayed"
@@ -120,9 +135,15 @@ class Outbox:
             " 'integerintegerinteger'",
             {"origin": self._collector, "enrols": self._enrols, "relayed": self._relayed},
         ).fetchall()
+        refused = self.state.refused(connection)
         reports = [
-            self._in_reach(connection, PendingReport(*row[:9], *map(bool, row[9:])), now)
+            self._in_reach(
+                connection,
+                PendingReport(*(*row[:9], bool(row[9]), bool(row[10]), *row[11:])),
+                now,
+            )
             for row in rows
+            if row[0] not in refused
         ]
         return sorted(reports, key=lambda report: report.due), dropped
 
@@ -130,7 +151,7 @@ class Outbox:
         self, connection: sqlite3.Connection, report: PendingReport, now: float
     ) -> PendingReport:
         """Return the report; if the clock was put back since, its wait begins anew (rule 7)."""
-        drawn = 0.0 if report.attempts else report.held  # of a blind survey's report
+        drawn = report.opens if report.attempts else report.held  # of a blind survey's report
         if report.due <= max(now + self._longest, report.starts, drawn):
             return report
         rested = max(earliest_after(report.attempts, now), drawn)
@@ -141,107 +162,101 @@ class Outbox:
         )
         return moved
 
+    @kept
     def begin(
         self,
-        batch: Sequence[PendingReport],
+        report: PendingReport,
         until: float,
         now: float,
         others: Iterable[tuple[PendingReport, float]] = (),
     ) -> bool:
-        """Count a send of these reports and claim them; tell whether all of them may be sent.
+        """Count a send of this report and claim it; tell whether it may be sent.
 
         The one place through which each send has to go. What somebody has touched since it was
-        picked is not sent. They are due again at ``until``, even if this process is killed while it
+        picked is not sent. It is due again at ``until``, even if this process is killed while it
         sends; the others, which are due as well, get new times.
         """
-        try:
-            with self._state.transaction(now) as connection:
-                if self._state.effective_consent(connection) is not Consent.ON:
-                    return False
-                for report in batch:
-                    rested = earliest_after(report.attempts + 1, now)
-                    begun = connection.execute(
-                        "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + 1,"
-                        " due = :due, held = max(held, :rested) WHERE name = :name"
-                        " AND epoch = :epoch AND status = 'pending' AND attempts = :attempts"
-                        " AND due = :picked AND attempts < :most AND held <= :now",
-                        {
-                            "due": rested or until,
-                            "rested": rested,
-                            "name": report.name,
-                            "epoch": report.epoch,
-                            "attempts": report.attempts,
-                            "picked": report.due,
-                            "most": MOST_SENDS,
-                            "now": now,
-                        },
-                    ).rowcount
-                    if not begun:
-                        raise _Touched
-                connection.executemany(
-                    "UPDATE decisions SET due = ?"
-                    " WHERE name = ? AND epoch = ? AND status = 'pending' AND due = ?",
-                    [(due, other.name, other.epoch, other.due) for other, due in others],
-                )
-        except _Touched:
+        if not report.opens <= now < report.until:
             return False
-        return True
-
-    def still_wait(self, batch: Iterable[PendingReport], now: float) -> bool:
-        """Tell whether these reports, whose sending has begun, may still be sent (rule 3)."""
-        with self._state.reading(now) as connection:
-            if connection is None or self._state.effective_consent(connection) is not Consent.ON:
+        with self.state.transaction(now) as connection:
+            if not self.state.may_send(connection, report.name):
                 return False
-            return all(
-                connection.execute(
-                    "SELECT 1 FROM decisions WHERE name = ? AND epoch = ? AND status = 'pending'",
-                    (report.name, report.epoch),
-                ).fetchone()
-                for report in batch
+            rested = earliest_after(report.attempts + 1, now)
+            begun = connection.execute(
+                "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + 1,"
+                " due = :due, held = max(held, :rested) WHERE name = :name"
+                " AND epoch = :epoch AND status = 'pending' AND attempts = :attempts"
+                " AND due = :picked AND attempts < :most AND held <= :now",
+                {
+                    "due": rested or until,
+                    "rested": rested,
+                    "name": report.name,
+                    "epoch": report.epoch,
+                    "attempts": report.attempts,
+                    "picked": report.due,
+                    "most": MOST_SENDS,
+                    "now": now,
+                },
+            ).rowcount
+            if not begun:
+                return False
+            connection.executemany(
+                "UPDATE decisions SET due = ?"
+                " WHERE name = ? AND epoch = ? AND status = 'pending' AND due = ?",
+                [(due, other.name, other.epoch, other.due) for other, due in others],
             )
+            return True
 
-    def take_back(self, batch: Iterable[PendingReport], now: float) -> None:
+    @kept
+    def still_waits(self, report: PendingReport, now: float) -> bool:
+        """Tell whether this report, whose sending has begun, may still be sent (rule 3)."""
+        with self.state.reading(now) as connection:
+            if connection is None or not self.state.may_send(connection, report.name):
+                return False
+            waiting = connection.execute(
+                "SELECT 1 FROM decisions WHERE name = ? AND epoch = ? AND status = 'pending'",
+                (report.name, report.epoch),
+            ).fetchone()
+            return waiting is not None
+
+    @kept
+    def take_back(self, report: PendingReport, now: float) -> None:
         """Record that a send which was begun did not leave the device: it does not count."""
-        with self._state.transaction(now) as connection:
-            for report in batch:
-                connection.execute(
-                    "UPDATE decisions SET attempts = attempts - 1, unanswered = unanswered - 1"
-                    " WHERE name = ? AND epoch = ?",
-                    (report.name, report.epoch),
-                )
-                _put_off(connection, report, report.attempts, report.due, report.held)
+        with self.state.transaction(now) as connection:
+            connection.execute(
+                "UPDATE decisions SET attempts = attempts - 1, unanswered = unanswered - 1"
+                " WHERE name = ? AND epoch = ?",
+                (report.name, report.epoch),
+            )
+            _put_off(connection, report, report.attempts, report.due, report.held)
 
-    def follow(
-        self, steps: Iterable[tuple[PendingReport, Step]], now: float
-    ) -> list[PendingReport]:
-        """Record the next step of each report of one request, all of them or none.
+    @kept
+    def follow(self, report: PendingReport, step: Step, now: float) -> list[PendingReport]:
+        """Record the next step of a report that was sent.
 
         Returns what is pending then, as :meth:`pending` does.
         """
-        refused = 0
-        with self._state.transaction(now) as connection:
-            for report, step in steps:
-                key = {"name": report.name, "epoch": report.epoch}
-                if not _is_lost(step):
-                    connection.execute(
-                        "UPDATE decisions SET unanswered = unanswered - 1"
-                        " WHERE name = :name AND epoch = :epoch",
-                        key,
-                    )
-                refused += isinstance(step, Drop)
-                if isinstance(step, (Delivered, Drop)):
-                    status = "delivered" if isinstance(step, Delivered) else "dropped"
-                    connection.execute(
-                        "UPDATE decisions SET status = :status, verdict = :verdict, settled = :now,"
-                        " envelope = CASE WHEN :status = 'dropped' THEN NULL ELSE envelope END"
-                        " WHERE name = :name AND epoch = :epoch AND"
-                        " (status = 'pending' OR (status = 'dropped' AND :status = 'delivered'))",
-                        {**key, "status": status, "verdict": step.verdict, "now": int(now)},
-                    )
-                    continue
+        key = {"name": report.name, "epoch": report.epoch}
+        with self.state.transaction(now) as connection:
+            if not _is_lost(step):
+                connection.execute(
+                    "UPDATE decisions SET unanswered = unanswered - 1"
+                    " WHERE name = :name AND epoch = :epoch",
+                    key,
+                )
+            if isinstance(step, (Delivered, Drop)):
+                status = "delivered" if isinstance(step, Delivered) else "dropped"
+                connection.execute(
+                    "UPDATE decisions SET status = :status, verdict = :verdict, settled = :now,"
+                    " envelope = CASE WHEN :status = 'dropped' THEN NULL ELSE envelope END"
+                    " WHERE name = :name AND epoch = :epoch AND"
+                    " (status = 'pending' OR (status = 'dropped' AND :status = 'delivered'))",
+                    {**key, "status": status, "verdict": step.verdict, "now": int(now)},
+                )
+            else:
                 if isinstance(step, Enrol):
                     renew_credential(connection, report.name, report.epoch, step.due)
-                if isinstance(step, Resend) and step.code is not None:
+                elif step.code is not None:
                     connection.execute(
                         "UPDATE decisions SET verdict = :code WHERE name = :name"
                         " AND epoch = :epoch AND status = 'pending'",
@@ -251,15 +266,16 @@ class Outbox:
                 _put_off(connection, report, report.attempts + 1, due, step.held)
             pending, dropped = self._pending(connection, now)
         # Only then: a reader may make this wait for seconds, and each end of a flush does it too.
-        if refused or dropped:
-            self._state.erase_remains()
+        if isinstance(step, Drop) or dropped:
+            self.state.erase_remains()
         return pending
 
+    @kept
     def end_flush(self, now: float) -> Remainder:
         """Do :meth:`erase_settled`, and return the remainder."""
-        with self._state.existing(now) as connection:
+        with self.state.existing(now) as connection:
             if connection is None:
-                no_consent = self._state.consent_in(None).effective is not Consent.ON
+                no_consent = self.state.consent_in(None).effective is not Consent.ON
                 return Remainder(unconsented=0 if no_consent else None)
             self._erase_settled(connection, now)
             pending, _ = self._pending(connection, now)
@@ -272,17 +288,18 @@ class Outbox:
                 "SELECT count(*) FROM decisions WHERE status = 'pending' AND origin = ?",
                 (self._collector,),
             ).fetchone()
-            consented = self._state.effective_consent(connection) is Consent.ON
+            consented = self.state.effective_consent(connection) is Consent.ON
         self._erase_files(now)
         return Remainder(pending, dict(dropped), None if consented else int(waiting))
 
+    @kept
     def erase_settled(self, now: float) -> None:
         """Erase reports delivered and past their grace (D9), old certificates and memo keys.
 
         Decisions stay. Previews go too once consent is ON again, which only the environment had
         lowered.
         """
-        with self._state.existing(now) as connection:
+        with self.state.existing(now) as connection:
             if connection is None:
                 return
             self._erase_settled(connection, now)
@@ -296,22 +313,18 @@ class Outbox:
         )
         erase_ended_memos(connection, now)
         erase_ended_credentials(connection, now)
-        if self._state.effective_consent(connection) is Consent.ON:
+        if self.state.effective_consent(connection) is Consent.ON:
             connection.execute("DELETE FROM previews")
 
     def _erase_files(self, now: float) -> None:
-        self._state.erase_remains()
-        self._state.erase_damaged(now)
+        self.state.erase_remains()
+        self.state.erase_damaged(now)
 
     def _lived(self, connection: sqlite3.Connection, now: float) -> int:
         lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()
         # Not at each send, since it is a write to the disk.
         due = now - looked_at >= _LOOK_SECONDS
-        return self._state.look_at_clock(connection, now) if due else int(lived)
-
-
-class _Touched(Exception):
-    """Somebody else has touched the report since it was picked."""
+        return self.state.look_at_clock(connection, now) if due else int(lived)
 
 
 def _put_off(

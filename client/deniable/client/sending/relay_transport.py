@@ -26,7 +26,7 @@ from deniable.messages import (
     encapsulated_answer_bytes,
     media_type,
 )
-from deniable.messages.origin import host_of
+from deniable.messages.texts import host_of
 from deniable.oblivious_http import (
     KEY_PROBLEM,
     REQUEST_OVERHEAD_BYTES,

@@ -1,11 +1,10 @@
-"""Sending what waits, on one lazy daemon thread or when flushed: one report a request, by default.
+"""Sending what waits, on one lazy daemon thread or when flushed: one report a request.
 
 The thread exists only once there is something to send and consent to send it. It holds no data:
 killing it at any instant loses nothing, since the outbox is in the state.
 
-While nothing leaves the device, since there is no route or the name is not resolved, nobody else
-knows of it: such tries are not counted as sends (D8), and grow as rare as every ten minutes. Where
-the transport can look for a route, nothing is written for them either.
+What cannot leave the device, since there is no route or no name, is not counted as a send (D8), and
+tried again every ten minutes at last. Where the transport looks for a route, nothing is written.
 """
 
 import logging
@@ -19,21 +18,21 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
+from deniable.client.calls import Turn
 from deniable.client.clock import Clock
-from deniable.client.errors import NotRecorded, drop_frames
+from deniable.client.errors import NotRecorded, drop_frames, say_held
 from deniable.client.outcome import Delivery
-from deniable.client.sending.backoff import OFFLINE, Backoff
 from deniable.client.sending.delivery import (
+    OFFLINE,
+    Backoff,
     Delivered,
     Drop,
     Enrol,
     PendingReport,
     Resend,
     Step,
-    among,
-    batch_of,
     is_due,
-    next_steps,
+    next_step,
     why_waits,
 )
 from deniable.client.sending.launch import LaunchDelay
@@ -46,7 +45,7 @@ from deniable.client.sending.transport import (
 )
 from deniable.client.sending.wake import Wake
 from deniable.client.state.forks import Forkable, keep_through_forks
-from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, RefusalCode, pack_upload
+from deniable.messages import MAX_ANSWER_BYTES, RefusalCode, pack_upload
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_NAP: Final = 3600.0
@@ -59,8 +58,8 @@ _SILENCE_SECONDS: Final = 60.0
 class _Sent:
     """The result of one request; empty if the user, or another process, came in between."""
 
-    steps: Sequence[Step] = ()  # what follows for each report; none if nothing left the device
-    reasons: Sequence[str] = ()  # why each still waits, in the same order; empty where it does not
+    step: Step | None = None  # what follows for the report; None if nothing left the device
+    reason: str = ""  # why it still waits; empty where it does not
     pending: Sequence[PendingReport] | None = None  # what waits then; None if nobody has looked
 
 
@@ -75,9 +74,8 @@ class Uploader(Forkable):
         launch: what is overdue at the thread's start waits for it.
         backoff: that of second sends.
         spread: given when a report closes, returns the seconds to wait with it, at random.
-        linkable_batches: send all that is due in one request.
         chores: what the thread does besides, each time it wakes; returns the seconds to the next.
-        sends_blindly: called before a report leaves that bears a token of blind enrolment.
+        asks: begins to ask issuers, without waiting; returns the seconds to the next time.
     """
 
     def __init__(
@@ -90,9 +88,8 @@ class Uploader(Forkable):
         backoff: Backoff,
         jitter: Callable[[], float],
         spread: Callable[[float], float],
-        linkable_batches: bool,
         chores: Callable[[], float],
-        sends_blindly: Callable[[], None],
+        asks: Callable[[], float],
     ) -> None:
         self._outbox = outbox
         self._transport = transport
@@ -102,13 +99,8 @@ class Uploader(Forkable):
         self._jitter = jitter
         self._spread = spread
         self._chores = chores
-        self._sends_blindly = sends_blindly
-        # Once a collector refused a batch as a whole, each report has its own while this lives.
-        self._most = MAX_UPLOAD_REPORTS if linkable_batches else 1
-        self._linkable_batches = linkable_batches
-        self._sending = threading.Lock()
-        self._flushing = threading.Lock()
-        self._starting = threading.Lock()
+        self._asks = asks
+        self._sending, self._flushing, self._running = Turn(), Turn(), Turn()
         self._wake = Wake()
         self._stopping = False
         self._interrupt = threading.Event()
@@ -123,8 +115,7 @@ class Uploader(Forkable):
     def after_fork(self, *, in_child: bool) -> None:
         """Have new locks and no thread in a child, where only the forking thread goes on."""
         if in_child:
-            self._sending, self._flushing = threading.Lock(), threading.Lock()
-            self._starting = threading.Lock()
+            self._sending, self._flushing, self._running = Turn(), Turn(), Turn()
             self._wake, self._interrupt = Wake(), threading.Event()
             self._thread = None
             self._launch.restart()
@@ -134,18 +125,14 @@ class Uploader(Forkable):
         self._wake.set()
         if sys.is_finalizing():
             return  # a thread would never come to run, and Python 3.11 waits for it to
-        if not self._starting.acquire(blocking=False):
-            return  # it is being started, perhaps by what a signal's handler interrupted here
+        alive = self._thread is not None and self._thread.is_alive()
+        if alive or self._running.is_taken() or self._stopping:
+            return
         try:
-            running = self._thread is not None and self._thread.is_alive()
-            if not running and not self._stopping:
-                thread = threading.Thread(target=self._run, name="deniable", daemon=True)
-                thread.start()
-                self._thread = thread
+            self._thread = threading.Thread(target=self._run, name="deniable", daemon=True)
+            self._thread.start()
         except RuntimeError as error:  # no more threads: the next call tries again
             _LOG.warning("reports wait: %s", error)
-        finally:
-            self._starting.release()
 
     def wake(self) -> None:
         """Let the thread look again, if there is one."""
@@ -155,14 +142,17 @@ class Uploader(Forkable):
         """End the thread and what is being flushed, within a second; what waits stays there."""
         self._stopping = True
         self._wake.set()
-        # For the flushes that are under way: a later one works, as a state opens again.
+        self.interrupt()
+        end = time.monotonic() + _STOP_SECONDS
+        if self._thread is not None and self._thread.is_alive():  # or it could not be started
+            self._thread.join(timeout=_STOP_SECONDS)
+        with _held(self._flushing, end - time.monotonic()):
+            pass
+
+    def interrupt(self) -> None:
+        """End the flushes that are under way: a later one works, as a state opens again."""
         self._interrupt.set()
         self._interrupt = threading.Event()
-        end = time.monotonic() + _STOP_SECONDS
-        if self._thread is not None:
-            self._thread.join(timeout=_STOP_SECONDS)
-        if self._flushing.acquire(timeout=max(0.0, end - time.monotonic())):
-            self._flushing.release()
 
     def flush(self, timeout: float, *, due_only: bool = False) -> Delivery:
         """Send now what waits, and again what fails, as often as timeout and D8 allow.
@@ -204,17 +194,18 @@ class Uploader(Forkable):
                 known = None
                 due = [report for report in waiting if progress.may_send(report, now)]
                 if due:
-                    batch = batch_of(due, self._most)
-                    sent = self._send(batch, min(left, REQUEST_SECONDS))
-                    progress.note(batch, sent)
+                    report = due[0]
+                    sent = self._send(report, min(left, REQUEST_SECONDS))
+                    progress.note(report, sent)
                     if self._rest():
                         break
                     silence = self.silence()
                     if not silence:
                         known = sent.pending
                         continue
-                    waiting = among(batch, sent.pending or ())
-            dues = [max(report.due, report.held) - now for report in waiting if not report.renewing]
+                    key = report.name, report.epoch
+                    waiting = [r for r in sent.pending or () if (r.name, r.epoch) == key]
+            dues = [report.earliest - now for report in waiting if not report.renewing]
             pause = min([silence, *dues])
             if progress.due_only or not waiting or pause >= end - self._clock.monotonic():
                 break
@@ -222,23 +213,21 @@ class Uploader(Forkable):
 
     def _send(
         self,
-        batch: Sequence[PendingReport],
+        report: PendingReport,
         seconds: float,
         others: Iterable[tuple[PendingReport, float]] = (),
     ) -> _Sent:
-        """Send these reports in one request; give the others, which are due too, new times."""
+        """Send this report; give the others, which are due too, new times."""
         started = self._clock.monotonic()
-        if any(report.blind for report in batch):
-            self._sends_blindly()
         if (offline := outage(self._transport, seconds)) is not None:
-            return self._not_sent(batch, offline, started)
+            return self._not_sent(offline, started)
         began = self._clock.now()
-        if not self._outbox.begin(batch, began + _CLAIM_SECONDS, began, others):
+        if not self._outbox.begin(report, began + _CLAIM_SECONDS, began, others):
             return _Sent()
         answer, why = None, "unrecognised-answer"
 
         def check() -> None:
-            if not self._outbox.still_wait(batch, self._clock.now()):
+            if not self._outbox.still_waits(report, self._clock.now()):
                 raise _CalledOff
 
         try:
@@ -246,18 +235,18 @@ class Uploader(Forkable):
                 "POST",
                 "/v1/reports",
                 {"Content-Type": "application/msgpack"},
-                pack_upload([report.envelope for report in batch]),
+                pack_upload([report.envelope]),
                 MAX_ANSWER_BYTES,
                 max(0.001, started + seconds - self._clock.monotonic()),
                 before_body=check,
             )
         except _CalledOff:
-            self._outbox.take_back(batch, self._clock.now())
+            self._outbox.take_back(report, self._clock.now())
             return _Sent()
         except TransportError as error:
             if error.unsent:
-                self._outbox.take_back(batch, self._clock.now())
-                return self._not_sent(batch, error, started)
+                self._outbox.take_back(report, self._clock.now())
+                return self._not_sent(error, started)
             why = self._warn_once(error)
             self._silent_until = self._clock.monotonic() + _SILENCE_SECONDS
         else:
@@ -265,22 +254,18 @@ class Uploader(Forkable):
             self._silent_until = -inf
         self._unsent = 0
         now = self._clock.now()
-        steps = next_steps(batch, answer, now, self._backoff, self._jitter)
-        pending = self._outbox.follow(zip(batch, steps, strict=True), now)
-        _log_refusals(batch, steps)
-        if any(isinstance(step, Resend) and step.alone for step in steps):
-            self._most = 1
-        if any(isinstance(step, Enrol) for step in steps):
+        step = next_step(report, answer, now, self._backoff, self._jitter)
+        pending = self._outbox.follow(report, step, now)
+        _log_refusal(report, step)
+        if isinstance(step, Enrol):
             self._wake.set()  # another certificate is a chore
-        return _Sent(steps, [_reason(step, why) for step in steps], pending)
+        return _Sent(step, _reason(step, why), pending)
 
-    def _not_sent(
-        self, batch: Sequence[PendingReport], error: TransportError, started: float
-    ) -> _Sent:
+    def _not_sent(self, error: TransportError, started: float) -> _Sent:
         # From the start of one try to that of the next: resolvers may take long to fail.
         self._rests_until = started + OFFLINE.seconds(self._unsent, self._jitter())
         self._unsent += 1
-        return _Sent(reasons=[self._warn_once(error)] * len(batch))
+        return _Sent(reason=self._warn_once(error))
 
     def _warn_once(self, error: TransportError) -> str:
         if not self._warned:  # one line an outage, not one a report or an attempt
@@ -297,6 +282,10 @@ class Uploader(Forkable):
         return max(0.0, self._rests_until - self._clock.monotonic()) if self._unsent else 0.0
 
     def _run(self) -> None:
+        running = self._running.take()
+        if running is None:
+            return  # another thread was started at the same time
+        self._thread = threading.current_thread()
         while True:
             self._wake.clear()
             if self._is_stopping():  # after clear: or a stop that comes between is not heard
@@ -312,6 +301,7 @@ class Uploader(Forkable):
                     _LOG.warning("reports wait: unforeseen %s", type(error).__name__)
                 self._unforeseen = True
                 _LOG.debug("what was not foreseen", exc_info=True)
+            say_held()
             if not self._is_stopping():
                 self._wake.wait(nap)
         with suppress(NotRecorded):
@@ -322,7 +312,8 @@ class Uploader(Forkable):
         nap = self._launch.begin()
         if nap:
             return self._launch.rest(nap)
-        again = self.send_due()  # first: a session may have time for one request only
+        # Issuers first: whatever becomes of reports, they are asked at the same time.
+        again = min(self._asks(), self.send_due())
         if self._is_stopping():  # it may have waited for the network
             return 0.0
         again = min(again, self._chores(), _LONGEST_NAP)
@@ -333,24 +324,24 @@ class Uploader(Forkable):
         return self._stopping  # asked anew each time: another thread sets it
 
     def send_due(self) -> float:
-        """Send one report that is due, or one batch; return the seconds until the next is.
+        """Send one report that is due; return the seconds until the next is.
 
         The others that are due get new times: together they would be linked to each other (D7).
         """
-        with self._sending:
+        with _held(self._sending, inf):
             now = self._clock.now()
             waiting: Sequence[PendingReport] = self._outbox.pending(now)
             due = [report for report in waiting if is_due(report, now)]
             if not due:
                 self._outbox.erase_settled(now)
             elif not self._launch.hold() and not self._rest():
-                batch = batch_of(due, self._most)
-                others = [] if self._linkable_batches else due[len(batch) :]
-                later = [(other, now + self._spread(other.closes)) for other in others]
-                sent = self._send(batch, REQUEST_SECONDS, later)
+                later = [
+                    (other, now + self._spread(min(other.closes, other.until))) for other in due[1:]
+                ]
+                sent = self._send(due[0], REQUEST_SECONDS, later)
                 now = self._clock.now()
                 waiting = self._outbox.pending(now) if sent.pending is None else sent.pending
-        dues = [report.due - now for report in waiting if not report.renewing]
+        dues = [report.earliest - now for report in waiting if not report.renewing]
         return max(0.0, self._rest(), min(dues, default=_LONGEST_NAP))
 
 
@@ -369,13 +360,14 @@ class _Progress:
         untried = not self.due_only and (report.name, report.epoch) not in self._tried
         return is_due(replace(report, due=now) if untried else report, now)
 
-    def note(self, batch: Sequence[PendingReport], sent: _Sent) -> None:
-        keys = [(report.name, report.epoch) for report in batch]
-        self._reasons.update(zip(keys, sent.reasons, strict=False))  # of none if called off
-        if sent.steps:
-            self._tried.update(keys)
-        self.delivered += sum(isinstance(step, Delivered) for step in sent.steps)
-        self.dropped += sum(isinstance(step, Drop) for step in sent.steps)
+    def note(self, report: PendingReport, sent: _Sent) -> None:
+        key = report.name, report.epoch
+        if sent.step or sent.reason:  # else it was called off
+            self._reasons[key] = sent.reason
+        if sent.step:
+            self._tried.add(key)
+        self.delivered += isinstance(sent.step, Delivered)
+        self.dropped += isinstance(sent.step, Drop)
 
     def why_waiting(self, pending: Iterable[PendingReport], now: float) -> Counter[str]:
         return Counter(
@@ -391,27 +383,22 @@ def _reason(step: Step, why: str) -> str:
     return why if step.code is None else step.code.value
 
 
-def _log_refusals(batch: Sequence[PendingReport], steps: Sequence[Step]) -> None:
-    if any(isinstance(step, Resend) and step.code is RefusalCode.FORBIDDEN for step in steps):
+def _log_refusal(report: PendingReport, step: Step) -> None:
+    if isinstance(step, Resend) and step.code is RefusalCode.FORBIDDEN:
         _LOG.warning(
             "reports wait: the collector takes none that come this way (forbidden), but perhaps "
             "those of a relay"
         )
-    drops = Counter(
-        (report.name, step.verdict)
-        for report, step in zip(batch, steps, strict=True)
-        if isinstance(step, Drop)
-    )
-    for (name, verdict), count in sorted(drops.items()):
-        _LOG.warning("survey %s: %d report(s) dropped: %s", name, count, verdict)
+    if isinstance(step, Drop):
+        _LOG.warning("survey %s: a report was dropped: %s", report.name, step.verdict)
 
 
 @contextmanager
-def _held(lock: threading.Lock, seconds: float) -> Iterator[bool]:
-    """Hold a lock, if it can be had in this time; tell whether it could."""
-    held = lock.acquire(timeout=min(max(seconds, 0.0), threading.TIMEOUT_MAX))
+def _held(turn: Turn, seconds: float) -> Iterator[bool]:
+    """Have a turn, if it can be had in this time; tell whether it could."""
+    taken = turn.take(seconds)
     try:
-        yield held
+        yield taken is not None
     finally:
-        if held:
-            lock.release()
+        if taken is not None:
+            taken.give_back()

@@ -3,12 +3,12 @@
 1. A consent covers what agrees with it in all that is digested, and exceeds it in no bound.
 2. Those of several declarations stand beside each other. Whatever ends ON ends them all: a trigger
    of the schema sees to it, whoever stores the decision.
-3. An ON from before this rule is a row that covers nothing: the next app that opens the state puts
-   what it declares in its place.
+3. A refusal is of a name, however it is declared. It outranks every consent, and outlives what ends
+   those, until the user agrees to that very name.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from operator import ge
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 class Scope(NamedTuple):
     """The scope of one consent, or of what would need one."""
 
-    survey: str  # its name; empty for whatever stays within the device's total
+    survey: str  # its name
     declared: str  # a digest of what must not differ
     bounds: tuple[int, ...]  # none of which may rise
 
@@ -26,17 +26,10 @@ class Scope(NamedTuple):
     def parse(cls, text: str) -> "Scope":
         """Return the scope that a text says, as the state and the mark write it."""
         survey, declared, bounds = text.split(":")
-        return cls(survey, declared, tuple(map(int, bounds.split("."))) if bounds else ())
+        return cls(survey, declared, tuple(map(int, bounds.split("."))))
 
     def __str__(self) -> str:
         return f"{self.survey}:{self.declared}:{'.'.join(map(str, self.bounds))}"
-
-    @property
-    def name(self) -> str:
-        """Return the scope's name for people: the survey's name, as a rule."""
-        if self == FROM_BEFORE:
-            return "whatever its app asks at the next start"
-        return self.survey or "whatever its app asks within the device's total"
 
     def covers(self, other: "Scope") -> bool:
         """Tell whether a consent given for this covers the other."""
@@ -44,7 +37,20 @@ class Scope(NamedTuple):
         return same and all(map(ge, self.bounds, other.bounds))
 
 
-FROM_BEFORE: Final = Scope("", "", ())
+_REFUSED: Final = "refused"
+"""In place of a digest, as the schema has it too."""
+
+
+def refusal(survey: str) -> Scope:
+    """Return the scope that stands for a refusal of a name."""
+    return Scope(survey, _REFUSED, (0,))
+
+
+def refusals(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
+    """Return the refusals among scopes."""
+    return tuple(scope for scope in scopes if scope.declared == _REFUSED)
+
+
 CLAIMED: Final = "initial"
 """Who said so, of a consent that a constructor brought and nobody has decided since."""
 
@@ -53,10 +59,9 @@ class Declared(NamedTuple):
     """The scopes that an app declares."""
 
     surveys: Mapping[str, Scope] = MappingProxyType({})  # by name
-    # By name, all that a consent may be given for to cover a survey: itself, the device's total, or
-    # either of them as it would be if issuers saw more.
+    # By name, all that a consent may be given for to cover a survey: itself, or itself as it would
+    # be if issuers saw more.
     enough: Mapping[str, tuple[Scope, ...]] = MappingProxyType({})
-    prompted: tuple[Scope, ...] = ()  # what its prompt tells of: each survey, or the total
 
 
 def given(connection: sqlite3.Connection) -> list[Scope]:
@@ -83,23 +88,41 @@ def give(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
         connection.execute("INSERT INTO consents VALUES (?, ?, ?)", str(scope).split(":"))
 
 
+def refuse(connection: sqlite3.Connection, names: Collection[str]) -> None:
+    """Store a refusal of these names, in place of all that was agreed to of them."""
+    connection.executemany("DELETE FROM consents WHERE survey = ?", [(name,) for name in names])
+    give(connection, map(refusal, names))
+
+
+def lift(connection: sqlite3.Connection, names: Iterable[str]) -> None:
+    """Forget refusals of these names, to which the user has agreed since."""
+    connection.executemany(
+        "DELETE FROM consents WHERE survey = ? AND declared = ?",
+        [(name, _REFUSED) for name in names],
+    )
+
+
 def claimed(
     connection: sqlite3.Connection, initial: str, declared: Callable[[], Declared]
 ) -> tuple[Scope, ...]:
     """Return the scopes that an app which opens the state has covered without asking.
 
-    That is, what it declares: where ON is from before this rule, once; and where ON was never the
-    user's own decision, but a constructor's, as it is this one's.
+    That is, what it declares, where ON was never the user's own decision, but a constructor's, as
+    it is this one's.
     """
     ((consent, origin),) = connection.execute("SELECT consent, consent_from FROM device")
-    scopes = given(connection)
-    before = FROM_BEFORE in scopes
-    if consent != "on" or not (before or (origin, initial) == (CLAIMED, "on")):
+    if (consent, origin, initial) != ("on", CLAIMED, "on"):
         return ()
-    prompted = declared().prompted
-    return tuple(scope for scope in prompted if not any(other.covers(scope) for other in scopes))
+    scopes = given(connection)
+    return tuple(
+        scope
+        for scope in declared().surveys.values()
+        if refusal(scope.survey) not in scopes and not any(other.covers(scope) for other in scopes)
+    )
 
 
 def names_of(scopes: Iterable[Scope]) -> tuple[str, ...]:
-    """Return the names of scopes, each once."""
-    return tuple(dict.fromkeys(scope.name for scope in scopes))
+    """Return the names of the surveys that consent is for by these scopes, each once."""
+    given = tuple(scopes)
+    refused = {scope.survey for scope in refusals(given)}
+    return tuple(dict.fromkeys(scope.survey for scope in given if scope.survey not in refused))

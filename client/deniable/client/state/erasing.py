@@ -36,16 +36,22 @@ def record_once(connection: sqlite3.Connection, at: float, kind: str, detail: st
         record_event(connection, at, kind, detail)
 
 
-def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> None:
-    """Erase all reports' bytes, certificates and memo keys; what waited is dropped."""
+def erase_reports(
+    connection: sqlite3.Connection, verdict: str, now: float, name: str | None = None
+) -> None:
+    """Erase reports' bytes, certificates and memo keys, of one name or all; drop what waited."""
+    of = {"name": name, "verdict": verdict, "now": int(now)}
     connection.execute(
-        "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?"
-        " WHERE status = 'pending'",
-        (verdict, int(now)),
+        "UPDATE decisions SET status = 'dropped', verdict = :verdict, settled = :now"
+        " WHERE status = 'pending' AND name = coalesce(:name, name)",
+        of,
     )
-    connection.execute("UPDATE decisions SET envelope = NULL")
-    connection.execute("UPDATE memos SET key = NULL")
-    connection.execute("UPDATE credentials SET credential = NULL")
+    for erased in (
+        "UPDATE decisions SET envelope = NULL WHERE name = coalesce(:name, name)",
+        "UPDATE memos SET key = NULL WHERE name = coalesce(:name, name)",
+        "UPDATE credentials SET credential = NULL WHERE name = coalesce(:name, name)",
+    ):
+        connection.execute(erased, of)
 
 
 def erase_remains(

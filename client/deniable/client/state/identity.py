@@ -12,17 +12,19 @@
    mark, keeps to the mark's consent, has its reports unless that change erased them, and trusts its
    clock. A backup from before the last change is not told from it, nor need it be.
 5. A mark under which nothing was ever stored, left by a kill while the state was created, is none.
+6. A new state for which nobody was asked, since an app claims consent or it is in memory, is like
+   one that took over from a lost one: a container without a disk makes one at each start.
 """
 
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from deniable.client.clock import Boot
-from deniable.client.held_log import warn
-from deniable.client.state.consents import CLAIMED, give
+from deniable.client.errors import warn
+from deniable.client.state.consents import CLAIMED, Declared, give, refusals
 from deniable.client.state.erasing import erase_damaged, erase_reports, record_event
 from deniable.client.state.mark import Mark, new_token
 from deniable.client.state.spending import NEVER, spent_by_day, unknown
@@ -32,13 +34,22 @@ from deniable.sqlite_files import writing
 _REPLACED: Final = "state-replaced"
 
 
-def insert_device(
-    connection: sqlite3.Connection, mark: Mark | None, initial: str, now: int, boot: Boot | None
-) -> None:
+class Beginning(NamedTuple):
+    """The beginning of a state that is created or replaced now."""
+
+    consent: str  # for what is declared
+    now: int
+    boot: Boot | None
+    declared: Callable[[], Declared]
+    user_asked: bool  # else the epochs that run count as decided
+
+
+def insert_device(connection: sqlite3.Connection, mark: Mark | None, beginning: Beginning) -> None:
     """Insert the one row of a new device, or of one whose mark is all that is left."""
     if mark is not None and mark.genuine and mark.instant == NEVER:
         mark = None  # rule 5
-    consent, decided_by, fresh_from, lived = initial, CLAIMED, NEVER, 0
+    consent, now, boot, _, user_asked = beginning
+    decided_by, fresh_from, lived = CLAIMED, NEVER if user_asked else now, 0
     if mark is not None:
         consent = mark.consent if mark.genuine else "unset"  # where nobody knows, ask
         fresh_from, lived = max(now, mark.instant), mark.lived
@@ -53,15 +64,14 @@ def insert_device(
             "fresh_from": fresh_from,
             "now": now,
             "lived": lived,
-            "unsure": mark is not None,
+            "unsure": mark is not None or not user_asked,
             "consent": consent,
             "decided_by": decided_by,
             **_columns(boot),
         },
     )
     if mark is not None:
-        if consent == "on":
-            give(connection, mark.consents)
+        give(connection, mark.consents if consent == "on" else refusals(mark.consents))
         _carry(connection, mark.spent)
         record_event(connection, now, "state-replaced", "the state before was lost or damaged")
 
@@ -126,14 +136,16 @@ def _renew(
                 "UPDATE device SET consent_from = ? WHERE consent_from = ?", (_REPLACED, CLAIMED)
             )
         connection.execute("DELETE FROM consents")
-        if consent == "on":
-            give(connection, mark.consents)
+        give(connection, mark.consents if consent == "on" else refusals(mark.consents))
+        for refused in refusals(mark.consents):
+            erase_reports(connection, "consent-withdrawn", now, refused.survey)
     else:
         consent, erases = "unset", True
         connection.execute(
             "UPDATE device SET consent = 'unset', consent_at = ?, consent_from = 'state-doubted'",
             (now,),
         )
+        give(connection, refusals(mark.consents) if mark else ())
     if erases:
         known = {"on": "purged", "unset": "state-doubted"}.get(consent, "consent-withdrawn")
         erase_reports(connection, known, now)

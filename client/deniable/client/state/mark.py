@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deniable.client.consent import Consent
-from deniable.client.state.consents import CLAIMED, FROM_BEFORE, Scope, given
+from deniable.client.state.consents import CLAIMED, Scope, given
 from deniable.client.state.spending import merged, spent_by_day
 from deniable.client.survey import DAY
 
 _MACHINE_ID = Path("/etc/machine-id")
 _MOST = 2**62
 _NOTHING = "-"
-_FIELDS = 9
 _ERASES, _CLAIMED = 1, 2
 _SLACK_SECONDS = 60
 """Between the mark's last write and its rename, by the file system's own clock, if it is slow."""
@@ -63,7 +62,7 @@ class Mark(NamedTuple):
         """Return the mark beside the state file; None if there is none."""
         path = _path(state)
         try:
-            token, *counts, consent, spent, scopes, written = _fields(path.read_bytes().decode())
+            token, *counts, consent, spent, scopes, written = path.read_bytes().decode().split()
             generation, instant, lived, flags = map(int, counts)
             # Nobody can set a file's time of change: what came from a backup changed later.
             status, (changed, _, file) = path.stat(), written.partition(":")
@@ -71,7 +70,8 @@ class Mark(NamedTuple):
             same = since <= _COPY_SECONDS or file == str(status.st_ino)
             genuine = same and since <= _SLACK_SECONDS and token.endswith(_machine_digest())
             erases, claimed = bool(flags & _ERASES), bool(flags & _CLAIMED)
-            rest = _parse(spent), erases, _scopes(scopes), claimed, genuine
+            consents = () if scopes == _NOTHING else tuple(map(Scope.parse, scopes.split(",")))
+            rest = _parse(spent), erases, consents, claimed, genuine
             mark = cls(token, generation, instant, lived, consent, *rest)
             mark._check()
         except FileNotFoundError:
@@ -113,18 +113,6 @@ class Mark(NamedTuple):
 def new_token() -> str:
     """Return a mark for a state that is created, or renewed, on this machine."""
     return os.urandom(16).hex() + _machine_digest()
-
-
-def _fields(content: str) -> list[str]:
-    """Return the fields of a mark; one from before consents had scopes lacks theirs."""
-    fields = content.split()
-    if len(fields) == _FIELDS - 1:
-        fields.insert(-1, str(FROM_BEFORE))
-    return fields
-
-
-def _scopes(scopes: str) -> tuple[Scope, ...]:
-    return () if scopes == _NOTHING else tuple(map(Scope.parse, scopes.split(",")))
 
 
 def _parse(spent: str) -> dict[int, int]:

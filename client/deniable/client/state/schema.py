@@ -2,7 +2,7 @@
 
 from typing import Final
 
-_TABLES: Final = """
+_SCHEMA: Final = """
 -- The state of one device. No column ever holds an answer; responses exist only inside signed
 -- bytes.
 
@@ -60,6 +60,8 @@ CREATE TABLE manifests (
     reserved     INTEGER NOT NULL,    -- what all its epochs cost when it was accepted
     seen         INTEGER NOT NULL,    -- Unix seconds at which it first came
     reason       TEXT    NOT NULL,    -- which rule it broke; empty if accepted
+    -- the log's, that an app's pinned witnesses saw the signed bytes; empty without such a pin
+    proof        BLOB    NOT NULL DEFAULT x'',
     PRIMARY KEY (authority, survey_id)
 ) WITHOUT ROWID;
 
@@ -73,7 +75,15 @@ CREATE TABLE authorities (
                      'followed',    -- the new key is trusted, for good
                      'forking')),   -- a second one of the same key: proof against its signer
     seen         INTEGER NOT NULL,  -- Unix seconds, by this device's clock
+    proof        BLOB    NOT NULL DEFAULT x'',  -- as in manifests
     PRIMARY KEY (old_key, new_key, sequence)
+) WITHOUT ROWID;
+
+-- The newest gateway keys that were fetched.
+CREATE TABLE gateway_keys (
+    origin       TEXT    PRIMARY KEY,  -- the collector that opens what is sealed for them
+    envelope     BLOB    NOT NULL,     -- the signed bytes, as they came
+    proof        BLOB    NOT NULL DEFAULT x''  -- as in manifests
 ) WITHOUT ROWID;
 
 CREATE TABLE decisions (
@@ -97,6 +107,8 @@ CREATE TABLE decisions (
     settled      INTEGER,           -- the day on which it was delivered or dropped
     -- device.lived when it was decided: what ceilings and caps go by
     lived        INTEGER NOT NULL,
+    -- 1: decided under a relay, and never sent without one (D13)
+    relayed      INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (name, epoch)
 ) WITHOUT ROWID;
 
@@ -111,6 +123,26 @@ END;
 
 CREATE INDEX waiting ON decisions (due) WHERE status = 'pending';
 
+-- What was spent, added up as it is decided: no report reads all decisions before it.
+CREATE TABLE spending_by_day (
+    -- as in decisions; days that grow old are merged with later ones, as for the mark
+    lived        INTEGER PRIMARY KEY,
+    cost         INTEGER NOT NULL      -- 1e-9 epsilon
+) WITHOUT ROWID;
+
+CREATE TABLE spending_by_name (
+    name         TEXT    PRIMARY KEY,
+    cost         INTEGER NOT NULL      -- 1e-9 epsilon
+) WITHOUT ROWID;
+
+CREATE TRIGGER spent_decision AFTER INSERT ON decisions
+BEGIN
+    INSERT INTO spending_by_day VALUES (NEW.lived, NEW.cost)
+        ON CONFLICT (lived) DO UPDATE SET cost = cost + excluded.cost;
+    INSERT INTO spending_by_name VALUES (NEW.name, NEW.cost)
+        ON CONFLICT (name) DO UPDATE SET cost = cost + excluded.cost;
+END;
+
 -- Memoised surveys: a key of its own for each range of epochs, erased when the range ends. Whoever
 -- holds a live key and the range's responses learns the answers.
 CREATE TABLE memos (
@@ -124,6 +156,8 @@ CREATE TABLE memos (
     PRIMARY KEY (name, survey_id, first)
 ) WITHOUT ROWID;
 
+CREATE INDEX live_memos ON memos (ends) WHERE key IS NOT NULL;
+
 -- Surveys for whose devices an issuer vouches: one row for each key of this device that was wanted
 -- to be vouched for. The key itself derives from the secret.
 CREATE TABLE credentials (
@@ -132,7 +166,8 @@ CREATE TABLE credentials (
     epoch        INTEGER NOT NULL,
     -- when the collector takes the epoch's reports no more, Unix seconds
     closes       INTEGER NOT NULL,
-    credential   BLOB,              -- 64 bytes of an issuer; NULL before they came, and once erased
+    -- an issuer's certificate of 64 bytes or token of 256; NULL before it came, and once erased
+    credential   BLOB,
     issuer       BLOB,              -- the public key of who gave the latest
     asks         INTEGER NOT NULL,  -- calls of the app's callback so far
     due          REAL    NOT NULL,  -- when to ask next, Unix seconds
@@ -140,6 +175,9 @@ CREATE TABLE credentials (
     -- declined
     renewal      INTEGER NOT NULL,
     wanted       INTEGER NOT NULL,  -- Unix seconds at which it was first wanted
+    blind        INTEGER NOT NULL DEFAULT 0,  -- 1: a token is wanted
+    -- the epoch's end, Unix seconds: before it, none is asked under another manifest of the name
+    ends         INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (name, survey_id, epoch)
 ) WITHOUT ROWID;
 
@@ -169,58 +207,8 @@ BEGIN UPDATE device SET remains = remains + 1; END;
 CREATE TRIGGER erased_preview AFTER DELETE ON previews
 BEGIN UPDATE device SET remains = remains + 1; END;
 
--- When manifests may be asked for, kept across starts (D10).
-CREATE TABLE refreshes (
-    origin       TEXT    NOT NULL,
-    name         TEXT    NOT NULL,
-    declared     TEXT    NOT NULL,  -- a digest of what the app declared when it was asked last
-    due          REAL    NOT NULL,  -- not asked again before, Unix seconds
-    failures     INTEGER NOT NULL,  -- in a row; -1 before the first request
-    day          INTEGER NOT NULL,  -- the Unix day that the requests are counted of
-    requests     INTEGER NOT NULL,  -- of that day
-    PRIMARY KEY (origin, name)
-) WITHOUT ROWID;
-
--- What happened to the device besides its reports, for the user to see: the latest few hundred.
-CREATE TABLE events (
-    number       INTEGER PRIMARY KEY,
-    at           INTEGER NOT NULL,  -- Unix seconds, by this device's clock
-    kind         TEXT    NOT NULL,
-    detail       TEXT    NOT NULL
-);
-"""
-
-_SPENDING: Final = """
--- What was spent, added up as it is decided: no report reads all decisions before it.
-CREATE TABLE spending_by_day (
-    -- as in decisions; days that grow old are merged with later ones, as for the mark
-    lived        INTEGER PRIMARY KEY,
-    cost         INTEGER NOT NULL      -- 1e-9 epsilon
-) WITHOUT ROWID;
-
-CREATE TABLE spending_by_name (
-    name         TEXT    PRIMARY KEY,
-    cost         INTEGER NOT NULL      -- 1e-9 epsilon
-) WITHOUT ROWID;
-
-CREATE TRIGGER spent_decision AFTER INSERT ON decisions
-BEGIN
-    INSERT INTO spending_by_day VALUES (NEW.lived, NEW.cost)
-        ON CONFLICT (lived) DO UPDATE SET cost = cost + excluded.cost;
-    INSERT INTO spending_by_name VALUES (NEW.name, NEW.cost)
-        ON CONFLICT (name) DO UPDATE SET cost = cost + excluded.cost;
-END;
-
-INSERT INTO spending_by_day SELECT lived, sum(cost) FROM decisions GROUP BY lived;
-INSERT INTO spending_by_name SELECT name, sum(cost) FROM decisions GROUP BY name;
-
-CREATE INDEX live_memos ON memos (ends) WHERE key IS NOT NULL;
-"""
-
-_REFRESHES: Final = """
--- Each declaration of a survey has times of its own: two versions of an app may share a state.
-ALTER TABLE refreshes RENAME TO refreshes_of_one_declaration;
-
+-- When manifests may be asked for, kept across starts (D10). Each declaration of a survey has times
+-- of its own: two versions of an app may share a state.
 CREATE TABLE refreshes (
     origin       TEXT    NOT NULL,
     name         TEXT    NOT NULL,
@@ -232,73 +220,32 @@ CREATE TABLE refreshes (
     PRIMARY KEY (origin, name, declared)
 ) WITHOUT ROWID;
 
-INSERT INTO refreshes SELECT * FROM refreshes_of_one_declaration;
-DROP TABLE refreshes_of_one_declaration;
-"""
-
-_LAUNCHES: Final = """
 -- What is left of the running time for which waits what was overdue at a start (D7).
 CREATE TABLE launches (
     origin       TEXT    PRIMARY KEY,
     left_ms      INTEGER NOT NULL
 ) WITHOUT ROWID;
-"""
 
-_CONSENTS: Final = """
 -- What consent "on" was given for (D12): of several declarations, beside each other.
 CREATE TABLE consents (
-    survey       TEXT    NOT NULL,  -- its name; '' for whatever stays within the device's total
-    -- a digest of what must not differ; '' of an "on" from before this table, which covers what
-    -- the next app declares that opens the state
+    survey       TEXT    NOT NULL,  -- its name
+    -- a digest of what must not differ; 'refused': the user said no to this name
     declared     TEXT    NOT NULL,
     bounds       TEXT    NOT NULL,  -- numbers, none of which may rise
     PRIMARY KEY (survey, declared, bounds)
 ) WITHOUT ROWID;
 
 CREATE TRIGGER ended_consents AFTER UPDATE OF consent ON device WHEN NEW.consent != 'on'
-BEGIN DELETE FROM consents; END;
+BEGIN DELETE FROM consents WHERE declared != 'refused'; END;
 
-INSERT INTO consents SELECT '', '', '' FROM device WHERE consent = 'on';
+-- What happened to the device besides its reports, for the user to see: the latest few hundred.
+CREATE TABLE events (
+    number       INTEGER PRIMARY KEY,
+    at           INTEGER NOT NULL,  -- Unix seconds, by this device's clock
+    kind         TEXT    NOT NULL,
+    detail       TEXT    NOT NULL
+);
 """
 
-_RELAYED: Final = """
--- 1: decided under a relay, and never sent without one (D13).
-ALTER TABLE decisions ADD COLUMN relayed INTEGER NOT NULL DEFAULT 0;
-
--- The newest gateway keys that were fetched.
-CREATE TABLE gateway_keys (
-    origin       TEXT    PRIMARY KEY,  -- the collector that opens what is sealed for them
-    envelope     BLOB    NOT NULL      -- the signed bytes, as they came
-) WITHOUT ROWID;
-"""
-
-_TOKENS: Final = """
--- Blind enrolment: 256 bytes of a token stand where a certificate's 64 would.
-ALTER TABLE credentials ADD COLUMN blind INTEGER NOT NULL DEFAULT 0;
--- The epoch's end, Unix seconds: before it, none is asked under another manifest of the name.
-ALTER TABLE credentials ADD COLUMN ends INTEGER NOT NULL DEFAULT 0;
-UPDATE credentials SET ends = coalesce((SELECT m.starts + (epoch + 1) * m.epoch_seconds
-    FROM manifests m WHERE m.survey_id = credentials.survey_id), 0);
--- Not asked before, Unix seconds, whoever asks: a report was sent then, or could have been.
-ALTER TABLE credentials ADD COLUMN held REAL NOT NULL DEFAULT 0;
-"""
-
-_PROOFS: Final = """
--- The log's proofs that an app's pinned witnesses have seen the signed bytes beside them; empty
--- without such a pin.
-ALTER TABLE manifests ADD COLUMN proof BLOB NOT NULL DEFAULT x'';
-ALTER TABLE authorities ADD COLUMN proof BLOB NOT NULL DEFAULT x'';
-ALTER TABLE gateway_keys ADD COLUMN proof BLOB NOT NULL DEFAULT x'';
-"""
-
-STEPS: Final = {
-    2: _TABLES,
-    3: _SPENDING,
-    4: _REFRESHES,
-    5: _LAUNCHES,
-    6: _CONSENTS,
-    7: _RELAYED,
-    8: _TOKENS,
-    9: _PROOFS,
-}
-"""What brings a state to each version of the schema from the one before; none was ever at 1."""
+MIGRATIONS: Final = (_SCHEMA,)
+"""Scripts, each of which brings a state to the next version of the schema."""

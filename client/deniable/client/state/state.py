@@ -6,19 +6,30 @@
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from deniable.client.clock import Boot
 from deniable.client.consent import Consent, ConsentRecord, lower_consent, lowered_by_environment
 from deniable.client.errors import ConsentMissing, NotCovered, StateUnavailable
-from deniable.client.state.consents import Declared, Scope, give, given, names_of
+from deniable.client.state.consents import (
+    Declared,
+    Scope,
+    give,
+    given,
+    lift,
+    names_of,
+    refusal,
+    refusals,
+    refuse,
+)
 from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports, record_event
-from deniable.client.state.refusal import forget_refusal, is_refused, keep_refusal
 from deniable.client.state.spending import lived_by, look_at_clock, merge_spending
-from deniable.client.state.transactions import Transactions
+from deniable.client.state.state_file import forget_refusal, is_refused, keep_refusal
+from deniable.client.state.transactions import Transactions, kept
 from deniable.client.survey import DAY
 from deniable.sqlite_files import NewerFile, writing
 
@@ -35,7 +46,8 @@ class State(Transactions):
     """One device's state in one SQLite file, opened when first needed.
 
     The environment of the process is read at each call: it can lower what the user decided. Methods
-    that take a connection are called within a transaction; all others raise ``StateUnavailable``.
+    that take a connection are called within a transaction; all others raise ``StateUnavailable``,
+    and are done by the keeper's thread.
     What the app has ``declared``, if there is one, is computed when first needed.
     """
 
@@ -46,14 +58,20 @@ class State(Transactions):
         environment: Mapping[str, str],
         boot_time: Callable[[], Boot | None] | None = None,
         declared: Callable[[], Declared] = Declared,
+        *,
+        user_asked: bool = True,
     ) -> None:
-        super().__init__(path, initial_consent, boot_time, declared)
+        super().__init__(path, initial_consent, boot_time, declared, user_asked=user_asked)
         self._environment = environment
         self._refusal = Consent.ON  # no more than this holds here: what could not be stored
+        self._heard: object = None  # the user's latest decision
+        # Likewise of names, each with the decision that it was.
+        self._refused: dict[str, object] = {}
 
     def __repr__(self) -> str:
         return f"State({str(self._path) if self._path else 'in memory'!r})"
 
+    @kept
     def consent(self, now: float) -> ConsentRecord:
         """Return the user's decision, and what holds; creates no file where there is none."""
         with self.existing(now, "BEGIN") as connection:
@@ -77,7 +95,8 @@ class State(Transactions):
         """Tell, without opening anything, that nothing may be drawn; False if one must look."""
         if self._lowered(Consent.ON) not in _MAY_DRAW:
             return True
-        return self._initial_consent not in _MAY_DRAW and self._is_absent()
+        unopened = self._initial_consent not in _MAY_DRAW and self._connection is None
+        return unopened and self.do(self._is_absent)
 
     def effective_consent(self, connection: sqlite3.Connection) -> Consent:
         """Return the consent that holds now."""
@@ -86,31 +105,66 @@ class State(Transactions):
 
     def covers(self, connection: sqlite3.Connection | None, name: str) -> bool:
         """Tell whether consent covers a survey as it is declared (D12)."""
-        enough = self._declared().enough[name]
-        return any(scope.covers(need) for scope in self._given(connection) for need in enough)
+        enough, scopes = self._declared().enough[name], self._given(connection)
+        return refusal(name) not in scopes and any(
+            scope.covers(need) for scope in scopes for need in enough
+        )
+
+    def refused(self, connection: sqlite3.Connection | None) -> frozenset[str]:
+        """Return the names that the user said no to."""
+        return frozenset(scope.survey for scope in refusals(self._given(connection)))
+
+    def may_send(self, connection: sqlite3.Connection, name: str) -> bool:
+        """Tell whether a report to a name may leave the device, or a token for it be asked."""
+        consented = self.effective_consent(connection) is Consent.ON
+        return consented and name not in self.refused(connection)
+
+    def check_not_refused(self, connection: sqlite3.Connection | None, name: str) -> None:
+        """Raise ``NotCovered`` if the user said no to a name."""
+        if name in self.refused(connection):
+            raise NotCovered(
+                "the user said no to this survey: only set_consent('on', surveys=[...]) with it "
+                "changes that, once they agree"
+            )
 
     def check_covered(self, connection: sqlite3.Connection | None, name: str) -> None:
         """Raise ``NotCovered`` unless consent covers a survey as it is declared."""
         if not self.covers(connection, name):
+            self.check_not_refused(connection, name)
             raise NotCovered(
                 "consent does not cover this survey as it is declared now: ask again, then "
                 "set_consent()"
             )
 
-    def uncovered(self, now: float) -> frozenset[str]:
-        """Return the names of the declared surveys for which consent is still to be asked."""
+    @kept
+    def uncovered(self, now: float, *, to_ask: bool = False) -> frozenset[str]:
+        """Return the names of the declared surveys that consent does not cover.
+
+        All while nobody has decided, none after less than ON. Or of these only what is still
+        ``to_ask``: not what the user said no to.
+        """
         with self.existing(now, "BEGIN") as connection:
             effective = self.consent_in(connection).effective
-            names = self._declared().surveys
-            if effective is Consent.ON:
-                return frozenset(name for name in names if not self.covers(connection, name))
-            return frozenset(names if effective is Consent.UNSET else ())
+            if effective not in {Consent.ON, Consent.UNSET}:
+                return frozenset()
+            refused = self.refused(connection)
+            return frozenset(
+                name
+                for name in self._declared().surveys
+                if not (effective is Consent.ON and self.covers(connection, name))
+                and not (to_ask and name in refused)
+            )
 
-    def _given(self, connection: sqlite3.Connection | None) -> Iterable[Scope]:
-        """Return the scopes that consent was given for; or will be, once a state exists."""
+    def _given(self, connection: sqlite3.Connection | None) -> list[Scope]:
+        """Return the scopes that consent was given for, or will be once a state exists.
+
+        With them the refusals, also those that could not be stored.
+        """
+        scopes = [*map(refusal, tuple(self._refused))]
         if connection is not None:
-            return given(connection)
-        return self._declared().prompted if self._initial_consent is Consent.ON else ()
+            return scopes + given(connection)
+        claims = self._initial_consent is Consent.ON
+        return scopes + (list(self._declared().surveys.values()) if claims else [])
 
     def missing_consent(self, decided: Consent) -> ConsentMissing:
         """Return the error that says why nothing may be done after this decision."""
@@ -125,29 +179,52 @@ class State(Transactions):
         return lowered_by_environment(lower_consent(decided, self._refusal), self._environment)
 
     def set_consent(
-        self, consent: Consent, origin: str, now: float, scopes: tuple[Scope, ...] = ()
+        self, consent: Consent, origin: str, now: float, names: Collection[str] | None = None
     ) -> None:
         """Store a decision of the user; anything but ON erases all report bytes.
 
-        ON is given for these scopes, beside what it was given for before.
+        ON is given for what is declared, but for what the user said no to by name; or for these
+        names alone. It stands beside what it was given for before. OFF for some names erases
+        their reports, and leaves the decision that stands.
 
         No decision of an epoch is undone by it (D4). Previews are discarded in any case. What is
         less than ON holds in this process at once, and stays so if it cannot be stored, until
-        another decision is. In a state that a newer version wrote, OFF erases nothing before that
-        version runs again: it is kept beside the state.
+        another decision is: refusals of names that could not be stored are stored with the next
+        decision, whatever it is, but for what is agreed to by it. In a state that a newer version
+        wrote, OFF erases nothing before that version runs again: it is kept beside the state.
         """
-        self._refusal = lower_consent(self._refusal, consent)
-        with self._lock:
-            try:
-                with self.transaction(now) as connection:
-                    self._decide(connection, consent, origin, now, scopes)
-            except StateUnavailable as error:
-                # Once more: another thread may have stored its own decision meanwhile.
-                self._refusal = lower_consent(self._refusal, consent)
-                if consent is Consent.OFF and isinstance(error.__cause__, NewerFile):
-                    self._keep_refusal(error)
-                    return
-                raise
+        heard = object()
+        if names is not None and consent is Consent.OFF:
+            self._refused |= dict.fromkeys(names, heard)
+        else:
+            self._heard = heard
+            self._refusal = lower_consent(self._refusal, consent)
+        waiting = dict(self._refused)
+        refuses = waiting.keys() - (names or () if consent is Consent.ON else ())
+        self.do(partial(self._store, consent, origin, now, names, heard, refuses))
+        for name, before in waiting.items():
+            if self._refused.get(name) is before:  # else a later refusal waits to be stored
+                self._refused.pop(name, None)
+
+    def _store(
+        self,
+        consent: Consent,
+        origin: str,
+        now: float,
+        names: Collection[str] | None,
+        heard: object,
+        refuses: Collection[str],
+    ) -> None:
+        try:
+            with self.transaction(now) as connection:
+                self._decide(connection, consent, origin, now, names, refuses)
+        except StateUnavailable as error:
+            refuses_all = names is None and consent is Consent.OFF
+            if refuses_all and isinstance(error.__cause__, NewerFile):
+                self._keep_refusal(error)
+                return
+            raise
+        if self._heard is heard:  # else a later refusal waits to be stored
             self._refusal = Consent.ON
         self.erase_remains()
         if consent is not Consent.ON:
@@ -159,19 +236,32 @@ class State(Transactions):
         consent: Consent,
         origin: str,
         now: float,
-        scopes: tuple[Scope, ...] = (),
+        names: Collection[str] | None = None,
+        refuses: Collection[str] = (),
     ) -> None:
-        connection.execute(
-            "UPDATE device SET consent = ?, consent_at = ?, consent_from = ?",
-            (consent.value, int(now), origin),
-        )
-        give(connection, scopes)
-        what = f", for {', '.join(names_of(scopes))}" if scopes else ""
+        # In the order of the declaration.
+        chosen = [name for name in self._declared().surveys if names is None or name in names]
+        of_some = names is not None and consent is Consent.OFF
+        of_all = consent is not Consent.ON and not of_some
+        withdrawn: Collection[str | None] = (None,) if of_all else refuses
+        refuse(connection, refuses)
+        if not of_some:
+            connection.execute(
+                "UPDATE device SET consent = ?, consent_at = ?, consent_from = ?",
+                (consent.value, int(now), origin),
+            )
+            lift(connection, names or ())
+            refused = given(connection) if consent is Consent.ON else ()
+            chosen = [name for name in chosen if refusal(name) not in refused]
+            chosen = chosen if consent is Consent.ON else []
+            give(connection, map(self._declared().surveys.__getitem__, chosen))
+        what = f", for {', '.join(chosen)}" if chosen else ""
         record_event(connection, now, "consent", f"{consent.value}, from {origin}{what}")
-        self.advance(connection, now, erases=consent is not Consent.ON)
-        connection.execute("DELETE FROM previews")
-        if consent is not Consent.ON:
-            erase_reports(connection, "consent-withdrawn", now)
+        self.advance(connection, now, erases=of_all)
+        for name in withdrawn if of_some else (None,):
+            connection.execute("DELETE FROM previews WHERE name = coalesce(?, name)", (name,))
+        for name in withdrawn:
+            erase_reports(connection, "consent-withdrawn", now, name)
 
     def _keep_refusal(self, error: StateUnavailable) -> None:
         try:
@@ -188,6 +278,7 @@ class State(Transactions):
             forget_refusal(self._path)
         return connection
 
+    @kept
     def purge(self, now: float) -> None:
         """Erase every byte that was or would be sent, certificates, memo keys and notes.
 
@@ -210,13 +301,14 @@ class State(Transactions):
         self.erase_remains()
         self.erase_damaged()
 
+    @kept
     def erase_remains(self) -> None:
         """Erase the copies of erased bytes in unused parts of the file and in its log, if any.
 
         What a full disk or another process prevents is done at a later call, or the next opening.
         """
-        with suppress(sqlite3.Error, StateUnavailable), self._held():
-            if self._connection is not None:
+        with suppress(sqlite3.Error):
+            if self._connection is not None and not self._within:
                 erase_remains(self._connection, self._patience(), self._once_free)
 
     def erase_damaged(self, now: float | None = None) -> None:
@@ -254,16 +346,18 @@ class State(Transactions):
         )
         self._write_mark(connection, erases=erases)
 
-    def saw_date(self, connection: sqlite3.Connection, date: float, now: float) -> None:
+    @kept
+    def learn_date(self, date: float, now: float) -> None:
         """Trust the clock again, once an authenticated answer told the date.
 
         A state that is a copy, or came after a restore or a loss, decides nothing before, and from
         then on only epochs that begin later than both say that it is. Any other is not changed.
         """
-        (unsure,) = connection.execute("SELECT unsure FROM device").fetchone()
-        if unsure:
-            connection.execute(
-                "UPDATE device SET unsure = 0, fresh_from = max(fresh_from, ?)",
-                (int(max(now, date)),),
-            )
-            self.advance(connection, now, decided_for=date)
+        with self.transaction(now) as connection:
+            (unsure,) = connection.execute("SELECT unsure FROM device").fetchone()
+            if unsure:
+                connection.execute(
+                    "UPDATE device SET unsure = 0, fresh_from = max(fresh_from, ?)",
+                    (int(max(now, date)),),
+                )
+                self.advance(connection, now, decided_for=date)

@@ -1,6 +1,9 @@
 """Transactions of the state's one SQLite file: opened when first needed, kept through forks.
 
-What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
+1. What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
+2. The keeper's thread alone has the connection and a transaction, and undoes what was left of one
+   before it does another call. Whoever calls waits for it until a deadline, and holds nothing.
+3. A method that uses a transaction is ``kept``: all of it is done on that thread.
 """
 
 import os
@@ -9,26 +12,29 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
+from functools import partial, wraps
 from math import inf
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from deniable.client import calls
 from deniable.client.clock import Boot
 from deniable.client.consent import Consent
-from deniable.client.errors import StateUnavailable
-from deniable.client.held_log import warn
+from deniable.client.errors import StateUnavailable, warn
 from deniable.client.state import state_file
 from deniable.client.state.consents import Declared
 from deniable.client.state.forks import Forkable, keep_through_forks
+from deniable.client.state.identity import Beginning
+from deniable.client.state.keeper import Keeper
 from deniable.client.state.mark import Mark
-from deniable.client.state.state_file import open_in_memory, open_state_file
+from deniable.client.state.state_file import open_state
 from deniable.sqlite_files import UnknownFile, file_identity, once_free, primary_code
 
 _BUSY = sqlite3.SQLITE_BUSY
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
-_OPENING_SECONDS = 0.1
+INTERRUPTED = "the state is in use by what was interrupted here; try later"
 _LEAST_PATIENCE = 0.05
 """Seconds: other processes write for some milliseconds, which even a call that is late may wait."""
 
@@ -46,28 +52,37 @@ class Transactions(Forkable):
         initial_consent: Consent,
         boot_time: Callable[[], Boot | None] | None,
         declared: Callable[[], Declared],
+        *,
+        user_asked: bool,
     ) -> None:
         self._path = path
+        self._user_asked = user_asked
         self._declared = declared
         self._initial_consent = initial_consent
         self._boot_time = boot_time
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
         self._advanced = False
-        self._lock = threading.RLock()
-        self._blocked = inf  # since when whoever holds the lock waits for another process
+        self._keeper = Keeper()
         self._deadlines = threading.local()
         self._within = False
-        self._forking: set[int] = set()
         self._abandoned = False
         self._outage = False
         keep_through_forks(self)
 
+    @property
+    def state(self) -> "Transactions":
+        """Return the state itself: ``kept`` methods of any class have one."""
+        return self
+
     @contextmanager
     def patience(self, seconds: float) -> Iterator[None]:
-        """Wait for other threads and processes so long at most, in this thread and block."""
+        """Wait for other threads and processes so long at most, in this thread and block.
+
+        What an interruption leaves of it holds for no other call that has a time of its own.
+        """
         before = self._deadline()
-        self._deadlines.end = min(before, time.monotonic() + seconds)
+        self._deadlines.end = time.monotonic() + seconds
         try:
             yield
         finally:
@@ -80,127 +95,122 @@ class Transactions(Forkable):
         left = self._deadline() - time.monotonic()
         return min(state_file.BUSY_SECONDS, max(left, _LEAST_PATIENCE))
 
-    @contextmanager
-    def _held(self) -> Iterator[None]:
-        """Hold the lock, whatever other threads do with it, short of waiting for a process.
+    def do(self, work: Callable[[], _T]) -> _T:
+        """Do some work on the keeper's thread; ``StateUnavailable`` if it takes too long."""
+        if self._keeper.is_here():
+            return work()
+        deadline, patience = self._deadline(), self._patience()
+        # A call of the app's that asks for several things has that time for the disk once.
+        disk = max(0.0, deadline + calls.DISK_SECONDS - time.monotonic() - patience)
+        work = partial(self._do, work, deadline)
+        return self._keeper.do(work, patience, min(calls.DISK_SECONDS, disk))
 
-        Such a thread may have more time for it than this one.
-        """
-        lock = self._lock
-        while not lock.acquire(timeout=self._patience()):
-            # Not for an instant: all that waits may be due to threads of this app.
-            blocked = time.monotonic() - self._blocked >= _LEAST_PATIENCE
-            if blocked and self._deadline() < inf:
-                raise StateUnavailable("another process is writing the state; try again later")
+    def is_kept_here(self) -> bool:
+        """Tell whether the keeper's thread is this one: then a finaliser must not wait for it."""
+        return self._keeper.is_here()
+
+    def _do(self, work: Callable[[], _T], deadline: float) -> _T:
+        self._deadlines.end = min(deadline, time.monotonic() + state_file.BUSY_SECONDS)
+        self._abandon_transaction()
         try:
-            yield
+            return work()
         finally:
-            lock.release()
+            self._abandon_transaction()
 
     def _once_free(self, work: Callable[[], _T]) -> _T:
-        """Do some work as soon as no other process is in its way, and say so meanwhile."""
+        """Do some work as soon as no other process is in its way."""
         results: list[_T] = []
-
-        def attempt() -> None:
-            try:
-                results.append(work())
-            except sqlite3.OperationalError as error:
-                if primary_code(error) == _BUSY:
-                    self._blocked = min(self._blocked, time.monotonic())
-                raise
-
-        try:
-            once_free(self._patience(), attempt)
-        finally:
-            self._blocked = inf
+        once_free(self._patience(), lambda: results.append(work()))
         return results[0]
+
+    def _abandon_transaction(self) -> None:
+        """Undo a transaction that something interrupted which no block saw."""
+        self._within = False
+        if self._connection is not None and self._connection.in_transaction:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        if self._connection is not None:
+            self.do(self._close)
+        self._keeper.stop()
 
-    def __del__(self) -> None:
-        # Python 3.13 warns of a connection that is dropped open, and an app may drop its client.
+    def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
+            self._connection = None
+
+    def __del__(self) -> None:
+        # No call goes on: it would hold this. Python 3.13 warns of a connection that is dropped
+        # open, and an app may drop its client.
+        self._keeper.stop()
+        self._close()
 
     def before_fork(self, deadline: float) -> None:
-        """Close the file once no other thread is; see the rules in ``forks``."""
-        if self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            self._forking.add(threading.get_ident())
-            if self._path is not None and not self._within:
-                self.close()
+        """Close the file between two calls, and begin none; see the rules in ``forks``."""
+        if not self._keeper.is_here():
+            prepare = self._close if self._path is not None else _nothing
+            self._keeper.pause(prepare, deadline - time.monotonic())
 
     def after_fork(self, *, in_child: bool) -> None:
         """Go on after a fork; a child abandons a connection that could not be closed."""
         if in_child:
-            self._lock = threading.RLock()
-            self._blocked = inf
-            self._forking = set()
+            self._keeper.renew()
             self._abandoned = self._abandoned or self._within or self._connection is not None
             self._within = False
             if self._connection is not None:
                 _never_close(self._connection)
                 self._connection = None
-        elif threading.get_ident() in self._forking:
-            self._forking.remove(threading.get_ident())
-            self._lock.release()
+        else:
+            self._keeper.go_on()
 
     @contextmanager
     def transaction(
         self, now: float, begin: str = "BEGIN IMMEDIATE"
     ) -> Iterator[sqlite3.Connection]:
         """Hold the state's write lock: committed when the block ends, undone when it raises."""
-        with self._held():
-            if self._within:  # by a signal's handler, or a finaliser
-                raise StateUnavailable(
-                    "the state is in use by what was interrupted here; try later"
-                )
+        if self._within:  # by what a finaliser has interrupted, on the keeper's thread
+            raise StateUnavailable(INTERRUPTED)
+        try:
+            self._within = True
+            connection = self._once_free(partial(self._open, now))
+            self._once_free(partial(connection.execute, begin))
+            self._advanced, before = False, connection.total_changes
             try:
-                self._within = True
-                connection = self._once_free(partial(self._open, now))
-                self._once_free(partial(connection.execute, begin))
-                self._advanced, before = False, connection.total_changes
-                try:
-                    yield connection
-                    self._check_process(connection)
-                    connection.execute("COMMIT")
-                except BaseException as error:
-                    self._undo(connection, error)
-                    raise
-            except UnknownFile as error:
-                raise self._unavailable(f"the state cannot be used: it {error}") from error
-            except (sqlite3.Error, OSError, ImportError) as error:
-                # (Nothing can be imported any more while the interpreter ends.)
-                busy = isinstance(error, sqlite3.Error) and primary_code(error) == _BUSY
-                why = "another process is writing it; try again later" if busy else error
-                raise self._unavailable(f"the state cannot be used: {why}") from error
-            except (ArithmeticError, TypeError, ValueError) as error:
-                # What is stored is not what was stored: bits rotted, and SQLite did not notice.
-                raise self._unavailable(
-                    "the state cannot be used: its content is damaged"
-                ) from error
-            else:
-                # A full disk can still be read: only what could be written ends an outage.
-                self._outage = self._outage and connection.total_changes == before
-            finally:
-                self._within = False
+                yield connection
+                self._check_process(connection)
+                connection.execute("COMMIT")
+            except BaseException as error:
+                self._undo(connection, error)
+                raise
+        except UnknownFile as error:
+            raise self._unavailable(f"the state cannot be used: it {error}") from error
+        except (sqlite3.Error, OSError, ImportError) as error:
+            # (Nothing can be imported any more while the interpreter ends.)
+            busy = isinstance(error, sqlite3.Error) and primary_code(error) == _BUSY
+            why = "another process is writing it; try again later" if busy else error
+            raise self._unavailable(f"the state cannot be used: {why}") from error
+        except (ArithmeticError, TypeError, ValueError) as error:
+            # What is stored is not what was stored: bits rotted, and SQLite did not notice.
+            raise self._unavailable("the state cannot be used: its content is damaged") from error
+        else:
+            # A full disk can still be read: only what could be written ends an outage.
+            self._outage = self._outage and connection.total_changes == before
+        finally:
+            self._within = False
 
     @contextmanager
     def existing(
         self, now: float, begin: str = "BEGIN IMMEDIATE", *, creates: bool = True
     ) -> Iterator[sqlite3.Connection | None]:
         """Hold the state; None where there is none, unless a new one would begin with consent."""
-        with self._held():
-            creates = creates and self._initial_consent is Consent.ON
-            if not creates and self._is_absent():
-                yield None
-                return
-            with self.transaction(now, begin) as connection:
-                yield connection
+        creates = creates and self._initial_consent is Consent.ON
+        if not creates and self._is_absent():
+            yield None
+            return
+        with self.transaction(now, begin) as connection:
+            yield connection
 
     def reading(self, now: float) -> AbstractContextManager[sqlite3.Connection | None]:
         """Hold the state to look at it as it is, if there is one; nobody else waits."""
@@ -213,14 +223,14 @@ class Transactions(Forkable):
             connection.execute("ROLLBACK")
         if self._advanced:  # or the state would look older than it is
             with suppress(OSError, sqlite3.Error):
-                once_free(self._patience(), partial(connection.execute, "BEGIN IMMEDIATE"))
+                self._once_free(partial(connection.execute, "BEGIN IMMEDIATE"))
                 try:  # one writer at a time
                     if self._path is not None:
                         Mark.of(connection).write(self._path)
                 finally:
                     connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGED:
-            self.close()  # the next use judges the file anew, and sets it aside
+            self._close()  # the next use judges the file anew, and sets it aside
 
     def _unavailable(self, message: str) -> StateUnavailable:
         if not self._outage:  # one line an outage, not one a call
@@ -251,22 +261,18 @@ class Transactions(Forkable):
     def _open(self, now: float) -> sqlite3.Connection:
         if self._abandoned:
             raise self._not_in_this_process()
-        initial, path = self._initial_consent.value, self._path
-        if self._connection is None and path is None:
-            self._connection = open_in_memory(initial, int(now), self._boot(), self._declared)
-        elif self._connection is None and path is not None:
-            # One name for one state, and one mark: whatever links to it, wherever the app goes.
-            self._path = path = Path(os.path.realpath(path))
-            # In turns, between which other threads see what this one waits for.
-            patience = min(_OPENING_SECONDS, self._patience())
-            self._connection = open_state_file(
-                path, initial, int(now), self._boot(), self._declared, patience
-            )
-            self._opened = file_identity(path)
+        path = self._path
+        if self._connection is None:
+            if path is not None:
+                # One name for one state, and one mark: whatever links to it, wherever the app goes.
+                self._path = path = Path(os.path.realpath(path))
+            consent, boot = self._initial_consent.value, self._boot()
+            beginning = Beginning(consent, int(now), boot, self._declared, self._user_asked)
+            self._connection = open_state(path, beginning, self._patience())
+            self._opened = file_identity(path) if path else None
         if path is not None and self._opened != file_identity(path):
             # Another process may decide in the file that stands there now, so this one must not.
             raise self._unavailable("the state file was replaced while it was open; start again")
-        assert self._connection is not None
         return self._connection
 
     def _is_absent(self) -> bool:
@@ -286,3 +292,25 @@ def _never_close(connection: sqlite3.Connection) -> None:
     import ctypes  # 10 ms that only such a child pays
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def _nothing() -> None:
+    """Do nothing: a state in memory cannot be opened again."""
+
+
+class _Stateful(Protocol):
+    @property
+    def state(self) -> Transactions: ...
+
+
+_S = TypeVar("_S", bound=_Stateful)
+
+
+def kept(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
+    """Return a method that does all it does on the thread of the state's keeper."""
+
+    @wraps(method)
+    def done(self: _S, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+        return self.state.do(partial(method, self, *arguments, **named))
+
+    return done

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from deniable.budget import changing_cost
-from deniable.client.arguments import ClientSettings
-from deniable.client.consent import Consent
+from deniable.client.arguments import Arguments
+from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.ledger.allowance import Allowance, reserved_in_all, reserved_of_name
 from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Ledger
-from deniable.client.state.spending import spent_in_all, spent_since
+from deniable.client.state.spending import spent_in_all, spent_of_name, spent_since
 from deniable.client.state.state import State
 from deniable.client.survey import Survey
 from deniable.client.transparency.explanation import (
@@ -21,10 +21,9 @@ from deniable.client.transparency.explanation import (
     Explanation,
     SurveyExplanation,
 )
-from deniable.client.transparency.plain_text import shown_time
 from deniable.client.transparency.promise import Promise
 from deniable.client.transparency.terms import Terms
-from deniable.messages import Manifest, Refusal, open_manifest
+from deniable.messages import Manifest, Refusal, instant_text, open_manifest
 from deniable.messages.coalitions import Translate
 
 _NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
@@ -33,6 +32,10 @@ _UNWITNESSED = (
     "This survey waits until independent witnesses have seen it; nothing is sent until then."
 )
 _BUNDLED = "As it came with the app."
+_ONE_OF_THEM = (
+    "Of the surveys for which it asks for tokens, this device answers one in each epoch: it draws "
+    "which, before there is an answer."
+)
 _WORST = (
     "Only the app knows whether it has a relay, and whether it came with this survey: what is said "
     "of who learns what is for neither."
@@ -45,9 +48,9 @@ _UNREAD: _Account = (None, None, None, False, None)
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The settings of an app, and what is known of manifests for its surveys."""
+    """The arguments of an app's client, and what is known of manifests for its surveys."""
 
-    settings: ClientSettings
+    arguments: Arguments
     # Why no newer survey was taken at the last refresh, by name.
     refused: Mapping[str, NotRecorded]
     # The manifest that came with the app and would be accepted, and what it would reserve; or why
@@ -61,32 +64,52 @@ class App:
 
 def explain_declared(state: State, ledger: Ledger, app: App, now: float) -> Explanation:
     """Explain the surveys that an app declares; never raises for a state that cannot be used."""
-    settings = app.settings
-    declared = settings.surveys.values()
+    arguments = app.arguments
+    declared = arguments.surveys.values()
     sending = (
-        *(settings.background, int(settings.delivery_seconds), settings.linkable_batches),
-        None if settings.relay is None else settings.relay.origin,
+        arguments.background,
+        int(arguments.settings.delivery_seconds),
+        None if arguments.relay is None else arguments.relay.origin,
     )
     try:
-        with state.reading(now) as connection:
-            consent = state.consent_in(connection)
-            budget = _budget(state, connection, settings.allowance, now)
-            covered = {
-                survey.name: state.covers(connection, survey.name)
-                for survey in declared
-                if consent.decided is Consent.ON
-            }
-            surveys = tuple(
-                replace(
-                    _declared_survey(connection, ledger, app, survey, now),
-                    covered=covered.get(survey.name),
-                )
-                for survey in declared
-            )
+        consent, budget, surveys = state.do(partial(_read_declared, state, ledger, app, now))
     except StateUnavailable as error:
         surveys = tuple(_survey(survey, app, None, "", _UNREAD) for survey in declared)
         return Explanation(None, str(error), surveys, None, *sending)
     return Explanation(consent, "", surveys, budget, *sending)
+
+
+def _read_declared(
+    state: State, ledger: Ledger, app: App, now: float
+) -> tuple[ConsentRecord, BudgetExplanation, tuple[SurveyExplanation, ...]]:
+    declared = app.arguments.surveys.values()
+    with state.reading(now) as connection:
+        consent = state.consent_in(connection)
+        budget = _budget(state, connection, app.arguments.allowance, now)
+        covered = {
+            survey.name: state.covers(connection, survey.name)
+            for survey in declared
+            if consent.decided is Consent.ON
+        }
+        surveys = tuple(
+            replace(
+                explained := _declared_survey(connection, ledger, app, survey, now),
+                covered=covered.get(survey.name),
+                promise=_kept_by(connection, survey.name, explained.promise),
+            )
+            for survey in declared
+        )
+    return consent, budget, surveys
+
+
+def _kept_by(
+    connection: sqlite3.Connection | None, name: str, promise: Promise | None
+) -> Promise | None:
+    """Return the promise with what was spent already, if the app has lowered its ceiling since."""
+    if connection is None or promise is None:
+        return promise
+    spent = spent_in_all(connection) if promise.shared else spent_of_name(connection, name)
+    return replace(promise, total=max(promise.total, spent))
 
 
 def explain_stored(state: State, now: float) -> Explanation:
@@ -97,6 +120,10 @@ def explain_stored(state: State, now: float) -> Explanation:
     Raises:
         StateUnavailable: if the state cannot be read.
     """
+    return state.do(partial(_explain_stored, state, now))
+
+
+def _explain_stored(state: State, now: float) -> Explanation:
     with state.reading(now) as connection:
         consent = state.consent_in(connection)
         budget = _budget(state, connection, None, now)
@@ -168,7 +195,7 @@ def _declared_survey(
     account = _account(connection, survey.name)
     accepted = [] if connection is None else ledger.following.accepted(connection, survey.name)
     fitting, misfit = [], ""
-    terms_of = partial(_terms_of, connection, app, survey)
+    terms_of = partial(_terms_of, connection, ledger, app, survey)
     for manifest in accepted:
         try:
             ledger.following.check_fits(manifest, survey)
@@ -181,6 +208,9 @@ def _declared_survey(
     followed, standing = _followed(fitting, now)
     if followed is not None:
         terms = terms_of(followed, _reserved(connection, followed))
+        if followed.enrolment.mode == "blind" and connection is not None:
+            names = {manifest.name for manifest in ledger.following.blind(connection)}
+            standing = f"{standing} {_ONE_OF_THEM}".strip() if len(names) > 1 else standing
         return _survey(survey, app, terms, standing, account)
     foreseen = app.foreseen(connection, survey)
     if isinstance(foreseen, ManifestRefused):
@@ -213,17 +243,17 @@ def _survey(
         survey.name,
         survey.question,
         survey.categories,
-        app.settings.collector,
+        app.arguments.collector,
         Promise.of(
             survey,
-            app.settings.allowance,
-            enrols=app.settings.enrol is not None,
-            seen_by=app.settings.log_pin.quorum if app.settings.log_pin else "",
+            app.arguments.allowance,
+            enrols=app.arguments.enrol is not None,
+            seen_by=app.arguments.log_pin.quorum if app.arguments.log_pin else "",
         ),
         terms,
         standing,
         *account,
-        relayed=app.settings.relay is not None,
+        relayed=app.arguments.relay is not None,
     )
 
 
@@ -258,26 +288,39 @@ def _followed(accepted: list[Manifest], now: float) -> tuple[Manifest | None, st
             return manifest, ""
     if coming := [manifest for manifest in accepted if now < manifest.schedule.start]:
         first = min(coming, key=lambda manifest: manifest.schedule.start)
-        return first, f"Not begun: the first report can be made {shown_time(first.schedule.start)}."
+        begins = instant_text(first.schedule.start)
+        return first, f"Not begun: the first report can be made {begins}."
     if accepted:
-        return accepted[0], f"Over since {shown_time(accepted[0].schedule.end)}."
+        return accepted[0], f"Over since {instant_text(accepted[0].schedule.end)}."
     return None, ""
 
 
 def _terms_of(
-    connection: sqlite3.Connection | None, app: App, survey: Survey, manifest: Manifest, most: int
+    connection: sqlite3.Connection | None,
+    ledger: Ledger,
+    app: App,
+    survey: Survey,
+    manifest: Manifest,
+    most: int,
 ) -> Terms:
     """Return the terms; what came with the app, or was pinned, is the same on all devices.
 
-    So is what the witnesses of a pinned log have seen, or everybody can see that it is not.
+    What was fetched may be logged, and given to one of them alone. Surveys that are not known to be
+    blind show when the app is open.
     """
-    settings = app.settings
-    came = any(manifest.payload in logged.envelope for logged in settings.manifests)
+    arguments = app.arguments
+    came = any(manifest.payload in logged.envelope for logged in arguments.manifests)
     same = survey.pinned_ids is not None or came
     same = same and (app.keyring is None or app.keyring.is_as_bundled(connection))
-    seen_by = "" if same or settings.log_pin is None else settings.log_pin.quorum
-    relayed = settings.relay is not None
-    return Terms.of(manifest, most, app.translate, relayed=relayed, same=same, seen_by=seen_by)
+    accepted = ledger.following.accepted
+    beside = any(
+        {held.enrolment.mode for held in (connection and accepted(connection, other.name)) or ()}
+        != {"blind"}
+        for other in arguments.surveys.values()
+        if other.enrolment is None and other.name != survey.name
+    )
+    relayed = arguments.relay is not None
+    return Terms.of(manifest, most, app.translate, relayed=relayed, same=same, beside=beside)
 
 
 def _reserved(connection: sqlite3.Connection | None, manifest: Manifest) -> int:

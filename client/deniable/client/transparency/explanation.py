@@ -7,20 +7,21 @@ from typing import ClassVar
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.sending.launch import LONGEST_DELAY
-from deniable.client.transparency.disclosure import Disclosure, Row, text_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
+    Disclosure,
+    Row,
     counted,
     odds_of,
     printable,
     shown_duration,
-    shown_time,
+    text_of,
     wrapped,
 )
 from deniable.client.transparency.promise import Promise
 from deniable.client.transparency.terms import Terms, beyond
 from deniable.mechanisms import times_likelier
-from deniable.messages import ENCAPSULATED_REQUEST_BYTES
+from deniable.messages import ENCAPSULATED_REQUEST_BYTES, instant_text
 
 _MOST_SHOWN = 12
 _STAYS = (
@@ -45,17 +46,15 @@ _MEANING = {
 _COVERED = {
     None: "",
     True: "Given for this question, as it stands here.",
-    False: "Not given for this question, as it stands here: until you are asked and agree, nothing "
-    "is drawn, stored, sent or fetched for it.",
+    False: "Not given for this question, as it stands here: until you agree, nothing is drawn, "
+    "stored, sent or fetched for it.",
 }
-_BATCHES = {
-    None: "",
-    True: " Several reports may go together, which shows that they come from one device.",
-    False: " Each report goes by itself, on a connection of its own.",
-}
+_UNUSABLE = "Until it can be used again, nothing is drawn, stored or sent."
+_ALONE = "Each report goes by itself, on a connection of its own."
 _RELAY = (
     "The relay hides your network address from the collector and cannot read what is sent, as long "
-    "as the two do not put their records together."
+    "as neither its records nor an access log of the app's backend are put together with the "
+    "collector's."
 )
 _BULLET = " " * 14 + "- "
 
@@ -83,13 +82,16 @@ class BudgetExplanation(Disclosure):
         if self.carried:
             text += f" ({format_nano(self.carried)} of it by a lost state of this device)"
         text += f" and {format_nano(self.reserved)} set aside"
+        # Of ceilings that the app has lowered since, more may be set aside, or spent.
         if self.lifetime is not None:
-            text += f"; more than {format_nano(self.lifetime)} is never set aside"
+            over, limit = self.reserved > self.lifetime, format_nano(self.lifetime)
+            held = f"; more than {limit} is never set aside"
+            text += f", and nothing more while that is above {limit}" if over else held
         if self.recent_most is not None:
-            text += (
-                f". In the last {self.recent_days} days of use {format_nano(self.recent)} of "
-                f"at most {format_nano(self.recent_most)} is spent"
-            )
+            over, limit = self.recent > self.recent_most, format_nano(self.recent_most)
+            text += f". In the last {self.recent_days} days of use {format_nano(self.recent)} "
+            held = f"of at most {limit} is spent"
+            text += f"is spent, and nothing more while that is above {limit}" if over else held
         if kept:
             text += f". For kept responses, these costs cover other answers{SAME_TIMES}"
         return f"{text}."
@@ -230,7 +232,6 @@ class Explanation(Disclosure):
     # The rest is None if only the app knows.
     background: bool | None = None  # whether reports are sent in the background, or by the app
     delivery_seconds: int | None = None  # within which a background send is, at random
-    linkable_batches: bool | None = None  # whether reports may share a request, which links them
     relay: str | None = None  # by whom all goes, sealed; None also if there is none
 
     def brief(self) -> str:
@@ -264,8 +265,7 @@ class Explanation(Disclosure):
         return lines
 
     def _in_general(self, *, brief: bool = False) -> list[Row]:
-        unusable = "Until it can be used again, nothing is drawn, stored or sent."
-        rows: list[Row] = [("Problem", self.problem and f"{self.problem}. {unusable}")]
+        rows: list[Row] = [("Problem", self.problem and f"{self.problem}. {_UNUSABLE}")]
         if not self.surveys:
             return [*rows, ("Questions", "none so far")]
         by = f", sealed, by way of {self.relay}" if self.relay else ""
@@ -291,7 +291,7 @@ class Explanation(Disclosure):
             (
                 "Not hidden",
                 "That you take part, your network address and the time of sending: "
-                f"{seen}{_BATCHES[self.linkable_batches]}",
+                f"{seen} {_ALONE}",
             ),
         ]
 
@@ -337,7 +337,9 @@ def _shared(every: Sequence[list[Row]]) -> list[Row]:
 def consent_lines(record: ConsentRecord) -> list[str]:
     """Return the lines on a decision, its time and origin, and what holds now, at 80 columns."""
     said = [f"{record.effective}: {_MEANING[record.effective]}"]
-    if record.effective is not record.decided:
+    if record.problem:
+        said.append(f"{record.problem}. {_UNUSABLE}")
+    elif record.effective is not record.decided:
         said.append(
             f"The decision was {record.decided}; DO_NOT_TRACK or DENIABLE_CONSENT, set in the "
             "environment, lowers it."
@@ -346,7 +348,7 @@ def consent_lines(record: ConsentRecord) -> list[str]:
         what = ", ".join(map(printable, record.covers))
         said.append(f"Given for: {what or 'no question yet; the app has to ask'}.")
     if record.since is not None:
-        said.append(f"Decided on {shown_time(record.since)}; origin: {record.origin}")
+        said.append(f"Decided on {instant_text(record.since)}; origin: {record.origin}")
     return text_of([("Consent", said)], indent=0)
 
 

@@ -8,28 +8,36 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar, Final, TypeVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import ConsentRecord
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
-from deniable.client.transparency.disclosure import Disclosure, Row, text_of
 from deniable.client.transparency.explanation import consent_lines
 from deniable.client.transparency.plain_text import (
+    Disclosure,
+    Row,
     labelled,
     printable,
-    shown_day,
-    shown_time,
+    text_of,
     wrapped,
 )
-from deniable.messages import Manifest, Refusal, Report, SignedReport, open_manifest
+from deniable.messages import (
+    Manifest,
+    Refusal,
+    Report,
+    SignedReport,
+    day_text,
+    instant_text,
+    open_manifest,
+)
 
 _ERASED: Final = "erased"
 _VERDICTS: Final = {
     "accepted": "the collector has counted it",
     "duplicate": "the collector had counted it before",
-    "accepted-or-duplicate": "the collector has counted it",
     "cap-age": "it waited too long on this device",
     "cap-bytes": "too much waited on this device",
     "cap-number": "too many reports waited on this device",
@@ -39,7 +47,8 @@ _VERDICTS: Final = {
     "forbidden": "the collector takes none that come this way, but perhaps those of a relay",
     "purged": "it was erased at the user's wish",
     "unanswered": "six sends brought no final answer; it may have been counted",
-    "may-have-been-counted": "too late for the collector; an earlier send may have been counted",
+    "may-have-been-counted": "it was too late; an earlier send may have been counted",
+    "epoch-over": "it could not leave in its own epoch, and later it would tell whose it is",
 }
 _PROOF: Final = "its signer signed two of the same number, so that devices may see different ones"
 _SEEN: Final = "the account, the survey, the epoch and this device's key for it; no response"
@@ -63,7 +72,7 @@ class _Entry(Disclosure):
         return [*wrapped(f"{self._when()}  {self._title()}", rest="  "), *text_of(self._rows())]
 
     def _when(self) -> str:
-        return shown_time(self.at)
+        return instant_text(self.at)
 
     def _title(self) -> str:
         raise NotImplementedError
@@ -110,7 +119,7 @@ class ReportEntry(_Entry):
         return {**values, "content": values["content"] or _ERASED, "size": size}
 
     def _when(self) -> str:
-        return shown_time(self.at) if self.settled is None else shown_day(self.at)
+        return instant_text(self.at) if self.settled is None else day_text(self.at)
 
     def _title(self) -> str:
         return f"report to {self.survey!r}, epoch {self.epoch}: {self.status}"
@@ -118,14 +127,14 @@ class ReportEntry(_Entry):
     def _rows(self) -> list[Row]:
         meaning = _VERDICTS.get(self.verdict)
         because = f"{self.verdict} ({meaning})" if meaning else self.verdict
-        settled = "" if self.settled is None else f"{because}, {shown_day(self.settled)}"
+        settled = "" if self.settled is None else f"{because}, {day_text(self.settled)}"
         waits = self.settled is None and self.due is not None
         unanswered = f", {self.unanswered} of them without an answer" if self.unanswered else ""
         by = ", by way of a relay only" if self.relayed else ""
         return [
             ("Verdict", settled),
             ("Last answer", because if self.settled is None else ""),
-            ("Next send", f"not before {shown_time(self.due or 0)}" if waits else ""),
+            ("Next send", f"not before {instant_text(self.due or 0)}" if waits else ""),
             ("Sent", f"{_times(self.sends)}{unanswered}; to {self.collector}{by}"),
             ("Cost", f"epsilon {format_nano(self.cost)}"),
             *_content(self.response, self.content),
@@ -301,7 +310,7 @@ class MemoEntry(Disclosure):
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
-        fate = f"kept until {shown_time(self.ends)}" if self.live else _ERASED
+        fate = f"kept until {instant_text(self.ends)}" if self.live else _ERASED
         text = f"{self.survey!r} from epoch {self.first}: {fate}; used {_times(self.reports)}"
         return labelled("Memo key", text, indent=0)
 
@@ -339,6 +348,10 @@ def read_journal(state: State, now: float) -> Journal:
     Raises:
         StateUnavailable: if there is a state and it cannot be read.
     """
+    return state.do(partial(_read_journal, state, now))
+
+
+def _read_journal(state: State, now: float) -> Journal:
     with state.reading(now) as connection:
         consent = state.consent_in(connection)
         if connection is None:

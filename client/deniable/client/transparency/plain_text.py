@@ -1,16 +1,24 @@
-"""Plain text for people: 80 columns, and nothing in it that a terminal would obey."""
+"""Plain text and figures for people: 80 columns, and nothing in it that a terminal would obey.
+
+A thing to disclose is one table of fields, from which text, a dict and JSON follow.
+"""
 
 import unicodedata
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
 from fractions import Fraction
-from typing import Final
+from math import inf, nextafter
+from textwrap import wrap
+from typing import Any, ClassVar, Final
 
-from deniable.budget import NANO, percent_text
-from deniable.mechanisms import odds_ceiling
+from deniable.budget import NANO
+from deniable.mechanisms import odds_ceiling, percent_text
 
 _WIDTH: Final = 80
 _LABEL: Final = 16
 _OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_JOINERS: Final = "\u200c\u200d"  # which Persian, Sinhala and emoji are not written without
 _UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 _MOST_EPSILON: Final = 14 * NANO
 """e^14 exceeds a million: nobody needs a larger number to see that it protects nothing."""
@@ -26,7 +34,7 @@ def printable(text: str) -> str:
     """
     return "".join(
         character.encode("unicode_escape").decode()
-        if unicodedata.category(character) in _OBEYED
+        if unicodedata.category(character) in _OBEYED and character not in _JOINERS
         else character
         for character in text
     )
@@ -73,21 +81,8 @@ def _parts(word: str, most: int) -> list[str]:
 def _columns(text: str) -> int:
     if text.isascii():
         return len(text)
-    visible = (character for character in text if not unicodedata.combining(character))
-    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in visible)
-
-
-def shown_day(seconds: float) -> str:
-    """Return the day of an instant in UTC."""
-    return shown_time(seconds, "%Y-%m-%d")
-
-
-def shown_time(seconds: float, form: str = "%Y-%m-%d %H:%M UTC") -> str:
-    """Return an instant in UTC, whatever a clock or a manifest says."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime(form)
-    except (ValueError, OverflowError, OSError):
-        return f"Unix second {seconds:.0f}"
+    visible = (c for c in text if not unicodedata.combining(c) and c not in _JOINERS)
+    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in visible)
 
 
 def shown_duration(seconds: int) -> str:
@@ -114,3 +109,57 @@ def shown_guess(guess: Fraction) -> str:
         "a guess at any yes/no question about your answer that is right 50% of the time becomes "
         f"right at most {percent_text(guess, 'most')} of the time once a response is seen"
     )
+
+
+Row = tuple[str, str | bytes | Iterable[str] | None]
+"""A label and what stands beside it: a text, paragraphs, bytes in hex; an empty one is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosure:
+    """A thing whose fields are its form for JSON, and whose rows are its text for people."""
+
+    _kind: ClassVar[str] = ""
+    """Told first, of things of several kinds in one list."""
+    _costs: ClassVar[tuple[str, ...]] = ()
+    """The fields in units of 1e-9 epsilon, as their keys say."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON: bytes in hex, costs in units of 1e-9 epsilon."""
+        values = {
+            f"{attribute.name}_nano_epsilon"
+            if attribute.name in self._costs
+            else attribute.name: _plain(getattr(self, attribute.name))
+            for attribute in fields(self)
+        }
+        return {"kind": self._kind, **values} if self._kind else values
+
+
+def text_of(rows: Iterable[Row], indent: int = 2) -> list[str]:
+    """Return the lines of a table's rows, at 80 columns."""
+    lines: list[str] = []
+    for label, content in rows:
+        if isinstance(content, bytes):
+            content = (f"{len(content):,}, in hex:", *(wrap(content.hex(), 64) or [""]))
+        paragraphs = [content] if isinstance(content, str) and content else content or ()
+        for number, paragraph in enumerate(paragraphs):
+            lines += labelled("" if number else label, paragraph, indent)
+    return lines
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Disclosure):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {
+            attribute.name: _plain(getattr(value, attribute.name)) for attribute in fields(value)
+        }
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Fraction):  # bounds of what a response tells: rounded up
+        return near if (near := float(value)) >= value else nextafter(near, inf)
+    return value.value if isinstance(value, Enum) else value

@@ -8,14 +8,14 @@ from typing import ClassVar
 from deniable.budget import NANO, format_nano
 from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
-from deniable.client.transparency.disclosure import Disclosure
-from deniable.client.transparency.guessing import guess_within
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
+    Disclosure,
     odds_of,
     shown_duration,
     shown_guess,
 )
+from deniable.client.transparency.terms import guess_within
 from deniable.mechanisms import KINDS, is_vast, odds_ceiling, promise_text, times_likelier
 
 _AGAIN = (
@@ -43,7 +43,7 @@ class Promise(Disclosure):
     shared: bool  # whether other surveys share that total
     kept: int | None  # the most of a response that is given again; None if each is drawn anew
     kept_epochs: int  # for how many epochs in a row it may be, at most
-    mechanisms: tuple[str, ...]  # kinds that are accepted beside the symmetric ones
+    mechanisms: tuple[str, ...]  # kinds that need not treat all answers alike
     grace_seconds: int  # how long after an epoch its reports may be taken, at most
     pinned: bool  # whether only surveys whose ids the app was shipped with are accepted
     enrols: bool  # whether an issuer may be asked to vouch for this device

@@ -5,19 +5,25 @@ from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar, Final, Literal
 
-from deniable.budget import RangeCost, changing_cost, format_nano, percent_text
-from deniable.client.transparency.disclosure import Disclosure, Row
-from deniable.client.transparency.guessing import guess_of
+from deniable.budget import RangeCost, changing_cost, format_nano
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
+    Disclosure,
+    Row,
     counted,
     odds_of,
     shown_duration,
     shown_guess,
-    shown_time,
 )
-from deniable.mechanisms import SurveyMechanism, is_vast, promise_text, times_likelier
-from deniable.messages import Enrolment, Manifest, Report, SignedReport, sign_report
+from deniable.mechanisms import (
+    MatrixPrivacy,
+    SurveyMechanism,
+    is_vast,
+    percent_text,
+    promise_text,
+    times_likelier,
+)
+from deniable.messages import Manifest, Report, SignedReport, instant_text, sign_report
 from deniable.messages.coalitions import Coalitions, Mode, Translate
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 from deniable.messages.notice import summary
@@ -47,17 +53,12 @@ _VOUCHING: Final = {
         "report.",
     ),
 }
-_SEEN: Final = (
-    "{} that the app names have seen this survey, and any key that it is sealed for, in the "
-    "collector's public log: what was made for this device alone would stand there, for everybody "
-    "to see."
-)
 _SAME: Final = {
     True: "This survey was built into the app, so that it is the same on all devices and marks "
     "none of them.",
     False: "Not promised here: that the issuer and the collector together cannot tell which report "
-    "is whose. They could give each device a survey, or a key that it seals for, of its own; "
-    "what is built into an app is the same for all, and here one of them was fetched.",
+    "is whose. They could give this device a survey, or a key that it seals for, that others do "
+    "not get; what is built into an app is the same for all, and here one of them was fetched.",
 }
 
 
@@ -128,12 +129,12 @@ class Terms(Disclosure):
         *,
         relayed: bool = False,
         same: bool = False,
-        seen_by: str = "",
+        beside: bool = False,
     ) -> "Terms":
         """Return the terms of a manifest of which accepting it reserved ``most``.
 
-        Reports may go through a relay; and it may be certain that all devices get the ``same``,
-        gateway key included, or that so many witnesses of a public log have seen it.
+        Reports may go through a relay; it may be certain that all devices get the ``same``,
+        gateway key included; and the app may ask others ``beside`` it that are not blind.
         """
         mechanism, schedule = manifest.mechanism, manifest.schedule
         memoised = manifest.repeat.epochs is not None and mechanism.rounds is None
@@ -148,10 +149,9 @@ class Terms(Disclosure):
         # Of all epochs, as notices count them; some may be over, and never be reported here.
         whole = RangeCost.of(mechanism).most(schedule.epochs, manifest.repeat.epochs or 1)
         least, largest = _example(manifest, 0, 0), _example(manifest, -1, -1)
-        mode = manifest.enrolment.mode
-        learnt = Coalitions.of(
-            mode, relayed=relayed, same=same or bool(seen_by), translate=translate
-        )
+        enrolment, mode = manifest.enrolment, manifest.enrolment.mode
+        issuers = (enrolment.issuer,) if enrolment.issuer else map(bytes.hex, enrolment.issuers)
+        learnt = Coalitions.of(mode, relayed=relayed, same=same, beside=beside, translate=translate)
         return cls(
             summary=summary(manifest, translate),
             survey_id=manifest.survey_id.hex(),
@@ -175,21 +175,13 @@ class Terms(Disclosure):
             guarantee=f"Whatever you answer, {promise_text(odds)}; {shown_guess(guess)}.",
             truthfulness=_truthfulness(manifest),
             schedule=f"At most once every {every}, {times} in all, "
-            f"from {shown_time(schedule.start)} to {shown_time(schedule.end)}.",
+            f"from {instant_text(schedule.start)} to {instant_text(schedule.end)}.",
             repetition=_repetition(manifest, whole, most_any),
-            issuers=_issuers(manifest.enrolment),
-            vouching=_vouching(mode, _SEEN.format(seen_by) if seen_by else _SAME[same]),
+            issuers=tuple(issuers),
+            vouching=(*_VOUCHING[mode], *([_SAME[same]] if mode == "blind" else ())),
             coalitions=learnt.rows,
             apart=learnt.condition,
         )
-
-
-def _issuers(enrolment: Enrolment) -> tuple[str, ...]:
-    return (enrolment.issuer,) if enrolment.issuer else tuple(map(bytes.hex, enrolment.issuers))
-
-
-def _vouching(mode: Mode, certain: str) -> tuple[str, ...]:
-    return (*_VOUCHING[mode], *([certain] if mode == "blind" else ()))
 
 
 def _truthfulness(manifest: Manifest) -> str:
@@ -212,7 +204,7 @@ def _truthfulness(manifest: Manifest) -> str:
             "in which your answer has a row: whatever you answer, each of them at most "
             f"{percent_text(most, 'most')} of the time."
         )
-    bound: Literal["least", "most"] = "most" if kind.symmetric else "least"
+    bound: Literal["least", "most"] = "least" if mechanism.privacy.apart is None else "most"
     return (
         f"Your true answer is sent at {bound} {percent_text(mechanism.truth, bound)} of the time, "
         f"else one of the others, {kind.likeness}."
@@ -320,3 +312,42 @@ def _fields(least: bytes, most: bytes, mode: Mode, *, named: bool) -> tuple[Sent
 def _uint_bytes(value: int) -> int:
     """Return the bytes that msgpack gives an unsigned integer below 2^32."""
     return 1 if value < 1 << 7 else 2 if value < 1 << 8 else 3 if value < 1 << 16 else 5
+
+
+_MOST_COMPARED: Final = 64
+"""Rows that are compared pair by pair; of more, the odds bound it."""
+
+
+def guess_of(mechanism: SurveyMechanism) -> Fraction:
+    """Return how often a guess that is right half of the time is right with a response, at most.
+
+    A question splits the answers into A and the rest; before a response, A has probability
+    p >= 1/2 (call the likelier part A), so that the best guess is right with p. Let Q_1, Q_0 be the
+    laws of the response given A and given the rest, mixtures of the matrix's rows. With the
+    response the best guess is right with
+
+        sum_y max(p Q_1(y), (1-p) Q_0(y))  =  p + sum_y max(0, (1-p) Q_0(y) - p Q_1(y))
+                                          <=  p + (1-p) sum_y max(0, Q_0(y) - Q_1(y))
+                                           =  p + (1-p) TV(Q_0, Q_1)  <=  p + TV/2,
+
+    TV being the largest total variation distance between two rows, which that between mixtures of
+    them never exceeds (it is convex): the tight delta of epsilon 0. So a guess that is right half
+    of the time becomes right with 1/2 + TV/2 at most, and two rows at that distance, equally
+    likely, attain it.
+
+    If every two rows are (epsilon, delta) apart, E = e^epsilon, let P(S) = a and Q(S) = b for the S
+    where they differ most. Then a <= E b + delta and 1 - b <= E (1 - a) + delta; adding them,
+
+        (E + 1)(a - b) <= E - 1 + 2 delta,   so that   TV <= (E - 1 + 2 delta) / (E + 1).
+
+    Source: docs/mathematics.md, section 7.
+    """
+    privacy = mechanism.privacy
+    if not isinstance(privacy, MatrixPrivacy) or mechanism.categories <= _MOST_COMPARED:
+        return (1 + privacy.delta_at_odds(Fraction(1))) / 2
+    return Fraction(1) if privacy.odds is None else guess_within(privacy.odds)
+
+
+def guess_within(odds: Fraction, delta: Fraction = Fraction(0)) -> Fraction:
+    """Return the bound of :func:`guess_of` for any mechanism with these odds and this delta."""
+    return min(Fraction(1), (odds + delta) / (odds + 1))

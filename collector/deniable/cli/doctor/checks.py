@@ -3,16 +3,17 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
 from deniable.cli.doctor import devices, network
 from deniable.directory import Config, witnesses_of
-from deniable.directory.checks import files, gateway, machine, public_log, settings, store, surveys
+from deniable.directory.checks import machine, store, surveys
 from deniable.directory.checks.finding import Diagnosis
 from deniable.directory.states import current
-from deniable.transparency_log import log_origin
+from deniable.logs import log_origin
+from deniable.server.transport.connection_slots import MOST_CONNECTIONS
 
 Examined = TypeVar("Examined")
 
@@ -30,29 +31,31 @@ Checks = Mapping[str, Callable[[Examined], Diagnosis | None]]
 """By name, what looks at it; None if it does not apply."""
 
 CHECKS: Final[Checks[Collector]] = {
-    "file modes": lambda it: files.check_modes(it.directory, it.config),
-    "authority key": lambda it: files.check_authority_key(it.directory, it.config),
-    "proxy": lambda it: settings.check_proxies(it.config),
+    "file modes": lambda it: machine.check_modes(it.directory, it.config),
+    "authority key": lambda it: machine.check_authority_key(it.directory, it.config),
+    "proxy": lambda it: machine.check_proxies(it.config),
     "certificate": lambda it: network.check_certificate(it.config, it.now),
     "workers": lambda it: machine.check_workers(it.config),
-    "open files": lambda it: machine.check_open_files(it.config),
+    "open files": lambda it: machine.check_open_files(it.config, MOST_CONNECTIONS),
     "clock": lambda it: machine.check_clock(it.directory, it.now),
     "libraries": lambda _: machine.check_libraries(),
-    "disk space": lambda it: files.check_disk(it.config),
-    "unused store": lambda it: files.check_leftover(it.directory, it.config),
+    "disk space": lambda it: machine.check_disk(it.config),
+    "unused store": lambda it: machine.check_leftover(it.directory, it.config),
 }
 
 STORE_CHECKS: Final[Checks[store.Stored]] = {
     "store": lambda it: store.describe(it.config),
     "store's clock": lambda it: store.judge_store_clock(it.ahead),
+    "standbys": lambda it: store.judge_standbys(it.lagging),
     "recount": lambda it: store.judge_order(it.faults),
     "authority": lambda it: surveys.judge_signatures(it.others, it.others + len(it.surveys)),
-    "gateway": lambda it: gateway.check_gateway(it.config, it.chain),
-    "public log": lambda it: public_log.judge_log(
-        it.log, it.record, it.signed, witnesses_of(it.config), log_origin(it.config.origin)
+    "gateway": lambda it: surveys.check_gateway(it.config, it.chain),
+    "public log": lambda it: surveys.judge_log(
+        it.log, it.record, it.signed, witnesses_of(it.config), log_origin(it.config.origin), it.seen
     ),
     "surveys": lambda it: surveys.judge_surveys(it.surveys, it.offered, it.now),
     "seals": lambda it: surveys.judge_seals(it.surveys, it.overdue),
+    "cuts": lambda it: surveys.judge_cuts(it.cuts),
     "signed origin": lambda it: surveys.judge_origin(current(it.offered), it.config.origin),
     "trusted issuers": lambda it: surveys.judge_issuers(it.offered, it.distrusted, it.now),
     "lifetime": lambda it: devices.judge_lifetime(it.offered, it.now),
@@ -64,9 +67,9 @@ def examine(
     directory: Path, environment: Mapping[str, str], *, online: bool
 ) -> Iterator[tuple[str, Diagnosis]]:
     """Yield names of checks and their findings, as far as the ones before let it look."""
-    config, read = settings.read_settings(directory, environment)
+    config, read = machine.read_settings(directory, environment)
     yield "settings", read
-    yield "environment", settings.check_variables(environment)
+    yield "environment", machine.check_variables(environment)
     if config is None:
         return
     now = time.time()
@@ -80,14 +83,17 @@ def examine(
     if isinstance(stored, Diagnosis):
         yield "store", stored
     else:
+        heard = network.ask_witnesses(config, stored.log, online=online)
+        if heard is not None:
+            stored = replace(stored, seen=heard.seen)
         yield from _findings(STORE_CHECKS, stored)
+        if heard is not None:
+            yield "witnesses", network.judge_witnesses(config, heard)
     if online:
         authority = config.authority if isinstance(stored, Diagnosis) else stored.chain[-1]
         yield "origin", network.check_origin_answers(config, authority)
         if not isinstance(stored, Diagnosis) and stored.log.newest:
             yield "served log", network.check_served_log(config, stored.log)
-            if config.witnesses:
-                yield "witnesses", network.check_witnesses(config, stored.log)
 
 
 def _findings(checks: Checks[Examined], it: Examined) -> Iterator[tuple[str, Diagnosis]]:

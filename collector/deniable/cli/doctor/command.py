@@ -1,31 +1,62 @@
-"""The command: looks at everything, and says what to do."""
+"""The command: looks at everything, and says what to do; or asks whether the server is ready."""
 
+import http.client
 import os
 from pathlib import Path
 
 import click
 
 from deniable.cli.options import directory_option, json_option
-from deniable.cli.screen import show_rows
 
 
-@click.command(short_help="Look for what is wrong with a collector.")
+@click.command()
 @directory_option
 @click.option("--online", is_flag=True, help="Also ask the origin, as a device would.")
+@click.option("--ready", is_flag=True, help="Only ask the running server if it is ready.")
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, directory: Path, *, online: bool, as_json: bool) -> None:
+def doctor(
+    ctx: click.Context, directory: Path, *, online: bool, ready: bool, as_json: bool
+) -> None:
     """Look at settings, files, machine, store and surveys; say what to do.
 
     Nothing is changed, but that the store is written to and nothing in it; the server may be
     running. The exit status is 1 if anything is wrong.
+
+    With --ready, print in one line whether the server of these settings, on this machine, takes
+    reports. The certificate is not checked, being for the origin's name.
     """
-    # Imported here: --help does not wait for what the checks need.
+    if ready:
+        if online or as_json:
+            raise click.UsageError("--ready stands alone")
+        _ask_if_ready(directory)
+        return
+    # Imported here: neither --help nor --ready waits for what the checks need.
     from deniable.cli.doctor.checks import examine
-    from deniable.directory.checks.document import findings_document
-    from deniable.directory.checks.finding import Status
+    from deniable.cli.screen import show_rows
+    from deniable.directory.checks.finding import Status, findings_document
 
     findings = list(examine(directory, os.environ, online=online))
     show_rows(findings_document(findings), as_json=as_json)
     if any(finding.status is Status.FAIL for _, finding in findings):
         ctx.exit(1)
+
+
+def _ask_if_ready(directory: Path) -> None:
+    from deniable.cli.asking import local_address, server_finding
+    from deniable.directory import Config
+    from deniable.directory.checks.finding import Status
+
+    config = Config.load(directory)
+    try:
+        finding = server_finding(config)
+    except (OSError, http.client.HTTPException) as error:
+        place = f"{local_address(config)}:{config.port}"
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise click.ClickException(
+            f"{place} does not answer ({reason}); is deniable serve running?"
+        ) from error
+    if finding.status is Status.FAIL:
+        raise click.ClickException(f"{finding.text}; deniable doctor says more")
+    warning = f": {finding.text}; its log says why" if finding.status is Status.WARN else ""
+    click.echo(f"ready{warning}")

@@ -3,18 +3,20 @@
 import asyncio
 import http.client
 import ssl
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from deniable.cli.asking_server import server_finding
-from deniable.directory import Config, InvalidConfig
+from deniable.cli.asking import server_finding
+from deniable.directory import Config, InvalidConfig, witnesses_of
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
-from deniable.public_log import CHECKPOINT_PATH, files_at
+from deniable.logs import SignedCheckpoint, TransparencyLogError
+from deniable.messages import day_text
+from deniable.public_log.audit.subject import Heard
+from deniable.public_log.publish import CHECKPOINT_PATH, files_at
 from deniable.server import tls_context
 from deniable.stores import StoredLog
-from deniable.transparency_log import SignedCheckpoint
-from deniable.witnessing import WitnessingError
 
 _RENEWAL_DAYS = 14
 _SECONDS = 10.0
@@ -32,7 +34,7 @@ def check_certificate(config: Config, now: float) -> Diagnosis | None:
         return bad(str(error), "give the PEM files of a certificate and its key")
     ends, host = certificate.not_valid_after_utc, urlsplit(config.origin).hostname or ""
     days = (ends.timestamp() - now) / 86_400
-    text = f"{config.tls_certificate.name} holds until {ends:%Y-%m-%d}"
+    text = f"{config.tls_certificate.name} holds until {day_text(ends.timestamp())}"
     renew = "renew it, then send the server SIGHUP"
     if days <= 0:
         return bad(text, renew)
@@ -57,7 +59,7 @@ def _is_for(certificate: x509.Certificate, host: str) -> bool:
 def check_server(config: Config) -> Diagnosis | None:
     """Check that the collector of these settings is ready, if one runs on this machine."""
     try:
-        return server_finding(config, "/readyz")
+        return server_finding(config)
     except (OSError, http.client.HTTPException):
         return None
 
@@ -115,24 +117,25 @@ def check_served_log(config: Config, stored: StoredLog) -> Diagnosis:
     return good(f"{config.origin}/log/ serves all {ours.size} entries")
 
 
-def check_witnesses(config: Config, stored: StoredLog) -> Diagnosis:
-    """Ask each witness what it has seen, and check that a quorum answers."""
-    from deniable.witnessing.client import newest_checkpoint  # it needs aiohttp
+def ask_witnesses(config: Config, stored: StoredLog, *, online: bool) -> Heard | None:
+    """Ask the witnesses what they have seen, also offline if too few have cosigned the log."""
+    from deniable.public_log.audit.visiting import hear  # who names no witness waits for no aiohttp
 
-    origin = SignedCheckpoint.parse(stored.newest).checkpoint.origin
-    silent = []
+    with suppress(TransparencyLogError):
+        if config.witnesses and stored.newest:
+            newest = SignedCheckpoint.parse(stored.newest)
+            if online or not witnesses_of(config).are_enough(newest):
+                return asyncio.run(hear(config.witnesses, newest.checkpoint.origin))
+    return None
 
-    async def ask() -> None:
-        for witness in config.witnesses:
-            try:
-                await newest_checkpoint(witness.url or "", origin, seconds=_SECONDS)
-            except WitnessingError as error:
-                silent.append(str(error))
 
-    asyncio.run(ask())
+def judge_witnesses(config: Config, heard: Heard) -> Diagnosis:
+    """Judge whether a quorum of the witnesses answers."""
+    silent = [*heard.silent.values()]
     answering, number = len(config.witnesses) - len(silent), len(config.witnesses)
-    text = f"{answering} of {number} answer, {config.quorum} must have cosigned"
-    if answering < config.quorum:
+    quorum = witnesses_of(config).quorum
+    text = f"{answering} of {number} answer, {quorum} must have cosigned"
+    if answering < quorum:
         return doubtful(f"{text}: {silent[0]}", "ask who runs them, or name others")
     return good(text)
 

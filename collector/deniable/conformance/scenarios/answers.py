@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from random import SystemRandom
 from typing import Final
 
 from deniable.conformance.hostile_collector import CUT, Answer
-from deniable.conformance.hostile_operator import DAY, declared
+from deniable.conformance.hostile_operator import CATEGORIES, DAY, JSON, accepted, declared, problem
 from deniable.conformance.invariants import MOST_SENDS
-from deniable.conformance.replies import JSON, accepted, problem
 from deniable.conformance.scenario import Conviction, scenario
 from deniable.conformance.stage import Stage, Unjudgeable
 from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule
@@ -70,8 +70,10 @@ def nonsense(stage: Stage) -> Iterator[Conviction]:
         stage.publish(stage.manifest(name, schedule=Schedule(stage.midnight, DAY, 3, 60 * DAY)))
         stage.uploads[name] = lambda _, name=name: NONSENSE[name]  # type: ignore[misc]
     stage.begin(*NONSENSE)
-    for name in NONSENSE:
-        stage.must_report(name)
+    dealt = [CATEGORIES[number % len(CATEGORIES)] for number in range(len(NONSENSE))]
+    SystemRandom().shuffle(dealt)
+    for name, answer in zip(NONSENSE, dealt, strict=True):
+        stage.must_report(name, answer)
     stage.run(9 * DAY)
     for name in NONSENSE:
         sends = len(stage.log.sent(name))

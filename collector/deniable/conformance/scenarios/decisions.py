@@ -4,15 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from deniable.conformance.hostile_collector import Answer
-from deniable.conformance.hostile_operator import CATEGORIES, DAY, declared
-from deniable.conformance.replies import problem, refused
+from deniable.conformance.hostile_operator import CATEGORIES, DAY, declared, problem, refused
 from deniable.conformance.scenario import Conviction, scenario
 from deniable.conformance.stage import Stage, Unjudgeable
 from deniable.messages import RefusalCode, Schedule
 from deniable.messages.refusals import Remedy
 
 NAME: Final = "asked"
-_FINAL: Final = frozenset({Remedy.DROP, Remedy.SPLIT, Remedy.TOO_LATE})
+_FINAL: Final = frozenset({Remedy.DROP, Remedy.TOO_LATE})
 _YEAR: Final = 365 * DAY
 
 

@@ -199,32 +199,34 @@ def exchanged(stage: Stage) -> Iterator[Conviction]:
     yield from judged(stage, {"exchanged": ("D2", "under the manifest of another name")})
 
 
-@scenario("D2", title="a rehearsal")
-def rehearsal(stage: Stage) -> Iterator[Conviction]:
+@scenario("D2", title="a simulated survey")
+def simulated(stage: Stage) -> Iterator[Conviction]:
     """A survey that the app declares, but of a name that only simulated devices answer."""
     name = "simulated-asked"
     stage.publish(stage.manifest(name))
-    yield from judged(stage, {name: ("D2", "that is a rehearsal, for simulated devices")})
+    yield from judged(stage, {name: ("D2", "that is simulated, for no device")})
 
 
-@scenario("D2", title="a kind that the app did not declare", needs=("kinds:ordinal",))
+@scenario("D2", title="a kind that the app did not declare", needs=("kinds:matrix",))
 def undeclared_kind(stage: Stage) -> Iterator[Conviction]:
     """A kind that betrays more of an answer to whoever asks of far ones."""
-    stage.publish(stage.manifest("ordinal", specification=_ordinal(4, 5)))
-    yield from judged(stage, {"ordinal": ("D2", "by a kind that the app did not declare")})
+    stage.publish(stage.manifest("matrix", specification=_matrix(2)))
+    yield from judged(stage, {"matrix": ("D2", "by a kind that the app did not declare")})
 
 
-@scenario("D2", title="weights beyond the declared epsilon", needs=("kinds:ordinal",))
+@scenario("D2", title="weights beyond the declared epsilon", needs=("kinds:matrix",))
 def uncertified(stage: Stage) -> Iterator[Conviction]:
     """A kind that carries integers of its own, which leak more than the manifest says."""
-    leaking = stage.manifest("leaking", epsilon="4", specification=_ordinal(1, 5))
+    leaking = stage.manifest("leaking", epsilon="4", specification=_matrix(18))
     serve_signed(stage, leaking, *_sign(stage, _changed(leaking, epsilon="1")))
     wrong = {"leaking": ("D2", "though its weights exceed the epsilon that it declares")}
-    yield from judged(stage, wrong, mechanisms=["ordinal"])
+    yield from judged(stage, wrong, mechanisms=["matrix"])
 
 
-def _ordinal(numerator: int, denominator: int) -> Specification:
-    return Specification("ordinal", {"distance": "absolute", "ratio": (numerator, denominator)})
+def _matrix(odds: int) -> Specification:
+    lie, places = (1 << 64) // (odds + 2), range(len(CATEGORIES))
+    weights = tuple(tuple((1 << 64) - 2 * lie if x == y else lie for y in places) for x in places)
+    return Specification("matrix", {"weights": weights, "responses": ()})
 
 
 @scenario("D2", title="an older manifest, and another of the same number", needs=("fetches",))

@@ -6,8 +6,7 @@ from typing import Final
 
 from deniable.conformance.adapter import AdapterBroke
 from deniable.conformance.hostile_collector import CUT
-from deniable.conformance.hostile_operator import DAY, declared
-from deniable.conformance.replies import refused
+from deniable.conformance.hostile_operator import DAY, declared, refused
 from deniable.conformance.scenario import Conviction, scenario
 from deniable.conformance.stage import Stage, Unjudgeable
 from deniable.messages import RefusalCode, Schedule

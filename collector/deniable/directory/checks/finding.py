@@ -1,7 +1,11 @@
-"""Findings: the states in which checks find a collector, and remedies."""
+"""Findings: the states in which checks find a collector, remedies, and the document of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from deniable.documents import Column, Document, Level, Table
 
 
 class Status(StrEnum):
@@ -34,3 +38,31 @@ def doubtful(text: str, remedy: str) -> Diagnosis:
 def bad(text: str, remedy: str) -> Diagnosis:
     """Return a finding that something is wrong."""
     return Diagnosis(Status.FAIL, text, remedy)
+
+
+_LEVELS: Final = {Status.WARN: Level.WARNING, Status.FAIL: Level.ALERT}
+
+
+_COLUMNS: Final = (
+    Column("status", "", "name"),
+    Column("check", "", "name"),
+    Column("found", "", cell=lambda row: "\n→ ".join(filter(None, (row["found"], row["remedy"])))),
+    Column("remedy"),
+)
+
+
+def findings_document(findings: Sequence[tuple[str, Diagnosis]]) -> Document:
+    """Return findings, by the names of their checks."""
+    rows = [
+        {
+            "status": finding.status.value,
+            "check": check,
+            "found": finding.text,
+            "remedy": finding.remedy,
+            "caution": _LEVELS.get(finding.status),
+        }
+        for check, finding in findings
+    ]
+    counts = [sum(finding.status is status for _, finding in findings) for status in Status]
+    note = "{} ok, {} to look at, {} wrong".format(*counts)
+    return Document(tables=[Table(_COLUMNS, rows)], notes=[note])

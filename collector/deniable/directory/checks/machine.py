@@ -1,16 +1,213 @@
-"""The machine that serves: processors, open files, clock, libraries."""
+"""The machine that serves and the collector's files: rights, settings, room, clock, libraries."""
 
 import ctypes
+import ipaddress
 import os
+import pwd
 import resource
 import shlex
+import shutil
 import sqlite3
-import time
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from deniable.directory import Config
+from deniable.directory import CONFIG_FILE, Config, InvalidConfig, key_files
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
+from deniable.directory.start_warnings import VARIABLES, unknown_variables
+from deniable.messages import instant_text
+
+_PRIVATE = b"PRIVATE KEY-----"
+_FULL_BYTES = 100 << 20
+_NARROW_BYTES = 1 << 30
+_MOST_READ = 64 << 10
+
+
+def check_modes(directory: Path, config: Config) -> Diagnosis:
+    """Check that nobody else reads what is secret or about people."""
+    secret = [config.tls_key, config.gateway_keys, config.store, directory / CONFIG_FILE, directory]
+    files = [file for file in secret if isinstance(file, Path) and os.access(file, os.F_OK)]
+    if directory in files and not _mode(directory) & 0o077:
+        # Nobody else gets to what is inside.
+        files = [file for file in files if not file.resolve().is_relative_to(directory.resolve())]
+    if isinstance(config.store, str) and (directory / CONFIG_FILE).exists():
+        files.append(directory / CONFIG_FILE)
+    if exposed := sorted({f"{file}" for file in files if _mode(file) & 0o077}):
+        return doubtful(
+            f"others may get at {', '.join(exposed)}",
+            "chmod go= " + shlex.join(exposed),
+        )
+    return good("nobody else reads settings, store and key")
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def check_authority_key(directory: Path, config: Config) -> Diagnosis:
+    """Check that the authority's private key does not lie where the server could read it."""
+    served = config.tls_key.resolve() if config.tls_key is not None else None
+    inside = [
+        file
+        for file in sorted(directory.rglob("*"))
+        if file.is_file() and file.resolve() != served and _holds_private_key(file)
+    ]
+    if inside:
+        return bad(
+            f"a private key is in the collector's directory: {inside[0]}",
+            "move it away from the server; whoever takes over the server has it",
+        )
+    if beside := key_files(directory):
+        return doubtful(
+            f"on this machine: {', '.join(map(str, beside))}",
+            "on a server, keep it elsewhere: only survey publish and authority rotate need it"
+            " (--authority-key)",
+        )
+    return good("not on this machine, as far as can be seen")
+
+
+def _holds_private_key(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return _PRIVATE in opened.read(_MOST_READ)
+    except OSError:
+        return False
+
+
+def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
+    """Check that no SQLite file lies where a command without the database's URL would take it."""
+    file = directory / "store.sqlite"
+    if isinstance(config.store, str) and file.exists():
+        return doubtful(
+            f"the store is a database, and {file} is there too",
+            "move it away: a command that is not told of the database acts on it",
+        )
+    return None
+
+
+def check_disk(config: Config) -> Diagnosis | None:
+    """Check that the store can grow."""
+    if not (isinstance(config.store, Path) and os.access(config.store.parent, os.F_OK)):
+        return None
+    usage = shutil.disk_usage(config.store.parent)
+    return judge_room(usage.free, usage.total)
+
+
+def judge_room(free: int, total: int) -> Diagnosis:
+    """Judge how much room the store has, in bytes."""
+    text = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
+    if free < _FULL_BYTES:
+        return bad(text, "make room: a full disk refuses reports (HTTP 507)")
+    if free < max(_NARROW_BYTES, total // 50):
+        return doubtful(text, "make room before reports are refused")
+    return good(text)
+
+
+def check_rights(store: Path) -> Diagnosis | None:
+    """Check that a SQLite store's file, those beside it and their folder can be written; else None.
+
+    Raises:
+        FileNotFoundError: if the store or its folder does not exist.
+    """
+    denied = list(_denied(store))
+    if not denied:
+        return None
+    me, its_owner = os.geteuid(), denied[0].stat().st_uid
+    text = f"{denied[0]} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
+    if os.statvfs(denied[0]).f_flag & os.ST_RDONLY:
+        return bad(text, "its file system is read-only: mount it for writing")
+    serves = its_owner
+    with suppress(PermissionError):
+        serves = store.stat().st_uid
+    # Whoever owns the folder serves, though root may have put a file of its own there.
+    if me not in {serves, store.parent.stat().st_uid}:
+        return bad(text, as_user(serves))
+    quoted = " ".join(shlex.quote(str(file)) for file in denied)
+    if {file.stat().st_uid for file in denied} != {me}:
+        return bad(text, f"as root: chown {_name(me)} {quoted}")
+    return bad(text, f"chmod u+rwX {quoted}")
+
+
+def as_user(number: int) -> str:
+    """Return the command that looks as the user who serves: the owner of the files."""
+    return f"run this as the user who serves: runuser -u {_name(number)} -- deniable doctor"
+
+
+def _denied(store: Path) -> Iterator[Path]:
+    if not _may(store.parent, os.R_OK | os.W_OK | os.X_OK):
+        yield store.parent
+        return
+    store.stat()
+    for file in (store, *(store.with_name(f"{store.name}-{end}") for end in ("wal", "shm"))):
+        if file.exists() and not _may(file, os.R_OK | os.W_OK):
+            yield file
+
+
+def _may(path: Path, how: int) -> bool:
+    path.stat()
+    return os.access(path, how, effective_ids=True)
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
+def read_settings(
+    directory: Path, environment: Mapping[str, str]
+) -> tuple[Config | None, Diagnosis]:
+    """Return the settings, None if they are wrong, and what to say about them."""
+    try:
+        config = Config.load(directory, environment)
+    except InvalidConfig as error:
+        if isinstance(error.__cause__, PermissionError):
+            return None, bad(str(error), as_user(directory.stat().st_uid))
+        return None, bad(str(error), "correct it; nothing else was looked at")
+    return config, good(f"{directory / CONFIG_FILE}, for {config.origin}")
+
+
+def check_variables(environment: Mapping[str, str]) -> Diagnosis:
+    """Say which variables override settings, and which look as if they should."""
+    if strange := unknown_variables(environment):
+        return doubtful(
+            f"no setting: {', '.join(strange)}",
+            "is it misspelt? The settings are in docs/reference/settings.md",
+        )
+    used = sorted(VARIABLES & environment.keys())
+    return good(f"overrides: {', '.join(used)}" if used else "no variable overrides a setting")
+
+
+def check_proxies(config: Config) -> Diagnosis:
+    """Say how connections come in, and whether limits see who sends."""
+    secured = config.tls_certificate is not None
+    proxied = config.origin.startswith("https://") and not secured
+    if not proxied:
+        return good("none is needed: devices come here directly")
+    if not _is_loopback(config.host):
+        return doubtful(
+            f"plain HTTP on {config.host}, and an origin with https",
+            "set host to 127.0.0.1, if the proxy that ends TLS is on this machine; else let nobody"
+            " but the proxy reach it, or set tls_certificate",
+        )
+    if config.address_rate > 0 and not config.trusted_proxies:
+        return doubtful(
+            "whatever comes through the proxy counts as one address's",
+            f"set trusted_proxies to its address, such as 127.0.0.1: {config.address_rate:g} "
+            "reports a second are a limit for all devices together now",
+        )
+    return good(f"{len(config.trusted_proxies)} trusted")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
 
 _OTHER_FILES = 64
 """What a worker opens besides connections: store, logs, pipes, sockets."""
@@ -30,19 +227,19 @@ def check_workers(config: Config) -> Diagnosis:
     return good(text)
 
 
-def check_open_files(config: Config) -> Diagnosis:
-    """Check that a process may open as many files as it has connections."""
-    return judge_open_files(config, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+def check_open_files(config: Config, connections: int) -> Diagnosis:
+    """Check that a process may open as many files as it has connections, so many of clients."""
+    return judge_open_files(config, connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
-def judge_open_files(config: Config, allowed: int) -> Diagnosis:
+def judge_open_files(config: Config, connections: int, allowed: int) -> Diagnosis:
     """Judge how many files a process may open."""
-    needed = config.most_connections + config.database_connections + _OTHER_FILES
+    needed = connections + config.database_connections + _OTHER_FILES
     if allowed == resource.RLIM_INFINITY or allowed >= needed:
         return good(f"{allowed} allowed, {needed} needed")
     return doubtful(
         f"{allowed} allowed in this shell, {needed} needed",
-        f"allow the server {needed} (LimitNOFILE= in its unit), or lower most_connections",
+        f"allow the server {needed} (LimitNOFILE= in its unit)",
     )
 
 
@@ -61,7 +258,7 @@ def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | N
             "set the clock before serving: reports of open epochs would be refused. If it is right,"
             f" it was wrong when that was written: touch {shlex.quote(str(file))}",
         )
-    time_text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)) + " UTC"
+    time_text = instant_text(now, "%Y-%m-%d %H:%M:%S UTC")
     if synchronised is False:
         return doubtful(
             f"{time_text}, not synchronised",

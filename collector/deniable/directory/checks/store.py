@@ -3,8 +3,9 @@
 import shlex
 import sqlite3
 import time
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from deniable.directory import (
@@ -16,11 +17,13 @@ from deniable.directory import (
     with_store,
 )
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
-from deniable.directory.checks.rights import check_rights
+from deniable.directory.checks.machine import check_rights
 from deniable.directory.states import AGREEMENT_SECONDS, all_overdue, running
 from deniable.intake import Due
+from deniable.logs import SignedCheckpoint, log_origin
 from deniable.messages import Manifest, Refusal
-from deniable.public_log import PublicLogError, log_key_file, read_record
+from deniable.public_log.publish import PublicLogError, log_key_file, read_record
+from deniable.reading.epochs import cuts
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
@@ -33,8 +36,7 @@ from deniable.stores import (
     UnknownSchema,
     Unreachable,
 )
-from deniable.stores.sqlite.database import VERSION
-from deniable.transparency_log import SignedCheckpoint, log_origin
+from deniable.stores.sqlite.database import VERSION, version
 
 _QUICK_BYTES = 64 << 20
 _LOCK_SECONDS = 2.0
@@ -47,16 +49,19 @@ class Stored:
     config: Config
     now: float
     ahead: float  # seconds by which its clock differs from this machine's
+    lagging: int  # standbys for which no acknowledgement waits, or that are away
     faults: list[str] | None  # None if it is too long to recount
     chain: tuple[bytes, ...]  # the authority's keys; the last signs now
     surveys: list[Manifest]
     others: int  # surveys that another authority signed
     offered: list[Manifest]  # those that run
     overdue: list[tuple[Manifest, Due]]
+    cuts: list[tuple[str, int, int]]  # of surveys that run: name, epoch, when the history was cut
     distrusted: frozenset[bytes]
     log: StoredLog
     record: SignedCheckpoint | PublicLogError | None  # beside the log's key, if that is here
     signed: list[bytes]  # all that the authority signed and that is offered
+    seen: Mapping[str, SignedCheckpoint] = field(default_factory=dict)  # by the witnesses, if asked
 
 
 def check_schema(config: Config) -> Diagnosis | None:
@@ -78,14 +83,14 @@ def check_schema(config: Config) -> Diagnosis | None:
         return unwritable
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-            (version,) = opened.execute("PRAGMA user_version").fetchone()
+            stored_version = version(opened)
+    except UnknownSchema as error:
+        return bad(str(error), "upgrade deniable; or is `store` right?")
     except sqlite3.Error as error:
         return bad(f"{file} cannot be read ({error})", _remedy_of_file(error))
-    if version > VERSION:
-        return bad(f"schema {version}, written by a newer deniable", "upgrade deniable")
-    if version < VERSION:
+    if stored_version < VERSION:
         return doubtful(
-            f"schema {version}; this version brings it to {VERSION} when it serves",
+            f"schema {stored_version}; this version brings it to {VERSION} when it serves",
             "deniable store backup FILE; then deniable store migrate, or serve",
         )
     return None
@@ -102,16 +107,23 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
         chain = await authority_chain(store, config.authority)
         surveys, others = await signed_surveys(store, config)
         log = await store.log()
+        offered = running(surveys, await store.ended(), now)
         return Stored(
             config=config,
             now=now,
             ahead=ahead,
+            lagging=await store.lagging_standbys(),
             faults=faults,
             chain=chain,
             surveys=surveys,
             others=others,
-            offered=running(surveys, await store.ended(), now),
+            offered=offered,
             overdue=await all_overdue(store, surveys, now),
+            cuts=[
+                (it.name, *cut)
+                for it in offered
+                for cut in cuts(it.schedule, await store.seals(it.survey_id)).items()
+            ],
             distrusted=await store.distrusted(),
             log=log,
             record=_record(directory, config, log),
@@ -155,7 +167,7 @@ def _remedy(config: Config, error: Exception) -> str:
             return (
                 "set `store` to its new place, and restart all collectors. If deniable store move"
                 " was broken off, do it again first; if no collector has used that place, and none"
-                " is to: deniable store stay"
+                " is to: deniable store cancel-move"
             )
         case StoreLocked():
             file = shlex.quote(str(config.store))
@@ -163,14 +175,17 @@ def _remedy(config: Config, error: Exception) -> str:
         case _ if isinstance(config.store, Path):
             return _remedy_of_file(error.__cause__)
         case UnknownSchema():
-            return "deniable store migrate makes the tables; is it the right database?"
+            return "is `store` the right database? In an empty one: deniable store migrate"
         case NotAdmitted():
             return "look at role, password, rights and the database's name (docs/postgres.md)"
         case Overloaded():
             return "allow more connections (max_connections), or lower database_connections"
         case Unreachable():
             return "does it run? Are address and certificate in its URL right? (docs/postgres.md)"
-    return "look at the database server's own log; docs/postgres.md tells what it must be set to"
+    return (
+        "look at the database server's own log, and whether synchronous standbys are connected;"
+        " docs/postgres.md tells what it must be set to"
+    )
 
 
 def _remedy_of_file(error: BaseException | None) -> str:
@@ -197,6 +212,18 @@ def judge_store_clock(ahead: float) -> Diagnosis:
     return bad(
         f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
         "set the wrong one right: nothing is sealed, erased or ended until then",
+    )
+
+
+def judge_standbys(lagging: int) -> Diagnosis | None:
+    """Judge how many of PostgreSQL's standbys lack what is acknowledged; None of none."""
+    if not lagging:
+        return None
+    follow = "1 standby follows" if lagging == 1 else f"{lagging} standbys follow"
+    return doubtful(
+        f"{follow} asynchronously, or not at all: one that is promoted lacks the last reports",
+        "connect it again, or drop its slot; set synchronous_standby_names to all, and"
+        " synchronous_commit to on (docs/postgres.md); then restart all collectors",
     )
 
 

@@ -1,12 +1,137 @@
-"""The published surveys: whether devices can take them, how long they last, what is overdue."""
+"""The published surveys, their gateway and their log: whether devices can take what is offered."""
 
-import time
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
+from deniable.directory.gateway_file import read_gateway_file
+from deniable.directory.settings import Config
 from deniable.directory.states import current
+from deniable.enrolment import KeyFileError
 from deniable.intake import Action, Due
-from deniable.messages import Manifest
+from deniable.logs import SignedCheckpoint, TransparencyLogError
+from deniable.messages import MAX_PROOF_BYTES, Manifest, day_text
+from deniable.public_log.publish import PublicLog, PublicLogError, Witnesses, entries_text
+from deniable.reading.epochs import cut_text
+from deniable.stores import StoredLog
+
+_MENDED = (
+    "put back gateway_keys, from another machine of this collector or a backup; if they are lost,"
+    " remove the file, then deniable gateway new: devices behind a relay wait for an app update"
+)
+
+
+def check_gateway(config: Config, chain: Sequence[bytes]) -> Diagnosis | None:
+    """Check the file of its keys; None if there is neither one nor a relay."""
+    try:
+        keys = read_gateway_file(config.gateway_keys).opened(chain)
+    except FileNotFoundError:
+        if not config.relays:
+            return None
+        return doubtful("relays are named, and there are no gateway keys", "deniable gateway new")
+    except KeyFileError as error:
+        return bad(str(error), _MENDED)
+    if keys.origin != config.origin:
+        return bad(f"its keys are for {keys.origin}, so that no device takes them", _MENDED)
+    number = len(keys.configurations)
+    return good(f"sequence {keys.sequence}, {number} key{'s' * (number > 1)}")
+
+
+def judge_log(
+    stored: StoredLog,
+    record: SignedCheckpoint | PublicLogError | None,
+    signed: Sequence[bytes],
+    witnesses: Witnesses,
+    origin: str,
+    seen: Mapping[str, SignedCheckpoint] | None = None,
+) -> Diagnosis | None:
+    """Judge the store's log; None while there is neither one nor anything to be in it.
+
+    The record is that beside the log's key, if that is on this machine. What the witnesses have
+    seen is by their names.
+    """
+    try:
+        log = PublicLog(stored)
+        cosigners = len(witnesses.cosigners(log.newest))
+        enough = witnesses.are_enough(log.newest)
+    except TransparencyLogError as error:
+        return bad(f"{error}", "restore the store, then deniable log recover FROM")
+    if isinstance(record, PublicLogError):
+        return bad(f"{record}", "until then nothing is published")
+    if record is not None and record.checkpoint.size > log.size:
+        return bad(
+            f"{entries_text(log.size)}, of {record.checkpoint.size} that were signed",
+            "deniable log recover FROM, from a mirror or an exported directory; nothing can be"
+            " published until then (docs/operations/backups.md)",
+        )
+    if record is not None and not log.extends(record):
+        return bad(
+            "the record beside the log's key is of another history",
+            _HOW,
+        )
+    missing = sum(envelope not in log for envelope in signed)
+    if log.newest is None and not missing:
+        return None
+    text = entries_text(log.size)
+    if missing:
+        return doubtful(
+            f"{text}, without {missing} of what the authority signed",
+            "the next deniable survey publish appends them",
+        )
+    if record is not None and record.checkpoint.size < log.size:
+        return doubtful(
+            f"{text}, of which the record beside the log's key has {record.checkpoint.size}",
+            "deniable log cosign writes it",
+        )
+    if log.newest is not None and log.newest.checkpoint.origin != origin:
+        return doubtful(
+            f"{text}, under the name {log.newest.checkpoint.origin}, and not {origin}, as the"
+            " collector's origin has it: no app can pin that",
+            "put `origin` back; or the next deniable survey publish goes on under the new name"
+            " (docs/public-log.md)",
+        )
+    if not all(map(log.proof, log.envelopes)):
+        return doubtful(
+            f"{text}, of which some have no proof that apps with a pin take: with all that cosigned"
+            f" it would have more than {MAX_PROOF_BYTES:,} bytes",
+            "name fewer witnesses; the next deniable survey publish makes shorter proofs",
+        )
+    if not witnesses.witnesses:
+        return good(f"{text}, of which no witness is named in the settings")
+    text += f", cosigned by {cosigners} of {len(witnesses.witnesses)} witnesses"
+    if not enough:
+        text += f", of which {witnesses.quorum} must"
+    other = _others(log, witnesses, seen or {})
+    if len(witnesses.witnesses) - len(other) < witnesses.quorum:
+        name, size = max(other.items(), key=lambda item: item[1])
+        return bad(
+            f"{text}; {len(other)} of them, such as {name}, cosigned another history, of "
+            f"{entries_text(size)}",
+            _OUTRUN if size > log.size else _FORKED,
+        )
+    return good(text) if enough else doubtful(text, "deniable log cosign")
+
+
+_HOW = "docs/public-log.md says under “a fork” how to go on"
+_OUTRUN = (
+    "the store was put back, or two histories were signed: deniable log recover FROM; if that finds"
+    f" two, {_HOW}"
+)
+_FORKED = f"two histories were signed, and the witnesses never cosign this one: {_HOW}"
+
+
+def _others(
+    log: PublicLog, witnesses: Witnesses, seen: Mapping[str, SignedCheckpoint]
+) -> dict[str, int]:
+    """Return the sizes that witnesses cosigned and that the log does not extend, by their names."""
+    other = {}
+    for witness in witnesses.witnesses:
+        cosigned = seen.get(witness.key.name)
+        with suppress(TransparencyLogError):
+            if cosigned and cosigned.cosigned_by([witness.key]) and not log.extends(cosigned):
+                other[witness.key.name] = cosigned.checkpoint.size
+    return other
+
 
 _ENDING_DAYS = 7
 _LAST_PART = 4
@@ -83,7 +208,7 @@ def judge_surveys(
         return good(f"{len(names)} published, of which {len(offered)} still take reports")
     first = min(soon, key=lambda survey: survey.schedule.end)
     return doubtful(
-        f"{len(names)} published; {first.name} ends on {_day(first.schedule.end)}",
+        f"{len(names)} published; {first.name} ends on {day_text(first.schedule.end)}",
         "publish a successor, if it is to go on"
         + (_MORE_KEYS if first.enrolment.mode == "blind" else ""),
     )
@@ -105,6 +230,17 @@ def judge_seals(
     )
 
 
+def judge_cuts(cuts: Sequence[tuple[str, int, int]]) -> Diagnosis | None:
+    """Judge the cuts of the store's history: surveys, epochs and when; None of none."""
+    if not cuts:
+        return None
+    name, epoch, cut_at = cuts[-1]
+    return doubtful(
+        f"{len(cuts)} cut, such as epoch {epoch} of {name}: {cut_text(cut_at)}",
+        f"what is lost does not come again; all that may lack some: deniable survey seals {name}",
+    )
+
+
 def _epoch(manifest: Manifest, now: float) -> int:
     """Return the number of the epoch that goes on, or 0 before it."""
     return max(0, int((now - manifest.schedule.start) // manifest.schedule.epoch_seconds))
@@ -114,7 +250,3 @@ def _ends_soon(manifest: Manifest, now: float) -> bool:
     schedule = manifest.schedule
     last_part = min(_ENDING_DAYS * 86_400, (schedule.end - schedule.start) / _LAST_PART)
     return now > schedule.end - last_part
-
-
-def _day(when: int) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(when))

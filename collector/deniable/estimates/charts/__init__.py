@@ -7,7 +7,7 @@ it never becomes markup. ``charts.css`` has the looks; ``standalone`` puts it in
 from deniable.estimates.charts.bands import Band, Dot
 from deniable.estimates.charts.dots import difference_chart, dots_chart
 from deniable.estimates.charts.scales import POINTS, SHARES, Scale
-from deniable.estimates.charts.series import Panel, series_chart, sparkline
+from deniable.estimates.charts.series import Line, Panel, series_chart, sparkline
 from deniable.estimates.charts.svg import Markup, Picture, notice, standalone, stylesheet
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "SHARES",
     "Band",
     "Dot",
+    "Line",
     "Markup",
     "Panel",
     "Picture",

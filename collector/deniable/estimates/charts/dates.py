@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
+from deniable.messages import calendar
+
 _DAY: Final = 86_400
 _MONDAY: Final = 4 * _DAY
 """The first Monday after the first of January 1970."""
@@ -42,7 +44,7 @@ def _changes(stretches: Sequence[int], most: int) -> list[int]:
 
 
 def _moment(instant: int) -> datetime:
-    return datetime.fromtimestamp(min(instant, 253_402_300_799), UTC)
+    return calendar(instant) or datetime.max.replace(tzinfo=UTC)
 
 
 def _text(starts: Sequence[int], place: int, step: int) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from deniable.estimates.charts.bands import LINE, SMALL, Band, Dot, foot, head, tick_class, upright
 from deniable.estimates.charts.dates import date_ticks
@@ -18,6 +19,9 @@ _DATE = 62
 _BROADEST = 56
 """A step of time, so that few epochs are no walls."""
 
+_COLOURS: Final = 3
+"""Of lines beside the newest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -25,6 +29,15 @@ class Panel:
 
     label: str
     dots: tuple[Dot | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The epochs of one survey, ``first`` to before ``end`` of all that a panel has dots of."""
+
+    name: str
+    first: int
+    end: int
 
 
 def series_chart(
@@ -37,18 +50,19 @@ def series_chart(
     heading: bool = False,
     notes: Sequence[str] = (),
     scale: Scale = SHARES,
-    breaks: Sequence[int] = (),
-    starts: Sequence[int] = (),
-    marks: Sequence[tuple[float, str]] = (),
+    lines: Sequence[Line] = (),
+    spans: Sequence[tuple[int, int]] = (),
+    marks: Sequence[tuple[int, str]] = (),
     levels: tuple[str, str] = ("50%", "95%"),
     high: float = _HIGH,
 ) -> Markup:
     """Return bands over the epochs, whose names are given; gaps stay gaps. Panels are so high.
 
-    Nothing is drawn between epochs: each has its own step. ``breaks`` are the places of epochs with
-    which another survey begins. With their ``starts``, Unix seconds, dates stand in place of names.
-    ``marks`` are places between epochs' starts, and short names.
+    Nothing is drawn between epochs: each has its own step. With their ``spans``, Unix seconds, they
+    stand on one axis of time, with dates in place of names; ``lines`` are the surveys that they are
+    of, the newest last, if these are several. ``marks`` are instants, and short names.
     """
+    places = spans or [(place, place + 1) for place in range(len(epochs))]
     columns = max(1, min(int(width // _PANEL), len(panels), _WIDEST))
     across = width / columns
     known = [number for panel in panels for dot in panel.dots if dot for number in dot.numbers]
@@ -58,26 +72,27 @@ def series_chart(
         left, y = i % columns * across, top + i // columns * (high + 2 * LINE + 8)
         axis = axis_over(known, scale, y + LINE + high, y + LINE + 6, 22)
         room = across - _TICKS - 10
-        step = room / max(1, len(epochs))
-        steps = _Steps(left + _TICKS, min(step, _BROADEST) if starts else step, axis)
+        steps = _steps(places, left + _TICKS, room, axis, _BROADEST if spans else math.inf)
         bottom = y + 2 * LINE + high
         inside = [
             label(panel.label, across - 12, cls="name", x=left + 4, y=y + 13),
             *_grid(steps, steps.left + room),
-            *(mark for place, name in marks for mark in _marked(steps, place, name)),
-            *(upright(steps.start(at), axis.end, axis.start, "reference") for at in breaks),
-            *_ribbons(panel, steps),
+            *(mark for instant, name in marks for mark in _marked(steps, instant, name)),
+            *_ribbons(panel, steps, lines),
             *(
-                _dates(starts, steps, int(room // _DATE), bottom - 5)
-                if starts
+                _dates(spans, steps, int(room // _DATE), bottom - 5)
+                if spans
                 else _names(epochs, steps, bottom - 5)
             ),
         ]
         drawn.append(element("g", *inside, cls="panel"))
-    if breaks:
-        notes = ["dashed: a new survey begins", *notes]
-    below, end = foot(levels, notes, width, bottom + 4)
-    return picture(width, end, title, description, *drawn, *below)
+    below, end = foot(levels, notes, width, bottom + 4 + LINE * len(lines))
+    legend = [
+        mark
+        for at, line in enumerate(reversed(lines))
+        for mark in _legend(line.name, _line_class(at), bottom + 14 + LINE * at)
+    ]
+    return picture(width, end, title, description, *drawn, *legend, *below)
 
 
 def sparkline(
@@ -89,18 +104,37 @@ def sparkline(
     places = scale.decimals(dot.outer[1] - dot.outer[0] for dot, _ in known if dot.outer)
     values = (f"epoch {epoch} {scale.text(dot.value, places)}" for dot, epoch in known)
     title = f"{panel.label}: {', '.join(values)}"
-    steps = _Steps(0.0, width / max(1, len(panel.dots)), axis)
+    steps = _steps([(at, at + 1) for at in range(len(panel.dots))], 0.0, width, axis)
     return picture(width, high, title, "", *_ribbons(panel, steps))
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
+    """The epochs on an axis of time, ``size`` pixels a unit from the first instant on."""
+
+    spans: Sequence[tuple[int, int]]
     left: float
+    first: int
     size: float
     axis: Axis
 
-    def start(self, place: int) -> float:
-        return self.left + place * self.size
+    def at(self, instant: int) -> float:
+        return self.left + (instant - self.first) * self.size
+
+    def ends(self, place: int) -> tuple[float, float]:
+        start, end = self.spans[place]
+        return self.at(start), self.at(end)
+
+
+def _steps(
+    spans: Sequence[tuple[int, int]], left: float, room: float, axis: Axis, most: float = math.inf
+) -> _Steps:
+    """Return the steps that fill a room, as far as none is broader than so many pixels."""
+    first = min((start for start, _ in spans), default=0)
+    last = max((end for _, end in spans), default=1)
+    longest = max((end - start for start, end in spans), default=1)
+    size = min(room / max(1, last - first), most / max(1, longest))
+    return _Steps(spans, left, first, size, axis)
 
 
 def _grid(steps: _Steps, right: float) -> Iterator[Markup]:
@@ -116,15 +150,31 @@ def _grid(steps: _Steps, right: float) -> Iterator[Markup]:
         yield element("text", axis.tick_text(tick), cls="small end", x=steps.left - 4, y=y + 4)
 
 
-def _ribbons(panel: Panel, steps: _Steps) -> Iterator[Markup]:
-    for cls in ("outer", "inner"):
-        for first, run in _runs([None if dot is None else getattr(dot, cls) for dot in panel.dots]):
-            yield element("path", cls=cls, d=_ribbon(first, run, steps))
-    for place, dot in enumerate(panel.dots):
-        if dot is not None and math.isfinite(dot.value):
-            middle, y = steps.start(place) + steps.size / 2, steps.axis.at(dot.value)
-            cls, size = ("dot", 3.0) if steps.size > 9 else ("point", 1.2)
-            yield element("circle", cls=cls, cx=middle, cy=y, r=size)
+def _ribbons(panel: Panel, steps: _Steps, lines: Sequence[Line] = ()) -> Iterator[Markup]:
+    """Yield the marks of each line, the newest first, so that none is hidden below it."""
+    for at, line in enumerate(reversed(lines or [Line("", 0, len(panel.dots))])):
+        dots = panel.dots[line.first : line.end]
+        for cls in ("outer", "inner"):
+            for first, run in _runs([None if dot is None else getattr(dot, cls) for dot in dots]):
+                outline = _ribbon(line.first + first, run, steps)
+                yield element("path", cls=f"{cls}{_line_class(at)}", d=outline)
+        for place, dot in enumerate(dots, start=line.first):
+            if dot is not None and math.isfinite(dot.value):
+                start, end = steps.ends(place)
+                cls, size = ("dot", 3.0) if end - start > 9 else ("point", 1.2)
+                x, y = (start + end) / 2, steps.axis.at(dot.value)
+                yield element("circle", cls=f"{cls}{_line_class(at)}", cx=x, cy=y, r=size)
+
+
+def _line_class(at: int) -> str:
+    """Return the class of a line, beside that of its marks; none of the newest, which is at 0."""
+    return f" line-{(at - 1) % _COLOURS + 1}" if at else ""
+
+
+def _legend(name: str, cls: str, y: float) -> Iterator[Markup]:
+    yield element("rect", cls=f"outer{cls}", x=4, y=y, width=16, height=8)
+    yield element("circle", cls=f"dot{cls}", cx=12.0, cy=y + 4, r=3.0)
+    yield element("text", name, cls="small", x=26, y=y + 8)
 
 
 def _runs(bands: Sequence[Band | None]) -> Iterator[tuple[int, list[Band]]]:
@@ -144,26 +194,28 @@ def _ribbon(first: int, run: Sequence[Band], steps: _Steps) -> str:
     corners = []
     for side in (1, 0):
         edge = [
-            (steps.start(first + i + end), at(band[side]) - (0.5 if side else -0.5))
-            for i, band in enumerate(run)
-            for end in (0, 1)
+            (x, at(band[side]) - (0.5 if side else -0.5))
+            for place, band in enumerate(run, start=first)
+            for x in steps.ends(place)
         ]
         corners += edge if side else edge[::-1]
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in corners) + "Z"
 
 
-def _dates(starts: Sequence[int], steps: _Steps, most: int, y: float) -> Iterator[Markup]:
-    free = -math.inf
-    for place, text in date_ticks(starts, most).items():
-        x = steps.start(place) + steps.size / 2
+def _dates(
+    spans: Sequence[tuple[int, int]], steps: _Steps, most: int, y: float
+) -> Iterator[Markup]:
+    free, ordered = -math.inf, sorted(dict(reversed(spans)).items())
+    for place, text in date_ticks([start for start, _ in ordered], most).items():
+        x = sum(map(steps.at, ordered[place])) / 2
         half = text_width(text, SMALL) / 2
         if x - half >= free:  # between surveys there may be gaps, and epochs of other lengths
             yield element("text", text, cls="small middle", x=x, y=y)
             free = x + half + 4
 
 
-def _marked(steps: _Steps, place: float, name: str) -> Iterator[Markup]:
-    x = steps.start(0) + place * steps.size
+def _marked(steps: _Steps, instant: int, name: str) -> Iterator[Markup]:
+    x = steps.at(instant)
     yield upright(x, steps.axis.end, steps.axis.start, "noted")
     yield element("text", name, cls="small middle", x=x, y=steps.axis.end - 2)
 
@@ -173,5 +225,5 @@ def _names(epochs: Sequence[str], steps: _Steps, y: float) -> Iterator[Markup]:
     room = max(map(text_width, epochs), default=0) + 6
     apart = max(1, math.ceil(room / max(steps.size, 1e-9)))
     for place in range(0, len(epochs), apart):
-        x = steps.start(place) + steps.size / 2
+        x = sum(steps.ends(place)) / 2
         yield element("text", epochs[place], cls="small middle", x=x, y=y)

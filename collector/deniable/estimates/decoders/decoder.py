@@ -206,9 +206,12 @@ class Decoder(ABC):
 
     @abstractmethod
     def intervals(
-        self, tally: Tally, level: float
+        self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
-        """Return both ends of each frequency's interval, not yet cut, and how it was made."""
+        """Return both ends of each frequency's interval, not yet cut, and how it was made.
+
+        About the unbiased estimate; or about the possible one that is nearest to it.
+        """
 
     @abstractmethod
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:

@@ -95,7 +95,7 @@ class DenseDecoder(Decoder):
         return np.sqrt(np.maximum(variance, 0.0) / tally.degrees(model))
 
     def intervals(
-        self, tally: Tally, level: float
+        self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
         """Return normal intervals."""
         # A frequency's kernel lives on few responses, and the variance of a rare count is not that
@@ -105,6 +105,8 @@ class DenseDecoder(Decoder):
         least, z = self.moments.least_variance, normal_quantile(level)
         errors = cautious_errors(tally, self._inverse, least, unseen=z * z / 2)
         half, estimate = z * errors, self.frequencies(tally)
+        if possible:
+            estimate = np.clip(estimate, 0, 1)
         return estimate - half, estimate + half, (IntervalMethod.NORMAL,) * self.categories
 
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:

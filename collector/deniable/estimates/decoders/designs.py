@@ -86,23 +86,28 @@ class DesignDecoder(SupportDecoder):
         return np.asarray(np.sqrt(np.maximum(variance, 0.0) / tally.degrees(model)))
 
     def intervals(
-        self, tally: Tally, level: float
+        self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
         """Return the intervals of the support counts, moved with the estimates if these vary less.
 
-        Those of the others stay, and reach as far as their estimates; and so do those of few
-        reports, of which chance decides whether anything seems to vary.
+        And as much narrower. Those of the others stay, and reach as far as their estimates; so do
+        those of few reports, of which chance decides whether anything seems to vary.
         """
-        low, high, methods = super().intervals(tally, level)
+        low, high, methods = super().intervals(tally, level, possible=possible)
         if self._whole or tally.n < 2:
             return low, high, methods
-        estimate, model = self.frequencies(tally), Model.SAMPLED
-        moved = self.standard_errors(tally, model) <= super().standard_errors(tally, model)
+        estimate, supported = self.frequencies(tally), super().frequencies(tally)
+        if possible:
+            estimate, supported = np.clip(estimate, 0, 1), np.clip(supported, 0, 1)
+        own = self.standard_errors(tally, Model.SAMPLED)
+        counted = super().standard_errors(tally, Model.SAMPLED)
+        moved = own <= counted
         moved &= np.array([method is IntervalMethod.WILSON for method in methods])
-        move = np.where(moved, estimate - super().frequencies(tally), 0.0)
+        centre = np.where(moved, estimate, supported)
+        narrower = np.where(moved, own / np.where(counted > 0, counted, 1.0), 1.0)
         return (
-            np.minimum(low + move, estimate),
-            np.maximum(high + move, estimate),
+            np.minimum(centre - narrower * (supported - low), estimate),
+            np.maximum(centre + narrower * (high - supported), estimate),
             methods,
         )
 

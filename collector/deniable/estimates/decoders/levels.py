@@ -231,7 +231,7 @@ class LevelsDecoder(Decoder):
         return squares
 
     def intervals(
-        self, tally: Tally, level: float
+        self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
         """Return normal intervals."""
         # As of a linear query: a kernel has many values on many responses, and no rare ones make
@@ -242,6 +242,8 @@ class LevelsDecoder(Decoder):
         else:
             errors = self.standard_errors(tally, Model.SAMPLED)
             half = z * np.maximum(errors, np.sqrt(self.moments.least_variance / tally.n))
+        if possible:
+            estimate = np.clip(estimate, 0, 1)
         return estimate - half, estimate + half, (IntervalMethod.NORMAL,) * self.categories
 
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:

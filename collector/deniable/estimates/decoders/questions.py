@@ -128,7 +128,7 @@ class OneQuestionDecoder(Decoder):
         return errors
 
     def intervals(
-        self, tally: Tally, level: float
+        self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
         """Return each question's intervals; [0, 1] where no report is about it."""
         low, high = np.zeros(self.categories), np.ones(self.categories)
@@ -136,7 +136,9 @@ class OneQuestionDecoder(Decoder):
         for part in self._parts:
             if (own := part.tally(tally)).n:
                 at = part.categories
-                low[at], high[at], methods[at] = part.decoder.intervals(own, level)
+                low[at], high[at], methods[at] = part.decoder.intervals(
+                    own, level, possible=possible
+                )
         return low, high, tuple(methods)
 
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:

@@ -129,15 +129,17 @@ class SupportDecoder(Decoder):
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)) / kappa)
 
     def intervals(
-        self, tally: Tally, level: float
+        self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
         """Return the binomial intervals of the support counts, mapped back.
 
         f = (lambda - q)/kappa rises, so an interval covers f exactly as often as lambda.
         """
         supports = self.tested_counts(tally).astype(np.float64)
-        low, high, methods = binomial_intervals(supports, tally.n, level)
         q, kappa = float(self._miss), float(self._kappa)
+        if possible:  # the count that the nearest possible frequency has
+            supports = np.clip(supports, q * tally.n, (q + kappa) * tally.n)
+        low, high, methods = binomial_intervals(supports, tally.n, level)
         return (low - q) / kappa, (high - q) / kappa, methods
 
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:

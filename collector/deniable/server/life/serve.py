@@ -72,7 +72,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGHUP, reload_certificate, tls, config)
     meters = meters or Meters()
     most = config.database_connections
-    store = await open_store(config.store, config.most_waiting, migrate=True, most_connections=most)
+    store = await open_store(config.store, migrate=True, most_connections=most)
     try:
         catalogue = Catalogue(store, config.authority, time.time, config.public)
         gauges = Gauges(config, store, catalogue, tls=tls)

@@ -22,13 +22,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn
 
 from deniable.directory import Config
-from deniable.server.life.heartbeats import (
+from deniable.server.life.serve import run_in_loop, serve
+from deniable.server.life.upkeep import (
     FROZEN_SECONDS,
     LOOK_SECONDS,
     SILENT_SECONDS,
     Heartbeats,
 )
-from deniable.server.life.serve import run_in_loop, serve
 from deniable.server.operations.metrics import Meters
 from deniable.server.transport.listening import shown_address
 

@@ -111,6 +111,11 @@ METERS: Final = (
 
 GAUGES: Final = (
     Meter("store_up", "gauge", "1 if the store takes durable writes, else 0"),
+    Meter(
+        "store_lagging_standbys",
+        "gauge",
+        "standbys of PostgreSQL that no acknowledgement waits for, or that are away",
+    ),
     Meter("disk_free_bytes", "gauge", "room where the SQLite store is"),
     Meter(
         "certificate_end_timestamp_seconds",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from deniable.directory.health import epoch_health
-from deniable.documents import Document
+from deniable.directory.states import epoch_health
+from deniable.documents import Document, read_number
 from deniable.documents.csv import table_csv
 from deniable.documents.json import document_json
 from deniable.messages import Manifest
@@ -117,8 +117,8 @@ def _answered(
             sizes = {name: len(labels) for name, *labels in manifest.dimensions}
             if sizes.get(rows, 0) * sizes.get(columns, 0) > MOST_CELLS:
                 raise ValueError(
-                    f"more than {MOST_CELLS} cells take too long here: deniable hist "
-                    f"{manifest.name} --cross {rows},{columns}"
+                    f"more than {MOST_CELLS} cells take too long here: deniable ask cross "
+                    f"{manifest.name} {rows},{columns}"
                 )
             table = histogram.cross(rows, columns, query.get("of", "rows"))
             document = table.document()
@@ -134,16 +134,16 @@ def _answered(
             labels = {name: answers for name, *answers in manifest.dimensions}
             most = len(labels.get(question, manifest.categories)) - 1
             count = query.get("leaders", str(min(_LEADERS, most)))
-            if not count.isdecimal() or len(count) > 4:
+            if not re.fullmatch("[0-9]{1,4}", count):
                 raise ValueError("the number of leaders must be one such as 3")
             document = histogram.leaders(int(count), question).document()
         case "quantile":
             from deniable.estimates.document import quantile_document
 
-            percent = query.get("quantile", "50")
-            if not re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,9})?", percent, re.ASCII):
+            percent = read_number(query.get("quantile", "50"))
+            if percent is None or not 0 <= percent < 100:
                 raise ValueError("a quantile must be a number of percent such as 50")
-            document = quantile_document(histogram, float(f"{percent}e-2"))
+            document = quantile_document(histogram, float(percent / 100))
         case _:
             return _share(histogram, asking, query, manifest)
     return _Answer.of(document)

@@ -1,11 +1,12 @@
 """Controls of a survey's page: the choices, and those that are made."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
+from deniable.documents import level_text
 from deniable.messages import Manifest
 from deniable.reading import ListedEpoch
 from deniable.server.pages.questions import Asking
@@ -16,10 +17,10 @@ from deniable.server.routes.routing import FORMATS, ROUTES
 if TYPE_CHECKING:
     from aiohttp import web
 
-LEVELS: Final = tuple((text, f"{100 * float(text):g} %") for text in ("0.5", "0.9", "0.95", "0.99"))
-WIDTHS: Final = ("0.05", *(f"{step / 200:g}" for step in range(1, 21)))
-EPSILONS: Final = ("1", *(f"{step / 4:g}" for step in range(1, 17)))
-"""Of the sliders; the first is where they stand."""
+LEVELS: Final = tuple((text, level_text(float(text))) for text in ("0.5", "0.9", "0.95", "0.99"))
+WIDTHS: Final = ("0.05", "0.005", "0.01", "0.02", "0.03", "0.1")
+EPSILONS: Final = ("1", "0.25", "0.5", "1.5", "2", "3", "4")
+"""Of a plan; the first is what is planned unless another is chosen."""
 
 MOST_OFFERED: Final = 120
 """Answers to be added up."""
@@ -36,9 +37,8 @@ class Controls:
     groups: tuple[str, ...] = ()
     offered: tuple[str, ...] = ()
     many: bool = False  # whether more could be offered
-    width: str = WIDTHS[0]
-    epsilon: str = EPSILONS[0]
-    readings: Mapping[str, str] = field(default_factory=dict)  # of sliders, by their places
+    widths: tuple[tuple[str, str], ...] = ()  # of a plan, with what they are called
+    epsilons: tuple[tuple[str, str], ...] = ()
     asking: Asking | None = None  # which questions there are, on the page of these
 
     @classmethod
@@ -46,11 +46,10 @@ class Controls:
         """Return the controls of a page about surveys, the newest first."""
         query, manifest = request.query, surveys[0]
         if "width" in page.takes:
-            width, epsilon = query.get("width", WIDTHS[0]), query.get("epsilon", EPSILONS[0])
-            readings = {"width-now": width_text(manifest, float(width))}
-            if free_epsilon(manifest):
-                readings["epsilon-now"] = epsilon
-            return cls(width=width, epsilon=epsilon, readings=readings)
+            return cls(
+                widths=tuple((width, width_text(manifest, float(width))) for width in WIDTHS),
+                epsilons=tuple(zip(EPSILONS, EPSILONS, strict=True)) * free_epsilon(manifest),
+            )
         if "ask" in page.takes:
             return cls(asking=Asking.of(query, manifest))
         if "group" not in page.takes or manifest.values is not None:

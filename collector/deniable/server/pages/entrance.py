@@ -9,7 +9,7 @@ from aiohttp import web
 
 from deniable.directory import token_digest
 from deniable.messages import Refusal, RefusalCode, media_type
-from deniable.messages.notice import Notice
+from deniable.publishing.notice import Notice
 from deniable.server.pages.handlers import Visit
 from deniable.server.pages.rendering import here, is_script, page, root_of
 from deniable.server.pages.sessions import begin_session, check_own_page, end_session

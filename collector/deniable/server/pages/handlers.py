@@ -10,7 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from deniable.directory import Config, older_epochs, shown_epochs
-from deniable.directory.health import collector_health
+from deniable.directory.states import collector_health
 from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
 from deniable.reading.wire import most_epochs

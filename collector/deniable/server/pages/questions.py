@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.mechanisms.dimensions import answer_labels
+from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest
 
 MOST_LISTED: Final = 1024

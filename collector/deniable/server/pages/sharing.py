@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from deniable.directory.sharing import MOST_DAYS, links, new_link
+from deniable.directory.tokens import MOST_DAYS, links, new_link
 from deniable.messages import Refusal, RefusalCode
 from deniable.server.pages.entrance import read_form, see
 from deniable.server.pages.handlers import Visit

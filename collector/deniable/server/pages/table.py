@@ -7,14 +7,11 @@ from typing import Final
 from deniable.reading import MOST_ROWS
 from deniable.server.routes.routing import CSV, HTML, JSON, SVG, Route
 
-AT_ONCE: Final = "simultaneous"
-"""Of a query for intervals that hold for all answers at once."""
 OF_SURVEY: Final = "/surveys/{name}"
 _CHART: Final = f"{OF_SURVEY}/chart.svg"
 _DIFFERENCES: Final = f"{OF_SURVEY}/differences.svg"
 _COMPARED: Final = 20
-_CHARTED: Final = ("epoch", "survey", "level", "view", "find", AT_ONCE)
-_SLIDERS: Final = ("survey", "width", "epsilon")
+_CHARTED: Final = ("epoch", "survey", "level", "view", "find")
 _QUESTIONS: Final = (
     *("survey", "epoch", "level", "ask", "answer", "given", "than", "other", "last"),
     *("leaders", "question", "rows", "columns", "of", "quantile"),
@@ -63,7 +60,7 @@ PAGES: Final[tuple[Page, ...]] = (
         answer="views:figures",
         tab="Figures",
         document=True,
-        takes=(*_ESTIMATES, "view", AT_ONCE, "raw", "limit"),
+        takes=(*_ESTIMATES, "view", "raw", "limit"),
         of_epochs=True,
         downloads=("/v1/surveys/{name}/histogram", _CHART),
     ),
@@ -98,7 +95,9 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(f"{OF_SURVEY}/ask.json", media=JSON, answer="asking:ask_json", takes=_QUESTIONS),
     Page(f"{OF_SURVEY}/ask.csv", media=CSV, answer="asking:ask_csv", takes=_QUESTIONS),
-    Page(f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=_SLIDERS),
+    Page(
+        f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=("survey", "width", "epsilon")
+    ),
     Page(f"{OF_SURVEY}/about", answer="entrance:about"),
     Page(f"{OF_SURVEY}/share", answer="sharing:share", form=True),
     Page(f"{OF_SURVEY}/line", answer="views:line"),

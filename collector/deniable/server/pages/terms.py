@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
-from deniable.budget import NANO, RangeCost, upper_text
+from deniable.budget import NANO, RangeCost
+from deniable.choosing.kinds import survey_terms
+from deniable.documents import upper_text
 from deniable.mechanisms import promise_text
 from deniable.messages import Manifest
 from deniable.messages.coalitions import Coalitions
@@ -18,9 +20,8 @@ def privacy_terms(manifest: Manifest, *, relayed: bool) -> Iterator[tuple[str, s
     mechanism = manifest.mechanism
     odds = mechanism.privacy.odds
     assert odds is not None, "every mechanism of a survey is pure"
-    kind = manifest.kind
-    terms = kind.terms(manifest.specification.parameters, len(manifest.categories))
-    yield "Randomised by", terms or kind.name.replace("-", " ")
+    terms = survey_terms(manifest)
+    yield "Randomised by", terms or manifest.kind.name.replace("-", " ")
     yield "One report", f"Whatever is answered, {promise_text(odds)}. {summary(manifest)[0]}"
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     epochs = manifest.schedule.epochs

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from deniable.directory import older_epochs, shown_counts
-from deniable.directory.health import epoch_health
+from deniable.directory.states import epoch_health
 from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode
-from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts
+from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, asked_alike
 from deniable.server.pages.controls import (
     EPSILONS,
     WIDTHS,
@@ -21,7 +21,6 @@ from deniable.server.pages.controls import (
 from deniable.server.pages.handlers import Content, Visit, none_yet
 from deniable.server.pages.questions import MOST_CELLS
 from deniable.server.pages.rendering import page, rendered, root_of, shown_elsewhere
-from deniable.server.pages.table import AT_ONCE
 from deniable.server.routes.comparing import Sides, asked_sides
 from deniable.server.routes.figures import Subject, check_view, to_the_end
 from deniable.server.routes.parameters import asked_choice, asked_level, asked_limit
@@ -39,29 +38,29 @@ async def figures(visit: Visit) -> web.Response:
     subject, request = await visit.subject(), visit.request
     level, view = asked_level(request), _asked_view(request)
     groups, wanted = asked_groups(request), request.query.get("find", "")
-    raw, at_once = "raw" in request.query, AT_ONCE in request.query
+    raw = "raw" in request.query
     numeric = subject.newest.values is not None
     limit = asked_limit(request, percent=not numeric)
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.estimates import histogram_of
+        from deniable.estimates import compare, histogram_of
 
         check_view(subject.newest, view or VIEWS[0])
         histogram = histogram_of(subject.newest, counts, level)
-        crossed = histogram.crossed and not (view or at_once or wanted or raw)
-        document = _crossed(histogram) if crossed else None
-        if document is None:
-            document = histogram.document(view, simultaneous=at_once, find=wanted, raw=raw)
+        crossed = histogram.crossed and not (view or wanted or raw)
+        document = _crossed(histogram) if crossed and not groups else None
+        if groups:  # whose interval is its own, unlike those of all answers
+            document = compare(histogram, list(groups), None).document()
+        elif document is None:
+            document = histogram.document(view, find=wanted, raw=raw)
         # What they reveal stands below, in full.
         facts = [fact for fact in document.facts if fact.label != "reveals"]
         document = replace(document, facts=facts)
-        if groups or (numeric and limit is not None):
+        if limit is not None and (groups or numeric):
             figure = histogram.share(groups) if groups else histogram.mean()
-            document = replace(document, sentence=figure.sentence)
-            if limit is not None:
-                verdict = figure.above(limit)
-                notes = [verdict.note, *document.notes]
-                document = replace(document, sentence=verdict.sentence, notes=notes)
+            verdict = figure.above(limit)
+            notes = [verdict.note, *document.notes]
+            document = replace(document, sentence=verdict.sentence, notes=notes)
         return {
             "document": document,
             "revealed": histogram.revealed().document(),
@@ -74,15 +73,15 @@ async def figures(visit: Visit) -> web.Response:
 def _crossed(histogram: "Histogram") -> Document | None:
     """Return single questions' shares, and two questions in a table; None of more, or of many."""
     from deniable.estimates.document import histogram_document
-    from deniable.estimates.fields import crossed_rows
+    from deniable.estimates.fields import at_once, crossed_rows
     from deniable.estimates.rows import ShownRows
 
     if len(histogram.dimensions) != 2 or len(histogram.categories) > MOST_CELLS:
         return None
     (first, *_), (second, *_) = histogram.dimensions
     table = histogram.cross(first, second, "all").document()
-    single = tuple(crossed_rows(histogram))
-    rows = ShownRows(single, len(single), len(single))
+    single = tuple(map(at_once, crossed_rows(histogram)))
+    rows = ShownRows(single, len(single), len(single), simultaneous=True)
     document = histogram_document(histogram, rows, raw=False, notes=table.notes[:1])
     return replace(document, tables=[*document.tables, *table.tables])
 
@@ -146,7 +145,7 @@ async def chart(visit: Visit) -> web.Response:
     """Answer with the chart, as a file, which any page may show if the survey is public."""
     subject, request = await visit.subject(), visit.request
     level, view = asked_level(request), _asked_view(request)
-    wanted, at_once = request.query.get("find", ""), AT_ONCE in request.query
+    wanted = request.query.get("find", "")
     manifest = subject.newest
     title = manifest.question or manifest.name
 
@@ -156,10 +155,10 @@ async def chart(visit: Visit) -> web.Response:
 
         check_view(manifest, view or VIEWS[0])
         histogram = histogram_of(manifest, counts, level)
-        picture = histogram.plot(view, simultaneous=at_once, find=wanted)
+        picture = histogram.plot(view, find=wanted)
         return standalone(picture.svg).encode()
 
-    what = ("chart", level, view, wanted, at_once)
+    what = ("chart", level, view, wanted)
     try:
         body = await visit.site.figures.made(request, subject, what, packed)
     except Refusal as refusal:
@@ -197,7 +196,8 @@ async def series(visit: Visit) -> web.Response:
 
     async def read(subject: Subject) -> Sequence[EpochCounts]:
         counts = await site.figures.across(subject)
-        for manifest in subject.surveys if subject.epochs is None else ():
+        alike = asked_alike(subject.newest, subject.surveys)
+        for manifest in alike if subject.epochs is None else ():
             own = [epoch.epoch for epoch in counts if epoch.survey_id == manifest.survey_id]
             older.append(await older_epochs(site.store, manifest, min(own, default=None)))
         return counts
@@ -210,15 +210,13 @@ async def series(visit: Visit) -> web.Response:
         added_up = [list(groups)] if groups else []
         names: list[str] = []
         if not (figures.numeric or groups):
-            histograms = [point.histogram for point in figures.points if point.histogram]
-            of_shares = [one for one in histograms if one.values is None]
-            names = largest_shares(of_shares, wanted, everywhere=False)
+            names = largest_shares(figures.histograms, wanted, everywhere=False)
         most = visit.page.most
         # Those that are chosen by their estimates, chance has helped: see deniable.estimates.rows.
         cut = len(names) > most
         chosen = [
             (label, estimates)
-            for label, estimates in figures.figures(*added_up, simultaneous=cut)
+            for label, estimates in figures.figures(*added_up)
             if not names or label in names[:most]
         ]
         total = len(figures.categories)

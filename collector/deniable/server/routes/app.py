@@ -25,8 +25,7 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.cross_origin import CrossOrigin
 from deniable.server.routes.failures import answer_to
 from deniable.server.routes.figures import FigureService, figure_handlers
-from deniable.server.routes.gateway import Gateway
-from deniable.server.routes.gateway_keyring import GatewayKeyring
+from deniable.server.routes.gateway import Gateway, GatewayKeyring
 from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.queries import Queries
 from deniable.server.routes.routing import (

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from time import monotonic
 from typing import Final
 
+from deniable.logs import TransparencyLogError
 from deniable.messages import (
     Manifest,
     Refusal,
@@ -17,9 +18,8 @@ from deniable.messages import (
     open_manifest_of_chain,
     open_rotation,
 )
-from deniable.public_log import PublicLog
+from deniable.public_log.publish import PublicLog
 from deniable.stores import Store, StoredLog, StoreError, Unreachable
-from deniable.transparency_log import TransparencyLogError
 
 _LOG = logging.getLogger("deniable.collector")
 

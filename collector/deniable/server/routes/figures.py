@@ -9,7 +9,7 @@ from aiohttp import web
 
 from deniable.directory import shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
-from deniable.reading import VIEWS, EpochCounts, appear_text, note_maps
+from deniable.reading import VIEWS, EpochCounts, appear_text, asked_alike, note_maps
 from deniable.reading.wire import counts_map, epochs_map, most_epochs
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, Result, packed_json
@@ -238,12 +238,12 @@ class FigureService:
         return await shown_counts(self.store, subject.newest, subject.epochs, now, since)
 
     async def across(self, subject: Subject) -> Sequence[EpochCounts]:
-        """Return counts of all surveys asked for: of as many newest epochs as one answer has.
+        """Return counts of all surveys that ask the same: of as many newest epochs as fit.
 
         The newest survey first, and of each the epochs in their order.
         """
         counts: list[EpochCounts] = []
-        for manifest in subject.surveys:
+        for manifest in asked_alike(subject.newest, subject.surveys):
             most = min(most_epochs(manifest), _MOST_ROWS // len(manifest.categories) or 1)
             left, epochs = most - len(counts), subject.epochs
             if epochs is None:

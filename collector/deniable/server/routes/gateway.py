@@ -7,17 +7,22 @@ G2. Whatever could be opened gets a sealed answer, a refusal too: the relay sees
 G3. The relay's address, which pays, and the request inside meet in no log and no meter.
 """
 
+import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
+from time import monotonic
 from typing import Final
 
 from aiohttp import web
 
-from deniable.directory import Config
+from deniable.directory import Config, read_gateway_file
+from deniable.enrolment import KeyFileError
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
     PROBLEM_JSON,
+    GatewayKeys,
     Refusal,
     RefusalCode,
     encapsulated_answer_bytes,
@@ -32,18 +37,81 @@ from deniable.oblivious_http import (
     BinaryRequest,
     BinaryResponse,
     ObliviousHttpError,
+    PrivateKey,
     ResponseSealer,
     open_request,
 )
-from deniable.oblivious_http.key_configuration import encode_list
+from deniable.oblivious_http.encapsulation import encode_list
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import Meters
+from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.failures import answer_to
-from deniable.server.routes.gateway_keyring import GatewayKeyring
 from deniable.server.routes.routing import ROUTES, DeviceHandler, MethodNotAllowed, Router
 from deniable.server.routes.sender_limits import SenderLimits
 from deniable.server.transport.answers import plain_problem
 from deniable.server.transport.connections import Connection
+
+_LOG = logging.getLogger("deniable.collector")
+_SECONDS_BETWEEN_LOOKS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldKeys:
+    """The keys that a worker opens requests with, and their list as the authority signed it."""
+
+    signed: bytes
+    listed: GatewayKeys
+    private: Mapping[int, PrivateKey] = field(repr=False)
+
+
+class GatewayKeyring:
+    """The keys in the file; with none, the collector has no gateway."""
+
+    def __init__(
+        self, config: Config, catalogue: Catalogue, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._file = config.gateway_keys
+        self._origin = config.origin
+        self._catalogue = catalogue
+        self._clock = clock
+        self._looked_at = -_SECONDS_BETWEEN_LOOKS
+        self._seen: object = None
+        self._held: HeldKeys | None = None
+
+    def read(self) -> HeldKeys:
+        """Return the keys; those that are there are looked at once a second at most.
+
+        Raises:
+            Refusal: not-found, if there are none.
+        """
+        now = self._clock()
+        if self._held is None or now - self._looked_at >= _SECONDS_BETWEEN_LOOKS:
+            self._looked_at = now
+            self._look()
+        if self._held is None:
+            raise Refusal(RefusalCode.NOT_FOUND, "this collector has no gateway for relays")
+        return self._held
+
+    def _look(self) -> None:
+        try:
+            status = self._file.stat()
+        except OSError:
+            self._held = self._seen = None
+            return
+        seen = status.st_ino, status.st_mtime_ns, status.st_size, self._catalogue.chain
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            gateway = read_gateway_file(self._file)
+            listed = gateway.opened(self._catalogue.chain)
+            if listed.origin != self._origin:
+                raise KeyFileError(f"they are for {listed.origin}")
+        except (KeyFileError, OSError) as error:
+            _LOG.error("the gateway's keys stay as they were: %s", error)
+        else:
+            self._held = HeldKeys(gateway.signed, listed, gateway.private_keys())
+
 
 _INNER_HEADERS: Final = ("Allow", "Content-Type", "Retry-After")
 

@@ -1,9 +1,9 @@
 """Parameters of a query: the survey, its epochs, the level."""
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from deniable.documents import read_number
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import (
     AmbiguousSurvey,
@@ -15,9 +15,6 @@ from deniable.server.routes.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from aiohttp import web
-
-_LIMIT: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
-_LEVEL: Final = re.compile(r"0?\.[0-9]{1,32}", re.ASCII)
 
 
 async def asked_survey(request: "web.BaseRequest", catalogue: Catalogue, name: str) -> Manifest:
@@ -72,10 +69,10 @@ def asked_choice(request: "web.BaseRequest", name: str, choices: Sequence[str]) 
 
 def asked_level(request: "web.BaseRequest") -> float:
     """Return the level of ``?level=``, by default 0.95; Refusal (bad-query) if it is none."""
-    text = request.query.get("level", "0.95")
-    if not _LEVEL.fullmatch(text) or not 0 < float(text) < 1:
-        raise Refusal(RefusalCode.BAD_QUERY, "level must be in (0, 1), such as 0.95")
-    return float(text)
+    number = read_number(request.query.get("level", "0.95"))
+    if number is not None and 0 < (level := float(number)) < 1:
+        return level
+    raise Refusal(RefusalCode.BAD_QUERY, "level must be in (0, 1), such as 0.95")
 
 
 def asked_limit(request: "web.BaseRequest", *, percent: bool) -> float | None:
@@ -83,7 +80,8 @@ def asked_limit(request: "web.BaseRequest", *, percent: bool) -> float | None:
     text = request.query.get("limit")
     if text is None:
         return None
-    if _LIMIT.fullmatch(text) and (not percent or 0 <= float(text) <= 100):
-        return float(f"{text}e-2") if percent else float(text)
+    number = read_number(text)
+    if number is not None and (not percent or 0 <= number <= 100):
+        return float(number / 100 if percent else number)
     numbers = "a number from 0 to 100" if percent else "a number"
     raise Refusal(RefusalCode.BAD_QUERY, f"limit must be {numbers}, such as 2")

@@ -6,6 +6,7 @@ from typing import Final
 
 from aiohttp import web
 
+from deniable.choosing.kinds import described
 from deniable.messages import (
     GATEWAY_KEYS_PATH,
     MAX_MANIFESTS,
@@ -18,9 +19,9 @@ from deniable.messages import (
 )
 from deniable.messages.bundle import declaration_of
 from deniable.oblivious_http import BinaryRequest
-from deniable.public_log import CHECKPOINT_PATH
+from deniable.public_log.publish import CHECKPOINT_PATH
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.gateway_keyring import GatewayKeyring
+from deniable.server.routes.gateway import GatewayKeyring
 from deniable.server.routes.parameters import asked_survey, not_found
 from deniable.server.routes.routing import (
     BYTES,
@@ -190,7 +191,7 @@ def _description(manifest: Manifest) -> dict[str, object]:
         "question": manifest.question,
         "categories": list(manifest.categories),
         "mechanism": manifest.kind.name,
-        **manifest.kind.described(manifest.specification.parameters),
+        **described(manifest.kind.name, manifest.specification.parameters),
         "repeat": manifest.repeat.to_map(),
         "epsilon": manifest.epsilon,
         "delta": manifest.delta,

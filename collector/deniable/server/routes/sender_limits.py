@@ -1,5 +1,10 @@
-"""Limits of senders: an address has its own, and a relay, which speaks for many, another."""
+"""Limits of senders: how much one address may send, and a relay, which speaks for many.
 
+Token buckets in memory keep the count, and nothing else does.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from time import monotonic
 from typing import Final
 
@@ -7,8 +12,82 @@ from aiohttp import web
 
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_REPORTS, Refusal, RefusalCode
-from deniable.server.routes.token_buckets import TokenBuckets
 from deniable.server.transport.addresses import Address, is_among, mark, sender
+from deniable.stores.receipt import Receipt
+
+
+class TokenBuckets:
+    """A bucket for each sender: ``rate`` tokens a second flow in, and it holds ``burst`` at most.
+
+    Rate 0 is no limit. Beyond ``most`` senders, who was heard of longest ago is forgotten first.
+    """
+
+    def __init__(
+        self, rate: float, burst: float, clock: Callable[[], float], most: int = 65_536
+    ) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._most = most
+        self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return how many senders are remembered."""
+        return len(self._buckets)
+
+    @property
+    def limited(self) -> bool:
+        """Return if there is any limit."""
+        return self._rate > 0
+
+    def take(self, sender: Hashable, tokens: float = 1.0) -> bool:
+        """Take tokens from a sender's bucket; return False, and take none, if it has too few."""
+        if not self.limited:
+            return True
+        now = self._clock()
+        held, at = self._buckets.pop(sender, (self._burst, now))
+        held = min(self._burst, held + (now - at) * self._rate)
+        enough = held >= tokens
+        self._buckets[sender] = (held - tokens if enough else held, now)
+        if len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)
+        return enough
+
+    def give_back(self, sender: Hashable, tokens: float = 1.0) -> None:
+        """Undo a taking that came to nothing."""
+        if sender in self._buckets:
+            held, at = self._buckets[sender]
+            self._buckets[sender] = min(self._burst, held + tokens), at
+
+
+class IssuerShares:
+    """The shares of reports in their issuers' buckets: each key one token, whatever is replayed."""
+
+    def __init__(self, buckets: TokenBuckets, most: int = 65_536) -> None:
+        self._buckets = buckets
+        self._most = most
+        self._paid: OrderedDict[Hashable, Receipt] = OrderedDict()
+
+    def take(self, receipt: Receipt) -> bool:
+        """Take a token for a report, unless its key has paid; return False if there is none."""
+        if receipt.issuer is None or not self._buckets.limited:
+            return True
+        key = receipt[:3]
+        if key in self._paid:
+            self._paid.move_to_end(key)
+            return True
+        if not self._buckets.take(receipt.issuer):
+            return False
+        self._paid[key] = receipt
+        if len(self._paid) > self._most:
+            self._paid.popitem(last=False)
+        return True
+
+    def give_back(self, receipt: Receipt) -> None:
+        """Give back the token of a receipt that was not counted; its key cannot be any more."""
+        if self._paid.get(receipt[:3]) is receipt:
+            self._buckets.give_back(receipt.issuer)
+
 
 _BURST_SECONDS: Final = 10.0
 

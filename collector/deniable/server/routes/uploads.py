@@ -20,15 +20,15 @@ from deniable.messages import (
     media_type,
     split_upload,
 )
-from deniable.messages.receipt import Receipt
 from deniable.oblivious_http import BinaryRequest
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.routing import MSGPACK
-from deniable.server.routes.sender_limits import SenderLimits, buckets
-from deniable.server.routes.token_buckets import IssuerShares
+from deniable.server.routes.sender_limits import IssuerShares, SenderLimits, buckets
 from deniable.server.transport.connections import Connection
 from deniable.stores import Overloaded, Store, Verdict
+from deniable.stores.group_commit import MOST_WAITING
+from deniable.stores.receipt import Receipt
 
 _JUDGED_AT_ONCE: Final = 16
 """Signatures verified before other requests get a turn: less than a millisecond."""
@@ -66,7 +66,6 @@ class Uploads:
         self._catalogue = catalogue
         self._clock = clock
         self._meters = meters
-        self._most_in_hand = config.most_waiting
         self._in_hand = 0
         self._judging = asyncio.Lock()
         self._limits = limits
@@ -100,7 +99,7 @@ class Uploads:
         self._limits.charge(request, max(reports, size * MAX_UPLOAD_REPORTS / MAX_UPLOAD_BYTES))
 
     async def _answer(self, envelopes: Sequence[bytes]) -> web.Response:
-        if self._in_hand + len(envelopes) > self._most_in_hand:
+        if self._in_hand + len(envelopes) > MOST_WAITING:
             raise Overloaded("too many reports are in hand")
         self._take_in_hand(len(envelopes))
         try:

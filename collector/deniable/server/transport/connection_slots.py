@@ -16,6 +16,14 @@ from deniable.directory import Config
 from deniable.server.operations.metrics import Meters
 from deniable.server.transport.addresses import is_among, mark, read_address
 
+MOST_CONNECTIONS: Final = 1_000
+"""Connections of one worker at once.
+
+Devices come, send and leave, so honest ones need far fewer. With the kernel's buffers, 128 KiB of
+each direction, so many hold 250 MiB at most.
+"""
+_MOST_OF_ADDRESS: Final = 250
+"""Of these, connections of one address, trusted proxies excepted: it takes several to fill all."""
 SLICE_BYTES: Final = 1 << 16
 """How much of an answer is given to a connection at a time."""
 _MOST_UNREAD_BYTES: Final = 128 << 20
@@ -32,11 +40,7 @@ class ConnectionSlots:
     """The slots for connections of one worker."""
 
     def __init__(self, config: Config, meters: Meters) -> None:
-        self._most = config.most_connections
-        self._most_of_one = config.address_connections
-        self._most_of_relay = config.relay_connections
         self._trusted = config.trusted_proxies  # each speaks for any number of addresses
-        self._relays = config.relays
         self._meters = meters
         self._callers: dict[SlotHolder, str | None] = {}
         self._held = Counter[str | None]()
@@ -49,11 +53,9 @@ class ConnectionSlots:
         """Give a connection, which waits for its client, a slot; return False if there is none."""
         address = read_address(peer)
         name = None if is_among(address, self._trusted) else mark(address)
-        relayed = is_among(address, self._relays)
-        most = self._most_of_relay if relayed else self._most_of_one
-        if name is not None and 0 < most <= self._held[name]:
+        if name is not None and self._held[name] >= _MOST_OF_ADDRESS:
             longest = next((other for other in self._waiting if self._callers[other] == name), None)
-        elif len(self._callers) >= self._most:
+        elif len(self._callers) >= MOST_CONNECTIONS:
             longest = next(iter(self._waiting), None)
         else:
             longest = holder

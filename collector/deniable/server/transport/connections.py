@@ -44,6 +44,14 @@ from deniable.server.transport.connection_slots import SLICE_BYTES, ConnectionSl
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
+HEAD_SECONDS: Final = 10.0
+"""How long a request's head may take, or a handshake: a few packets, over a poor mobile network."""
+BODY_SECONDS: Final = 10.0
+"""How long a request's body may take: 64 KiB at most."""
+ANSWER_SECONDS: Final = 120.0
+"""How long it may take to make an answer, and to read it: the largest have some MiB."""
+IDLE_SECONDS: Final = 60.0
+"""How long a connection may wait for its next request: longer than a proxy in front keeps it."""
 _LINGER_SECONDS: Final = 5.0
 """How long a refused body is still read, so that its sender gets to see why."""
 _MOST_HEADERS: Final = 64
@@ -88,7 +96,6 @@ class CollectorServer(web.Server):
             web.BaseRequest, loop=asyncio.get_running_loop(), client_max_size=MAX_UPLOAD_BYTES
         )
         super().__init__(handler, request_factory=request)
-        self.config = config
         self.meters = meters
         self.slots = ConnectionSlots(config, meters)
         self.headers = answer_headers(config)
@@ -143,7 +150,7 @@ class Connection(web.RequestHandler):
     """One connection: aiohttp's, with a time at which it is overdue."""
 
     __slots__ = (
-        *("_slots", "_limits", "_meters", "_headers", "_socket", "_stream", "_request", "_parsed"),
+        *("_slots", "_meters", "_headers", "_socket", "_stream", "_request", "_parsed"),
         *("_head_bytes", "_body_ended", "_reading_held", "_hanging_up", "_overdue_at"),
     )
 
@@ -161,8 +168,7 @@ class Connection(web.RequestHandler):
             max_field_size=_MOST_LINE_BYTES,
             read_bufsize=_MOST_BUFFERED,
         )
-        self._slots, self._limits = server.slots, server.config
-        self._meters, self._headers = server.meters, server.headers
+        self._slots, self._meters, self._headers = server.slots, server.meters, server.headers
         self._socket: socket.socket | None = None
         # aiohttp forgets its own before the last bytes are sent.
         self._stream: asyncio.Transport | None = None
@@ -172,7 +178,7 @@ class Connection(web.RequestHandler):
         self._body_ended = False  # whoever reads the body was told that no more of it comes
         self._reading_held = False  # nothing is read from the socket before the answer
         self._hanging_up = False  # a problem was sent, and the connection closes
-        self._overdue_at = loop.time() + self._limits.head_seconds
+        self._overdue_at = loop.time() + HEAD_SECONDS
 
     def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
         """Take a place for the handshake before the connection; return False if there is none."""
@@ -195,7 +201,7 @@ class Connection(web.RequestHandler):
         request = self._request
         if not self._parsed:
             if not self._head_bytes:
-                self._overdue_at = self._loop.time() + self._limits.head_seconds
+                self._overdue_at = self._loop.time() + HEAD_SECONDS
             self._head_bytes += len(data)
         elif request is not None and request.content.is_eof():
             # Nothing more is read before the answer, if enough has come behind its request.
@@ -234,7 +240,7 @@ class Connection(web.RequestHandler):
         if request.content.is_eof():
             self._work()
         else:
-            self._overdue_at = self._loop.time() + self._limits.body_seconds
+            self._overdue_at = self._loop.time() + BODY_SECONDS
             self._look_at_body(request)
 
     async def read(self, request: web.BaseRequest) -> bytes:
@@ -255,7 +261,7 @@ class Connection(web.RequestHandler):
         return body
 
     def _work(self) -> None:
-        self._overdue_at = self._loop.time() + self._limits.answer_seconds
+        self._overdue_at = self._loop.time() + ANSWER_SECONDS
         self._slots.works(self)
 
     async def finish_response(
@@ -292,7 +298,7 @@ class Connection(web.RequestHandler):
     def _end(self) -> None:
         self._request, self._head_bytes = None, 0
         self._parsed = bool(self._messages)
-        self._overdue_at = self._loop.time() + self._limits.idle_seconds
+        self._overdue_at = self._loop.time() + IDLE_SECONDS
         if self._reading_held:
             self._reading_held = False
             if self.transport is not None and not (self._reading_paused or self._buffer_paused):
@@ -306,7 +312,7 @@ class Connection(web.RequestHandler):
         if request is not None and not request.content.is_eof() and not self._body_ended:
             # Whoever reads the body gets this, and answers with a problem.
             self._body_ended = True
-            self._overdue_at = now + self._limits.answer_seconds
+            self._overdue_at = now + ANSWER_SECONDS
             request.content.set_exception(TimeoutError())
             return
         if not self._hanging_up:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.server.transport.connections import NO_DESCRIPTORS, CollectorServer
+from deniable.server.transport.connections import HEAD_SECONDS, NO_DESCRIPTORS, CollectorServer
 
 _BACKLOG: Final = 1_024
 _KERNEL_BYTES: Final = 1 << 16
@@ -79,7 +79,7 @@ class TlsAcceptor:
                 lambda: connection,
                 accepted,
                 ssl=self._tls,
-                ssl_handshake_timeout=self._server.config.head_seconds,
+                ssl_handshake_timeout=HEAD_SECONDS,
             )
         except OSError as error:  # errors of TLS and timeouts, too
             error.__traceback__ = None  # a cycle through asyncio's frames, and 256 KB of buffers

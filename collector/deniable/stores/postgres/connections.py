@@ -1,4 +1,4 @@
-"""A few connections to one database, made anew when they are lost.
+"""Connections, a few, to the first host of a URL that answers, made anew when they are lost.
 
 Work is tried again where that may help, for some seconds from its first failure on: after a
 deadlock or a serialisation failure, while the server restarts, and on a new connection if one was
@@ -17,18 +17,22 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
+from deniable.documents import read_number
 from deniable.stores.errors import StoreError, Unreachable
 from deniable.stores.postgres.failures import DATABASE_ERRORS, failure_of
 from deniable.stores.postgres.sessions import (
     ANSWER_SECONDS,
+    OF_CONNECTING,
+    Session,
     WatchedSession,
     limit_groups,
     prepare,
-    server_settings,
+    session_settings,
     unreadable_file,
 )
 
@@ -36,11 +40,99 @@ if TYPE_CHECKING:
     from asyncpg.pool import Pool, PoolConnectionProxy
 
 
+# The hosts that a database's URL names: each is tried, and none for longer than its time.
+#
+# A host that is frozen, or that a firewall has cut off, does not refuse a connection: it says
+# nothing. Under one limit for the whole list it would use up the time of those behind it.
+
+CONNECT_SECONDS: Final = 5.0
+"""For one host, unless `connect_timeout` in the URL says otherwise."""
+_ELSEWHERE: Final = (
+    OSError,  # and with it TimeoutError
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TargetServerAttributeNotMatched,
+)
+"""Failures of one host, of which the next may know nothing."""
+
+
+class Hosts:
+    """The hosts of a URL, which is read when there is something to connect for.
+
+    The one that answered last is asked first, so that a silent one does not delay every connection.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._nearest = 0
+
+    def begin_anew(self) -> None:
+        """Ask in the order of the URL again: a connection was lost, or could only be read."""
+        self._nearest = 0
+
+    async def connect(self, *_: object, **options: Any) -> Session:
+        """Return a session that is fit for a store; the last host's error if there is none.
+
+        Raises:
+            ValueError: for a misspelt URL, which is quoted.
+        """
+        urls, seconds = _places(self._url)
+        settings = session_settings(self._url)
+        begin, error = self._nearest, None
+        for number in range(len(urls)):
+            place = (begin + number) % len(urls)
+            try:
+                session = await _connect(urls[place], seconds, options, settings)
+            except _ELSEWHERE as failure:
+                error = failure
+            else:
+                self._nearest = place
+                return session
+        assert error is not None
+        raise error
+
+
+async def _connect(
+    url: str, seconds: float, options: dict[str, Any], settings: dict[str, str]
+) -> Session:
+    async with asyncio.timeout(seconds):
+        session: Session = await asyncpg.connect(url, timeout=seconds, **options)
+        try:
+            await prepare(session, settings)
+        except BaseException:
+            session.terminate()
+            raise
+        return session
+
+
+def _places(url: str) -> tuple[list[str], float]:
+    """Return a URL for each host, and for how many seconds each is tried."""
+    parts = urlsplit(url)
+    pairs = parse_qsl(parts.query, strict_parsing=True) if parts.query else []
+    given = {name: value for name, value in pairs if name in OF_CONNECTING}
+    seconds = read_number(given.pop("connect_timeout", str(CONNECT_SECONDS)))
+    if seconds is None or seconds <= 0:
+        raise ValueError("connect_timeout")
+    login, at, named = parts.netloc.rpartition("@")
+    hosts = (named or given.get("host", "")).split(",")
+    ports = given.get("port", "").split(",")
+    if named or len(ports) not in (1, len(hosts)):
+        ports = ports[:1]
+    urls = []
+    for number, host in enumerate(hosts):
+        if named:
+            place, query = f"{login}{at}{host}", given
+        else:
+            of_host = {"host": host, "port": ports[number % len(ports)]}
+            place, query = parts.netloc, given | {k: it for k, it in of_host.items() if it}
+        urls.append(urlunsplit(parts._replace(netloc=place, query=urlencode(query))))
+    return urls, float(seconds)
+
+
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 Result = TypeVar("Result")
 
 _LEAST: Final = 2  # one that stores, and one for all else
-_CONNECT_SECONDS: Final = 5.0
 _FIRST_DELAY: Final = 0.02
 _LONGEST_DELAY: Final = 0.5
 
@@ -53,20 +145,19 @@ class Connections:
     """
 
     def __init__(self, url: str, most: int = 4, patience: float = 5.0) -> None:
+        self._hosts = Hosts(url)
         self._pool: Pool[asyncpg.Record] = asyncpg.create_pool(
-            url,
             min_size=0,
             max_size=max(most, _LEAST),
-            timeout=_CONNECT_SECONDS,
             command_timeout=ANSWER_SECONDS,
-            server_settings=server_settings(url),
             connection_class=WatchedSession,
-            init=prepare,
+            connect=self._hosts.connect,
             reset=_leave,
         )
         self._url = url
         self._patience = patience
         self._kept: Connection | None = None
+        self._sessions_checked = False
         self._answer_seconds = ANSWER_SECONDS
 
     @property
@@ -74,6 +165,16 @@ class Connections:
         """Return how many connections are allowed, open, and in use."""
         pool = self._pool
         return pool.get_max_size(), pool.get_size(), pool.get_size() - pool.get_idle_size()
+
+    async def check_sessions(self) -> None:
+        """Raise StoreError if a second connection is in the session of a first: once is enough."""
+
+        async def connect_beside(_: Connection) -> None:
+            await (await self._hosts.connect(command_timeout=ANSWER_SECONDS)).close()
+
+        if not self._sessions_checked:
+            await self.run(connect_beside)
+            self._sessions_checked = True
 
     async def run(
         self, work: Callable[[Connection], Awaitable[Result]], *, keep: bool = False
@@ -93,6 +194,7 @@ class Connections:
             except DATABASE_ERRORS as error:
                 failure = failure_of(error)
             if failure.lost:
+                self._hosts.begin_anew()
                 # Whatever took this connection may have taken the idle ones.
                 await self._pool.expire_connections()
             if deadline is None:  # however long the first attempt was, there is a second
@@ -151,7 +253,7 @@ class Connections:
     async def close(self) -> None:
         """Close the connections; those that are at work are broken off after some seconds."""
         try:
-            async with asyncio.timeout(_CONNECT_SECONDS):
+            async with asyncio.timeout(CONNECT_SECONDS):
                 if self._kept is not None:
                     await self._pool.release(self._kept)
                 await self._pool.close()

@@ -11,13 +11,16 @@ from typing import Final
 import asyncpg
 
 from deniable.stores.errors import (
+    MIGRATED,
     NotAdmitted,
     Overloaded,
     StoreError,
     StoreFull,
     StoreMoved,
+    UnknownSchema,
     Unreachable,
 )
+from deniable.stores.postgres.sessions import FORGETFUL, POOLED
 
 DATABASE_ERRORS: Final = (
     asyncpg.PostgresError,
@@ -27,7 +30,14 @@ DATABASE_ERRORS: Final = (
 )
 """Whatever a database that fails, or one that is not there, can raise."""
 
-_MOVED: Final = "DNMVD"  # of our own: ``deniable.begin_write`` raises it
+# Of our own: ``deniable.begin_write`` raises them.
+_MOVED: Final = "DNMVD"
+_WORDS: Final[dict[str, tuple[type[StoreError], str]]] = {
+    "DNFGT": (StoreError, FORGETFUL),
+    "DNVER": (UnknownSchema, MIGRATED),
+    "42P05": (StoreError, POOLED),  # the name of a prepared statement is taken,
+    "26000": (StoreError, POOLED),  # or not known
+}
 _BAD_VALUE: Final = "22"
 
 # By the code of an error, or how it begins: what it is to the caller, if the same may well succeed
@@ -57,6 +67,7 @@ _NO_ROOT: Final = (
     "there is no root certificate to trust the database server by: name its file with sslrootcert"
     " in the URL, or put it at ~/.postgresql/root.crt"
 )
+_NO_MATCH: Final = "no host of the database is what target_session_attrs in its URL asks for"
 _OF_ANOTHER_HOST: Final = {62, 63, 64}
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH, and the same of e-mail and IP addresses."""
 
@@ -78,6 +89,8 @@ def failure_of(error: BaseException) -> Failure:
         # Not quoted: where a URL is misspelt, any part of it may be the password.
         no_root = str(error).startswith("root certificate file")
         return Failure(Unreachable(_NO_ROOT if no_root else _BAD_URL), again=False, lost=True)
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return Failure(Unreachable(_NO_MATCH), again=True, lost=True)
     if isinstance(error, TimeoutError):
         return Failure(Unreachable("the database does not answer"), again=True, lost=True)
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -102,6 +115,9 @@ def _of_postgres(error: asyncpg.PostgresError) -> Failure:
     if state.startswith(_BAD_VALUE):
         # Also what asyncpg itself says of an argument. Its message quotes the value.
         return Failure(StoreError("the database cannot hold such a value"), again=False, lost=False)
+    if state in _WORDS:
+        kind, words = _WORDS[state]
+        return Failure(kind(words), again=False, lost=False)
     if state == _MOVED:
         moved = StoreMoved(f"{error.args[0]}, once deniable store move is done")
         return Failure(moved, again=False, lost=False)

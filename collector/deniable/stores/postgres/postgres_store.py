@@ -2,21 +2,21 @@
 
 import asyncio
 import math
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Final
 
-from deniable.messages.receipt import Receipt
-from deniable.messages.seals import Seal
+from deniable.reading.seals import Seal
 from deniable.stores.errors import StoreError, UnknownSchema
 from deniable.stores.postgres.connections import Connection, Connections, translated
 from deniable.stores.postgres.driver import LONG_SECONDS, follow
 from deniable.stores.postgres.migrating import VERSION, migrate, version
 from deniable.stores.postgres.receipts import add_receipts
-from deniable.stores.rules import checking, copying, published_counts
+from deniable.stores.receipt import Receipt
+from deniable.stores.rules import copying, life, published_counts
 from deniable.stores.rules.life import begin_pruning, note_pruned
-from deniable.stores.statements import Result, Rule, Statement
+from deniable.stores.statements import Result, Rule, Statement, Verdict
 from deniable.stores.store import Store
-from deniable.stores.values import Verdict
 
 _FOLDED_AT: Final = 256
 """Groups, a large one counting as one for each hundred reports: what is read besides the counts."""
@@ -26,20 +26,28 @@ _REST: Final = 10.0
 _LAST_FOLD_SECONDS: Final = 5.0
 _UNABLE_SECONDS: Final = 60.0
 """After a failure figures try for so long no more to fold: each might wait for a lock in vain."""
-_BEGIN_WRITE: Final = "SELECT deniable.begin_write()"
-"""Makes the commit durable, whatever else is done (S1); StoreMoved once the store has moved (S8).
-
-It stays where it is until the transaction ends.
-"""
 _BEGIN_THOUGH_MOVED: Final = "SELECT pg_logical_emit_message(true, 'deniable', '')"
-"""The same, without a look at where the store is."""
+"""Makes the commit durable, without a look at where the store is."""
+
+_SYNCHRONOUS: Final = re.compile(r"\s*(?:(?:first|any)?\s*(\d+)\s*\()?([^)]*)")
+"""As in synchronous_standby_names: how many a commit waits for, if it is said, and of which."""
+
+# Which standby is synchronous, a role without pg_read_all_stats is not shown: only their names.
+_STANDBYS: Final = """
+    SELECT current_setting('synchronous_standby_names'),
+           current_setting('synchronous_commit') = 'local',
+           ARRAY(SELECT lower(application_name) FROM pg_stat_replication
+                  WHERE state IS DISTINCT FROM 'backup' AND application_name <> 'pg_basebackup'),
+           (SELECT count(*) FROM pg_replication_slots
+             WHERE slot_type = 'physical' AND NOT active AND wal_status IS NOT NULL)
+"""
 
 
 class PostgresStore(Store):
     """A store in a PostgreSQL database; opened by :meth:`open`, inside the running event loop."""
 
-    def __init__(self, connections: Connections, most_waiting: int = 20_000) -> None:
-        super().__init__(most_waiting)
+    def __init__(self, connections: Connections) -> None:
+        super().__init__()
         self._connections = connections
         self._unfolded = _FOLDED_AT - 1  # the first group adds up what others have left
         self._folding: asyncio.Task[None] | None = None
@@ -51,7 +59,6 @@ class PostgresStore(Store):
     async def open(
         cls,
         url: str,
-        most_waiting: int = 20_000,
         *,
         create: bool = False,
         most_connections: int = 4,
@@ -78,7 +85,7 @@ class PostgresStore(Store):
         except BaseException:
             await connections.close()
             raise
-        return cls(connections, most_waiting)
+        return cls(connections)
 
     @staticmethod
     async def migrate(url: str) -> tuple[int, int]:
@@ -103,11 +110,15 @@ class PostgresStore(Store):
         # This waits for whoever reads all receipts, such as a backup, as long as for any lock.
         return await self._write(lambda: _prune(survey_id, epoch, now))
 
+    async def ping(self) -> None:
+        await self._connections.check_sessions()
+        await super().ping()
+
     async def check(self) -> list[str]:
         # Nobody who stores reports waits for it.
         async def work(connection: Connection) -> list[str]:
             await _see_one_moment(connection)
-            return await follow(connection, checking.faults(), LONG_SECONDS)
+            return await follow(connection, life.faults(), LONG_SECONDS)
 
         return await self._connections.transaction(work)
 
@@ -129,7 +140,7 @@ class PostgresStore(Store):
         filling = copying.Filling()
         async with self._connections.held() as connection:
             with translated():
-                await connection.execute(_BEGIN_WRITE)
+                await connection.execute(_begin_write())
                 await follow(connection, filling.begin())
             async for chunk in chunks:
                 with translated():
@@ -140,6 +151,10 @@ class PostgresStore(Store):
             return float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
 
         return await self._connections.run(clock)
+
+    async def lagging_standbys(self) -> int:
+        (row,) = await self._connections.run(lambda it: it.fetch(_STANDBYS))
+        return lagging(*row)
 
     async def close(self) -> None:
         await self._group.finish()
@@ -163,11 +178,15 @@ class PostgresStore(Store):
         self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
     ) -> Result:
         # What is to be read several times is added up once, for all who wait. Where that fails it
-        # is read as it is.
-        able = asyncio.get_running_loop().time() >= self._able_at
-        if able and await self._read(lambda: published_counts.much_is_left(survey_id)):
+        # is read as it is, also by who asked before the failure and is answered after it.
+        left = self._able and await self._read(lambda: published_counts.much_is_left(survey_id))
+        if left and self._able:
             await asyncio.wait([self._begin_folding()])
         return await super()._figures(view, survey_id, *epoch)
+
+    @property
+    def _able(self) -> bool:
+        return asyncio.get_running_loop().time() >= self._able_at
 
     def _begin_folding(self) -> asyncio.Task[None]:
         """Return the task that folds for all surveys, begun unless it is under way."""
@@ -206,10 +225,19 @@ class PostgresStore(Store):
         though_moved: bool = False,
     ) -> Result:
         async def work(connection: Connection) -> Result:
-            await connection.execute(_BEGIN_THOUGH_MOVED if though_moved else _BEGIN_WRITE)
+            await connection.execute(_BEGIN_THOUGH_MOVED if though_moved else _begin_write())
             return await follow(connection, begin())
 
         return await self._connections.transaction(work, repeatable=repeatable)
+
+
+def _begin_write() -> str:
+    """Return the statement that makes the commit durable, whatever else is done (S1).
+
+    It raises StoreMoved once the store has moved (S8), and UnknownSchema once it is migrated. The
+    store stays where it is, and as it is, until the transaction ends.
+    """
+    return f"SELECT deniable.begin_write({VERSION})"
 
 
 async def _see_one_moment(connection: Connection) -> None:
@@ -222,6 +250,19 @@ async def _see_one_moment(connection: Connection) -> None:
     await connection.execute("LOCK TABLE deniable.receipts IN ACCESS SHARE MODE")
     for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
         await connection.execute(f"SET LOCAL {limit} = '{LONG_SECONDS}s'")
+
+
+def lagging(setting: str, local: bool, following: Sequence[str], inactive: int) -> int:
+    """Return how many standbys no commit waits for, or are away.
+
+    The setting is synchronous_standby_names; names that follow are in lower case, and a slot is
+    inactive while the standby is away that had used it.
+    """
+    number, listed = _SYNCHRONOUS.findall(setting.lower())[0]
+    names = {name.strip(' "') for name in listed.split(",")}
+    waited_for = sum("*" in names or name in names for name in following)
+    away = max(int(number or bool(listed)) - waited_for, inactive)
+    return len(following) - (0 if local else waited_for) + max(0, away)
 
 
 def _prune(survey_id: bytes, epoch: int, now: int) -> Rule[int]:

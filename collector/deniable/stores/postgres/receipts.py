@@ -14,11 +14,11 @@ takes a seal in the moment of a lost connection, and nothing is counted twice th
 from collections.abc import Sequence
 from typing import Final
 
-from deniable.messages.receipt import Receipt
 from deniable.stores.errors import StoreError
 from deniable.stores.postgres.connections import Connection
-from deniable.stores.postgres.sessions import FORGETFUL
-from deniable.stores.values import Verdict
+from deniable.stores.postgres.migrating import VERSION
+from deniable.stores.receipt import Receipt
+from deniable.stores.statements import Verdict
 
 _REFUSALS: Final = (Verdict.ACCEPTED, Verdict.ENDED, Verdict.SEALED)
 """By the number that the database gives a part."""
@@ -28,8 +28,7 @@ async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> l
     """Store receipts, at least one, in one transaction; one verdict each, in their order.
 
     Raises:
-        StoreError: if a survey is not in this store, and nothing was stored; or if what was stored
-            may be lost.
+        StoreError: if a survey is not in this store; nothing was stored.
     """
     # By survey, epoch and key; of one key the first stays the first (S2).
     order = sorted(range(len(receipts)), key=lambda position: receipts[position][:3])
@@ -39,8 +38,8 @@ async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> l
     part_ids, part_epochs = zip(*ends, strict=True)
     places = {issuer: place for place, issuer in enumerate(dict.fromkeys(issuers), start=1)}
     row = await connection.fetchrow(
-        "SELECT *, current_setting('fsync') = 'off'"
-        " FROM deniable.add_receipts($1, $2, $3, $4, $5, $6, $7)",
+        "SELECT * FROM deniable.add_receipts($1, $2, $3, $4, $5, $6, $7, $8)",
+        VERSION,
         part_ids,
         part_epochs,
         list(ends.values()),
@@ -50,9 +49,7 @@ async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> l
         responses,
     )
     assert row is not None
-    refusals, distrusted, repeats, stored, forgetful = row
-    if forgetful:  # unlike synchronous_commit it can be switched off below a connection
-        raise StoreError(FORGETFUL)
+    refusals, distrusted, repeats, stored = row
     if refusals is None:
         raise StoreError("the survey is not in this store")
     verdicts = [Verdict.ACCEPTED] * len(receipts)

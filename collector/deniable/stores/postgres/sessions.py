@@ -3,6 +3,7 @@
 import socket
 import sys
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -49,6 +50,22 @@ _FILES: Final = {
     "sslcrl": "PGSSLCRL",
 }
 
+_MARK: Final = "deniable.session"
+"""A setting of ours: its value is of one connection."""
+OF_CONNECTING: Final = frozenset(
+    (
+        *("host", "port", "dbname", "database", "user", "password", "passfile", "service"),
+        *("sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "sslpassword"),
+        *("sslnegotiation", "ssl_min_protocol_version", "ssl_max_protocol_version"),
+        *("target_session_attrs", "krbsrvname", "gsslib", "options", "connect_timeout"),
+    )
+)
+"""The parameters of a URL that are no settings of the session."""
+
+POOLED: Final = (
+    "a pooler before the database pools transactions, so that settings and prepared statements"
+    " reach other sessions than their own: let it pool sessions, or connect to PostgreSQL itself"
+)
 FORGETFUL: Final = (
     "the database server runs with fsync = off, and would lose reports that were acknowledged:"
     " switch it on"
@@ -76,10 +93,10 @@ class WatchedSession(Session):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 10_000)
 
 
-def server_settings(url: str) -> dict[str, str]:
-    """Return the settings to ask of the server; those that a URL sets itself are left to it."""
-    given = _parameters(url)
-    return {name: value for name, value in _SETTINGS.items() if name not in given} | _REQUIRED
+def session_settings(url: str) -> dict[str, str]:
+    """Return the settings of a session, with those that a URL sets itself."""
+    given = {name: value for name, value in _parameters(url).items() if name not in OF_CONNECTING}
+    return _SETTINGS | given | _REQUIRED
 
 
 def unreadable_file(url: str, environment: dict[str, str]) -> str | None:
@@ -96,8 +113,13 @@ def unreadable_file(url: str, environment: dict[str, str]) -> str | None:
     return None
 
 
-async def prepare(session: Session) -> None:
-    """Make a new connection fit for a store, or refuse a server that keeps no promise of it."""
+async def prepare(session: Session, settings: dict[str, str]) -> None:
+    """Make a new connection fit for a store, or refuse a server that keeps no promise of it.
+
+    Settings are made once there is a session, and looked at in a transaction of their own: as
+    parameters of its start a pooler may refuse them, or ignore them. A mark among them tells if
+    the session is another client's, too.
+    """
     # Keys are sixteen bytes: neither side has a use for UUID objects.
     await session.set_type_codec(
         "uuid", schema="pg_catalog", encoder=bytes, decoder=bytes, format="binary"
@@ -105,11 +127,11 @@ async def prepare(session: Session) -> None:
     # What is set in the session stands whatever the server's configuration becomes meanwhile.
     row = await session.fetchrow(
         "SELECT current_setting('fsync') = 'off', current_setting('track_commit_timestamp') = 'on',"
-        " set_config('synchronous_commit',"
-        "  coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)"
+        f" coalesce(current_setting('{_MARK}', true), ''),"
+        " coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on')"
     )
     assert row is not None
-    forgetful, diary, _ = row
+    forgetful, diary, mark, commits = row
     if forgetful:
         raise StoreError(FORGETFUL)
     if diary:
@@ -117,6 +139,20 @@ async def prepare(session: Session) -> None:
             "the database server keeps the time of every commit, and with it of every receipt:"
             " switch track_commit_timestamp off"
         )
+    if mark:
+        raise StoreError(POOLED)
+    wanted = settings | {"synchronous_commit": commits, _MARK: token_hex(8)}
+    made = await session.fetch(
+        "SELECT name, set_config(name, value, false) FROM unnest($1::text[], $2::text[])"
+        " s (name, value)",
+        list(wanted),
+        list(wanted.values()),
+    )
+    kept = await session.fetch(
+        "SELECT name, current_setting(name, true) FROM unnest($1::text[]) s (name)", list(wanted)
+    )
+    if [*map(tuple, kept)] != [*map(tuple, made)]:
+        raise StoreError(POOLED)
 
 
 async def limit_groups(session: "PoolConnectionProxy[asyncpg.Record]", url: str) -> float:

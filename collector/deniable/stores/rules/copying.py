@@ -95,6 +95,7 @@ class SealRow(NamedTuple):
     digest: bytes
     pruning_at: int | None
     pruned_at: int | None
+    cut_at: int | None
 
 
 class EndRow(NamedTuple):
@@ -175,7 +176,7 @@ READ: Final[dict[type[StoredRow], str]] = {
     ShownRow: "SELECT survey_id, epoch, public_key, response, reports"
     " FROM deniable.published_counts"
     " JOIN deniable.surveys USING (survey) JOIN deniable.issuers USING (issuer)",
-    SealRow: "SELECT survey_id, epoch, sealed_at, reports, digest, pruning_at, pruned_at"
+    SealRow: "SELECT survey_id, epoch, sealed_at, reports, digest, pruning_at, pruned_at, cut_at"
     " FROM deniable.seals JOIN deniable.surveys USING (survey)",
     EndRow: "SELECT survey_id, ended_at FROM deniable.ends JOIN deniable.surveys USING (survey)",
     OpeningRow: "SELECT name, public FROM deniable.openings",
@@ -220,7 +221,7 @@ class Filling:
         yield from lock(ISSUERS)
         for query in READ.values():
             if (yield from first(f"{query} LIMIT 1")) is not None:
-                raise NotEmpty("the store holds something already; restore into one that is new")
+                raise NotEmpty("the new store holds something already; choose one that is empty")
         # Who vouched for what was never stored is in no row, but has a number.
         yield Statement("DELETE FROM deniable.issuers WHERE issuer <> 0")
 

@@ -1,11 +1,146 @@
-"""Records for the operator: tokens, notes, what is public, the last backup, a move."""
+"""Records: surveys, key rotations, the public log, tokens, notes, the last backup, a move."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
+from deniable.messages import MAX_ROTATIONS, Manifest, Rotation
 from deniable.reading.notes import MOST_NOTES, Note
-from deniable.stores.errors import StoreError, StoreMoved
-from deniable.stores.statements import MOVE, Rule, Statement, first, lock
-from deniable.stores.values import Role, Token
+from deniable.stores.errors import (
+    LogConflict,
+    RotationConflict,
+    StoreError,
+    StoreMoved,
+    SurveyConflict,
+)
+from deniable.stores.statements import (
+    CATALOGUE,
+    MOVE,
+    Insertion,
+    LogExtension,
+    ManyTimes,
+    Role,
+    Rule,
+    Statement,
+    StoredLog,
+    Token,
+    first,
+    lock,
+)
+
+
+def find_survey(survey_id: bytes) -> Rule[tuple[int, int]]:
+    """Return a survey's number, and in steps of how many reports (at least 1) figures advance."""
+    row = yield from first(
+        "SELECT survey, minimum FROM deniable.surveys WHERE survey_id = $1", survey_id
+    )
+    if row is None:
+        raise StoreError("the survey is not in this store")
+    return row[0], max(1, row[1])
+
+
+def publish(
+    manifest: Manifest, envelope: bytes, extension: LogExtension | None = None
+) -> Rule[None]:
+    yield from lock(CATALOGUE)
+    newest = yield from first(
+        "SELECT survey_id, sequence FROM deniable.surveys WHERE name = $1"
+        " ORDER BY sequence DESC LIMIT 1",
+        manifest.name,
+    )
+    if newest is not None and newest[0] == manifest.survey_id:
+        return
+    if newest is not None and newest[1] >= manifest.sequence:
+        raise SurveyConflict(
+            f"{manifest.name} has sequence {newest[1]}; a successor needs a higher one"
+        )
+    yield Statement(
+        "INSERT INTO deniable.surveys (survey, survey_id, name, sequence, minimum, envelope)"
+        " SELECT coalesce(max(survey), 0) + 1, $1, $2, $3, $4, $5 FROM deniable.surveys",
+        (manifest.survey_id, manifest.name, manifest.sequence, manifest.minimum_reports, envelope),
+    )
+    yield from extend(extension)
+
+
+def surveys() -> Rule[list[bytes]]:
+    rows = yield Statement("SELECT envelope FROM deniable.surveys ORDER BY name, sequence DESC")
+    return [envelope for (envelope,) in rows]
+
+
+def rotate(
+    rotation: Rotation,
+    envelope: bytes,
+    sign_anew: Callable[[bytes], bytes],
+    extension: LogExtension | None = None,
+) -> Rule[int]:
+    yield from lock(CATALOGUE)
+    ((before,),) = yield Statement("SELECT count(*) FROM deniable.rotations")
+    if before >= MAX_ROTATIONS:
+        raise RotationConflict(f"the authority was rotated {before} times; give the apps a new one")
+    added = yield Statement(
+        "INSERT INTO deniable.rotations (rotation, old_key, new_key, sequence, envelope)"
+        " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING rotation",
+        (before + 1, rotation.old_key, rotation.new_key, rotation.sequence, envelope),
+    )
+    if not added:
+        raise RotationConflict("one of these keys was rotated before; each is only once")
+    rows = yield Statement("SELECT survey, envelope FROM deniable.surveys")
+    anew = [(sign_anew(signed), survey, signed) for survey, signed in rows]
+    changed = [(after, survey) for after, survey, signed in anew if after != signed]
+    yield ManyTimes("UPDATE deniable.surveys SET envelope = $1 WHERE survey = $2", changed)
+    yield from extend(extension)
+    return len(changed)
+
+
+def rotations() -> Rule[list[bytes]]:
+    rows = yield Statement("SELECT envelope FROM deniable.rotations ORDER BY rotation")
+    return [envelope for (envelope,) in rows]
+
+
+_NEWEST: Final = "newest"
+_WITNESSED: Final = "witnessed"
+_PUT: Final = """
+    INSERT INTO deniable.log_checkpoints (role, checkpoint) VALUES ($1, $2)
+    ON CONFLICT (role) DO UPDATE SET checkpoint = excluded.checkpoint
+"""
+
+
+def log(start: int) -> Rule[StoredLog]:
+    # The checkpoints first: whatever entry they cover is there when the entries are read.
+    checkpoints = yield from _checkpoints()
+    entries = yield Statement(
+        "SELECT entry FROM deniable.log_entries WHERE position >= $1 ORDER BY position", (start,)
+    )
+    return StoredLog(
+        tuple(entry for (entry,) in entries),
+        checkpoints.get(_NEWEST, ""),
+        checkpoints.get(_WITNESSED, ""),
+    )
+
+
+def _checkpoints() -> Rule[dict[str, str]]:
+    return dict((yield Statement("SELECT role, checkpoint FROM deniable.log_checkpoints")))
+
+
+def extend(extension: LogExtension | None) -> Rule[None]:
+    if extension is None:
+        return
+    yield from lock(CATALOGUE)
+    ((size,),) = yield Statement("SELECT count(*) FROM deniable.log_entries")
+    if size != extension.size:
+        raise LogConflict("somebody else published meanwhile; do it again")
+    numbered = list(enumerate(extension.entries, extension.size))
+    if numbered:
+        yield Insertion("log_entries", ("position", "entry"), numbered)
+    yield Statement(_PUT, (_NEWEST, extension.checkpoint))
+
+
+def cosign(add: Callable[[str], tuple[str, bool]]) -> Rule[None]:
+    yield from lock(CATALOGUE)
+    checkpoint, witnessed = add((yield from _checkpoints())[_NEWEST])
+    yield Statement(_PUT, (_NEWEST, checkpoint))
+    if witnessed:
+        yield Statement(_PUT, (_WITNESSED, checkpoint))
+
 
 TOUCH: Final = "UPDATE deniable.state SET touched = NOT touched"
 MARK_MOVED: Final = """
@@ -107,10 +242,10 @@ def move_away(to: str) -> Rule[None]:
     yield from lock(MOVE)
     ((stands,),) = yield Statement(MARK_MOVED, (to,))
     if stands != to:
-        raise StoreMoved(f"the store was moved to {stands} before; see deniable store stay")
+        raise StoreMoved(f"the store was moved to {stands} before; see deniable store cancel-move")
 
 
-def stay() -> Rule[None]:
+def cancel_move() -> Rule[None]:
     yield from lock(MOVE)
     yield Statement(LIFT_MARK)
 

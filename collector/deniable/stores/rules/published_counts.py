@@ -6,9 +6,9 @@ the counts themselves are shown, and nothing is written for it.
 
 from typing import Final
 
-from deniable.messages.seals import Counts, as_counts
+from deniable.reading.seals import Counts, as_counts
 from deniable.stores.errors import StoreError
-from deniable.stores.rules.surveys import find_survey
+from deniable.stores.rules.operating import find_survey
 from deniable.stores.statements import FOLDING, Rule, Statement, first, lock
 
 COUNTED: Final = """

@@ -1,24 +1,69 @@
-"""A collector's SQLite file, as one thread has it open: transactions, migrations, errors.
+"""A collector's SQLite file, as one thread has it open: transactions, migrations, errors, its log.
 
 The rules S1 to S8 stand in ``store.py``. A commit that changed nothing would synchronise nothing,
 so that each writing transaction changes something (S1).
 """
 
+import asyncio
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from deniable import sqlite_files
-from deniable.messages.seals import as_counts, counts_digest
-from deniable.stores.errors import StoreError, StoreFull, StoreLocked, UnknownSchema
-from deniable.stores.rules import checking, operating
-from deniable.stores.rules.published_counts import COUNTED
-from deniable.stores.rules.surveys import find_survey
-from deniable.stores.sqlite.driver import follow, in_sqlite
+from deniable.stores.errors import MIGRATED, StoreError, StoreFull, StoreLocked, UnknownSchema
+from deniable.stores.rules import life, operating
+from deniable.stores.rules.operating import find_survey
+from deniable.stores.sqlite.driver import follow
+
+_SECONDS = 10.0
+"""How long the log keeps what was written. Under load SQLite itself empties it more often."""
+
+
+class WalTruncation:
+    """Empties a store's log; used inside one running event loop.
+
+    ``empty`` does it, and returns False if somebody reads from the log.
+    """
+
+    def __init__(self, empty: Callable[[], Awaitable[bool]]) -> None:
+        self._empty = empty
+        self._written = False
+        self._emptying: asyncio.Task[None] | None = None
+
+    def written(self) -> None:
+        """Have the log emptied soon, since something was written."""
+        self._written = True
+        if self._emptying is None:
+            self._emptying = asyncio.create_task(self._until_empty())
+
+    async def finish(self) -> None:
+        """Empty the log, if something was written, and never again."""
+        if self._emptying is not None:
+            self._emptying.cancel()
+            await asyncio.wait({self._emptying})
+        if self._written:
+            await self._try()
+
+    async def _until_empty(self) -> None:
+        try:
+            while self._written:
+                await asyncio.sleep(_SECONDS)
+                await self._try()
+        finally:
+            self._emptying = None
+
+    async def _try(self) -> None:
+        # What is written meanwhile may miss it, and is for the next time.
+        self._written = False
+        try:
+            emptied = await self._empty()
+        except StoreError:  # whoever stores a report is told of it
+            emptied = False
+        self._written = self._written or not emptied
+
 
 # With millions of receipts nearly every insert is in another page, which is read, logged and later
 # copied into the table. Measured with 10 million, in processor time beyond that of an empty store:
@@ -35,32 +80,8 @@ _CACHE_KIBIBYTES: Final = 32 << 10
 """Of each connection: the upper levels of the tree fit for some hundred million receipts."""
 
 
-_script = partial(sqlite_files.migration_script, "deniable.stores.sqlite")
-
-
-def _to_version_2(connection: sqlite3.Connection) -> None:
-    """Give the seals of version 1, too, what a seal vouches for since."""
-    _script("0002_life_of_a_survey.sql")(connection)
-    seals = connection.execute(
-        "SELECT survey, survey_id, epoch FROM seals JOIN surveys USING (survey)"
-    ).fetchall()
-    for survey, survey_id, epoch in seals:
-        rows = connection.execute(in_sqlite(COUNTED)[0], (survey, epoch)).fetchall()
-        digest = counts_digest(survey_id, epoch, as_counts(rows))
-        connection.execute(
-            "UPDATE seals SET reports = ?, digest = ? WHERE survey = ? AND epoch = ?",
-            (sum(reports for _, _, reports in rows), digest, survey, epoch),
-        )
-
-
-_MIGRATIONS: Final = (
-    _script("0001_initial.sql"),
-    _to_version_2,
-    _script("0003_state.sql"),
-    _script("0004_sharing.sql"),
-    _script("0005_notes.sql"),
-    _script("0006_log.sql"),
-)
+_APPLICATION_ID: Final = 0x64656E73  # "dens"
+_MIGRATIONS: Final = (sqlite_files.migration_script("deniable.stores.sqlite", "0001_initial.sql"),)
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""
 
@@ -68,20 +89,26 @@ VERSION: Final = len(_MIGRATIONS)
 def version(connection: sqlite3.Connection) -> int:
     """Return the version of the schema, 0 if there is none; UnknownSchema if it is not ours."""
     try:
-        stored_version = sqlite_files.schema_version(connection, VERSION)
-        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        if names and "surveys" not in names:  # a store bears no application id
-            raise sqlite_files.UnknownFile("is another program's database; name another file")
+        return sqlite_files.schema_version(connection, VERSION, _APPLICATION_ID)
     except sqlite_files.UnknownFile as error:
-        raise UnknownSchema(f"the store {error}") from error
-    return stored_version
+        _, _, file = connection.execute("PRAGMA database_list").fetchone()
+        raise UnknownSchema(f"{file} {error}") from error
 
 
 @contextmanager
 def read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open a file to read; every error of SQLite, also of what is done with it, is a StoreError."""
+    """Open a file to read it; whatever wrote it, it stays as it is.
+
+    One ``at_rest`` nobody writes: no file is made beside it, and its folder may be read-only. Every
+    error of SQLite, also of what is done with it, is a StoreError.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro" + ("&immutable=1" if at_rest else "")
     try:
-        with sqlite_files.read_only(path, at_rest=at_rest) as connection:
+        with closing(
+            sqlite3.connect(
+                uri, uri=True, timeout=10.0, isolation_level=None, check_same_thread=False
+            )
+        ) as connection:
             yield connection
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
@@ -123,13 +150,15 @@ class SqliteDatabase:
             (page,) = self._connection.execute("PRAGMA page_size").fetchone()
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // page}")
             # The version of the schema that it had; 0 if it was new.
-            self.found_version = sqlite_files.migrate(self._connection, _MIGRATIONS)
+            self.found_version = sqlite_files.migrate(
+                self._connection, _MIGRATIONS, _APPLICATION_ID
+            )
             if settle:
                 with suppress(sqlite3.Error):
                     sqlite_files.make_durable(self._connection, patience)
         except sqlite_files.UnknownFile as error:
             self.close()
-            raise UnknownSchema(f"the store {error}") from error
+            raise UnknownSchema(f"{path} {error}") from error
         except sqlite3.Error as error:
             self.close()
             raise StoreError(f"{path} cannot be opened: {error}") from error
@@ -154,10 +183,13 @@ class SqliteDatabase:
 
         Raises:
             StoreMoved: if the store was moved away (S8), and nothing is to be written all the same.
+            UnknownSchema: if another version of deniable migrated it meanwhile.
         """
         with self.reading() as connection:
             self._check_place()
             with sqlite_files.writing(connection, self._patience):
+                if connection.execute("PRAGMA user_version").fetchone() != (VERSION,):
+                    raise UnknownSchema(MIGRATED)
                 # Whatever follows: SQLite writes no page for an update that changes nothing.
                 connection.execute("UPDATE state SET touched = 1 - touched")
                 if not though_moved:
@@ -228,7 +260,7 @@ def faults(connection: sqlite3.Connection) -> list[str]:
                 f"{table}: the survey or the issuer of {rows} rows is not in the store"
                 for table, rows in astray.items()
             ),
-            *follow(connection, checking.faults()),
+            *follow(connection, life.faults()),
         ]
     finally:
         connection.execute("ROLLBACK")

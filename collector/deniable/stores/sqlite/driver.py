@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 from typing import Final
 
-from deniable.stores.rules import checking, copying, operating, published_counts
+from deniable.stores.rules import copying, life, operating, published_counts
 from deniable.stores.statements import (
     LOCK,
     Insertion,
@@ -25,7 +25,7 @@ _FORMS: Final = {
     operating.LIFT_MARK: "UPDATE state SET moved_to = NULL",
     operating.MOVED_TO: "SELECT moved_to FROM state",
     # Counted here: SQLite would sort all receipts to group them.
-    checking.KEPT: "SELECT issuer, response FROM receipts WHERE survey = $1 AND epoch = $2",
+    life.KEPT: "SELECT issuer, response FROM receipts WHERE survey = $1 AND epoch = $2",
     # In the order of the receipts, whatever the planner thinks of their number.
     copying.READ[copying.ReceiptRow]: copying.READ[copying.ReceiptRow].replace(
         "JOIN", "CROSS JOIN"
@@ -51,7 +51,7 @@ def _answer(connection: sqlite3.Connection, request: Request) -> Rows:
                 return ()
             text, order = in_sqlite(sql)
             cursor = connection.execute(text, [values[place] for place in order])
-            if sql == checking.KEPT:
+            if sql == life.KEPT:
                 return [(*cell, receipts) for cell, receipts in Counter(cursor).items()]
             return cursor.fetchall()
         case ManyTimes(sql, rows):

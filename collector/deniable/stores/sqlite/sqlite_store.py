@@ -11,18 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from deniable.messages.receipt import Receipt
-from deniable.messages.seals import Seal
+from deniable.reading.seals import Seal
 from deniable.stores.errors import StoreError
+from deniable.stores.receipt import Receipt
 from deniable.stores.rules import copying, life
-from deniable.stores.sqlite import sealed_receipts
-from deniable.stores.sqlite.database import SqliteDatabase, faults, read_only
+from deniable.stores.sqlite import receipts
+from deniable.stores.sqlite.database import SqliteDatabase, WalTruncation, faults, read_only
 from deniable.stores.sqlite.driver import follow, in_sqlite
 from deniable.stores.sqlite.receipts import add_receipts
-from deniable.stores.sqlite.wal_truncation import WalTruncation
-from deniable.stores.statements import Result, Rule
+from deniable.stores.statements import Result, Rule, Verdict
 from deniable.stores.store import Store
-from deniable.stores.values import Verdict
 
 _PING_SECONDS: Final = 3.0
 """How long others may hold the lock, of which storing a group takes hundredths."""
@@ -31,31 +29,22 @@ _PING_SECONDS: Final = 3.0
 class SqliteStore(Store):
     """A store in one SQLite file; open it with :meth:`open`, inside the running event loop."""
 
-    def __init__(
-        self, writer: SqliteDatabase, reader: SqliteDatabase, most_waiting: int = 20_000
-    ) -> None:
-        super().__init__(most_waiting)
+    def __init__(self, writer: SqliteDatabase, reader: SqliteDatabase) -> None:
+        super().__init__()
         self._writer, self._reader = writer, reader
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
         self._log = WalTruncation(self._empty_log)
 
     @classmethod
-    async def open(
-        cls,
-        path: Path,
-        most_waiting: int = 20_000,
-        *,
-        migrate: bool = True,
-        patience: float = 10.0,
-    ) -> Self:
+    async def open(cls, path: Path, *, migrate: bool = True, patience: float = 10.0) -> Self:
         """Open the file; migrating creates it or brings an older schema to this version.
 
         Other processes are waited for with patience, for so many seconds.
         """
         writer = await asyncio.to_thread(SqliteDatabase, path, migrate=migrate, patience=patience)
         reader = await asyncio.to_thread(SqliteDatabase, path, patience=patience, settle=False)
-        store = cls(writer, reader, most_waiting)
+        store = cls(writer, reader)
         store._log.written()  # perhaps, by a process that was killed
         return store
 
@@ -71,13 +60,13 @@ class SqliteStore(Store):
             with suppress(StoreError):
                 after: bytes | None = b""
                 while after is not None:
-                    part = partial(sealed_receipts.rewrite, survey_id, epoch, after)
+                    part = partial(receipts.rewrite, survey_id, epoch, after)
                     after = await self._write(part)
         return seal
 
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
         erased = 0
-        while some := await self._write(lambda: sealed_receipts.erase(survey_id, epoch, now)):
+        while some := await self._write(lambda: receipts.erase(survey_id, epoch, now)):
             erased += some
         # Out of the log too (S6). While somebody reads from it, it stays unnoted, to be due again.
         if await self._in_writer(self._writer.truncate_log):

@@ -1,0 +1,228 @@
+"""Asking the app's callback for credentials, so that nothing it does can harm the app.
+
+1. The callback is called on a daemon thread of its own, which exists for as long as it is asked:
+   while it hangs, reports of other surveys are sent, and no second call is made. Or it is called
+   within ``refresh()``, on that call's daemon thread.
+2. Whatever it raises or returns ends here. What it returns is verified before it is kept.
+3. Closing waits a second for it at most, and what comes later is left: it is asked again.
+4. A child of a fork asks anew, whatever the parent's thread was doing.
+5. Nothing that becomes of reports changes when or whether an issuer is asked: else who joins issuer
+   and collector would find the accounts of those reports.
+"""
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from math import inf
+from types import CoroutineType
+from typing import Final
+
+from deniable.client.arguments import Arguments
+from deniable.client.calls import Taken, Turn
+from deniable.client.enrolment import Enrol
+from deniable.client.errors import NotEnrolled, NotRecorded
+from deniable.client.ledger.credentials import Credentials, Wanted
+from deniable.client.ledger.drawn_ahead import ASKING_SECONDS
+from deniable.client.state.forks import Forkable, keep_through_forks
+from deniable.messages import Refusal
+
+_LOG = logging.getLogger("deniable")
+_CLAIM_SECONDS: Final = 60.0
+_STATUSES: Final = range(100, 600)
+_UNDER_WAY: Final = "the issuer is being asked already, or need not be"
+
+
+class Enroller(Forkable):
+    """Gets credentials for the epochs that can be reported, before there is an answer.
+
+    ``wake`` wakes the sending thread, ``hold`` tells how long what is due has still to wait.
+    """
+
+    def __init__(
+        self,
+        enrol: Enrol,
+        credentials: Credentials,
+        arguments: Arguments,
+        jitter: Callable[[], float],
+        wake: Callable[[], None],
+        hold: Callable[[], float],
+    ) -> None:
+        self._enrol = enrol
+        self._credentials = credentials
+        settings = arguments.settings
+        self._clock = settings.clock
+        self._backoff = settings.backoff
+        self._jitter = jitter
+        self._longest = max(
+            settings.delivery_seconds, settings.backoff.most, _CLAIM_SECONDS, ASKING_SECONDS
+        )
+        self._wake = wake
+        self._hold = hold
+        self._asking = Turn()
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+        self.token_request = False  # in the background, since the last fetch
+        self._abandoned = False
+        self._warned = False
+        self._rests = -inf
+        self._outcomes: dict[str, str] = {}
+        keep_through_forks(self)
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Have a new lock and no thread in a child."""
+        if in_child:
+            self._asking, self._thread, self.token_request = Turn(), None, False
+
+    def step(self) -> float:
+        """Begin to ask for what is due, without waiting; return the seconds until the next is."""
+        rest = self._rests - self._clock.monotonic()
+        if rest > 0:
+            return rest
+        asking = None if self._stopping or sys.is_finalizing() else self._asking.take()
+        if asking is None:
+            return inf  # who is asked wakes us in the end
+        begun = False
+        try:
+            now = self._clock.now()
+            plan = self._credentials.plan(now)
+            due = [
+                certificate
+                for certificate in plan.wanted
+                if not now < certificate.due <= now + self._longest
+            ]
+            if due and (held := self._hold()):
+                return held
+            if due:
+                self.token_request |= any(wanted.until < inf for wanted in due)
+                # Known before it starts: whoever closes must find it.
+                self._thread = thread = threading.Thread(
+                    target=self._ask_all, args=(due, asking), name="deniable-enrol", daemon=True
+                )
+                try:
+                    thread.start()
+                except RuntimeError as error:  # no more threads
+                    _LOG.warning("enrolment waits: %s", error)
+                    return _CLAIM_SECONDS
+                begun = True
+        finally:
+            if not begun:
+                asking.give_back()
+        later = [certificate.due for certificate in plan.wanted if certificate not in due]
+        return max(0.0, min([*later, plan.begins]) - now)
+
+    def wants_tokens(self) -> bool:
+        """Tell whether :meth:`ask_now` would ask for a token."""
+        return any(w.until < inf for w in self._credentials.plan(self._clock.now()).wanted)
+
+    def ask_now(self) -> dict[str, NotRecorded]:
+        """Ask for the credentials wanted, and wait; return why there is none, by survey."""
+        asking = self._asking.take()
+        try:
+            wanted = self._credentials.plan(self._clock.now()).wanted
+            if asking is None:
+                under_way = "the issuer is being asked already"
+                return {certificate.key.name: NotEnrolled(under_way) for certificate in wanted}
+            results = [(certificate.key.name, self._ask(certificate)) for certificate in wanted]
+            return {name: NotEnrolled(why_not) for name, why_not in results if why_not}
+        finally:
+            if asking is not None:
+                asking.give_back()
+
+    def last_outcome(self, name: str) -> str:
+        """Return the outcome of the last call for a survey in this process; never its answer."""
+        return self._outcomes.get(name, "this process has not asked enrol= yet")
+
+    def stop(self) -> None:
+        """Ask no more; what has been begun is for :meth:`join`."""
+        self._stopping = True
+
+    def join(self, deadline: float) -> None:
+        """Wait for a call under way, by a deadline of ``time.monotonic()``; then leave it."""
+        thread = self._thread
+        if thread is not None and thread.is_alive():
+            thread.join(timeout=max(0.0, deadline - time.monotonic()))
+        self._abandoned = True
+
+    def _ask_all(self, due: Iterable[Wanted], asking: Taken) -> None:
+        try:
+            for certificate in due:
+                if not self._stopping:
+                    self._ask(certificate)
+        except BaseException as error:  # noqa: BLE001 - even an exit ends no more than this call
+            self._rests = self._clock.monotonic() + _CLAIM_SECONDS  # not again at once
+            if isinstance(error, NotRecorded):
+                _LOG.info("enrolment waits: %s", error)  # the state has warned of its outage
+            else:
+                self._warn_once(f"unforeseen {type(error).__name__}")
+                _LOG.debug("what was not foreseen", exc_info=True)
+        finally:
+            asking.give_back()
+            self._wake()
+
+    def _ask(self, wanted: Wanted) -> str:
+        """Ask once, and keep what comes; return why nothing did, or an empty text."""
+        why_not = self._ask_once(wanted)
+        if why_not != _UNDER_WAY:
+            came = why_not or "enrol= gave a credential"
+            self._outcomes[wanted.key.name] = f"asked for epoch {wanted.request.epoch}: {came}"
+        return why_not
+
+    def _ask_once(self, wanted: Wanted) -> str:
+        now = self._clock.now()
+        if not self._credentials.begin(wanted, now + _CLAIM_SECONDS, now):
+            return _UNDER_WAY
+        try:
+            given: object = self._enrol(wanted.request)
+        except Exception as error:  # noqa: BLE001 - the app's own, whatever it is
+            return self._fail(wanted, f"enrol= raised {type(error).__name__}{_status(error)}")
+        if self._abandoned and self._thread is threading.current_thread():
+            return "closed meanwhile"
+        if given is None:
+            return self._decline(wanted)
+        if not isinstance(given, bytes):
+            if isinstance(given, CoroutineType):
+                given.close()  # or Python would warn that nobody awaited it
+            return self._fail(wanted, f"enrol= returned {type(given).__name__}, not bytes")
+        try:
+            credential, issuer = wanted.verified(given)
+        except Refusal:
+            return self._fail(wanted, "enrol= returned what no issuer of this survey has signed")
+        self._warned = False
+        return self._credentials.keep(wanted, credential, issuer, self._clock.now())
+
+    def _fail(self, wanted: Wanted, why: str) -> str:
+        self._warn_once(why)
+        now = self._clock.now()
+        due = now + self._backoff.seconds(wanted.asks, self._jitter())
+        self._credentials.put_off(wanted, due, now)
+        return f"{why}; it is asked again later"
+
+    def _decline(self, wanted: Wanted) -> str:
+        now = self._clock.now()
+        if wanted.renewal:
+            self._credentials.decline(wanted, now)
+            return "the collector refused the certificate, and the issuer gave no other"
+        # Perhaps nobody is signed in yet.
+        due = now + self._backoff.most * (1 - self._jitter() / 2)
+        self._credentials.put_off(wanted, due, now)
+        return "enrol= returned None, so nobody vouches for this device now; it is asked again"
+
+    def _warn_once(self, why: str) -> None:
+        """Log one line an outage, not one a call."""
+        if not self._warned:
+            self._warned = True
+            _LOG.warning("enrolment waits: %s", why)
+
+
+def _status(error: Exception) -> str:
+    """Return the HTTP status that urllib's errors have as ``code``, others as ``status``.
+
+    Nothing else of an error of the app's is repeated: its message may hold a secret.
+    """
+    for name in ("code", "status"):
+        value = getattr(error, name, None)
+        if type(value) is int and value in _STATUSES:
+            return f" (HTTP {value})"
+    return ""

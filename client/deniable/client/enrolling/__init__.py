@@ -1,1 +1,0 @@
-"""Asking an issuer to vouch for this device, before there is an answer."""

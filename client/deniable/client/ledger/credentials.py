@@ -1,0 +1,216 @@
+"""The credentials to ask issuers for, and what became of them, in transactions of the state.
+
+1. Nobody is asked without consent, as it holds in the transaction that picks what to ask; and for
+   surveys that it does not cover, only again for reports that wait.
+2. A call is counted before it is made, and claimed: of several processes one asks at a time.
+3. What comes back after consent ended, or for a key that this device has no more, is not kept.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+
+from deniable.client.consent import Consent
+from deniable.client.enrolment import EnrolmentRequest
+from deniable.client.errors import NotRecorded
+from deniable.client.ledger.credential_rows import (
+    CredentialKey,
+    asked_elsewhere,
+    begin_asking,
+    held_credential,
+    keep_credential,
+    put_off,
+    renewals,
+    want_credential,
+    withdraw_report,
+)
+from deniable.client.ledger.drawn_ahead import asked_at, device_secret, middle
+from deniable.client.ledger.ledger import Ledger, OpenEpoch
+from deniable.client.state.transactions import kept
+from deniable.client.survey import Survey
+from deniable.messages import (
+    BlindRequest,
+    Manifest,
+    Refusal,
+    blind_request,
+    check_credential,
+    derive_report_key,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A credential that this device should have; instants are Unix seconds."""
+
+    key: CredentialKey
+    request: EnrolmentRequest
+    # Returns what an issuer gave as a credential, verified, and the issuer's id; raises Refusal.
+    verified: Callable[[bytes], tuple[bytes, bytes]] = field(repr=False)
+    public_key: bytes = field(repr=False)  # of the report that it is for
+    closes: int  # until when the collector takes the epoch's reports
+    until: float  # when it is too late to ask, or for what was asked to come
+    due: float  # when to ask
+    asks: int  # calls so far
+    renewal: bool  # a report waits for it, whose certificate the collector refused
+
+
+@dataclass(frozen=True, slots=True)
+class WantedCredentials:
+    """The credentials wanted now, and the start of such a survey's next epoch: Unix seconds."""
+
+    wanted: tuple[Wanted, ...] = ()
+    begins: float = inf
+
+
+class Credentials:
+    """The credentials of one collector's surveys; raises ``StateUnavailable``.
+
+    ``spread`` returns, given when it is too late, the seconds to wait before asking, at random.
+    """
+
+    def __init__(
+        self, ledger: Ledger, surveys: Iterable[Survey], spread: Callable[[float], float]
+    ) -> None:
+        self.state = ledger.following.state
+        self._ledger = ledger
+        self._surveys = tuple(surveys)
+        self._spread = spread
+
+    @kept
+    def plan(self, now: float) -> WantedCredentials:
+        """Return the credentials to ask for; none without consent. Creates no state."""
+        with self.state.existing(now) as connection:
+            if connection is None or self.state.effective_consent(connection) is not Consent.ON:
+                return WantedCredentials()
+            surveys = [s for s in self._surveys if self.state.covers(connection, s.name)]
+            candidates = (self._wanted(connection, survey, now) for survey in surveys)
+            wanted = [
+                certificate for certificate in candidates if certificate is not None
+            ] + self._renewals(connection)
+            begins = min((self._begins(connection, survey, now) for survey in surveys), default=inf)
+        return WantedCredentials(tuple(wanted), begins)
+
+    @kept
+    def begin(self, wanted: Wanted, until: float, now: float) -> bool:
+        """Count a call that is about to be made; tell whether it is still to be made, and by us."""
+        if now >= wanted.until:
+            return False
+        with self.state.transaction(now) as connection:
+            return self.state.may_send(connection, wanted.key.name) and begin_asking(
+                connection, wanted.key, wanted.due, until
+            )
+
+    @kept
+    def keep(self, wanted: Wanted, credential: bytes, issuer: bytes, now: float) -> str:
+        """Keep a verified credential; return why it is of no use any more, or an empty text."""
+        if now >= wanted.until:
+            return "it came too late, after the first half of the epoch"
+        with self.state.transaction(now) as connection:
+            if not self.state.may_send(connection, wanted.key.name):
+                return "consent has ended"
+            if _public_key(connection, wanted.key) != wanted.public_key:
+                return "the state was replaced"
+            send = now + self._spread(wanted.closes)  # of a report that was sent before
+            keep_credential(connection, wanted.key, credential, issuer, send)
+        self.state.erase_remains()
+        return ""
+
+    @kept
+    def put_off(self, wanted: Wanted, due: float, now: float) -> None:
+        """Ask again at ``due``, in Unix seconds."""
+        with self.state.transaction(now) as connection:
+            put_off(connection, wanted.key, due)
+
+    @kept
+    def decline(self, wanted: Wanted, now: float) -> None:
+        """Drop the report that waits: no issuer vouches for its key."""
+        with self.state.transaction(now) as connection:
+            withdraw_report(connection, wanted.key, now)
+        self.state.erase_remains()
+
+    def _wanted(self, connection: sqlite3.Connection, survey: Survey, now: float) -> Wanted | None:
+        try:
+            current = self._ledger.undecided_epoch(connection, survey, now)
+        except NotRecorded:
+            return None
+        if not isinstance(current, OpenEpoch) or current.manifest.enrolment.mode == "open":
+            return None
+        manifest, epoch = current.manifest, current.epoch
+        until = _until(manifest, epoch)
+        key = CredentialKey(manifest.name, manifest.survey_id, epoch)
+        if (
+            now >= until
+            or held_credential(connection, key) is not None
+            or asked_elsewhere(connection, manifest, epoch)
+        ):
+            return None
+        if manifest.enrolment.mode == "blind":
+            due = asked_at(device_secret(connection), manifest, epoch)
+        else:
+            due = now + self._spread(manifest.schedule.epoch_start(epoch + 1))
+        due, asks = want_credential(connection, manifest, epoch, due, now)
+        return _of(connection, manifest, key, due, asks, renewal=False)
+
+    def _renewals(self, connection: sqlite3.Connection) -> list[Wanted]:
+        return [
+            wanted
+            for key, due, asks in renewals(connection, self._ledger.following.collector)
+            if (manifest := self._ledger.following.any_of(connection, key.survey_id)) is not None
+            and (wanted := _of(connection, manifest, key, due, asks, renewal=True)) is not None
+        ]
+
+    def _begins(self, connection: sqlite3.Connection, survey: Survey, now: float) -> float:
+        """Return when the next epoch begins for which an issuer is to be asked."""
+        begins = inf
+        for manifest in self._ledger.following.accepted(connection, survey.name):
+            schedule = manifest.schedule
+            following = max(0, int((now - schedule.start) // schedule.epoch_seconds) + 1)
+            if manifest.enrolment.mode != "open" and following < schedule.epochs:
+                begins = min(begins, schedule.epoch_start(following))
+        return begins
+
+
+def _until(manifest: Manifest, epoch: int) -> float:
+    """Return the time from which a credential is of no use; in blind mode, perhaps from ever."""
+    if manifest.enrolment.mode != "blind":
+        return inf
+    return -inf if manifest.enrolment.key_of(epoch) is None else middle(manifest, epoch)
+
+
+def _of(
+    connection: sqlite3.Connection,
+    manifest: Manifest,
+    key: CredentialKey,
+    due: float,
+    asks: int,
+    *,
+    renewal: bool,
+) -> Wanted | None:
+    """Return the credential that is wanted; None if its issuer's key is not sound."""
+    secret, public_key = device_secret(connection), _public_key(connection, key)
+    if manifest.enrolment.mode == "blind":
+        try:
+            blind = blind_request(secret, manifest, key.epoch)
+        except Refusal:
+            return None
+        request = EnrolmentRequest(*key, None, blind.body)
+        verified = partial(_token, blind, manifest.enrolment.issuer_ids[0])
+    else:
+        request = EnrolmentRequest(*key, public_key)
+        verified = partial(_certificate, manifest.enrolment.issuers, request.body)
+    closes, until = manifest.schedule.closes(key.epoch), _until(manifest, key.epoch)
+    return Wanted(key, request, verified, public_key, closes, until, due, asks, renewal)
+
+
+def _token(blind: BlindRequest, issuer: bytes, given: bytes) -> tuple[bytes, bytes]:
+    return blind.finish(given), issuer
+
+
+def _certificate(issuers: tuple[bytes, ...], statement: bytes, given: bytes) -> tuple[bytes, bytes]:
+    return given, check_credential(issuers, statement, given)
+
+
+def _public_key(connection: sqlite3.Connection, key: CredentialKey) -> bytes:
+    return derive_report_key(device_secret(connection), key.survey_id, key.epoch).public_key

@@ -1,0 +1,267 @@
+"""Reports kept in memory while an app's test runs: no state file, no thread, no network.
+
+With pytest it is the fixture ``deniable_capture``; nothing else of deniable imports this module.
+
+While a ``Capture`` is entered, every ``Client`` of this process
+
+1. checks survey and answer as ever: ``UndeclaredSurvey`` and ``UndeclaredAnswer`` are raised;
+2. hands the answer of ``report()`` to the capture, if the capture's consent allows it, and says
+   what a device would say: recorded, or repeated for the same survey of the same client;
+3. neither reads nor writes its state, and asks nobody for anything;
+4. keeps its consent in the capture, where no environment variable lowers it;
+5. explains itself, and keeps a journal, as on a device that has done nothing yet.
+
+All of it hangs on one class, ``_CapturedEngine``, which acts in the place of each client's engine.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from weakref import WeakKeyDictionary
+
+from deniable.client import (
+    Answer,
+    Consent,
+    ConsentMissing,
+    ConsentRecord,
+    Delivery,
+    Explanation,
+    Journal,
+    NotCovered,
+    NotRecorded,
+    Outcome,
+    OutcomeStatus,
+    Refresh,
+    Survey,
+    TransportError,
+)
+from deniable.client.arguments import check_slot_seconds
+from deniable.client.clock import SystemClock
+from deniable.client.engine import Engine, substitutes
+from deniable.client.sending.transport import barriers
+from deniable.messages.coalitions import Translate
+
+__all__ = ["Capture", "CapturedReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedReport:
+    """One ``report()`` that consent allowed, with the status that a device would have given."""
+
+    survey: Survey  # as the app declared it
+    answer: str = field(repr=False)  # the category, as its text
+    status: OutcomeStatus
+
+
+class Capture:
+    """A capture of what an app reports while it is entered; nothing leaves the process.
+
+    The clients find ``consent``; an app changes it by ``set_consent``, a test by assigning. It
+    covers what they declare, unless the app gave it for some surveys alone or took some back, or
+    the test assigns names to ``uncovered``, as if an update had brought those.
+    """
+
+    def __init__(self, consent: Consent | str = Consent.ON) -> None:
+        self._record = _new_record(Consent(consent))
+        self.uncovered: Collection[str] = ()
+        self._refused: frozenset[str] = frozenset()
+        self.error: NotRecorded | None = None  # what every report meets from now on
+        self.connections: list[str] = []  # the paths that somebody tried to reach all the same
+        self._reports: list[CapturedReport] = []
+        self._epoch = 0
+        self._engines: WeakKeyDictionary[Engine, _CapturedEngine] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    @property
+    def consent(self) -> Consent:
+        """Return the user's decision, as the app last stored it or the test assigned it."""
+        return self._record.effective
+
+    @consent.setter
+    def consent(self, consent: Consent | str) -> None:
+        self._record, self.uncovered = _new_record(Consent(consent)), ()
+        self._refused = frozenset()
+
+    @property
+    def reports(self) -> tuple[CapturedReport, ...]:
+        """Return all reports, in order."""
+        with self._lock:
+            return tuple(self._reports)
+
+    def answers(self, survey: Survey | str) -> list[str]:
+        """Return the answers reported to a survey, in order, repeated ones too."""
+        return [report.answer for report in self._reports_to(survey)]
+
+    def assert_reported(self, survey: Survey | str, answer: Answer) -> None:
+        """Check that this answer was reported; raise ``UndeclaredAnswer`` if it never could be."""
+        reports = self._reports_to(survey)
+        survey = survey.name if isinstance(survey, Survey) else survey
+        for report in reports:
+            if report.survey.text_of(answer) == report.answer:
+                return
+        if reports:
+            reason = f"to {survey!r} was reported {self.answers(survey)}, not {answer!r}"
+        else:
+            others = sorted({report.survey.name for report in self.reports})
+            reason = f"nothing was reported to {survey!r}; reports went to {others or 'no survey'}"
+        raise AssertionError(f"{reason} (consent is {self.consent})")
+
+    def assert_nothing_reported(self) -> None:
+        """Check that no answer was reported to any survey."""
+        if names := sorted({report.survey.name for report in self.reports}):
+            raise AssertionError(f"reports went to {names}")
+
+    def assert_unconnected(self) -> None:
+        """Check that nothing of deniable tried to reach the network."""
+        if self.connections:
+            raise AssertionError(
+                f"deniable tried to connect {len(self.connections)} times while captured, first to "
+                f"{self.connections[0]}; was a client started before the test, or made "
+                "by a HttpTransport of its own?"
+            )
+
+    def next_epoch(self) -> None:
+        """Let every survey's next epoch begin, so that reports are recorded anew."""
+        with self._lock:
+            self._epoch += 1
+
+    def __enter__(self) -> "Capture":
+        substitutes.append(self._engine_for)
+        barriers.append(self._keep_back)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        substitutes.remove(self._engine_for)
+        barriers.remove(self._keep_back)
+
+    def __repr__(self) -> str:
+        return f"Capture(consent={self.consent.value!r}, reports={len(self._reports)})"
+
+    def _reports_to(self, survey: Survey | str) -> list[CapturedReport]:
+        name = survey.name if isinstance(survey, Survey) else survey
+        return [report for report in self.reports if report.survey.name == name]
+
+    def _engine_for(self, engine: Engine) -> Engine:
+        with self._lock:
+            if engine not in self._engines:
+                self._engines[engine] = _CapturedEngine(engine, self)
+            return self._engines[engine]
+
+    def _keep_back(self, request: str) -> None:
+        self.connections.append(request)
+        raise TransportError("no connections while captured", unsent=True)
+
+    def _obstacle(self, name: str, *sufficient: Consent) -> NotRecorded | None:
+        if self.consent not in sufficient:
+            return ConsentMissing("nobody consented on this device")
+        uncovered = self.uncovered if self.consent is Consent.ON else ()
+        if name in {*uncovered, *self._refused}:
+            return NotCovered("consent does not cover this survey as it is declared now: ask again")
+        return self.error
+
+    def _outcome(self, survey: Survey, answer: str, decided: dict[str, int]) -> Outcome:
+        error = self._obstacle(survey.name, Consent.ON, Consent.LOCAL)
+        if error is not None:
+            return Outcome(survey.name, OutcomeStatus.NOT_RECORDED, error=error)
+        with self._lock:
+            if self.consent is Consent.LOCAL:
+                status = OutcomeStatus.LOCAL
+            elif decided.get(survey.name) == self._epoch:
+                status = OutcomeStatus.REPEATED
+            else:
+                decided[survey.name] = self._epoch
+                status = OutcomeStatus.RECORDED
+            self._reports.append(CapturedReport(survey, answer, status))
+            return Outcome(survey.name, status, self._epoch)
+
+
+class _CapturedEngine(Engine):
+    """The engine of a client that is captured: one of a device that has done nothing yet."""
+
+    def __init__(self, engine: Engine, capture: Capture) -> None:
+        fresh = replace(
+            engine.arguments,
+            state=None,
+            consent=Consent.UNSET,
+            settings=replace(
+                engine.arguments.settings, clock=SystemClock(), environment=os.environ
+            ),
+            debug=False,
+        )
+        super().__init__(fresh)
+        self._capture = capture
+        self._decided: dict[str, int] = {}
+
+    def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
+        check_slot_seconds(slot_seconds)  # here each event is chosen
+        declared = self.arguments.declared(survey)
+        return self._capture._outcome(declared, declared.text_of(answer), self._decided)
+
+    def follow_up(self, outcome: Outcome) -> None:
+        """Have nothing sent."""
+
+    def refresh(self, timeout: float, *, force: bool) -> Refresh:  # noqa: ARG002
+        errors = {
+            name: self._capture._obstacle(name, Consent.ON) for name in self.arguments.surveys
+        }
+        ready = tuple(name for name, error in errors.items() if error is None)
+        return Refresh(ready, {name: error for name, error in errors.items() if error})
+
+    def flush(self, timeout: float, due_only: bool) -> Delivery:  # noqa: ARG002
+        return Delivery()
+
+    def set_consent(
+        self, consent: Consent | str, origin: str, surveys: Iterable[Survey | str] | None
+    ) -> None:
+        capture, declared = self._capture, self.arguments.surveys.keys()
+        decided = Consent(consent)
+        chosen = self.arguments.chosen(decided, surveys)
+        before = set(capture.uncovered) if capture.consent is Consent.ON else set(declared)
+        if chosen is not None and decided is Consent.OFF:
+            capture._refused |= chosen
+            capture.uncovered = [name for name in capture.uncovered if name not in chosen]
+            return
+        capture._refused -= chosen or set()
+        capture._record = ConsentRecord(decided, decided, int(time.time()), origin)
+        covered = declared - capture._refused if chosen is None else chosen
+        left = before - covered - capture._refused
+        capture.uncovered = left if decided is Consent.ON else ()
+
+    def uncovered(self) -> frozenset[str]:
+        consent = self._capture.consent
+        if consent is Consent.ON:
+            return frozenset(self._capture.uncovered)
+        everything = frozenset(self.arguments.surveys if consent is Consent.UNSET else ())
+        return everything - self._capture._refused
+
+    def consent_record(self) -> ConsentRecord:
+        capture = self._capture
+        others = {*capture.uncovered, *capture._refused}
+        covers = (name for name in self.arguments.surveys if name not in others)
+        return replace(
+            capture._record, covers=tuple(covers) if capture.consent is Consent.ON else ()
+        )
+
+    def explain(self, translate: "Translate" = str) -> Explanation:
+        page, consent = super().explain(translate), self.consent_record()
+        if consent.decided is not Consent.ON:
+            return replace(page, consent=consent)
+        surveys = (
+            replace(survey, covered=survey.name in consent.covers) for survey in page.surveys
+        )
+        return replace(page, consent=consent, surveys=tuple(surveys))
+
+    def journal(self) -> Journal:
+        return Journal(self.consent_record())
+
+    def purge(self) -> None:
+        """Erase nothing, since nothing is stored."""
+
+    def start(self) -> None:
+        """Start no thread."""
+
+
+def _new_record(consent: Consent) -> ConsentRecord:
+    return ConsentRecord(consent, consent, None, "initial")

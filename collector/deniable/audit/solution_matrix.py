@@ -1,0 +1,241 @@
+"""Any mechanism: a solution matrix given entry by entry, exactly.
+
+The algebra is exact, so that what holds for matrices holds here: products and mixtures have the
+very entries that they have on paper, over whatever common denominator that takes. Only
+:meth:`SolutionMatrix.certified` rounds, onto a grid from which one 64-bit word samples, and it
+proves that the guarantee is kept.
+"""
+
+import operator
+from array import array
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import accumulate
+from math import gcd, lcm
+from typing import Final, Self
+
+from deniable.audit.exponential_sum import certified_rows, common_denominator, largest_remainder
+from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon, exact_number
+from deniable.mechanisms.mechanism import MAX_DENSE, Draw, category_index, os_random_word
+from deniable.mechanisms.privacy import MatrixPrivacy, Privacy, Rows
+
+_WORD: Final = 64
+_MOST_BITS: Final = 1 << 16
+_TOLERANCE: Final = Fraction(1, 10**9)
+
+
+class InvalidMatrix(ValueError):
+    """The matrix that was given is not stochastic.
+
+    ``row`` is the index of the first row at fault, or None if the matrix as a whole is.
+    """
+
+    def __init__(self, row: int | None, reason: str) -> None:
+        super().__init__(reason if row is None else f"row {row} {reason}")
+        self.row = row
+
+
+class NotOnGrid(ValueError):
+    """The probabilities are no multiples of 2^-64, so one 64-bit word cannot sample from them."""
+
+
+class SolutionMatrix:
+    """A stochastic matrix of integers over a common denominator, its grid.
+
+    There is a row for each category, whose integers sum to the grid; at most 4,096 rows and 4,096
+    columns. InvalidMatrix names the first row that has another length, a negative entry or another
+    sum.
+
+    Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, section 8.
+    """
+
+    __slots__ = ("_rows", "categories", "grid", "responses")
+    rounds: Final = None
+
+    def __init__(self, weights: Iterable[Iterable[int]], grid: int) -> None:
+        if grid < 1:
+            raise InvalidMatrix(None, "the grid must be positive")
+        # Ints of Python's own: numpy's wrap around when they are summed.
+        rows = [list(map(operator.index, row)) for row in weights]
+        grid = operator.index(grid)
+        if not 1 <= len(rows) <= MAX_DENSE:
+            raise InvalidMatrix(None, f"a matrix has 1 to {MAX_DENSE} rows")
+        self.categories: Final = len(rows)
+        self.responses: Final = len(rows[0])
+        self.grid: Final = grid
+        for x, row in enumerate(rows):
+            if not 1 <= len(row) <= MAX_DENSE:
+                raise InvalidMatrix(x, f"must have 1 to {MAX_DENSE} entries")
+            if len(row) != self.responses:
+                raise InvalidMatrix(x, f"has {len(row)} entries, others have {self.responses}")
+            if min(row) < 0:
+                raise InvalidMatrix(x, "has a negative entry")
+            if (total := sum(row)) != grid:
+                share = _about(Fraction(total, grid))
+                raise InvalidMatrix(x, f"does not sum to 1 exactly, but to {share}")
+        # Eight bytes an entry instead of some forty, wherever the weights allow it.
+        self._rows = [array("Q", row) if max(row) < 1 << _WORD else tuple(row) for row in rows]
+
+    @classmethod
+    def exact(cls, rows: Iterable[Iterable[Number]]) -> Self:
+        """Return the matrix of exact probabilities; floats are for :meth:`approximate`."""
+        fractions = [[exact_number("a probability", entry) for entry in row] for row in rows]
+        grid = common_denominator((e.denominator for row in fractions for e in row), _MOST_BITS)
+        if grid is None:
+            raise InvalidMatrix(None, "the entries have no common denominator of reasonable size")
+        return cls(
+            ([e.numerator * (grid // e.denominator) for e in row] for row in fractions), grid
+        )
+
+    @classmethod
+    def approximate(cls, rows: Iterable[Iterable[float]], *, bits: int = _WORD) -> Self:
+        """Return the matrix on the grid of 2^bits that is nearest to probabilities in floats.
+
+        Its guarantee is that of the integers it holds, not of the numbers given: read it off
+        ``privacy``, or ask for one with :meth:`certified`. Sums may be 1e-9 away from 1.
+        """
+        grid = _grid_of(bits)
+        rounded = []
+        for x, row in enumerate(rows):
+            try:
+                given = [entry.as_integer_ratio() for entry in row]
+            except (ValueError, OverflowError) as error:
+                raise InvalidMatrix(x, "has an entry that is no finite number") from error
+            common = lcm(*{denominator for _, denominator in given})
+            weights = [numerator * (common // denominator) for numerator, denominator in given]
+            if not weights or min(weights) < 0:
+                raise InvalidMatrix(x, "is empty or has a negative entry")
+            total = Fraction(sum(weights), common)
+            if abs(total - 1) > _TOLERANCE:
+                raise InvalidMatrix(x, f"sums to {_about(total)}, not to 1")
+            rounded.append(largest_remainder(weights, grid))
+        return cls(rounded, grid)
+
+    @classmethod
+    def of(cls, mechanism: Rows) -> Self:
+        """Return any mechanism's matrix, entry by entry."""
+        if max(mechanism.categories, mechanism.responses) > MAX_DENSE:
+            raise InvalidMatrix(None, f"a matrix has at most {MAX_DENSE} rows and columns")
+        return cls(map(mechanism.row, range(mechanism.categories)), mechanism.grid)
+
+    def certified(self, epsilon: Number, delta: Number = "0", *, bits: int = _WORD) -> Self:
+        """Return this matrix rounded onto 2^bits, provably (epsilon, delta)-private.
+
+        If rounding alone would break the guarantee, as little uniform noise is mixed in as pays
+        for it, about ``|Y| 2^-bits``; and a share of up to 1e-9 for what the matrix itself is over,
+        as an optimal one written in floats is. So the guarantee is the one that was asked for. The
+        pure check looks at each entry once; with delta > 0 all pairs of rows are compared.
+
+        Raises:
+            InvalidPrivacyParameter: if that noise does not make it private.
+            GridTooCoarse: if 2^bits cannot hold it.
+        """
+        grid = _grid_of(bits)
+        rows = certified_rows(self._rows, exact_epsilon(epsilon), exact_delta(delta), grid)
+        return type(self)(rows, grid)
+
+    @property
+    def privacy(self) -> Privacy:
+        """Return the tight guarantee, read off the entries."""
+        return MatrixPrivacy(self)
+
+    def row(self, category: int) -> Sequence[int]:
+        """Return one row's weights over the grid."""
+        row = self._rows[self._index(category)]
+        return row if isinstance(row, tuple) else memoryview(row).toreadonly()
+
+    def probability(self, category: int, response: int) -> Fraction:
+        """Return one entry, exactly."""
+        column = category_index(response, self.responses, "the index")
+        return Fraction(self.row(category)[column], self.grid)
+
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        """Return a response drawn from the answer's row, exactly, with one 64-bit word.
+
+        Raises NotOnGrid if the grid is no power of two up to 2^64; round with :meth:`certified`.
+        """
+        row = self._rows[self._index(answer)]
+        if self.grid & (self.grid - 1) or self.grid > 1 << _WORD:
+            raise NotOnGrid(
+                "sampling takes a grid of 2^64 or a smaller power of two; call "
+                "certified(epsilon, delta) for such a matrix"
+            )
+        word = draw() & (self.grid - 1)
+        # Every boundary is compared, so that the work says nothing about answer or response.
+        return sum(word >= boundary for boundary in accumulate(row[:-1]))
+
+    def __matmul__(self, processing: "SolutionMatrix") -> "SolutionMatrix":
+        """Return the matrix of randomising the response once more (post-processing).
+
+        Theorem 1: no less private than this one, at every epsilon.
+        """
+        if not isinstance(processing, SolutionMatrix):
+            return NotImplemented
+        if self.responses != processing.categories:
+            raise InvalidMatrix(
+                None, f"{self.responses} responses cannot enter {processing.categories} categories"
+            )
+        columns = list(zip(*processing._rows, strict=True))
+        return _reduced(
+            [[sum(map(operator.mul, row, column)) for column in columns] for row in self._rows],
+            self.grid * processing.grid,
+        )
+
+    def mixed(self, other: "SolutionMatrix", share: Number) -> "SolutionMatrix":
+        """Return the matrix of using ``other`` with probability ``share``, else this one."""
+        part = exact_number("share", share)
+        if not 0 <= part <= 1:
+            raise InvalidMatrix(None, "the share must be in [0, 1]")
+        if (self.categories, self.responses) != (other.categories, other.responses):
+            raise InvalidMatrix(None, "only matrices of the same shape can be mixed")
+        grid = lcm(self.grid, other.grid)
+        a, b = part.as_integer_ratio()
+        ours, theirs = (b - a) * (grid // self.grid), a * (grid // other.grid)
+        return _reduced(
+            [
+                [ours * w + theirs * z for w, z in zip(one, two, strict=True)]
+                for one, two in zip(self._rows, other._rows, strict=True)
+            ],
+            b * grid,
+        )
+
+    def _index(self, category: int) -> int:
+        return category_index(category, self.categories, "the index")
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether all entries are the same numbers."""
+        if not isinstance(other, SolutionMatrix):
+            return NotImplemented
+        if (self.categories, self.responses) != (other.categories, other.responses):
+            return False
+        return all(
+            w * other.grid == z * self.grid
+            for one, two in zip(self._rows, other._rows, strict=True)
+            for w, z in zip(one, two, strict=True)
+        )
+
+    def __hash__(self) -> int:
+        first = tuple(Fraction(weight, self.grid) for weight in self._rows[0])
+        return hash((self.categories, first))
+
+    def __repr__(self) -> str:
+        return f"SolutionMatrix({self.categories} x {self.responses} over {self.grid})"
+
+
+def _reduced(rows: Sequence[Sequence[int]], grid: int) -> SolutionMatrix:
+    """Return the matrix over the smallest grid that holds it."""
+    common = gcd(grid, *(weight for row in rows for weight in row))
+    return SolutionMatrix(([weight // common for weight in row] for row in rows), grid // common)
+
+
+def _about(value: Fraction) -> str:
+    try:
+        return f"about {float(value):.12g}"
+    except OverflowError:
+        return "far more"
+
+
+def _grid_of(bits: int) -> int:
+    if not 1 <= bits <= _WORD:
+        raise ValueError("bits must be in [1, 64]")
+    return 1 << bits

@@ -1,0 +1,217 @@
+"""The kinds of mechanism as operators know them: their keys of a survey file, and their words."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from deniable.mechanisms import KINDS, Parameters
+from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
+from deniable.mechanisms.design import DesignKind
+from deniable.mechanisms.two_round import SINGLE
+from deniable.messages import Manifest
+
+
+class KindWords:
+    """The summary of a kind, its keys, and its parameters in words.
+
+    Attributes:
+        summary: what it is, behind its name in the help for survey files.
+        keys: keys of a survey file that belong to it, with their help.
+        wanted: those of them that a survey file must have.
+    """
+
+    summary: ClassVar[str]
+    keys: ClassVar[Mapping[str, str]] = {}
+    wanted: ClassVar[tuple[str, ...]] = ()
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        """Return the parameters as texts, for programs that list surveys."""
+        return {}
+
+    def terms(self, parameters: Parameters, categories: int) -> str | None:
+        """Return the parameters in words, for operators; None if epsilon says it all."""
+        return None
+
+
+class _RandomisedResponse(KindWords):
+    summary = "for few categories: the answer, or by chance another"
+
+
+class _Design(KindWords):
+    name: ClassVar[str]
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        return {name: str(parameters[name]) for name in KINDS[self.name].fields}
+
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        kind = KINDS[self.name]
+        assert isinstance(kind, DesignKind)
+        design = kind.design(parameters, categories)
+        return (
+            f"{named(self.name, parameters)}, a design of {design.responses:,} responses; each "
+            f"supports {design.extent} answers"
+        )
+
+
+class _Subset(_Design):
+    name = "subset"
+    summary = "for 4 to some 20 categories: a response is a set of d of them"
+    keys: ClassVar = {
+        "d": "of a subset survey: how many categories a response supports; "
+        "default: the most accurate",
+    }
+
+
+class _Affine(_Design):
+    name = "affine"
+    summary = "for many categories: a response supports a share of them"
+    keys: ClassVar = {
+        "q": "of an affine survey: a prime; default, with m and s: the most accurate",
+        "m": "the number of digits of a category, base q",
+        "s": "of q residues, how many a response supports",
+    }
+
+
+class _DifferenceSet(_Design):
+    name = "difference-set"
+    summary = "for up to 16 categories, with 13, 15 or 16 responses: a set of points, moved"
+    keys: ClassVar = {
+        "v": "of a difference-set survey: 13, 15 or 16, for how many categories; "
+        "default: the most accurate",
+    }
+
+
+class _TwoRound(KindWords):
+    summary = "whose first round is kept and whose second is fresh for each report"
+    keys: ClassVar = {
+        "kept": "of a two-round survey: epsilon of any number of reports about an answer that "
+        "stays the same, as a string; above epsilon",
+        "fresh": "of a two-round survey: the design of the second round, such as "
+        '["affine", 107, 1, 29] or ["subset", 1]; default: the most accurate within kept',
+    }
+    wanted = ("kept",)
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        return {"kept": parameters["kept"], "fresh": answering_text(parameters["fresh"])}
+
+    def terms(self, parameters: Parameters, categories: int) -> str | None:
+        fresh = parameters["fresh"]
+        if fresh == SINGLE:
+            return None
+        own = terms(str(fresh[0]), answering_parameters(fresh), categories)
+        return f"two rounds, the second by {own}"
+
+
+class _Numeric(KindWords):
+    summary = "whose answers are numbers"
+    keys: ClassVar = {
+        "low": "the least answer of a numeric survey, which has no categories: a whole number, or "
+        'a string such as "-0.5"',
+        "high": "its greatest answer",
+        "step": "from one of its answers to the next; at most 4,096 answers",
+    }
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        numerator, denominator = parameters["ratio"]
+        return {"ratio": f"{numerator}/{denominator}"}
+
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        numerator, denominator = parameters["ratio"]
+        return f"numeric: {denominator / numerator:.4g} times less likely a step"
+
+
+class _Matrix(KindWords):
+    summary = "a solution matrix of your own"
+    keys: ClassVar = {
+        "matrix": "of a matrix survey: probabilities, a row a category and a column a response; a "
+        "list of rows of strings, or a CSV file's path from the survey file's folder",
+        "responses": "what its responses are called, if they are not the categories; a CSV file "
+        "names them itself",
+    }
+    wanted = ("matrix",)
+
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        weights = parameters["weights"]
+        return f"matrix: {len(weights)} categories, {len(weights[0])} responses"
+
+
+class _SeveralQuestions(KindWords):
+    keys: ClassVar = {"dimensions": "several questions: a table with the answers to each"}
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        return {"questions": ", ".join(name for name, *_ in parameters["dimensions"])}
+
+
+class _OneQuestion(_SeveralQuestions):
+    summary = "of several questions each device answers one that it draws; the default for these"
+
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        ways = Counter(map(answering_text, parameters["mechanisms"]))
+        listed = ", ".join(f"{count} by {way}" for way, count in ways.items())
+        return f"one of {len(parameters['dimensions'])} questions: {listed}"
+
+
+class _Joint(_SeveralQuestions):
+    summary = "of several questions each device answers all at once, for tables that cross them"
+
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        count = len(parameters["dimensions"])
+        return f"all {count} questions at once: {answering_text(parameters['mechanism'])}"
+
+
+class _Levels(KindWords):
+    summary = 'for distributions of ordered answers (tells = "distribution")'
+    keys: ClassVar = {
+        "widths": "of a levels survey: how many answers a node holds, for each level of its tree, "
+        "the last 1; default: the most accurate"
+    }
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        return {"widths": ", ".join(map(str, parameters["widths"]))}
+
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        *widths, _ = parameters["widths"]
+        groups = "".join(f"groups of {width:,}, " for width in widths)
+        kinds = ", ".join(dict.fromkeys(str(kind) for kind, *_ in parameters["mechanisms"]))
+        return f"one of {len(widths) + 1} levels, {groups}single answers: by {kinds}"
+
+
+KIND_WORDS: Final[dict[str, KindWords]] = {
+    "randomised-response": _RandomisedResponse(),
+    "two-round": _TwoRound(),
+    "numeric": _Numeric(),
+    "matrix": _Matrix(),
+    "subset": _Subset(),
+    "affine": _Affine(),
+    "difference-set": _DifferenceSet(),
+    "one-question": _OneQuestion(),
+    "joint": _Joint(),
+    "levels": _Levels(),
+}
+"""The words of every kind, by its name, in the order of :data:`deniable.mechanisms.KINDS`."""
+
+
+def described(kind: str, parameters: Parameters) -> dict[str, str]:
+    """Return a mechanism's parameters as texts, for programs that list surveys."""
+    return KIND_WORDS[kind].described(parameters)
+
+
+def named(kind: str, parameters: Parameters) -> str:
+    """Return a kind's name with the parameters: "affine (q = 5, m = 2, s = 1)"."""
+    values = ", ".join(f"{name} = {text}" for name, text in described(kind, parameters).items())
+    return f"{kind} ({values})" if values else kind
+
+
+def terms(kind: str, parameters: Parameters, categories: int) -> str | None:
+    """Return a mechanism's parameters in words, for operators; None if epsilon says it all."""
+    return KIND_WORDS[kind].terms(parameters, categories)
+
+
+def survey_terms(manifest: Manifest) -> str | None:
+    """Return the terms of a survey's mechanism."""
+    return terms(manifest.kind.name, manifest.specification.parameters, len(manifest.categories))
+
+
+def answering_text(answering: Answering) -> str:
+    """Return the mechanism that answers a question, or a level, in a few words."""
+    return named(answering_kind(answering).name, answering_parameters(answering))

@@ -1,0 +1,213 @@
+"""``deniable ask``: questions about a survey's figures, each answered in a sentence."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from deniable.cli.asking import (
+    Figures,
+    asked_answers,
+    asked_epochs,
+    figures_argument,
+    found_survey,
+    survey_argument,
+)
+from deniable.cli.options import (
+    Form,
+    Whole,
+    epoch_option,
+    form_options,
+    json_option,
+    level_option,
+    proportion,
+    survey_option,
+)
+from deniable.cli.reading import Place, reading_options
+from deniable.cli.screen import show, show_figures, show_table
+from deniable.reading import PREVIOUS, appear_text
+
+if TYPE_CHECKING:  # numpy: --help does not wait for it
+    from deniable.documents import Document
+    from deniable.estimates import SurveyFigures
+
+_MOST_TABLES: Final = 12
+_NUMBERS: Final = {"ignore_unknown_options": True}
+"""An answer such as -1 is no option."""
+
+_given_option = click.option(
+    "--given", metavar="ANSWERS", help='Only among those who gave these answers: "plan: paid".'
+)
+_share_option = click.option(
+    "--share", metavar="ANSWERS", help="Only the share of these, named as for `ask share`."
+)
+
+
+@click.command(context_settings=_NUMBERS)
+@_given_option
+@click.option(
+    "--than",
+    metavar="ANSWERS",
+    help="The difference from the share in this other group, and the ratio.",
+)
+@figures_argument
+@click.argument("answers")
+def share(figures: Figures, answers: str, given: str | None, than: str | None) -> None:
+    """Tell the share of ANSWERS together, such as "good, very good".
+
+    Of several questions such as "plan: free"; of ordered answers also a range, "31..48".
+    """
+    from deniable.estimates import compare as compared
+
+    histogram, wanted = figures.histogram, figures.answers(answers)
+    group = None if given is None else figures.answers(given)
+    if than is None:
+        comparison = compared(histogram, wanted, None, given=group)
+        show_figures(figures.form, comparison.to_dict, comparison.to_csv, comparison.document)
+    elif group is None:
+        raise click.UsageError("--than needs --given")
+    else:
+        beside = histogram.beside(wanted, given=group, than=figures.answers(than))
+        show_table(beside.document(), figures.form)
+
+
+@click.command()
+@_share_option
+@_given_option
+@survey_argument
+@click.argument("what", default=PREVIOUS)
+@epoch_option("newest that is closed")
+@level_option
+@form_options
+def compare(
+    survey: "SurveyFigures",
+    what: str,
+    epoch: str | None,
+    level: float,
+    form: Form,
+    share: str | None,
+    given: str | None,
+) -> None:
+    """Tell the changes in NAME, or its differences from WHAT.
+
+    WHAT is 'previous', the epoch before, which is the default; an epoch or a range; 'older', the
+    survey of the name before it; or another NAME, perhaps with epochs, NAME:0-5.
+    """
+    if share is None and given is not None:
+        raise click.UsageError("--given needs --share")
+    answers, group = (
+        None if text is None else asked_answers(text, survey.manifest) for text in (share, given)
+    )
+    epochs = asked_epochs(survey.manifest, epoch)
+    comparison = survey.compare(epochs, what, answers, given=group, level=level)
+    show_figures(form, comparison.to_dict, comparison.to_csv, comparison.document)
+
+
+@click.command()
+@click.option(
+    "--of",
+    type=click.Choice(("rows", "columns", "all")),
+    default="rows",
+    show_default=True,
+    help="What the shares are of.",
+)
+@figures_argument
+@click.argument("questions", metavar="QUESTION,QUESTION")
+def cross(figures: Figures, questions: str, of: str) -> None:
+    """Tell how the answers to two questions go together, in a two-way table."""
+    names = [name.strip() for name in questions.split(",")]
+    if len(names) != 2:
+        raise click.UsageError("name two questions, such as plan,feature")
+    table = figures.histogram.cross(names[0], names[1], of)
+    if figures.form == "csv":
+        click.echo(table.to_csv(), nl=False)
+    else:
+        show_table(table.document(), figures.form)
+
+
+@click.command(context_settings=_NUMBERS)
+@figures_argument
+@click.argument("answer")
+@click.argument("other")
+def ahead(figures: Figures, answer: str, other: str) -> None:
+    """Tell whether ANSWER is ahead of OTHER, and by how much."""
+    one, another = (figures.answers(text) for text in (answer, other))
+    show_table(figures.histogram.ahead(one, another).document(), figures.form)
+
+
+@click.command()
+@click.option(
+    "--count",
+    type=Whole(min=1),
+    metavar="N",
+    default=3,
+    show_default=True,
+    help="How many answers.",
+)
+@click.option("--question", default="", help="Whose answers, of several questions.")
+@figures_argument
+def leaders(figures: Figures, count: int, question: str) -> None:
+    """Tell which answers are the most frequent, as far as that is certain."""
+    show_table(figures.histogram.leaders(count, question).document(), figures.form)
+
+
+@click.command()
+@figures_argument
+@click.argument("share", type=proportion)
+def quantile(figures: Figures, share: float) -> None:
+    """Tell the answer up to which SHARE lie, of ordered answers: 50% is the median."""
+    from deniable.estimates.document import quantile_document
+
+    show_table(quantile_document(figures.histogram, share), figures.form)
+
+
+@click.command()
+@_share_option
+@click.argument("name")
+@reading_options
+@survey_option
+@level_option
+@form_options
+def trend(
+    place: Place, name: str, survey_id: str | None, level: float, form: Form, share: str | None
+) -> None:
+    """Tell how the figures of NAME developed, epoch by epoch.
+
+    Its surveys that ask the same stand beside each other; with --survey it is one alone.
+    """
+    with found_survey(place, name, survey_id) as survey:
+        groups = () if share is None else (asked_answers(share, survey.manifest),)
+        series = survey.series(successors=survey_id is None, level=level)
+        if form == "text" and not series.points:
+            click.echo(f"no figures yet: they {appear_text(survey.manifest)}")
+            return
+
+        def document() -> "Document":
+            figures = list(series.figures(*groups))
+            if len(figures) > _MOST_TABLES:
+                raise click.ClickException(
+                    f"{len(figures):,} answers are too many to show: name some with --share, or "
+                    "take --json or --csv"
+                )
+            return series.document(figures, *groups)
+
+        csv = partial(series.to_csv, *groups)
+        show_figures(form, partial(series.to_dict, *groups), csv, document)
+
+
+@click.command()
+@click.option(
+    "--honest",
+    metavar="SHARE",
+    type=proportion,
+    default="100%",
+    show_default=True,
+    help="How large a share of all devices is honest.",
+)
+@survey_argument
+@epoch_option("newest with data")
+@json_option
+def reveals(survey: "SurveyFigures", epoch: str | None, honest: float, *, as_json: bool) -> None:
+    """Tell how much the figures reveal about one device, and on which terms."""
+    histogram = survey.histogram(asked_epochs(survey.manifest, epoch))
+    show(histogram.revealed(honest=honest).document(), as_json=as_json)

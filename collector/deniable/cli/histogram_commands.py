@@ -1,0 +1,151 @@
+"""``deniable hist`` and ``watch``: the figures of a survey, and whether one is beyond a limit."""
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from deniable.cli.asking import asked_answers, asked_epochs, found_survey, survey_argument
+from deniable.cli.options import (
+    Form,
+    Quantity,
+    Whole,
+    epoch_option,
+    form_options,
+    json_option,
+    level_option,
+    limit,
+    survey_option,
+)
+from deniable.cli.reading import Place, reading_options
+from deniable.cli.screen import show, show_figures
+from deniable.cli.statuses import FindingCommand
+from deniable.reading import MOST_ROWS, VIEWS, TooFewReports
+
+if TYPE_CHECKING:
+    from deniable.estimates import SurveyFigures
+
+
+@click.command(short_help="Show the debiased histogram of a survey.")
+@click.option(
+    "--view",
+    type=click.Choice(VIEWS),
+    help="What estimates show; others than unbiased are possible frequencies, but biased.  "
+    "[default: of more than ten answers projected where noise alone makes estimates negative, else "
+    "unbiased; with --json and --csv unbiased]",
+)
+@click.option(
+    "--top",
+    type=Whole(min=1),
+    metavar="N",
+    help=f"The N largest, with intervals that hold for all answers at once.  [default: {MOST_ROWS}"
+    ", of more answers]",
+)
+@survey_argument
+@epoch_option("newest with data")
+@level_option
+@form_options
+def hist(
+    survey: "SurveyFigures",
+    epoch: str | None,
+    level: float,
+    view: str | None,
+    top: int | None,
+    form: Form,
+) -> None:
+    """Show the debiased histogram of the newest survey of NAME, with intervals.
+
+    Surveys of one name but different ids are never pooled. Questions about the figures are
+    commands of `deniable ask`.
+    """
+    from deniable.estimates import View, histogram_csv
+
+    if top is not None and form != "text":
+        raise click.UsageError("--json and --csv have all answers, with both intervals")
+    chosen = View(view or VIEWS[0])
+    if chosen is not View.UNBIASED and survey.manifest.values is not None:
+        raise ValueError("a numeric survey is shown unbiased only")
+    older = next((older for older in survey.older if older.epochs()), None)
+    hint = "" if older is None else f"--survey {older.manifest.survey_id.hex()[:12]}"
+    try:
+        histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
+    except TooFewReports as error:
+        if not hint:
+            raise
+        raise TooFewReports(f"{error}; an older survey has some: {hint}") from error
+    notes = [f"An older survey of this name has figures of its own: {hint}"] * bool(hint)
+    show_figures(
+        form,
+        partial(histogram.to_dict, chosen),
+        partial(histogram_csv, histogram, chosen),
+        partial(histogram.document, view, top=top, notes=notes),
+    )
+
+
+# The statuses of Nagios' plugins, which Icinga, Sensu, Zabbix and Checkmk run as they are.
+_STATUSES: Final = {False: 0, None: 1, True: 2}
+
+
+@click.command(cls=FindingCommand, short_help="Tell whether a figure is beyond a limit.")
+@click.argument("name")
+@reading_options
+@survey_option
+@epoch_option("newest that is closed")
+@click.option("--share", help='Share of these answers together, such as "good, very good".')
+@click.option("--mean", is_flag=True, help="Mean of a numeric survey.")
+@click.option(
+    "--above",
+    type=limit,
+    metavar="LIMIT",
+    help="Alarm if the figure is above this limit, such as 2%.",
+)
+@click.option(
+    "--below", type=limit, metavar="LIMIT", help="Alarm if the figure is below this limit."
+)
+@level_option
+@json_option
+def watch(
+    name: str,
+    place: Place,
+    survey_id: str | None,
+    epoch: str | None,
+    share: str | None,
+    mean: bool,
+    above: Quantity | None,
+    below: Quantity | None,
+    level: float,
+    as_json: bool,
+) -> None:
+    """Tell whether a share or the mean of NAME lies beyond a limit, and end with a status.
+
+    \b
+    0  its whole interval lies on the other side: nothing to do
+    1  the limit is in the interval: it cannot be told yet
+    2  its whole interval lies beyond the limit
+    3  nothing is known: no figures, no collector, or a wrong option
+
+    By default of the newest epoch that is closed, whose figures stay. Who looks at one after
+    another meets chance again and again: see --level.
+    """  # noqa: D301 - click's mark
+    if (share is None) is not mean:
+        raise click.UsageError("either --share or --mean")
+    if (above is None) is (below is None):
+        raise click.UsageError("either --above or --below")
+    edge, percent = above or below or Quantity(0.0)
+    if percent and mean:
+        raise click.UsageError("the mean has no percentages: say a number")
+    if share is not None and not 0 <= edge <= 1:
+        raise click.UsageError("a share is at most 100%: say such as 2% or 0.02")
+    with found_survey(place, name, survey_id) as survey:
+        answers = None if share is None else asked_answers(share, survey.manifest)
+        epochs = asked_epochs(survey.manifest, epoch) or survey.newest_closed()
+        histogram = survey.histogram(epochs, level=level)
+        estimate = histogram.mean() if answers is None else histogram.share(answers)
+    verdict = estimate.below(edge) if above is None else estimate.above(edge)
+    document = verdict.document()
+    if not as_json:  # the sentence comes first, and has those cautions that change its use
+        notes = [caution for caution in document.cautions if not caution.brief]
+        document = replace(document, cautions=notes)
+    show(document, as_json=as_json)
+    raise click.exceptions.Exit(_STATUSES[verdict.holds])

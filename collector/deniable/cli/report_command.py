@@ -1,0 +1,399 @@
+"""``deniable report``: a device in a shell.
+
+It shows what is asked and on what privacy terms, asks for the answer (an argument would stay in the
+shell's history), and sends a randomised response.
+"""
+
+import argparse
+import hashlib
+import os
+import sys
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
+from deniable.client.arguments import (
+    DEFAULT_LIFETIME_EPSILON,
+    authority_key,
+    bundled_gateway_keys,
+    checked_origin,
+)
+from deniable.client.client import Client
+from deniable.client.consent import Consent, lowered_by_environment
+from deniable.client.errors import (
+    ConsentMissing,
+    DeniableError,
+    ManifestFault,
+    ManifestRefused,
+    NotReady,
+    NotRecorded,
+    NotRunning,
+    ReportDropped,
+    StateUnavailable,
+)
+from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
+from deniable.client.outcome import OutcomeStatus
+from deniable.client.sending.relay_transport import Relay, RelayTransport
+from deniable.client.sending.transport import HttpAnswer, HttpTransport, Transport, TransportError
+from deniable.client.survey import Answer, Survey
+from deniable.client.transparency.explanation import listed
+from deniable.client.transparency.journal import ReportEntry
+from deniable.client.transparency.plain_text import printable, wrapped
+from deniable.client.transparency.terms import Terms
+from deniable.mechanisms import KINDS
+from deniable.messages import (
+    MAX_MANIFESTS_BYTES,
+    MAX_ROTATIONS_BYTES,
+    Manifest,
+    Refusal,
+    RefusalCode,
+    follow_rotations,
+    open_manifest,
+    open_manifest_of_chain,
+    open_rotation,
+    pack_logged,
+    split_manifests,
+    split_rotations,
+)
+
+_FLUSH_SECONDS = 20.0
+_MOST_LISTED = 20
+"""More categories are not shown with a number each, but found by a part of their text."""
+
+
+def report(arguments: Sequence[str]) -> int:
+    """Run ``deniable report``; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="deniable report",
+        description="Answer a survey from this shell: asks for the answer, randomises it here, "
+        "and sends only the randomised response.",
+    )
+    parser.add_argument("name", help="the survey's name")
+    add_place_options(parser)
+    parser.add_argument(
+        "--bundle",
+        type=Path,
+        help="a file of `deniable survey export`, to read the collector's origin, authority and "
+        "gateway keys from, instead of --dir",
+    )
+    parser.add_argument(
+        "--relay", help="the URL of a relay, through which all goes, sealed; it needs --bundle"
+    )
+    parser.add_argument(
+        "--log-policy",
+        type=Path,
+        help="a file of `deniable log policy`: answer nothing that its witnesses have not seen",
+    )
+    parser.add_argument(
+        "--max-epsilon",
+        default="2",
+        help="the highest epsilon you accept, of a report and of a kept response (default: 2)",
+    )
+    options = parser.parse_args(arguments)
+    try:
+        return _report(options)
+    except (DeniableError, Refusal, ValueError, OSError) as error:
+        print(f"deniable report: {error}", file=sys.stderr)
+    except (EOFError, KeyboardInterrupt):
+        print("\ndeniable report: nothing was sent", file=sys.stderr)
+    return 1
+
+
+def _report(options: argparse.Namespace) -> int:
+    if lowered_by_environment(Consent.ON, os.environ) is not Consent.ON:
+        raise ConsentMissing(
+            "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, forbids sending; "
+            "nothing was asked, stored or sent"
+        )
+    gateway_keys: bytes | None = None
+    if options.bundle is None:
+        collector, authority = collector_of(options)
+    else:
+        from deniable.messages.bundle import read_bundle
+
+        bundle = read_bundle(options.bundle.read_bytes())
+        collector, authority = bundle.origin, bundle.authority.hex()
+        if bundle.gateway is not None:
+            gateway_keys = pack_logged(bundle.gateway, bundle.gateway_proof)
+    way = _way(checked_origin(collector), authority, options.relay, gateway_keys)
+    offered = _offered(way, collector, authority, options.name)
+    manifest, survey = _choose(offered, options, collector)
+    state = options.state or state_file(collector, authority)
+    with Client(
+        collector,
+        authority=authority,
+        surveys=[survey],
+        state=state,
+        background=False,
+        relay=options.relay,
+        gateway_keys=gateway_keys,
+        log_policy=options.log_policy and options.log_policy.read_text(encoding="utf-8"),
+    ) as client:
+        _show_terms(manifest, collector, options.relay)
+        if problem := client.consent_record.problem:
+            raise StateUnavailable(problem)
+        if client.uncovered or client.consent is not Consent.ON:
+            question = "Take part in this survey, now and whenever you call this command? [y/N] "
+            if input(question).lower() != "y":
+                print("Nothing was stored or sent.")
+                return 0
+            client.set_consent(Consent.ON, "command line", surveys=[survey], strict=True)
+        refreshed = client.refresh(force=True)
+        if survey.name not in refreshed.ready:
+            raise _as_shown(refreshed.errors[survey.name])
+        epoch = _answered(client, survey.name)
+        repeated = epoch is not None
+        if epoch is None:
+            outcome = client.report(survey.name, _ask(manifest))
+            if outcome.error is not None:
+                raise _as_shown(outcome.error)
+            epoch, repeated = outcome.epoch, outcome.status is OutcomeStatus.REPEATED
+        delivery = client.flush(_FLUSH_SECONDS)
+        # Of this report alone: others may wait in the same state.
+        statuses = [
+            report.status for report in _reports(client, survey.name) if report.epoch == epoch
+        ]
+    if repeated:
+        print(f"Epoch {epoch} was answered before; its one report stands.")
+    if delivery.error is not None:
+        raise delivery.error
+    if "pending" in statuses:
+        print("The collector did not take it yet. It waits in the state file; call again to send.")
+        return 1
+    if "dropped" in statuses:
+        print("The collector refused the report for good; this epoch has no other.")
+        return 1
+    if delivery.delivered:
+        print(f"Sent: one randomised response for epoch {epoch}. Your answer stayed here.")
+    return 0
+
+
+def _reports(client: Client, name: str) -> list[ReportEntry]:
+    entries = client.journal().entries
+    return [entry for entry in entries if isinstance(entry, ReportEntry) and entry.survey == name]
+
+
+def _choose(
+    offered: Sequence[Manifest], options: argparse.Namespace, collector: str
+) -> tuple[Manifest, Survey]:
+    """Return the newest survey that runs and would be admitted, and its declaration.
+
+    The client judges again, with what its state knows, and takes no other (D11).
+    """
+    now = time.time()
+    lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", DEFAULT_LIFETIME_EPSILON))
+    why_not: NotRecorded | None = None
+    for manifest in offered:
+        survey = Survey(
+            manifest.name,
+            manifest.question,
+            manifest.all_answers,
+            options.max_epsilon,
+            dimensions=manifest.dimensions,
+            # The person at the shell reads the terms, and is the judge of the epoch's length and
+            # of the mechanism.
+            min_epoch_seconds=manifest.schedule.epoch_seconds,
+            max_kept_epsilon=options.max_epsilon,
+            mechanisms=KINDS,
+            pinned_ids=[manifest.survey_id.hex()],
+        )
+        try:
+            check_addressee(manifest, survey, collector)
+            admit_manifest(manifest, survey, NameRecord(None, frozenset(), 0), lifetime, now)
+            if manifest.schedule.epoch_at(now) is None:
+                raise NotRunning("the survey has not begun")
+        except NotRecorded as error:
+            why_not = why_not or error
+        else:
+            return manifest, survey
+    assert why_not is not None  # an answer offers at least one
+    raise why_not
+
+
+def _as_shown(error: NotRecorded) -> NotRecorded:
+    """Return the error to show: that another survey is offered now is no survey's fault."""
+    if isinstance(error, ManifestRefused) and error.fault is ManifestFault.NOT_PINNED:
+        return NotReady(
+            "the collector offers another survey now than the one shown here; nothing was sent. "
+            "Call again to see what it asks"
+        )
+    return error
+
+
+def _answered(client: Client, name: str) -> int | None:
+    """Return the epoch that is decided for now, None if an answer can count."""
+    for entry in _reports(client, name):
+        if time.time() < entry.ends:
+            if entry.status == "dropped":
+                raise ReportDropped(
+                    f"epoch {entry.epoch} was decided and its report dropped ({entry.verdict}); "
+                    "the next epoch can be reported"
+                )
+            return entry.epoch
+    return None
+
+
+def _way(
+    collector: str, authority: str, relay: str | None, gateway_keys: bytes | None
+) -> Transport:
+    """Return the way to the collector: by the relay, if there is one, and by no other."""
+    if relay is None:
+        return HttpTransport(collector)
+    address = Relay.at(relay, collector)
+    keys = bundled_gateway_keys(gateway_keys, (), collector, authority_key(authority))
+    way = HttpTransport(address.origin)
+    return RelayTransport(way, address, collector, lambda: keys.configurations[0])
+
+
+def _offered(way: Transport, collector: str, authority: str, name: str) -> list[Manifest]:
+    """Return the manifests that the collector offers under a name, the newest first."""
+    answer = _get(way, collector, f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES)
+    if answer.status != 200:
+        raise NotReady(f"{collector} publishes no survey named {name!r}")
+    envelopes = [envelope for envelope, _ in split_manifests(answer.body)]
+    pinned = bytes.fromhex(authority)
+    try:
+        return [open_manifest(envelope, pinned) for envelope in envelopes]
+    except Refusal as refusal:
+        if refusal.code is not RefusalCode.BAD_SIGNATURE:
+            raise
+        # Perhaps the key was rotated. What is shown here, the client judges again by itself.
+        rotations = _get(way, collector, "/v1/authority", MAX_ROTATIONS_BYTES)
+        if rotations.status != 200:
+            raise
+    published = [open_rotation(envelope) for envelope, _ in split_rotations(rotations.body)]
+    chain = follow_rotations(pinned, published)
+    return [open_manifest_of_chain(envelope, chain)[0] for envelope in envelopes]
+
+
+def _get(way: Transport, collector: str, path: str, most: int) -> HttpAnswer:
+    try:
+        return way.request("GET", path, {}, b"", most)
+    except TransportError as error:
+        remedy = "is it running?"
+        if type(error.__cause__).__name__ == "SSLCertVerificationError":  # spares importing ssl
+            remedy = "if a private authority signed for it, give its certificate by SSL_CERT_FILE"
+        raise NotReady(f"{collector} cannot be reached ({error}); {remedy}") from error
+
+
+def _show_terms(manifest: Manifest, collector: str, relay: str | None) -> None:
+    schedule, repeat = manifest.schedule, manifest.repeat
+    most = RangeCost.of(manifest.mechanism).most(schedule.epochs, repeat.epochs or 1)
+    terms = Terms.of(manifest, most)
+    rows = [
+        ("asked by", collector),
+        *([("by way of", f"{relay}, which cannot read what is sent")] if relay else ()),
+        ("privacy", f"epsilon {manifest.epsilon}. {terms.guarantee}"),
+        ("truth", terms.truthfulness),
+        ("how often", f"{terms.schedule} At most epsilon {format_nano(most)} together."),
+        *(("" if number else "repeated", text) for number, text in enumerate(terms.repetition)),
+        ("not hidden", "who takes part, and when"),
+    ]
+    print(printable(manifest.question), end="\n\n")
+    for label, text in rows:
+        print(*wrapped(text, first=f"  {label}".ljust(13)), sep="\n")
+    print()
+
+
+def _ask(manifest: Manifest) -> Answer:
+    if manifest.values is not None:
+        return _ask_number(manifest.categories)
+    if not manifest.dimensions:
+        return _ask_category(manifest.categories)
+    answers = {}
+    for name, *categories in manifest.dimensions:
+        print(f"\n{name}")
+        answers[name] = _ask_category(categories)
+    return answers
+
+
+def _ask_category(categories: Sequence[str]) -> str:
+    if len(categories) > _MOST_LISTED:
+        return _ask_among(categories)
+    for number, category in enumerate(categories, start=1):
+        print(f"  {number}  {printable(category)}")
+    while True:
+        typed = input("\nYour answer, by number: ").strip()
+        number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
+        if 1 <= number <= len(categories):
+            return categories[number - 1]
+        print(f"Please type a number from 1 to {len(categories)}.")
+
+
+def _ask_among(categories: Sequence[str]) -> str:
+    print(*wrapped(listed(categories), first="  "), sep="\n")
+    while True:
+        # In full, since categories may be numbers themselves.
+        typed = input("\nYour answer in full, or a part to find it: ").strip()
+        if typed in categories:
+            return typed
+        matches = [category for category in categories if typed.casefold() in category.casefold()]
+        if typed and matches:
+            print(*(f"  {printable(category)}" for category in matches[:_MOST_LISTED]), sep="\n")
+            if len(matches) > _MOST_LISTED:
+                print(f"  … {len(matches):,} in all: type more of it")
+        else:
+            print("No answer has this in it. Please type another part.")
+
+
+def _ask_number(values: Sequence[str]) -> str:
+    print(f"  a number from {values[0]} to {values[-1]}: {values[0]}, {values[1]}, …")
+    while True:
+        typed = input("\nYour answer: ").strip()
+        if typed in values:
+            return typed
+        print(f"Please type one of {values[0]}, {values[1]}, … {values[-1]}.")
+
+
+def add_place_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a collector, and this device's state file."""
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        default=Path(os.environ.get("DENIABLE_DIR", ".")),
+        help="a collector's directory on this machine, to read its origin and authority from "
+        "(default: $DENIABLE_DIR, else the current one)",
+    )
+    parser.add_argument("--collector", help="the collector's origin, instead of --dir")
+    parser.add_argument("--authority", help="its authority's public key in hex, instead of --dir")
+    parser.add_argument(
+        "--state",
+        type=Path,
+        help="this device's state file (default: one per collector in the user's state folder)",
+    )
+
+
+def collector_of(options: argparse.Namespace) -> tuple[str, str]:
+    """Return the collector's origin and its authority's public key in hex.
+
+    Raises:
+        ValueError: if neither the options nor the directory name them.
+    """
+    if options.collector and options.authority:
+        return str(options.collector), str(options.authority)
+    file = options.dir / "collector.toml"
+    try:
+        settings = tomllib.loads(file.read_text("utf-8"))
+        origin, authority = str(settings["origin"]), str(settings["authority"])
+    except (OSError, KeyError, ValueError) as error:
+        raise ValueError(
+            f"no collector in {options.dir}; give --dir, or --collector and --authority"
+        ) from error
+    return options.collector or origin, options.authority or authority
+
+
+def find_state(options: argparse.Namespace) -> Path:
+    """Return the state file that the options name, or that of the collector which they name."""
+    return options.state or state_file(*collector_of(options))
+
+
+def state_file(collector: str, authority: str) -> Path:
+    """Return the state file of a collector and authority: consent is given to one."""
+    try:
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    except RuntimeError:
+        raise ValueError("this user has no home directory; give --state FILE") from None
+    of = hashlib.sha256(f"{collector} {authority}".encode()).hexdigest()[:12]
+    return Path(base) / "deniable" / f"device-{of}.sqlite"

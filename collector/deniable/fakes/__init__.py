@@ -1,0 +1,32 @@
+"""Fakes for the tests of an app that embeds the client: a collector, an issuer and a relay.
+
+``FakeCollector`` is a collector in the test's own process, on a real socket, that misbehaves when
+told to; ``FakeIssuer`` vouches for its devices, ``FakeRelay`` stands between them and the
+collector. docs/testing.md shows them. Nothing else of deniable imports them.
+"""
+
+from deniable.fakes.fake_collector import FakeCollector
+from deniable.fakes.fake_issuer import FakeIssuer
+from deniable.fakes.fake_relay import FakeRelay
+from deniable.fakes.honest import ReceivedReport
+from deniable.fakes.loopback import ReceivedRequest
+from deniable.fakes.misbehaviour import (
+    AnyMisbehaviour,
+    Misbehaviour,
+    Problem,
+    Refused,
+    Route,
+)
+
+__all__ = [
+    "AnyMisbehaviour",
+    "FakeCollector",
+    "FakeIssuer",
+    "FakeRelay",
+    "Misbehaviour",
+    "Problem",
+    "ReceivedReport",
+    "ReceivedRequest",
+    "Refused",
+    "Route",
+]

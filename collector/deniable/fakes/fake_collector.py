@@ -1,0 +1,292 @@
+"""A collector inside a test: on a real socket, with real signatures, and bad manners on request."""
+
+import os
+import re
+import socket
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+from deniable.budget import NANO, epsilon_to_nano
+from deniable.client import DAY, HttpAnswer, Survey
+from deniable.client.clock import Clock, SystemClock
+from deniable.fakes.fake_relay import FakeGateway
+from deniable.fakes.honest import FakeAuthority, FakeLog, Receipts, ReceivedReport
+from deniable.fakes.loopback import LoopbackDouble, ReceivedRequest, pack_answer
+from deniable.fakes.misbehaviour import (
+    AnyMisbehaviour,
+    Misbehaviour,
+    Route,
+    misleading_answer,
+    problem_answer,
+)
+from deniable.mechanisms import KINDS
+from deniable.messages import (
+    FRESH,
+    MAX_UPLOAD_BYTES,
+    RANDOMISED_RESPONSE,
+    Enrolment,
+    Manifest,
+    Refusal,
+    RefusalCode,
+    Repeat,
+    Schedule,
+    Specification,
+    pack_manifests,
+    pack_rotations,
+    split_upload,
+)
+from deniable.messages.gateway import GATEWAY_KEYS_PATH, GatewayKeys
+from deniable.publishing.numbering import continued
+
+_AUTHORITY_PATH: Final = "/v1/authority"
+_MANIFESTS: Final = re.compile("/v1/surveys/([^/]+)/manifests")
+_MEDIA_TYPE: Final = "application/msgpack"
+
+
+class FakeCollector(LoopbackDouble):
+    """An in-process collector on an ephemeral port of 127.0.0.1, for tests of an app.
+
+    It has an authority of its own, and takes and refuses reports as docs/protocol.md says, until it
+    is told to misbehave. Use it as a context manager::
+
+        with FakeCollector() as collector:
+            collector.publish(THEME)
+            with Client(collector.origin, authority=collector.authority, ...) as client:
+
+    Give the client the same ``clock`` to move both. All that it signs is in its ``log``, whose
+    ``log.policy`` an app can pin (two of three witnesses), and of whose witnesses only so many
+    cosign what it sends and returns from then on, as ``log.cosigning`` says.
+    """
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        super().__init__()
+        self._clock = clock or SystemClock()
+        self._gateway = FakeGateway()
+        self._plan: list[tuple[AnyMisbehaviour, frozenset[Route]]] = []
+        self.origin = self._server.origin
+        self.log = FakeLog(self.origin, self._clock.now)
+        self._authority = FakeAuthority(self.log)
+        self._receipts = Receipts(self._authority.signed.get)
+        self.authority = self._authority.public_key
+        self._keys = GatewayKeys(self.origin, 1, (self._gateway.configuration,))
+        self.gateway_keys = self._authority.sign_keys(self._keys)
+
+    def publish(
+        self,
+        survey: Survey,
+        *,
+        epsilon: str | None = None,  # of one report; by default the highest that is accepted
+        delta: str = "0",
+        kind: str | None = None,  # randomised-response; one-question, where there are several
+        settings: Mapping[str, object] | None = None,  # other keys of a survey file, of the
+        # kind; a matrix as integers over 2^64, which publishing makes of probabilities
+        repeat: Repeat = FRESH,
+        start: int | None = None,  # of epoch 0, Unix seconds; by default as said below
+        epoch_seconds: int | None = None,  # by default a day, or more if the survey wants it
+        epochs: int = 1,  # that devices may answer: they reserve the epsilon of all of them
+        grace_seconds: int = DAY,
+        enrolment: Enrolment | None = None,  # by default open; or a ``FakeIssuer``'s
+    ) -> bytes:
+        """Sign a manifest of this survey and offer it until its last epoch is over.
+
+        What was published before under the name goes on beside it. The first begins now, with epoch
+        0; one that follows it begins, as with ``deniable survey publish``, when the newest one's
+        current epoch ends, and goes on with its numbers, of which no device decides one twice. With
+        ``start``, epoch 0 begins then, and a device may have to wait for a number.
+
+        Whatever the device should refuse can be published too: another question
+        (``replace(survey, question=...)``), a higher epsilon; or a survey that has ended, for an
+        app that bundles it.
+
+        Returns:
+            The signed manifest, as an app may bundle it: ``ClientSettings(manifests=[...])``; as
+            ``log.logged(...)`` has it with its proof, for one that pins the log.
+
+        Raises:
+            InvalidManifest: for what no manifest could hold.
+        """
+        stated = _decimal(survey) if epsilon is None else epsilon
+        length = max(DAY, survey.min_epoch_seconds) if epoch_seconds is None else epoch_seconds
+        keys = {**(settings or {})}
+        categories = survey.categories
+        if survey.dimensions:
+            kind = kind or "one-question"
+            keys["dimensions"] = survey.dimensions
+            categories = KINDS[kind].labels(survey.dimensions)
+        with self._changed:
+            before = self._authority.published.get(survey.name, [])
+            begin, first = start, 0
+            if begin is None:
+                now = self._clock.now()
+                begin, first = continued(
+                    [manifest.schedule for manifest in before], length, now, int(now)
+                )
+            manifest = Manifest(
+                name=survey.name,
+                sequence=before[0].sequence + 1 if before else 1,
+                nonce=os.urandom(16),
+                question=survey.question,
+                categories=categories,
+                epsilon=stated,
+                delta=delta,
+                schedule=Schedule(begin, length, first + epochs, grace_seconds),
+                origin=self.origin,
+                enrolment=_from(first, enrolment or Enrolment()),
+                minimum_reports=1,
+                specification=Specification.calibrated(
+                    kind or RANDOMISED_RESPONSE.kind, len(categories), stated, delta, keys
+                ),
+                repeat=repeat,
+            )
+            return self._authority.publish(manifest)
+
+    def rotate_authority(self) -> None:
+        """Hand over to a new key: manifests are signed by it from now on; ``authority`` stays."""
+        with self._changed:
+            self._authority.rotate()
+
+    def misbehave(
+        self, misbehaviour: AnyMisbehaviour, *, times: int = 1, on: Route | None = None
+    ) -> None:
+        """Misbehave at the next requests to which this can happen, after what was asked before.
+
+        With ``on``, only at uploads, or only at fetches of manifests.
+        """
+        if on is not None and on not in misbehaviour.routes:
+            raise ValueError(f"{misbehaviour} cannot happen to {on}")
+        with self._changed:
+            self._plan += [(misbehaviour, frozenset({on}) if on else misbehaviour.routes)] * times
+
+    @property
+    def reports(self) -> tuple[ReceivedReport, ...]:
+        """Return the reports that were taken, each once, in the order in which they came."""
+        with self._changed:
+            return tuple(self._receipts.taken)
+
+    def counts(self, survey: str) -> Mapping[str, int]:
+        """Return how many reports name each response of a survey's manifests, the newest first."""
+        with self._changed:
+            counted = Counter(report.response for report in self.reports if report.survey == survey)
+            published = self._authority.published.get(survey)
+            if not published:
+                raise KeyError(f"no survey {survey!r} is published")
+            # Of a design, whose responses are many, those that came.
+            named = [
+                manifest.responses for manifest in published if type(manifest.responses) is tuple
+            ]
+            return dict.fromkeys(chain(*named), 0) | counted
+
+    def await_reports(self, count: int, timeout: float = 10.0) -> tuple[ReceivedReport, ...]:
+        """Return the reports as soon as there are so many; raise ``TimeoutError`` if too late."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self._receipts.taken) >= count, timeout):
+                came = len(self._receipts.taken)
+                raise TimeoutError(
+                    f"{came} of {count} reports came in {timeout} s, with {len(self._requests)} "
+                    "requests; is consent on, and delivery_seconds=0?"
+                )
+            return self.reports
+
+    def __repr__(self) -> str:
+        return f"FakeCollector({self.origin!r}, reports={len(self._receipts.taken)})"
+
+    def _respond(self, request: ReceivedRequest, connection: socket.socket) -> None:
+        request, seal = self._gateway.open(request)
+        with self._changed:
+            self._requests.append(request)
+            misbehaviour = self._next_misbehaviour(request)
+            answer = self._answer(request, misbehaviour)
+            self._changed.notify_all()
+        packed = None if answer is None else pack_answer(seal(answer))
+        self._send(packed, misbehaviour, connection)
+
+    def _answer(
+        self, request: ReceivedRequest, misbehaviour: AnyMisbehaviour | None
+    ) -> HttpAnswer | None:
+        """Return the answer to a request, and take what it brings; None if none is sent."""
+        if misbehaviour is None:
+            return self._honest_answer(request)
+        if misbehaviour is Misbehaviour.CUT_AFTER_STORING:
+            self._honest_answer(request)
+        return misleading_answer(misbehaviour, _count(request.body))
+
+    def _send(
+        self, packed: bytes | None, misbehaviour: AnyMisbehaviour | None, connection: socket.socket
+    ) -> None:
+        if packed is not None:
+            connection.sendall(packed)
+        elif misbehaviour is Misbehaviour.STALL:
+            while connection.recv(4096):  # until somebody hangs up
+                pass
+
+    def _honest_answer(self, request: ReceivedRequest) -> HttpAnswer:
+        """Return the answer of a collector that behaves; a request of no route is not-found."""
+        try:
+            if (request.method, request.path) == ("POST", "/v1/reports"):
+                return self._take(request)
+            if (request.method, request.path) == ("GET", _AUTHORITY_PATH):
+                rotations = self._authority.rotations
+                return _signed(pack_rotations(rotations, [*map(self.log.proof, rotations)]))
+            if (request.method, request.path) == ("GET", GATEWAY_KEYS_PATH):
+                return _signed(self._authority.sign_keys(self._keys))
+            matched = _MANIFESTS.fullmatch(request.path)
+            if request.method == "GET" and matched:
+                return self._manifests(matched[1])
+        except Refusal as refusal:
+            return problem_answer(refusal.code, refusal.reason)
+        return problem_answer(RefusalCode.NOT_FOUND, "there is nothing at this path")
+
+    def _take(self, request: ReceivedRequest) -> HttpAnswer:
+        headers = request.headers
+        if headers.get("content-type") != _MEDIA_TYPE or "content-encoding" in headers:
+            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_MEDIA_TYPE}, as it is")
+        if len(request.body) > MAX_UPLOAD_BYTES:
+            raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
+        taken = self._receipts.upload(request.body, self._clock.now())
+        return HttpAnswer(200, {"content-type": "application/json"}, taken.to_json())
+
+    def _manifests(self, name: str) -> HttpAnswer:
+        """Return all manifests of a name that have not ended, the newest first."""
+        envelopes = [
+            self._authority.sign(manifest)
+            for manifest in self._authority.published.get(name, [])
+            if self._clock.now() < manifest.schedule.end
+        ]
+        if not envelopes:
+            raise Refusal(RefusalCode.NOT_FOUND, "no survey has this name")
+        return _signed(pack_manifests(envelopes, [*map(self.log.proof, envelopes)]))
+
+    def _next_misbehaviour(self, request: ReceivedRequest) -> AnyMisbehaviour | None:
+        # Asked because of a manifest's misbehaviour, or beside it.
+        if request.path in {_AUTHORITY_PATH, GATEWAY_KEYS_PATH}:
+            return None
+        route: Route = "uploads" if request.method == "POST" else "manifests"
+        for index, (_, routes) in enumerate(self._plan):
+            if route in routes:
+                return self._plan.pop(index)[0]
+        return None
+
+
+def _from(first: int, enrolment: Enrolment) -> Enrolment:
+    """Return the enrolment of a manifest whose epochs begin with this number."""
+    return replace(enrolment, first=first) if enrolment.mode == "blind" else enrolment
+
+
+def _decimal(survey: Survey) -> str:
+    """Return the highest epsilon that a survey accepts, as a manifest writes it, rounded down."""
+    whole, part = divmod(epsilon_to_nano("max_epsilon", survey.max_epsilon), NANO)
+    return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
+
+
+def _count(body: bytes) -> int:
+    try:
+        return len(list(split_upload(body)))
+    except Refusal:
+        return 1
+
+
+def _signed(body: bytes) -> HttpAnswer:
+    return HttpAnswer(200, {"content-type": _MEDIA_TYPE}, body)

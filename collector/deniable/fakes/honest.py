@@ -1,0 +1,174 @@
+"""The keys, log, signatures and receipts of an honest collector, in memory."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from deniable.logs import (
+    COSIGNER,
+    LOG,
+    Checkpoint,
+    Log,
+    LogPolicy,
+    LogProof,
+    VerifierKey,
+    Witness,
+    cosign,
+    leaf_hash,
+    log_origin,
+    sign_checkpoint,
+)
+from deniable.messages import (
+    Manifest,
+    Refusal,
+    RefusalCode,
+    Rotation,
+    SignedReport,
+    SigningKey,
+    UploadAnswer,
+    log_entry,
+    pack_logged,
+    sign_manifest,
+    sign_rotation,
+    split_upload,
+)
+from deniable.messages.admissible import check_report
+from deniable.messages.gateway import GatewayKeys, sign_gateway_keys
+from deniable.public_log.publish.tree import inclusion_path, root_hash
+
+_WITNESSES: Final = ("one.example", "two.example", "three.example")
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedReport:
+    """A report that the collector took."""
+
+    survey: str  # the survey's name
+    epoch: int
+    response: str = field(repr=False)  # what it names, which only chance relates to the answer
+
+
+class FakeLog:
+    """The public log of a collector, with three witnesses: it appends what it proves."""
+
+    def __init__(self, collector: str, now: Callable[[], float]) -> None:
+        self.cosigning = len(_WITNESSES)  # how many of the witnesses cosign
+        self._now = now
+        self._origin = log_origin(collector)
+        self._key = SigningKey(os.urandom(32))
+        self._witnesses = {name: SigningKey(os.urandom(32)) for name in _WITNESSES}
+        self._leaves: list[bytes] = []
+
+    @property
+    def policy(self) -> str:
+        """Return the policy that an app pins: two of the three witnesses."""
+        log = Log(VerifierKey(self._origin, LOG, self._key.public_key))
+        witnesses = (
+            Witness(name, VerifierKey(name, COSIGNER, key.public_key))
+            for name, key in self._witnesses.items()
+        )
+        return LogPolicy((log,), tuple(witnesses), 2).text
+
+    def logged(self, envelope: bytes) -> bytes:
+        """Return ``[envelope, proof]``, one of ``ClientSettings(manifests=[...])``."""
+        return pack_logged(envelope, self.proof(envelope))
+
+    def proof(self, envelope: bytes) -> bytes:
+        """Return the proof that an envelope is in the log, as those that cosign now have seen."""
+        leaf = leaf_hash(log_entry(envelope))
+        if leaf not in self._leaves:
+            self._leaves.append(leaf)
+        index = self._leaves.index(leaf)
+        checkpoint = Checkpoint(self._origin, len(self._leaves), root_hash(self._leaves))
+        lines = [
+            cosign(checkpoint, name, key, int(self._now()))
+            for name, key in [*self._witnesses.items()][: self.cosigning]
+        ]
+        signed = sign_checkpoint(checkpoint, self._key).with_signatures(lines)
+        return LogProof(index, inclusion_path(self._leaves, index), signed).text.encode()
+
+
+class FakeAuthority:
+    """A key of its own, every manifest that it ever signed, and the log of all that it signs."""
+
+    def __init__(self, log: FakeLog) -> None:
+        self.log = log
+        self._key = SigningKey(os.urandom(32))
+        self.signed: dict[bytes, Manifest] = {}  # by survey id
+        self.published: dict[str, list[Manifest]] = {}  # by name, the newest first
+        self.public_key = self._key.public_key.hex()  # the first key's, however often it is rotated
+        self.rotations: list[bytes] = []
+
+    def publish(self, manifest: Manifest) -> bytes:
+        """Sign a manifest as the newest of its name; return the envelope."""
+        self.published.setdefault(manifest.name, []).insert(0, manifest)
+        return self.sign(manifest)
+
+    def sign(self, manifest: Manifest) -> bytes:
+        """Return a manifest's envelope; a device may follow it from now on."""
+        self.signed[manifest.survey_id] = manifest
+        return sign_manifest(manifest, self._key)
+
+    def rotate(self) -> None:
+        """Hand over to a new key, which signs from now on."""
+        old, self._key = self._key, SigningKey(os.urandom(32))
+        sequence = len(self.rotations) + 1
+        rotation = Rotation(old.public_key, self._key.public_key, sequence)
+        self.rotations.append(sign_rotation(rotation, old, self._key))
+
+    def sign_keys(self, keys: GatewayKeys) -> bytes:
+        """Return the envelope of a gateway's keys, and its proof."""
+        return self.log.logged(sign_gateway_keys(keys, self._key))
+
+
+class Receipts:
+    """The reports that were taken, as they came: the first of each identity wins.
+
+    The checks are the collector's own, in the protocol's order.
+    """
+
+    def __init__(self, known_survey: Callable[[bytes], Manifest | None]) -> None:
+        self._known_survey = known_survey
+        self._payloads: dict[tuple[bytes, int, bytes], bytes] = {}
+        self.taken: list[ReceivedReport] = []
+
+    def upload(self, body: bytes, now: float) -> UploadAnswer:
+        """Judge and take what an upload holds.
+
+        Raises:
+            Refusal: too-large or malformed, for the body as a whole.
+        """
+        accepted = duplicates = 0
+        refused: list[tuple[int, RefusalCode]] = []
+        for index, envelope in enumerate(split_upload(body)):
+            try:
+                new = self.add(envelope, now)
+            except Refusal as refusal:
+                refused.append((index, refusal.code))
+            else:
+                accepted += new
+                duplicates += not new
+        return UploadAnswer(accepted, duplicates, tuple(refused))
+
+    def add(self, envelope: bytes, now: float) -> bool:
+        """Judge and take one report; return whether it is new.
+
+        Raises:
+            Refusal: with the code of the first check that it fails.
+        """
+        signed = SignedReport.from_envelope(envelope)
+        report = signed.report
+        manifest = self._known_survey(report.survey_id)
+        if manifest is None:
+            raise Refusal(RefusalCode.UNKNOWN_SURVEY, "no such survey is published here")
+        check_report(signed, manifest, now)
+        identity = (report.survey_id, report.epoch, signed.public_key)
+        first = self._payloads.setdefault(identity, signed.payload)
+        if first != signed.payload:
+            raise Refusal(RefusalCode.REPORT_CONFLICT, "this key has made another report")
+        if first is not signed.payload:
+            return False
+        response = manifest.responses[report.response]
+        self.taken.append(ReceivedReport(manifest.name, report.epoch, response))
+        return True

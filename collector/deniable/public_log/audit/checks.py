@@ -1,0 +1,212 @@
+"""The audit of a log that was downloaded: pure, of bytes, keys and a time."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from deniable.documents import Caution, Level
+from deniable.logs import (
+    HASH_BYTES,
+    LogProof,
+    TooFewWitnesses,
+    TransparencyLogError,
+    VerifierKey,
+    leaf_hash,
+)
+from deniable.messages import log_entry
+from deniable.public_log.audit.entries import History
+from deniable.public_log.audit.findings import finding
+from deniable.public_log.audit.history_checks import crowd_findings, history_findings
+from deniable.public_log.audit.result import Audit, face_findings, verify_signed
+from deniable.public_log.audit.subject import NOBODY, Downloaded, Heard, Offered, Trust
+from deniable.public_log.publish.tree import (
+    TILE_WIDTH,
+    first_root,
+    hash_tile,
+    tile_path,
+    tiles_of,
+    tree_levels,
+)
+from deniable.reading import instant_text
+
+CLOCKS_DIFFER: Final = 300
+"""Seconds by which honest clocks may differ."""
+
+
+def audit(
+    downloaded: Downloaded,
+    offered: Offered | None,
+    trust: Trust,
+    now: float,
+    heard: Heard = NOBODY,
+    history: History | None = None,
+) -> Audit:
+    """Return the audit of a log, and of what a collector and witnesses say beside it."""
+    history = history or History.read(downloaded.envelopes, trust.authority)
+    result = Audit(downloaded, trust, history)
+    hashes = _leaf_hashes(downloaded)
+    for findings in (
+        _signatures(result, now),
+        _files(result, hashes),
+        _last_visit(result, hashes),
+        _witnesses(result, heard, hashes),
+        history_findings(history, downloaded.checkpoint.checkpoint.origin),
+        crowd_findings(history, trust, now),
+        () if offered is None else offer_findings(result, offered, hashes),
+    ):
+        result.findings += findings
+    result.findings = [*dict.fromkeys(result.findings)]
+    result.findings.sort(key=lambda caution: [*Level].index(caution.level))
+    return result
+
+
+def _leaf_hashes(downloaded: Downloaded) -> list[bytes]:
+    """Return the hashes of all entries, of those withheld from their tiles, or else none."""
+    hashes = []
+    size = downloaded.checkpoint.checkpoint.size
+    for index, entry in enumerate(downloaded.entries):
+        if entry is None:
+            number, place = divmod(index, TILE_WIDTH)
+            width = min(TILE_WIDTH, size - number * TILE_WIDTH)
+            tile = downloaded.tiles.get(tile_path(0, number, width), b"")
+            hashes.append(tile[place * HASH_BYTES :][:HASH_BYTES])
+        else:
+            hashes.append(leaf_hash(entry))
+    return hashes if all(len(known) == HASH_BYTES for known in hashes) else []
+
+
+def _signatures(result: Audit, now: float) -> Iterator[Caution]:
+    """Judge the signatures of the checkpoint."""
+    signed, policy = result.downloaded.checkpoint, result.trust.policy
+    if result.trust.log_key is None:
+        yield finding("unpinned-key")
+    else:
+        try:
+            signed.verify(result.trust.log_key)
+        except TransparencyLogError as error:
+            yield finding("forged-checkpoint", reason=error)
+    if policy is None:
+        yield finding("unwitnessed")
+        return
+    times: dict[VerifierKey, int] = {}
+    for witness in policy.witnesses:
+        try:
+            times |= signed.cosigning_times([witness.key])
+        except TransparencyLogError:
+            yield finding("forged-cosignature", name=witness.key.name)
+    result.cosigned = times
+    for key, cosigned_at in times.items():
+        if cosigned_at > now + CLOCKS_DIFFER:
+            when = instant_text(cosigned_at)
+            yield finding("early-cosignature", name=key.name, when=when)
+    if len(times) < policy.quorum:
+        yield finding(
+            "few-witnesses",
+            what="The log's checkpoint",
+            reason=TooFewWitnesses(len(times), policy.quorum),
+        )
+
+
+def _files(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
+    """Judge whether the files are those of the tree whose root was signed."""
+    downloaded = result.downloaded
+    for path, reason in downloaded.missing.items():
+        yield finding("incomplete", path=path, reason=reason)
+    for path, reason in downloaded.damaged.items():
+        yield finding("tampered", path=path, reason=reason)
+    checkpoint = downloaded.checkpoint.checkpoint
+    if len(hashes) != checkpoint.size:
+        return
+    for level, index, width in tiles_of(checkpoint.size):
+        tile = downloaded.tiles.get(path := tile_path(level, index, width))
+        if tile is not None and tile != hash_tile(hashes, level, index, width):
+            yield finding("tampered", path=path, reason="they are not the hashes of the entries")
+    result.tree = tree_levels(hashes)
+    result.whole = first_root(result.tree, len(hashes)) == checkpoint.root
+    if not result.whole:
+        yield finding("wrong-root")
+
+
+def _last_visit(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
+    """Judge whether the log extends that of the last visit."""
+    before = result.trust.remembered
+    if before is None:
+        return
+    size, was = result.downloaded.checkpoint.checkpoint.size, before.checkpoint.size
+    if size < was:
+        yield finding("smaller", size=size, before=was)
+        return
+    faces = [*face_findings(result, before, hashes)]
+    yield from faces
+    result.extends = result.whole and not faces
+
+
+def _witnesses(result: Audit, heard: Heard, hashes: Sequence[bytes]) -> Iterator[Caution]:
+    """Judge whether the log is the one that witnesses know."""
+    size = result.downloaded.checkpoint.checkpoint.size
+    for name, reason in heard.silent.items():
+        yield finding("silent-witness", name=name, reason=reason)
+    for name, seen in heard.seen.items():
+        try:
+            verify_signed(seen, result.trust.log_key)
+        except TransparencyLogError as error:
+            yield finding("false-witness", name=name, reason=error)
+            continue
+        if seen.checkpoint.size <= size:
+            yield from face_findings(result, seen, hashes)
+        else:
+            whose = f"what the witness {name} cosigned last"
+            yield finding("stale", size=size, whose=whose, newest=seen.checkpoint.size)
+
+
+def offer_findings(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> Iterator[Caution]:
+    """Judge a collector's offer: whether the log has it, and whether its proofs hold."""
+    history, signer = result.history, offered.signer
+    if signer is not None and history.handed and signer not in history.chain:
+        yield finding("other-authority", signer=signer.hex())
+    if len(hashes) != result.downloaded.checkpoint.checkpoint.size:
+        return  # neither the entries nor their hashes were all to be had
+    logged = set(hashes)
+    judged: set[str] = set()
+    newest = 0
+    for what, (envelope, text) in offered.signed:
+        if leaf_hash(log_entry(envelope)) not in logged:
+            yield finding("unlogged", offered=what)
+            continue
+        if not text:
+            yield finding("unproven", offered=what)
+            continue
+        try:
+            proof = LogProof.parse(text)
+            _check_proof(result.trust, envelope, proof)
+        except TooFewWitnesses as error:
+            yield finding("few-witnesses", what=f"{what[0].upper()}{what[1:]}", reason=error)
+        except TransparencyLogError as error:
+            yield finding("wrong-proof", offered=what, reason=error)
+            continue
+        signed = proof.checkpoint
+        newest = max(newest, signed.checkpoint.size)
+        if signed.checkpoint.body not in judged:
+            judged.add(signed.checkpoint.body)
+            if signed.checkpoint.size <= len(hashes):
+                yield from face_findings(result, signed, hashes)
+    if newest > len(hashes):
+        whose = "a proof that is offered"
+        yield finding("stale", size=len(hashes), whose=whose, newest=newest)
+    if history.strange or not history.whole:
+        return
+    for name, identifiers in offered.listed.items():
+        versions = history.versions.get(name, ())
+        known = {version.manifest.survey_id.hex() for version in versions}
+        for identifier in identifiers:
+            if identifier not in known:
+                yield finding("unlogged", offered=f"the survey {name} with the id {identifier}")
+
+
+def _check_proof(trust: Trust, envelope: bytes, proof: LogProof) -> None:
+    """Check a proof as devices do; of no policy, that the log signed it."""
+    if trust.policy is not None:
+        trust.policy.check(log_entry(envelope), proof)
+        return
+    if trust.log_key is not None:
+        proof.checkpoint.verify(trust.log_key)
+    proof.check_entry(log_entry(envelope))

@@ -1,0 +1,207 @@
+"""The document of an audit: the log's history whole, in plain words, and what was found."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from deniable.documents import Column, Document, Fact, Level, Table
+from deniable.logs import SignedCheckpoint
+from deniable.mechanisms.exact import times_likelier
+from deniable.messages import GatewayKeys, Manifest, Rotation
+from deniable.public_log.audit.checks import CLOCKS_DIFFER
+from deniable.public_log.audit.entries import Entry, Version
+from deniable.public_log.audit.findings import STATUSES, plain
+from deniable.public_log.audit.result import Audit
+from deniable.publishing.changes import VOUCHING, Change, changes, every, issuers_of, odds_of
+from deniable.publishing.document import answers_of
+from deniable.reading import instant_text, iso_time
+
+_MOST_ANSWERS: Final = 8
+_COLUMNS: Final = (
+    Column("entry", "entry", "name"),
+    Column("survey", "survey", "name"),
+    Column("text", "what it asks, and what changed"),
+)
+_KEY_COLUMNS: Final = (Column("entry", "entry", "name"), Column("text", "keys"))
+_SENTENCES: Final = {
+    Level.ALERT: "Something is proven to be wrong: see what is marked !!.",
+    Level.WARNING: "Nothing is proven to be wrong, but there are suspicions: see what is marked ?.",
+    Level.NOTE: "Nothing was found to be wrong",
+}
+_UNCHECKED: Final = {
+    "unpinned-key": "the log's signature",
+    "unpinned-authority": "whose authority it is",
+    "unwitnessed": "what witnesses saw",
+    "offline": "what the collector offers",
+    "undated": "when manifests were published",
+    "uncompared": "all issuer keys",
+}
+"""By the codes of their findings."""
+
+_LEGEND: Final = (
+    "! weakens the privacy of those who answer, - another change; !! proven to be wrong, "
+    "? a suspicion"
+)
+_LIMITS: Final = (
+    "The root is the hash of all entries, and a checkpoint is root and size, signed: whoever sees "
+    "another root at this size sees another log. Epsilon bounds what a response tells of an "
+    "answer: smaller is more private. Nothing here shows who was asked, who answered, or whether "
+    "apps obey."
+)
+
+
+def audit_document(audit: Audit, now: float) -> Document:
+    """Return the document of an audit, with ages as of a time."""
+    versions = audit.history.versions
+    surveys = [row for named in versions.values() for row in _rows(named)]
+    keys = [_key_row(entry) for entry in audit.history.of_keys()]
+    return Document(
+        facts=[*_facts(audit, now)],
+        sentence=_sentence(audit),
+        tables=[Table(_COLUMNS, surveys), Table(_KEY_COLUMNS, keys)],
+        notes=[*_both(audit), _LIMITS],
+        cautions=audit.findings,
+        values={
+            "status": STATUSES[audit.worst],
+            "surveys": {
+                name: [*map(_values, named, _before(named))] for name, named in versions.items()
+            },
+            "two_faces": [signed.text for signed in _faces(audit)],
+            "keys": [{"entry": row["entry"], "text": row["text"]} for row in keys],
+        },
+    )
+
+
+def _sentence(audit: Audit) -> str:
+    """Return the result in a sentence, with what was not looked at, or had to be believed."""
+    sentence = _SENTENCES[audit.worst]
+    codes = {caution.code for caution in audit.findings}
+    unchecked = [what for code, what in _UNCHECKED.items() if code in codes]
+    if audit.worst is Level.NOTE:
+        sentence += ", of what could be checked." if unchecked else "."
+    return (
+        f"{sentence} NOT checked: {', '.join(unchecked)} (see the end)." if unchecked else sentence
+    )
+
+
+def _faces(audit: Audit) -> tuple[SignedCheckpoint, ...]:
+    return () if audit.proof is None else (audit.proof.first, audit.proof.second)
+
+
+def _both(audit: Audit) -> Iterator[str]:
+    for signed in _faces(audit):
+        yield "\n".join(map(plain, ("The log signed:", *signed.text.splitlines())))
+
+
+def _facts(audit: Audit, now: float) -> Iterator[Fact]:
+    signed, trust = audit.downloaded.checkpoint, audit.trust
+    checkpoint = signed.checkpoint
+    counted = f"{checkpoint.size:,} {'entry' if checkpoint.size == 1 else 'entries'}"
+    origin = plain(checkpoint.origin)
+    yield Fact("log", f"{origin}, {counted}", "origin", origin)
+    yield Fact("root", checkpoint.root.hex(), "root", checkpoint.root.hex())
+    yield Fact(key="size", value=checkpoint.size)
+    key = None if trust.log_key is None else str(trust.log_key)
+    yield Fact("log's key", key or "", "log_key", key)
+    signer = audit.history.chain[-1].hex()
+    handed = len(audit.history.chain) - 1
+    after = f", after {handed} hand-over{'s' * (handed > 1)}" * bool(handed)
+    yield Fact("authority", f"{signer}{after}", "authority", signer)
+    if trust.policy is not None:
+        for number, witness in enumerate(trust.policy.witnesses):
+            at = audit.cosigned.get(witness.key)
+            when = "has not cosigned this checkpoint" if at is None else _ago(at, now)
+            yield Fact("" if number else "witnesses", f"{plain(witness.key.name)}: {when}")
+    yield Fact(
+        key="cosigned",
+        value={plain(key.name): iso_time(at) for key, at in audit.cosigned.items()},
+    )
+    if trust.remembered is not None:
+        was = trust.remembered.checkpoint.size
+        grown = checkpoint.size - was
+        text = f"had {was:,} entries"
+        if audit.extends:
+            text += f"; it is the same, and {grown:,} more" if grown else "; it is the same"
+        yield Fact("last visit", text, "last_visit", {"size": was, "extended": audit.extends})
+    yield Fact("marks", _LEGEND)
+
+
+def _ago(cosigned_at: int, now: float) -> str:
+    days = int(max(0, now - cosigned_at) // 86_400)
+    ago = f"{days:,} day{'s' * (days != 1)} ago" if days else "today"
+    ago = "ahead of this clock" if cosigned_at > now + CLOCKS_DIFFER else ago
+    return f"cosigned {ago}, at {instant_text(cosigned_at)}"
+
+
+def _before(versions: list[Version]) -> list[Version | None]:
+    return [None, *versions[:-1]]
+
+
+def _rows(versions: list[Version]) -> Iterator[Mapping[str, Any]]:
+    for version, before in zip(versions, _before(versions), strict=True):
+        manifest, entry = version.manifest, version.entry
+        yield {
+            "entry": f"{entry.index:,}",
+            "survey": f"{manifest.name} {manifest.sequence}",
+            "text": _version_text(manifest),
+        }
+        for change in _changed(before, version):
+            caution = Level.WARNING if change.weakens else None
+            text = str(change) if change.weakens else f"- {change}"
+            yield {"entry": "", "survey": "", "text": text, "caution": caution}
+        for again in version.signed_again:
+            text = f"- signed again, by {again.signer.hex()}; nothing changed"
+            yield {"entry": f"{again.index:,}", "survey": "", "text": text}
+
+
+def _changed(before: Version | None, version: Version) -> tuple[Change, ...]:
+    return () if before is None else changes(before.manifest, version.manifest)
+
+
+def _version_text(manifest: Manifest) -> str:
+    answers = answers_of(manifest)
+    if len(answers) > _MOST_ANSWERS:
+        answers = (*answers[: _MOST_ANSWERS - 2], "…", answers[-1])
+    enrolment, schedule = manifest.enrolment, manifest.schedule
+    vouching = ", ".join([VOUCHING[enrolment.mode], *sorted(issuers_of(enrolment))])
+    delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
+    return (
+        f"“{manifest.question}” {' / '.join(answers)}; privacy: epsilon {manifest.epsilon}{delta} "
+        f"(a response is {times_likelier(odds_of(manifest))} with one answer than with another); "
+        f"at most once per {every(schedule.epoch_seconds)}, {schedule.epochs:,} time"
+        f"{'s' * (schedule.epochs > 1)} in all, {instant_text(schedule.start)} to "
+        f"{instant_text(schedule.end)}; {enrolment.mode}: {vouching}"
+    )
+
+
+def _values(version: Version, before: Version | None) -> dict[str, Any]:
+    manifest = version.manifest
+    return {
+        "entry": version.entry.index,
+        "signed_again": [entry.index for entry in version.signed_again],
+        "survey_id": manifest.survey_id.hex(),
+        "sequence": manifest.sequence,
+        "question": manifest.question,
+        "answers": [*manifest.all_answers],
+        "epsilon": manifest.epsilon,
+        "delta": manifest.delta,
+        "start": iso_time(manifest.schedule.start),
+        "end": iso_time(manifest.schedule.end),
+        "epoch_seconds": manifest.schedule.epoch_seconds,
+        "epochs": manifest.schedule.epochs,
+        "enrolment": manifest.enrolment.mode,
+        "changes": [
+            {"field": change.field, "text": change.text, "weakens": change.weakens}
+            for change in _changed(before, version)
+        ],
+    }
+
+
+def _key_row(entry: Entry) -> dict[str, str]:
+    message = entry.message
+    if isinstance(message, Rotation):
+        text = f"the authority's key {message.old_key.hex()} handed over to {message.new_key.hex()}"
+    else:
+        assert isinstance(message, GatewayKeys)
+        listed = ", ".join(key.public_key.hex() for key in message.configurations)
+        text = f"gateway keys of {message.origin}, sequence {message.sequence}: {listed}"
+    return {"entry": f"{entry.index:,}", "text": text}

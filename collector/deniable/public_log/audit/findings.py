@@ -1,0 +1,203 @@
+"""Findings of an audit: one table, of what each is called, how grave it is, and its words.
+
+Alerts are proven by what was signed, or by what is served beside it. Warnings are suspicions:
+they have innocent causes, too.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from deniable.documents import Caution, Level
+
+FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
+    "forged-checkpoint": (
+        Level.ALERT,
+        "The checkpoint is not the log's: {reason}. Whoever serves it cannot sign for the log, or "
+        "the log has another key than is trusted here.",
+    ),
+    "forged-cosignature": (
+        Level.ALERT,
+        "A cosignature in the name of the witness {name} does not verify: it is forged or damaged.",
+    ),
+    "two-faces": (
+        Level.ALERT,
+        "Two faces: the log signed two histories that cannot both be its own, one of {first} and "
+        "one of {second} entries. Both checkpoints are below; keep them, and show them.",
+    ),
+    "wrong-root": (
+        Level.ALERT,
+        "The entries that are served are not those that the checkpoint was signed over.",
+    ),
+    "tampered": (
+        Level.ALERT,
+        "{path} does not hold what the other files of the log say: {reason}.",
+    ),
+    "unsigned": (
+        Level.ALERT,
+        "Entry {index} is signed by no key of the authority, or nothing that it signs: {reason}.",
+    ),
+    "strange": (
+        Level.ALERT,
+        "No entry is signed by this authority; is --authority the right one?",
+    ),
+    "authority-fork": (
+        Level.ALERT,
+        "The authority's key does not go from hand to hand in one line: {reason}. A thief of a key "
+        "can sign such a hand-over, and so can its holder.",
+    ),
+    "other-authority": (
+        Level.ALERT,
+        "The collector says that the key {signer} signs now, to which the authority has not handed "
+        "over.",
+    ),
+    "equivocation": (
+        Level.ALERT,
+        "{name}: sequence {sequence} stands for two things, entries {first} and {second}; devices "
+        "take this for deceit.",
+    ),
+    "former-key": (
+        Level.ALERT,
+        "Entry {index} is new, and signed by the key {signer}, which had handed over in entry "
+        "{by}: only devices that have not heard of that take it.",
+    ),
+    "unlogged": (
+        Level.ALERT,
+        "There is {offered}, which is not in the log: what it asks is hidden here.",
+    ),
+    "wrong-proof": (
+        Level.ALERT,
+        "The proof beside {offered} does not hold: {reason}.",
+    ),
+    "another-history": (
+        Level.WARNING,
+        "A suspicion: what was seen of {first} entries is no beginning of these {second}. By the "
+        "log's key (--log-key, --policy) it would be proof of two faces.",
+    ),
+    "smaller": (
+        Level.WARNING,
+        "A suspicion: the log's size is {size}, and was {before} at the last visit. An old copy, "
+        "or a log restored from a backup, looks the same as one that hides; ask for the missing "
+        "entries, and look again.",
+    ),
+    "incomplete": (
+        Level.WARNING,
+        "A suspicion: {path} cannot be had ({reason}): what it holds is hidden here, or lost. That "
+        "alone proves nothing.",
+    ),
+    "stale": (
+        Level.WARNING,
+        "A suspicion: the log's size is {size}, and {whose} is of {newest}: its checkpoint is "
+        "old, or kept back from you.",
+    ),
+    "few-witnesses": (
+        Level.WARNING,
+        "{what}: too few witnesses have seen it yet ({reason}); apps that pin this policy refuse "
+        "it until the operator runs `deniable log cosign`, and what nobody witnessed may be shown "
+        "to you alone.",
+    ),
+    "early-cosignature": (
+        Level.NOTE,
+        "The witness {name} cosigned at {when}, which is yet to come: a clock is wrong.",
+    ),
+    "gap": (
+        Level.WARNING,
+        "{name}: sequence {after} follows {before} (entry {index}): one between them was never "
+        "logged, or they are out of order.",
+    ),
+    "crowd": (
+        Level.WARNING,
+        "{name}: one declaration accepts entries {entries}, which overlap and were published "
+        "{when}: a device's manifest may tell which device it is. {acknowledge}",
+    ),
+    "gateway-crowd": (
+        Level.WARNING,
+        "Gateway keys of {origin}: the lists of entries {entries} are all in use at once: a "
+        "device's key may tell which device it is. {acknowledge}",
+    ),
+    "issuer-keys": (
+        Level.WARNING,
+        "Entry {index} lists keys of a blind issuer as no honest publisher does: `issuer_keys` "
+        "{reason}. {acknowledge}",
+    ),
+    "undated": (
+        Level.NOTE,
+        "When manifests came is known by remembered visits alone, and of {count} by none: they may "
+        "have been published within an epoch of the one before. Only more than {running} that run "
+        "at once, now or in the last {epochs} epochs of each, are told; --remember FILE, in each "
+        "epoch, tells the others of the next.",
+    ),
+    "uncompared": (
+        Level.NOTE,
+        "{keys} keys of blind issuers were not searched for common factors: only the first "
+        "{compared} are.",
+    ),
+    "acknowledged": (
+        Level.NOTE,
+        "The finding `{which}` at entry {index} was looked into, as --acknowledged says.",
+    ),
+    "other-origin": (
+        Level.WARNING,
+        "The log calls itself {origin}, and has no survey for a collector of that name: it may be "
+        "another's.",
+    ),
+    "false-witness": (
+        Level.NOTE,
+        "The witness {name} shows a checkpoint that is not the log's ({reason}): this tells of the "
+        "witness, not of the log.",
+    ),
+    "silent-witness": (
+        Level.NOTE,
+        "The witness {name} was not heard: {reason}.",
+    ),
+    "unproven": (
+        Level.NOTE,
+        "No proof is beside {offered}, which is in the log: apps that pin witnesses refuse it.",
+    ),
+    "unpinned-key": (
+        Level.NOTE,
+        "No key of the log is known: whether the log signed its checkpoint was not checked. The "
+        "operator's `deniable log policy` has it; --policy FILE or --log-key KEY pins it.",
+    ),
+    "unpinned-authority": (
+        Level.NOTE,
+        "The authority is the one that the collector itself names. Compare its key with an app's "
+        "bundle; --authority pins it, and --remember from the next visit on.",
+    ),
+    "unwitnessed": (
+        Level.NOTE,
+        "No witness is named: without --policy nothing tells whether others see the same log.",
+    ),
+    "offline": (
+        Level.NOTE,
+        "A copy in a directory: what a collector offers beside it was not looked at.",
+    ),
+}
+"""By code: how grave a finding is, and its sentence."""
+
+
+STATUSES: Final = {Level.NOTE: 0, Level.ALERT: 1, Level.WARNING: 3}
+"""What the command ends with, by its gravest finding."""
+
+_MARKS: Final = {Level.ALERT: "!! ", Level.WARNING: "? ", Level.NOTE: ""}
+
+
+class Finding(Caution):
+    """A caution whose mark tells a suspicion from what is weaker in a survey."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return the sentence, marked by its level, for plain text."""
+        return f"{_MARKS[self.level]}{self.text}"
+
+
+def finding(code: str, **parts: object) -> Finding:
+    """Return a finding of the table, with what its sentence names; hidden characters are marked."""
+    level, text = FINDINGS[code]
+    return Finding(code, level, text.format_map({key: plain(part) for key, part in parts.items()}))
+
+
+def plain(part: object) -> str:
+    """Return a stranger's text as it can be printed: in one line, without hidden characters."""
+    text = f"{part:,}" if type(part) is int else str(part)
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)

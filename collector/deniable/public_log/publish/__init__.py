@@ -1,0 +1,30 @@
+"""The public log of a collector: every question that its authority ever signed, in order."""
+
+from deniable.public_log.publish.copies import files_at as files_at
+from deniable.public_log.publish.copies import read_log as read_log
+from deniable.public_log.publish.copies import recover as recover
+from deniable.public_log.publish.copies import write_files as write_files
+from deniable.public_log.publish.errors import LogForked as LogForked
+from deniable.public_log.publish.errors import LogKeyMissing as LogKeyMissing
+from deniable.public_log.publish.errors import LogRolledBack as LogRolledBack
+from deniable.public_log.publish.errors import NotCosigned as NotCosigned
+from deniable.public_log.publish.errors import PublicLogError as PublicLogError
+from deniable.public_log.publish.errors import WitnessingError as WitnessingError
+from deniable.public_log.publish.log_key import find_log_key as find_log_key
+from deniable.public_log.publish.log_key import keep_record as keep_record
+from deniable.public_log.publish.log_key import log_key_file as log_key_file
+from deniable.public_log.publish.log_key import read_record as read_record
+from deniable.public_log.publish.log_key import record_file as record_file
+from deniable.public_log.publish.log_key import verifier_key as verifier_key
+from deniable.public_log.publish.log_key import write_record as write_record
+from deniable.public_log.publish.public_log import CHECKPOINT_PATH as CHECKPOINT_PATH
+from deniable.public_log.publish.public_log import PublicLog as PublicLog
+from deniable.public_log.publish.public_log import entries_text as entries_text
+from deniable.public_log.publish.public_log import large_digest as large_digest
+from deniable.public_log.publish.public_log import large_path as large_path
+from deniable.public_log.publish.publisher import Publisher as Publisher
+from deniable.public_log.publish.publisher import replace_key as replace_key
+from deniable.public_log.publish.witnesses import Answer as Answer
+from deniable.public_log.publish.witnesses import Witnesses as Witnesses
+from deniable.public_log.publish.witnesses import ask as ask
+from deniable.public_log.publish.witnesses import cosign as cosign

@@ -1,0 +1,154 @@
+"""Copies of a public log: its static files, written, read back from anywhere, and recovered from.
+
+A copy is believed for what it proves: the log's key signed its checkpoint, and every entry follows
+from that. So it may come from anybody.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from deniable.logs import SignedCheckpoint, TransparencyLogError, VerifierKey
+from deniable.messages import MAX_MANIFEST_BYTES
+from deniable.public_log.publish.errors import PublicLogError
+from deniable.public_log.publish.log_key import find_log_key, verifier_key
+from deniable.public_log.publish.public_log import (
+    CHECKPOINT_PATH,
+    PublicLog,
+    large_digest,
+    large_path,
+)
+from deniable.public_log.publish.publisher import Publisher
+from deniable.public_log.publish.tree import (
+    MAX_ENTRY_BYTES,
+    TILE_WIDTH,
+    entry_bundle_path,
+    read_entry_bundle,
+)
+from deniable.public_log.publish.witnesses import Witnesses, cosign
+from deniable.reading import NoSuchSurvey, ReadingError
+from deniable.reading.fetching import Fetcher
+from deniable.stores import LogExtension, Store, StoredLog
+
+_SECONDS: Final = 30.0
+_MOST_BYTES: Final = max(TILE_WIDTH * (MAX_ENTRY_BYTES + 2), MAX_MANIFEST_BYTES + 1_024)
+
+Files = Callable[[str], bytes]
+"""Returns the content of a log's file by its path below the log; OSError if it cannot be had."""
+
+
+def write_files(log: PublicLog, directory: Path) -> int:
+    """Write a log's files into a directory, the checkpoint last; return how many were new.
+
+    Whatever is there already and never changes is left as it is.
+
+    Raises:
+        PublicLogError: if the directory has what the log has not, and may be wanted yet.
+    """
+    written = 0
+    _check_extends(log, directory / CHECKPOINT_PATH)
+    for path in log.paths():
+        file = directory / path
+        if path == CHECKPOINT_PATH or not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            part = file.with_name(f"{file.name}.part")  # readers see a whole file or none
+            part.write_bytes(log.file(path))
+            part.replace(file)
+            written += 1
+    return written
+
+
+def _check_extends(log: PublicLog, file: Path) -> None:
+    """Check that a log extends the one whose checkpoint a file holds, if it is there."""
+    try:
+        copied = SignedCheckpoint.parse(file.read_bytes())
+    except FileNotFoundError:
+        return
+    except TransparencyLogError as error:
+        raise PublicLogError(f"{file} is no log's checkpoint: {error}") from error
+    there = copied.checkpoint
+    ours = None if log.newest is None else log.newest.checkpoint.origin
+    if there.origin != ours or not log.extends(copied):
+        raise PublicLogError(
+            f"{file.parent} has {there.size} entries of the log {there.origin}, which the store's "
+            f"{log.size} do not extend. It is left as it is. If the store was put back: deniable "
+            f"log recover {file.parent}; else name another directory"
+        )
+
+
+def files_at(source: str) -> Files:
+    """Return the files of a log in a directory, or at the URL of a log or its collector."""
+    if "://" not in source:
+        return lambda path: (Path(source) / path).read_bytes()
+    below = "/" if urlsplit(source).path.strip("/") else "/log/"
+    try:
+        fetcher = Fetcher(source, seconds=_SECONDS)
+    except ValueError as error:
+        raise PublicLogError(f"{error}; or name a directory") from error
+
+    def read(path: str) -> bytes:
+        try:
+            return fetcher.get(below + path, _MOST_BYTES)
+        except NoSuchSurvey:
+            raise PublicLogError(f"{fetcher.url}{below}{path} does not exist") from None
+        except ReadingError as error:
+            raise PublicLogError(f"{fetcher.url}{below}{path}: {error}") from error
+
+    return read
+
+
+def read_log(files: Files, key: VerifierKey) -> PublicLog:
+    """Return the log that files hold, once its entries are proven to be the key's.
+
+    Tiles of hashes follow from these, and are not read.
+
+    Raises:
+        OSError: if a file cannot be had.
+        TransparencyLogError: if one is not what it has to be.
+    """
+    text = files(CHECKPOINT_PATH).decode(errors="replace")
+    signed = SignedCheckpoint.parse(text)
+    signed.verify(key)
+    envelopes: list[bytes] = []
+    while (left := signed.checkpoint.size - len(envelopes)) > 0:
+        index, width = len(envelopes) // TILE_WIDTH, min(left, TILE_WIDTH)
+        for entry in read_entry_bundle(files(entry_bundle_path(index, width)), width):
+            digest = large_digest(entry)
+            envelopes.append(files(large_path(digest)) if digest else entry)
+    return PublicLog(StoredLog(tuple(envelopes), text, ""))
+
+
+async def recover(
+    store: Store, origin: str, authority_key: Path, files: Files, witnesses: Witnesses
+) -> int:
+    """Append to the store's log the entries that a copy has besides; return how many.
+
+    It gets none but that of this origin, or of the name that the store's log has.
+
+    Raises:
+        LogRolledBack: if the store, the record or a witness has more than the copy.
+        LogForked: if one of them has something else.
+        TransparencyLogError: if the copy is not sound.
+        OSError: if it cannot be read.
+    """
+    signed = SignedCheckpoint.parse(files(CHECKPOINT_PATH))
+    key = find_log_key(authority_key, signed)
+    named = signed.checkpoint.origin
+    copy, stored = read_log(files, verifier_key(named, key[1])), PublicLog(await store.log())
+    publisher = Publisher(store, copy, named, key, witnesses, held="the copy")
+    former = stored.newest and stored.newest.checkpoint.origin
+    if named not in {origin, former}:  # the key beside may sign both
+        raise PublicLogError(
+            f"the store has {'no log' if former is None else f'the log {former}'}, and the copy "
+            f"{named}; this collector's is {origin}"
+        )
+    if stored.newest is not None:
+        publisher.check_extends(stored.newest, "the store")
+    await publisher.check_seen()
+    entries = copy.envelopes[stored.size :]
+    if entries:
+        await store.extend_log(LogExtension(stored.size, entries, signed.text))
+    publisher.remember(copy)
+    await cosign(store, witnesses)
+    return len(entries)

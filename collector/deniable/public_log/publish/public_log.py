@@ -1,0 +1,159 @@
+"""The public log as anybody reads it: its files and its proofs, from what the store holds.
+
+A log consists of static files (C2SP tlog-tiles), which follow from its entries and its newest
+checkpoint alone. So any number of collectors that share a store serve the same.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from hashlib import sha256
+from typing import Final
+
+from deniable.logs import LogProof, SignedCheckpoint, TransparencyLogError, leaf_hash
+from deniable.messages import MAX_PROOF_BYTES, log_entry
+from deniable.messages.logged import DIGEST
+from deniable.public_log.publish.tree import (
+    EMPTY_ROOT,
+    TILE_WIDTH,
+    entry_bundle,
+    entry_bundle_path,
+    hash_tile,
+    read_tile_path,
+    siblings,
+    tile_path,
+    tiles_of,
+    tree_levels,
+)
+from deniable.stores import StoredLog
+
+#: The path of the newest checkpoint under a log's address.
+CHECKPOINT_PATH: Final = "checkpoint"
+_LARGE: Final = "large/"
+
+
+class PublicLog:
+    """Entries, and the checkpoints that cover them; ``newest`` is None while there is no log.
+
+    Raises:
+        TransparencyLogError: if a checkpoint is not of these entries.
+    """
+
+    def __init__(self, stored: StoredLog) -> None:
+        self.stored = stored
+        self.newest = _opened(stored.newest)
+        self.witnessed = _opened(stored.witnessed)
+        size = 0 if self.newest is None else self.newest.checkpoint.size
+        self.envelopes = stored.entries[:size]
+        self.entries = tuple(map(log_entry, self.envelopes))
+        self.leaf_hashes = tuple(map(leaf_hash, self.entries))
+        self._trees: dict[int, list[list[bytes]]] = {}
+        for signed in (self.newest, self.witnessed):
+            if signed is not None and not self.extends(signed):
+                raise TransparencyLogError("the stored log is not that of its own checkpoint")
+        self._places = {envelope: place for place, envelope in enumerate(self.envelopes)}
+        self._proofs: dict[bytes, bytes] = {}
+
+    @property
+    def size(self) -> int:
+        """Return the number of entries."""
+        return len(self.envelopes)
+
+    def __contains__(self, envelope: object) -> bool:
+        return envelope in self._places
+
+    def extends(self, signed: SignedCheckpoint) -> bool:
+        """Tell whether the log that a checkpoint is of is the beginning of this one."""
+        checkpoint = signed.checkpoint
+        if not 0 < checkpoint.size <= self.size:
+            return checkpoint.size == 0 and checkpoint.root == EMPTY_ROOT
+        return self._tree(checkpoint.size)[-1] == [checkpoint.root]
+
+    def _tree(self, size: int) -> list[list[bytes]]:
+        """Return the levels of the tree of the first so many entries, made once."""
+        if size not in self._trees:
+            self._trees[size] = tree_levels(self.leaf_hashes[:size])
+        return self._trees[size]
+
+    def proof(self, envelope: bytes) -> bytes:
+        """Return the proof that the log has an envelope, made once; empty if it has not.
+
+        Also if it is longer than any that a device takes.
+
+        By the newest checkpoint that a quorum of witnesses cosigned, if it covers the entry.
+        """
+        place = self._places.get(envelope)
+        if place is None or self.newest is None:
+            return b""
+        if envelope not in self._proofs:
+            signed, witnessed = self.newest, self.witnessed
+            # Under a former name of the log nobody who pins its name takes what was cosigned.
+            if (
+                witnessed is not None
+                and witnessed.checkpoint.origin == signed.checkpoint.origin
+                and place < witnessed.checkpoint.size
+            ):
+                signed = witnessed
+            path = siblings(self._tree(signed.checkpoint.size), 0, place)
+            proof = LogProof(place, path, signed).text.encode()
+            self._proofs[envelope] = proof if len(proof) <= MAX_PROOF_BYTES else b""
+        return self._proofs[envelope]
+
+    def file(self, path: str) -> bytes:
+        """Return the content of a file by its path below ``/log/``.
+
+        Raises:
+            KeyError: if the log has no such file.
+        """
+        if path == CHECKPOINT_PATH and self.newest is not None:
+            return self.newest.text.encode()
+        if path.startswith(_LARGE):
+            return self._large[path]
+        try:
+            level, index, width = read_tile_path(path)
+            if level is not None:
+                return hash_tile(self.leaf_hashes, level, index, width)
+        except TransparencyLogError as error:
+            raise KeyError(path) from error
+        entries = self.entries[index * TILE_WIDTH :][:width]
+        if len(entries) < width:
+            raise KeyError(path)
+        return entry_bundle(entries)
+
+    def paths(self) -> Iterator[str]:
+        """Yield the paths of all files, what the checkpoint covers before the checkpoint."""
+        yield from self._large
+        for level, index, width in tiles_of(self.size):
+            if level == 0:
+                yield entry_bundle_path(index, width)
+            yield tile_path(level, index, width)
+        if self.newest is not None:
+            yield CHECKPOINT_PATH
+
+    @cached_property
+    def _large(self) -> dict[str, bytes]:
+        """The envelopes that are too long to be entries themselves, by their paths."""
+        return {
+            large_path(sha256(envelope).digest()): envelope
+            for envelope, entry in zip(self.envelopes, self.entries, strict=True)
+            if entry is not envelope
+        }
+
+
+def entries_text(entries: int) -> str:
+    """Return a number of entries in words."""
+    return "1 entry" if entries == 1 else f"{entries:,} entries"
+
+
+def large_digest(entry: bytes) -> bytes:
+    """Return the digest of the envelope that an entry stands for; empty if it is the envelope."""
+    digest = entry.removeprefix(DIGEST)
+    return digest if len(entry) == len(DIGEST) + len(digest) == 35 else b""
+
+
+def large_path(digest: bytes) -> str:
+    """Return the path of an envelope of which the log's entry is the digest."""
+    return f"{_LARGE}{digest.hex()}"
+
+
+def _opened(text: str) -> SignedCheckpoint | None:
+    return SignedCheckpoint.parse(text) if text else None

@@ -1,0 +1,233 @@
+"""The publisher of the public log: it signs what extends the log, and nothing else.
+
+P1. What is signed extends the record beside the log's key, the store's newest checkpoint, and the
+    newest of every witness that answers. Else nothing is signed. A witness that only claims to have
+    seen more does not hinder that, unless too few are left who do not.
+P2. A checkpoint leaves the publisher by the commit that stores its entries, and only then is the
+    record written and a witness told. So whatever is broken off, no second checkpoint of a size
+    follows: an uncommitted one was seen by nobody, and a committed one is extended.
+P3. Of publishers at once, one commits: the others' entries would not follow the log's end.
+"""
+
+import logging
+from asyncio import gather
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from deniable.enrolment import KeyFileError, create_key_file, read_key_file
+from deniable.logs import (
+    Checkpoint,
+    SignedCheckpoint,
+    VerifierKey,
+    leaf_hash,
+    sign_checkpoint,
+)
+from deniable.messages import SigningKey, log_entry
+from deniable.public_log.publish.errors import (
+    LogForked,
+    LogRolledBack,
+    PublicLogError,
+    WitnessingError,
+)
+from deniable.public_log.publish.log_key import (
+    find_log_key,
+    keep_fork,
+    log_key_file,
+    read_record,
+    signed_by,
+    verifier_key,
+    write_record,
+)
+from deniable.public_log.publish.public_log import PublicLog
+from deniable.public_log.publish.tree import root_hash
+from deniable.public_log.publish.witnesses import Answer, Witnesses, ask, cosign
+from deniable.stores import LogExtension, Store
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Publisher:
+    """The publisher of one log; :meth:`begin` checks P1 before there is one."""
+
+    def __init__(
+        self,
+        store: Store,
+        log: PublicLog,
+        origin: str,
+        key: tuple[Path, SigningKey],
+        witnesses: Witnesses,
+        known: Sequence[bytes] = (),
+        held: str = "the store",
+    ) -> None:
+        self.log = log
+        self._held = held  # the log, for people
+        self.key_file, self._key = key
+        self._store = store
+        self._origin = origin
+        self._witnesses = witnesses
+        self._known = known
+        self._signed: SignedCheckpoint | None = None
+
+    @classmethod
+    async def begin(
+        cls,
+        store: Store,
+        log: PublicLog,
+        origin: str,
+        authority_key: Path,
+        witnesses: Witnesses,
+        known: Sequence[bytes] = (),
+    ) -> "Publisher":
+        """Return a publisher, once it is sure that the store has all that was ever signed.
+
+        Args:
+            store: Where the log is.
+            log: The log as it was read from there.
+            origin: The log's from now on. If it had another, its entries stay, and it goes on
+                under this one.
+            authority_key: The file beside which the log's key is, or is made.
+            witnesses: Who is asked what they have seen.
+            known: All envelopes that belong into the log, perhaps in it already.
+
+        Raises:
+            LogRolledBack: if somebody has seen more.
+            LogForked: if somebody has seen something else.
+        """
+        key = find_log_key(authority_key, log.newest)
+        publisher = cls(store, log, origin, key, witnesses, known)
+        if log.newest is not None and log.newest.checkpoint.origin != origin:
+            named = log.newest.checkpoint.origin
+            former = cls(store, log, named, key, witnesses)
+            await former.check_seen()
+            former.remember(log)
+        await publisher.check_seen()
+        publisher.remember(log)
+        return publisher
+
+    @property
+    def verifier_key(self) -> VerifierKey:
+        """Return the log's public key."""
+        return verifier_key(self._origin, self._key)
+
+    def extension(self, envelopes: Iterable[bytes]) -> LogExtension | None:
+        """Return the extension of the log by envelopes, signed; None if it has all of them.
+
+        It is to be committed together with what they publish; then comes :meth:`committed`.
+        """
+        wanted = dict.fromkeys((*self._known, *envelopes))
+        entries = tuple(envelope for envelope in wanted if envelope not in self.log)
+        if not entries:
+            return None
+        hashes = [*self.log.leaf_hashes, *(leaf_hash(log_entry(entry)) for entry in entries)]
+        self._signed = self.sign(len(hashes), root_hash(hashes))
+        return LogExtension(self.log.size, entries, self._signed.text)
+
+    def sign(self, size: int, root: bytes) -> SignedCheckpoint:
+        """Return the signed checkpoint of a log."""
+        return sign_checkpoint(Checkpoint(self._origin, size, root), self._key)
+
+    async def committed(self) -> list[Answer]:
+        """Record the committed checkpoint, and have it cosigned; return the witnesses' answers."""
+        if self._signed is None:
+            return []
+        self.remember(PublicLog(await self._store.log()))
+        return await cosign(self._store, self._witnesses)
+
+    def remember(self, log: PublicLog) -> None:
+        """Bring the record up to a log that was committed, were it the empty one."""
+        write_record(self.key_file, self._newest(log), log.extends)
+
+    async def check_seen(self) -> None:
+        """Check that the log extends the record, and what each witness has seen.
+
+        Raises:
+            LogRolledBack: if it has not all of that.
+            LogForked: if it has something else.
+        """
+        record = read_record(self.key_file, self._origin)
+        if record is not None:
+            self.check_extends(record, f"the record beside {self.key_file}")
+        await self._check_witnesses()
+
+    def check_extends(self, seen: SignedCheckpoint, whose: str) -> None:
+        """Check that the log extends a checkpoint.
+
+        Raises:
+            LogRolledBack: if that is of a larger log.
+            LogForked: if it is of another history.
+        """
+        if seen.checkpoint.size > self.log.size:
+            raise LogRolledBack(whose, seen.checkpoint.size, self._held, self.log.size)
+        if not self.log.extends(seen):
+            ours = self._newest(self.log)
+            raise LogForked(ours.text, seen.text, keep_fork(self.key_file, ours, seen))
+
+    def _newest(self, log: PublicLog) -> SignedCheckpoint:
+        """Return a log's newest checkpoint, under the name that it has from now on."""
+        newest = log.newest
+        if newest is not None and newest.checkpoint.origin == self._origin:
+            return newest
+        return self.sign(log.size, root_hash(log.leaf_hashes))  # it has what was committed
+
+    async def _check_witnesses(self) -> None:
+        answers = await ask(self.log, self._newest(self.log), self._witnesses)
+        claims = [answer for answer in answers if answer.claims_more]
+        for answer, seen in zip(claims, await gather(*map(self._seen_by, claims)), strict=True):
+            if seen is not None:
+                self.check_extends(seen, _named(answer))
+            _LOG.warning("%s; that is not shown by a checkpoint of the log", answer.refusal)
+        if claims and len(answers) - len(claims) < self._witnesses.quorum:
+            raise PublicLogError(
+                f"{self._held} has not the log that {len(claims)} of {len(answers)} witnesses say "
+                "they have seen, and do not show: "
+                f"{'; '.join(str(claim.refusal) for claim in claims)}. Nothing was signed, since "
+                f"the others are fewer than {self._witnesses.quorum}. If the store was put back: "
+                "deniable log recover FROM; else ask the witnesses, or name others"
+            )
+
+    async def _seen_by(self, answer: Answer) -> SignedCheckpoint | None:
+        """Return the newest checkpoint that a witness has seen of this log, if it tells."""
+        from deniable.public_log.publish.witness_client import newest_checkpoint
+
+        assert answer.witness.url is not None
+        try:
+            seen = await newest_checkpoint(answer.witness.url, self._origin)
+            if seen is not None:
+                seen.verify(self.verifier_key)
+        except (WitnessingError, ValueError):
+            return None
+        return seen
+
+
+async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -> Publisher:
+    """Sign the log's newest checkpoint with a new key, its former one being lost.
+
+    Entries and tree stay, so that whoever trusts both keys sees one log. A key that signed nothing
+    of it is taken, where the former one was: a replacement that was broken off left it.
+
+    Raises:
+        PublicLogError: if there is no log, or not as it was left.
+        KeyFileError: if the former key's file is there, or none can be made.
+    """
+    log = PublicLog(await store.log())
+    if log.newest is None:
+        raise PublicLogError("there is no log yet: the next deniable survey publish makes its key")
+    checkpoint = log.newest.checkpoint
+    file = log_key_file(authority_key)
+    key = read_key_file(file) if file.exists() else create_key_file(file)
+    if signed_by(log.newest, key):
+        raise KeyFileError(
+            f"{file} is the log's key, so that it is not lost. If it was stolen, move it away first"
+        )
+    publisher = Publisher(store, log, checkpoint.origin, (file, key), witnesses)
+    await publisher.check_seen()
+    publisher.remember(log)
+    signed = publisher.sign(checkpoint.size, checkpoint.root)
+    await store.extend_log(LogExtension(log.size, (), signed.text))
+    await cosign(store, witnesses)
+    return publisher
+
+
+def _named(answer: Answer) -> str:
+    return f"the witness {answer.witness.key.name}"

@@ -1,0 +1,163 @@
+"""The Merkle tree of RFC 6962, section 2.1: its root, its paths, and its tiles (C2SP tlog-tiles).
+
+The tree is seen by levels. Level 0 is the hashes of the leaves; on each further level stand the
+hashes of neighbours of the one below, two by two, and a last node without a neighbour rises as it
+is. That is the tree of RFC 6962: it splits at the largest power of two below the size, so that all
+but the nodes at the right edge are complete. Tiles are the static files of which a log consists.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Final
+
+from deniable.logs import TransparencyLogError
+from deniable.logs.proofs import node_hash
+
+EMPTY_ROOT: Final = sha256(b"").digest()
+"""The root of a tree without leaves."""
+
+TILE_WIDTH: Final = 256
+"""The hashes of a full tile, and the entries of a full bundle."""
+
+TILE_HEIGHT: Final = 8
+MAX_ENTRY_BYTES: Final = 65_535
+"""The most that an entry's length in a bundle can say."""
+
+_MAX_LEVEL: Final = 63
+_PATH: Final = re.compile(
+    "tile/(?P<level>entries|[0-9]{1,2})/(?P<index>(x[0-9]{3}/){0,6}[0-9]{3})(\\.p/(?P<width>[0-9]{1,3}))?"
+)
+
+
+def tree_levels(leaf_hashes: Sequence[bytes]) -> list[list[bytes]]:
+    """Return the levels of a tree, from the leaves to the root; of an empty tree, one without."""
+    levels = [list(leaf_hashes)]
+    while len(level := levels[-1]) > 1:
+        above = [node_hash(*level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
+        levels.append(above + level[-1:] if len(level) % 2 else above)
+    return levels
+
+
+def root_hash(leaf_hashes: Sequence[bytes]) -> bytes:
+    """Return the root of the tree of these leaves."""
+    return tree_levels(leaf_hashes)[-1][0] if leaf_hashes else EMPTY_ROOT
+
+
+def first_root(levels: Sequence[Sequence[bytes]], size: int) -> bytes:
+    """Return the root of the first so many leaves of a tree, of which some nodes are kept."""
+    root = b""
+    for level, hashes in enumerate(levels):
+        if size >> level & 1:
+            node = hashes[(size >> level) - 1]
+            root = node_hash(node, root) if root else node
+    return root or EMPTY_ROOT
+
+
+def siblings(levels: Sequence[Sequence[bytes]], level: int, index: int) -> tuple[bytes, ...]:
+    """Return the siblings of a node and of those above it, which lead from it to the root."""
+    path = []
+    for hashes in levels[level:]:
+        if index ^ 1 < len(hashes):
+            path.append(hashes[index ^ 1])
+        index >>= 1
+    return tuple(path)
+
+
+def inclusion_path(leaf_hashes: Sequence[bytes], index: int) -> tuple[bytes, ...]:
+    """Return the path from a leaf to the root: its siblings, from the leaf's upwards."""
+    if not 0 <= index < len(leaf_hashes):
+        raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries has none of index {index}")
+    return siblings(tree_levels(leaf_hashes), 0, index)
+
+
+def tile_path(level: int, index: int, width: int = TILE_WIDTH) -> str:
+    """Return the path of a tile of hashes below the log's URL, without a slash in front."""
+    if not 0 <= level <= _MAX_LEVEL:
+        raise TransparencyLogError(f"a tile has a level of 0 to {_MAX_LEVEL}")
+    return f"tile/{level}/{_numbered(index, width)}"
+
+
+def entry_bundle_path(index: int, width: int = TILE_WIDTH) -> str:
+    """Return the path of a bundle of entries below the log's URL, without a slash in front."""
+    return f"tile/entries/{_numbered(index, width)}"
+
+
+def read_tile_path(path: str) -> tuple[int | None, int, int]:
+    """Return level, index and width of a tile's path, the level of a bundle of entries as None.
+
+    Raises:
+        TransparencyLogError: if it is no path of a tile or bundle, in the one form that each has.
+    """
+    if match := _PATH.fullmatch(path):
+        level = None if match["level"] == "entries" else int(match["level"])
+        index = int(match["index"].replace("x", "").replace("/", ""))
+        width = int(match["width"] or TILE_WIDTH)
+        form = entry_bundle_path(index, width) if level is None else tile_path(level, index, width)
+        if form == path:
+            return level, index, width
+    raise TransparencyLogError("no path of a tile")
+
+
+def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
+    """Yield level, index and width of each tile of a log of so many entries, the leaves' first.
+
+    Its bundles of entries have the indices and widths of the tiles of level 0.
+    """
+    level = 0
+    while size:
+        for index in range(-(-size // TILE_WIDTH)):
+            yield level, index, min(TILE_WIDTH, size - index * TILE_WIDTH)
+        level, size = level + 1, size >> TILE_HEIGHT
+
+
+def hash_tile(
+    leaf_hashes: Sequence[bytes], level: int, index: int, width: int = TILE_WIDTH
+) -> bytes:
+    """Return a tile's content: the roots of so many complete subtrees beside each other.
+
+    Raises:
+        TransparencyLogError: if the log of these leaves is too small for it.
+    """
+    leaves = 1 << level * TILE_HEIGHT  # of each subtree
+    start = index * TILE_WIDTH * leaves
+    end = start + width * leaves
+    if not start < end <= len(leaf_hashes):
+        raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries has no such tile")
+    return b"".join(root_hash(leaf_hashes[at : at + leaves]) for at in range(start, end, leaves))
+
+
+def entry_bundle(entries: Sequence[bytes]) -> bytes:
+    """Return a bundle's content: each entry behind its length.
+
+    Raises:
+        TransparencyLogError: if an entry has more than 65,535 bytes.
+    """
+    if any(len(entry) > MAX_ENTRY_BYTES for entry in entries):
+        raise TransparencyLogError(f"an entry of a log has at most {MAX_ENTRY_BYTES} bytes")
+    return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
+
+
+def read_entry_bundle(content: bytes, width: int) -> tuple[bytes, ...]:
+    """Return the entries of a bundle of this width.
+
+    Raises:
+        TransparencyLogError: if it has more or fewer, or is cut off.
+    """
+    entries: list[bytes] = []
+    at = 0
+    while at < len(content) and len(entries) <= width:
+        start = at + 2
+        at = start + int.from_bytes(content[at:start], "big")
+        entries.append(content[start:at])
+    if at != len(content) or len(entries) != width:
+        raise TransparencyLogError(f"a bundle has {width} entries, each behind its length")
+    return tuple(entries)
+
+
+def _numbered(index: int, width: int) -> str:
+    if index < 0 or not 1 <= width <= TILE_WIDTH:
+        raise TransparencyLogError(f"a tile has an index, and 1 to {TILE_WIDTH} hashes")
+    *front, last = f"{index:,}".split(",")
+    groups = [f"x{group:0>3}" for group in front] + [f"{last:0>3}"]
+    return "/".join(groups) + ("" if width == TILE_WIDTH else f".p/{width}")

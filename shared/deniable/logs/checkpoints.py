@@ -1,0 +1,214 @@
+"""Checkpoints, what a log had at one time, signed and cosigned.
+
+A checkpoint is a note (C2SP tlog-checkpoint): a body, an empty line, and signatures.
+Signatures of unknown keys are ignored, whatever they hold; one that has the name and id of a known
+key and does not verify makes the whole note worthless. Reading is strict: what ``parse`` took,
+``text`` returns.
+"""
+
+import base64
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from deniable.logs.notes import (
+    COSIGNER,
+    LOG,
+    NoteSignature,
+    TransparencyLogError,
+    VerifierKey,
+    decode_base64,
+    note_text,
+)
+from deniable.messages.ed25519 import SIGNATURE_BYTES, SigningKey, verify
+from deniable.messages.refusals import Refusal
+
+HASH_BYTES: Final = 32
+"""The length of a hash, which is SHA-256's."""
+
+MAX_CHECKPOINT_BYTES: Final = 131_072
+"""More than sixteen of the largest signatures that others make, which must be taken, need."""
+
+MAX_SIGNATURES: Final = 100
+"""The most signature lines of a note."""
+
+_BEYOND: Final = 2**63  # sizes and times are below
+_TIME_BYTES: Final = 8
+_DECIMAL: Final = re.compile("0|[1-9][0-9]{0,18}")
+_LINE: Final = re.compile(r"[^\x00-\x1f\ud800-\udfff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The number of a log's entries and the root of their tree, under the log's name."""
+
+    origin: str
+    size: int
+    root: bytes
+    extensions: tuple[str, ...] = ()
+    """Further lines that a log may sign, of no meaning to us."""
+
+    def __post_init__(self) -> None:
+        if not all(map(_LINE.fullmatch, (self.origin, *self.extensions))):
+            raise TransparencyLogError(
+                "a checkpoint's origin and further lines are texts of a line"
+            )
+        if not 0 <= self.size < _BEYOND or len(self.root) != HASH_BYTES:
+            raise TransparencyLogError("a checkpoint has a size below 2^63 and a hash as its root")
+
+    @property
+    def body(self) -> str:
+        """The text that is signed."""
+        root = base64.b64encode(self.root).decode()
+        lines = (self.origin, str(self.size), root, *self.extensions)
+        return "".join(f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedCheckpoint:
+    """A checkpoint with signature lines, of which nothing is known before they are verified."""
+
+    checkpoint: Checkpoint
+    signatures: tuple[NoteSignature, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.signatures) <= MAX_SIGNATURES:
+            raise TransparencyLogError(f"a checkpoint has 1 to {MAX_SIGNATURES} signatures")
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> "SignedCheckpoint":
+        """Read a signed checkpoint.
+
+        Raises:
+            TransparencyLogError: if it has another form, or more than 128 KiB.
+        """
+        text = note_text(text, MAX_CHECKPOINT_BYTES)
+        body, gap, signatures = text.rpartition("\n\n")
+        if not gap or not signatures.endswith("\n"):
+            raise TransparencyLogError("a checkpoint is signed, and ends with a newline")
+        lines = signatures[:-1].split("\n")
+        if len(lines) > MAX_SIGNATURES:
+            raise TransparencyLogError(f"a checkpoint has at most {MAX_SIGNATURES} signatures")
+        return cls(_read_body(body), tuple(map(NoteSignature.parse, lines)))
+
+    @property
+    def text(self) -> str:
+        """The note."""
+        signatures = "".join(signature.line for signature in self.signatures)
+        return f"{self.checkpoint.body}\n{signatures}"
+
+    def with_signatures(self, lines: Iterable[str]) -> "SignedCheckpoint":
+        """Return the checkpoint with these signature lines; a newer one of a key replaces it."""
+        merged = {(one.name, one.key_id): one for one in self.signatures}
+        merged |= {(one.name, one.key_id): one for one in map(NoteSignature.parse, lines)}
+        return replace(self, signatures=tuple(merged.values()))
+
+    def verify(self, *log_keys: VerifierKey) -> None:
+        """Check that a log signed it: by any of these keys, all of the origin's name.
+
+        Raises:
+            TransparencyLogError: if none did, or the signature of one does not verify.
+        """
+        body = self.checkpoint.body.encode()
+        signed = False
+        for key in log_keys:
+            if key.algorithm != LOG or key.name != self.checkpoint.origin:
+                raise TransparencyLogError(
+                    f"the checkpoint is of {self.checkpoint.origin}, not of the log {key.name}"
+                )
+            for signature in self._of(key):
+                _verify(key, body, signature.signature)
+                signed = True
+        if not signed:
+            raise TransparencyLogError(
+                f"the checkpoint has no signature of the log {self.checkpoint.origin}"
+            )
+
+    def cosigned_by(self, witnesses: Iterable[VerifierKey]) -> frozenset[VerifierKey]:
+        """Return the keys of the witnesses that cosigned it.
+
+        Raises:
+            TransparencyLogError: if the cosignature of one does not verify.
+        """
+        return frozenset(self.cosigning_times(witnesses))
+
+    def cosigning_times(self, witnesses: Iterable[VerifierKey]) -> dict[VerifierKey, int]:
+        """Return the cosigners as :meth:`cosigned_by`, with the Unix seconds of their latest."""
+        times: dict[VerifierKey, int] = {}
+        for key in witnesses:
+            if key.algorithm != COSIGNER:
+                raise TransparencyLogError(f"the key of {key.name} is no cosigner's")
+            for signature in self._of(key):
+                timestamp = int.from_bytes(signature.signature[:_TIME_BYTES], "big")
+                if timestamp >= _BEYOND:
+                    raise TransparencyLogError(f"{key.name} cosigned at no time")
+                message = _cosigned_message(self.checkpoint, timestamp)
+                _verify(key, message, signature.signature[_TIME_BYTES:])
+                times[key] = max(timestamp, times.get(key, 0))
+        return times
+
+    def _of(self, key: VerifierKey) -> Collection[NoteSignature]:
+        # Repeated lines cost nothing.
+        return {signature for signature in self.signatures if signature.is_of(key)}
+
+
+def log_origin(collector_origin: str) -> str:
+    """Return the name of a collector's log, which is where it is served, without the scheme."""
+    return collector_origin.partition("://")[2] + "/log"
+
+
+def sign_checkpoint(checkpoint: Checkpoint, signing_key: SigningKey) -> SignedCheckpoint:
+    """Return the checkpoint signed by its log, whose key has the origin's name."""
+    key = VerifierKey(checkpoint.origin, LOG, signing_key.public_key)
+    signature = signing_key.sign(b"", checkpoint.body.encode())
+    return SignedCheckpoint(checkpoint, (NoteSignature(key.name, key.key_id, signature),))
+
+
+def cosign(checkpoint: Checkpoint, name: str, signing_key: SigningKey, timestamp: int) -> str:
+    """Return a witness's signature line, with its newline (C2SP tlog-cosignature, Ed25519).
+
+    It says that at that time, in Unix seconds, this was the newest checkpoint the witness had seen
+    of the log, and that all it saw before are its beginnings.
+    """
+    if not 0 < timestamp < _BEYOND:
+        raise TransparencyLogError("a cosignature has a time, in Unix seconds")
+    key = VerifierKey(name, COSIGNER, signing_key.public_key)
+    signature = signing_key.sign(b"", _cosigned_message(checkpoint, timestamp))
+    signed = timestamp.to_bytes(_TIME_BYTES, "big") + signature
+    return NoteSignature(name, key.key_id, signed).line
+
+
+def read_size(text: str) -> int:
+    """Return a decimal number below 2^63 without needless zeros."""
+    if not _DECIMAL.fullmatch(text) or int(text) >= _BEYOND:
+        raise TransparencyLogError("a size is a decimal number below 2^63")
+    return int(text)
+
+
+def read_hash(text: str) -> bytes:
+    """Return a hash of 32 bytes in Base64."""
+    decoded = decode_base64(text)
+    if len(decoded) != HASH_BYTES:
+        raise TransparencyLogError(f"a hash has {HASH_BYTES} bytes")
+    return decoded
+
+
+def _read_body(body: str) -> Checkpoint:
+    origin, *rest = body.split("\n")
+    if len(rest) < 2:
+        raise TransparencyLogError("a checkpoint has an origin, a size and a root")
+    return Checkpoint(origin, read_size(rest[0]), read_hash(rest[1]), tuple(rest[2:]))
+
+
+def _cosigned_message(checkpoint: Checkpoint, timestamp: int) -> bytes:
+    return f"cosignature/v1\ntime {timestamp}\n{checkpoint.body}".encode()
+
+
+def _verify(key: VerifierKey, message: bytes, signature: bytes) -> None:
+    if len(signature) != SIGNATURE_BYTES:
+        raise TransparencyLogError(f"the signature of {key.name} has another length")
+    try:
+        verify(key.public_key, b"", message, signature)
+    except Refusal as refusal:
+        raise TransparencyLogError(f"the signature of {key.name} does not verify") from refusal

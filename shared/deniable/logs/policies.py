@@ -1,0 +1,199 @@
+"""Policies: the logs that an app accepts, and how many of which witnesses must have cosigned.
+
+The language is that of C2SP tlog-policy, of it a part: one quorum, which is a witness or a group of
+witnesses, without groups in groups. Each witness counts in it, and a quorum is more than half of
+them, so that two quorums share a witness: an honest one among those they share cosigns no two
+histories.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from deniable.logs.notes import COSIGNER, LOG, TransparencyLogError, VerifierKey
+from deniable.logs.proofs import LogProof
+
+MAX_POLICY_BYTES: Final = 65_536
+"""The most that a policy's text has."""
+
+_NOT_ALLOWED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_NUMBER: Final = re.compile("[1-9][0-9]{0,4}")
+_NONE: Final = "none"
+
+
+class TooFewWitnesses(TransparencyLogError):
+    """A proof of which all holds, but that too few of a policy's witnesses have cosigned yet."""
+
+    def __init__(self, count: int, quorum: int) -> None:
+        super().__init__(f"{count} of the policy's witnesses cosigned where {quorum} must")
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log that a policy accepts, and where it is served, if the policy says so."""
+
+    key: VerifierKey
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A witness of a policy: its name there, its key, and where it takes checkpoints, if said."""
+
+    name: str
+    key: VerifierKey
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogPolicy:
+    """Logs, witnesses, and the number of witnesses that must have cosigned a checkpoint."""
+
+    logs: tuple[Log, ...]
+    witnesses: tuple[Witness, ...]
+    quorum: int
+
+    def __post_init__(self) -> None:
+        keys = [log.key.public_key for log in self.logs]
+        keys += [witness.key.public_key for witness in self.witnesses]
+        if not self.logs or not self.witnesses:
+            raise TransparencyLogError("a policy has at least one log and one witness")
+        if len(set(keys)) < len(keys):
+            raise TransparencyLogError("two logs or witnesses of a policy have one key")
+        if not len(self.witnesses) < 2 * self.quorum <= 2 * len(self.witnesses):
+            raise TransparencyLogError("a quorum is more than half of a policy's witnesses")
+
+    @classmethod
+    def parse(cls, text: str) -> "LogPolicy":
+        """Read a policy.
+
+        Raises:
+            TransparencyLogError: if it has another form, needs more of the language than is
+                supported, or its quorum is not more than half of the witnesses.
+        """
+        if len(text.encode(errors="surrogatepass")) > MAX_POLICY_BYTES or _NOT_ALLOWED.search(text):
+            raise TransparencyLogError(
+                "a policy is a text of at most 64 KiB with tabs and newlines alone as controls"
+            )
+        draft = _Draft()
+        for number, line in enumerate(text.split("\n"), start=1):
+            words = re.split("[ \t]+", line.strip(" \t"))
+            if not words[0] or words[0].startswith("#"):
+                continue
+            try:
+                draft.take(words)
+            except TransparencyLogError as error:
+                raise TransparencyLogError(f"line {number} of the policy: {error}") from error
+        return draft.finish()
+
+    @property
+    def text(self) -> str:
+        """The policy in C2SP's language, as :meth:`parse` reads it."""
+        lines = [" ".join(filter(None, ("log", str(log.key), log.url))) for log in self.logs]
+        for witness in self.witnesses:
+            words = ("witness", witness.name, str(witness.key), witness.url)
+            lines.append(" ".join(filter(None, words)))
+        names = " ".join(witness.name for witness in self.witnesses)
+        lines += [f"group witnesses {self.quorum} {names}", "quorum witnesses"]
+        return "".join(f"{line}\n" for line in lines)
+
+    def check(self, entry: bytes, proof: LogProof) -> frozenset[VerifierKey]:
+        """Check an entry's proof; return the witnesses that cosigned its checkpoint.
+
+        Raises:
+            TransparencyLogError: unless an accepted log has the entry, and the quorum has cosigned;
+                TooFewWitnesses if only that is wanting.
+        """
+        origin = proof.checkpoint.checkpoint.origin
+        log_keys = [log.key for log in self.logs if log.key.name == origin]
+        if not log_keys:
+            raise TransparencyLogError(f"the policy accepts no log {origin}")
+        proof.check_entry(entry)
+        proof.checkpoint.verify(*log_keys)
+        cosigners = proof.checkpoint.cosigned_by(witness.key for witness in self.witnesses)
+        if len(cosigners) < self.quorum:
+            raise TooFewWitnesses(len(cosigners), self.quorum)
+        return cosigners
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A policy of which some lines are read."""
+
+    logs: list[Log] = field(default_factory=list)
+    witnesses: dict[str, Witness] = field(default_factory=dict)
+    group: str | None = None
+    members: frozenset[str] = frozenset()
+    threshold: int = 0
+    quorum: str | None = None
+
+    def take(self, words: list[str]) -> None:
+        keyword, *rest = words
+        takers: dict[str, tuple[Callable[..., None], int, int]] = {
+            "log": (self._take_log, 1, 2),
+            "witness": (self._take_witness, 2, 3),
+            "group": (self._take_group, 3, MAX_POLICY_BYTES),
+            "quorum": (self._take_quorum, 1, 1),
+        }
+        if keyword not in takers:
+            raise TransparencyLogError("begins with log, witness, group, quorum or #")
+        taker, least, most = takers[keyword]
+        if not least <= len(rest) <= most:
+            raise TransparencyLogError(f"{keyword} has {least} to {most} words behind it")
+        taker(*rest)
+
+    def finish(self) -> LogPolicy:
+        if self.quorum is None:
+            raise TransparencyLogError("a policy has a line quorum")
+        if self.quorum == self.group:
+            members, threshold = self.members, self.threshold
+        else:
+            members, threshold = frozenset({self.quorum}), 1
+        if unused := sorted(self.witnesses.keys() - members):
+            raise TransparencyLogError(f"the witness {unused[0]} does not count for the quorum")
+        return LogPolicy(tuple(self.logs), tuple(self.witnesses.values()), threshold)
+
+    def _take_log(self, key: str, url: str | None = None) -> None:
+        self.logs.append(Log(_key(key, LOG), url))
+
+    def _take_witness(self, name: str, key: str, url: str | None = None) -> None:
+        self._check_new(name)
+        self.witnesses[name] = Witness(name, _key(key, COSIGNER), url)
+
+    def _take_group(self, name: str, threshold: str, *members: str) -> None:
+        self._check_new(name)
+        if self.group is not None:
+            raise TransparencyLogError("a second group; one is supported")
+        unknown = set(members) - self.witnesses.keys()
+        if unknown or len(set(members)) < len(members):
+            raise TransparencyLogError("a group has witnesses of lines above, each once")
+        numbers = {"any": 1, "all": len(members)}
+        if _NUMBER.fullmatch(threshold):
+            numbers[threshold] = int(threshold)
+        if not 1 <= numbers.get(threshold, 0) <= len(members):
+            raise TransparencyLogError("a group's threshold is any, all or a number of its members")
+        self.group, self.members, self.threshold = name, frozenset(members), numbers[threshold]
+
+    def _take_quorum(self, name: str) -> None:
+        if self.quorum is not None:
+            raise TransparencyLogError("a second quorum")
+        if name == _NONE:
+            raise TransparencyLogError("without witnesses a log can show each reader another one")
+        if name != self.group and name not in self.witnesses:
+            raise TransparencyLogError("the quorum is a witness or group of a line above")
+        self.quorum = name
+
+    def _check_new(self, name: str) -> None:
+        if name in {_NONE, self.group} or name in self.witnesses:
+            raise TransparencyLogError(f"the name {name} is taken")
+
+
+def _key(text: str, algorithm: int) -> VerifierKey:
+    key = VerifierKey.parse(text)
+    if key.algorithm != algorithm:
+        raise TransparencyLogError(
+            f"a log's key has the algorithm {LOG}, a witness's {COSIGNER}; {key.name} has"
+            f" {key.algorithm}"
+        )
+    return key

@@ -1,0 +1,543 @@
+"""Every sentence with a number has a test that computes the quantity in another way.
+
+The table names, for each function that makes such a sentence, the tests that do. What claims
+nothing that could be computed stands below it by the reason: functions, or patterns of them.
+A pattern covers no text that has one of the words of bounds, nor does a rule of errors.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent.parent
+ROOT = TESTS.parent
+BOUND = re.compile(
+    r"\b(at most|at least|up to|within|fewe(?:r|st)|more than|less than|about|nearly|roughly|almost"
+    r"|hardly|chance|likel\w+|times as|epsilon|delta|interval|average|exact(?:ly)?|probability"
+    r"|confidence|of 100|in 100|in ten|out of|per ?cent\w*|half of|twice)\b|±| %|%\}? of|\bp \{"
+    r"|\btakes? \{|\bstandard error"
+)
+"""The words by which a sentence makes a claim about the number in it."""
+
+_SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|WITH|SET|--) ")
+_MARKS = re.compile(r"<[^<>]*>|\{[%#].*?[%#]\}", re.DOTALL)
+_PLACE = re.compile(r"\{\{?[^{}]*\}?\}|%[sdrf.(]|[0-9]+")
+_GIVEN = "[]"
+"""In an error, the place of a constant, or of what was given, in quotation marks."""
+
+_KINDS = "mechanisms/test_kinds:test_it_guarantees_what_its_entries_say"
+_ODDS = "budget/test_cost:test_printed_odds_and_levels_are_rounded_up_whatever_the_context"
+_REPEATED = "budget/test_repeated:test_no_two_histories_are_told_apart_beyond_the_costs"
+_TERMS = "claims/test_sentences:test_shares_of_the_time_are_those_of_the_matrix"
+_NOTICE = "publishing/test_notice:test_the_first_line_is_true_of_the_matrix"
+_PLANNED = "planning/test_plan:test_the_planned_reports_give_the_half_width_in_the_median"
+_MEAN = "estimates/test_planning:test_the_mean_takes_no_more_reports_than_planned_in_any_population"
+_WORST = "estimates/test_planning:test_the_worst_case_is_attained_by_no_more_than_two_categories"
+_BUDGET = "client/test_explain:test_the_budget_is_added_up_again"
+_LOWERED = "claims/test_sentences:test_a_ceiling_that_was_lowered_is_not_said_to_have_held"
+_UP = "claims/test_sentences:test_bounds_in_digits_are_on_their_own_side"
+_BEST = "choosing/test_best:test_costs_and_compositions_are_those_of_the_mechanism"
+_LAUNCHES = "client/test_launches:test_d7_no_launch_is_the_moment_of_a_request"
+_WHEN = "client/test_explain:test_when_reports_leave_is_told_as_the_client_runs"
+_ONCE = (
+    "client/test_ledger:test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_"
+    "decided_once"
+)
+_SHUFFLED = (
+    "estimates/test_revealed:test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says"
+)
+_GUESS = "choosing/test_guidance:test_no_guess_is_better_than_stated"
+_RESERVED = "cli/test_running:test_what_is_set_aside_is_for_the_epochs_to_come"
+_CHANCE = (
+    "estimates/test_nearest_possible:test_chance_exceeds_the_number_it_is_said_to_in_few_histograms"
+)
+_ROWS = "estimates/test_chosen_rows:test_the_rows_of_every_kind_have_intervals_that_hold_at_once"
+_QUARTILES = (
+    "estimates/test_coverage:test_no_fewer_intervals_cover_the_quartiles_and_they_are_short"
+)
+_STEPS = "stores/test_rules:test_figures_appear_from_the_minimum_on_and_advance_in_its_steps"
+_CURVE = "estimates/test_curves:test_the_band_holds_for_all_of_the_curve_as_often_as_it_says"
+_COVERED = "statistics/test_coverage:test_intervals_of_every_kind_hold_as_often_as_they_say"
+
+ORACLES: dict[str, tuple[str, ...]] = {
+    "mechanisms.exact:times_likelier": (_ODDS, _KINDS),
+    "messages.notice:_dice": (_NOTICE,),
+    "messages.notice:_promise": (_NOTICE,),
+    "messages.notice:_consent": (_ONCE,),
+    "cli.report_command:_show_terms": (_REPEATED,),
+    "client.transparency.explanation:BudgetExplanation.text": (_BUDGET, _LOWERED),
+    "client.transparency.explanation:SurveyExplanation._spent": (_BUDGET, _REPEATED),
+    "client.transparency.explanation:Explanation._when_drawn": (_WHEN,),
+    "client.transparency.explanation:Explanation._when_recorded": (_WHEN, _LAUNCHES),
+    "client.transparency.plain_text:shown_guess": (
+        "client/test_guessing:test_no_question_and_no_prior_gains_more_and_one_gains_as_much",
+    ),
+    "client.transparency.promise:_AGAIN": (
+        "client/test_memo:test_the_ledger_charges_no_more_than_distinct_answers_could_cost",
+    ),
+    "client.transparency.promise:Promise.brief": (_ONCE, _BUDGET),
+    "client.transparency.promise:Promise._together": (_BUDGET, _LOWERED),
+    "client.transparency.promise:Promise.sentences": (
+        "messages/test_schedule:test_reports_are_taken_from_the_clock_tolerance_before_to_the_grace_after",
+        _REPEATED,
+    ),
+    "client.transparency.terms:Terms.of": (_ONCE,),
+    "client.transparency.terms:_truthfulness": (_TERMS,),
+    "client.transparency.terms:_repetition": (
+        _REPEATED,
+        "client/test_explain:test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_most",
+    ),
+    "client.transparency.terms:beyond": (_REPEATED,),
+    "audit.document:_lie": (
+        "audit/test_optimality_lp:test_no_mechanism_has_a_smaller_largest_or_average_error_than_the_stated_one",
+    ),
+    "audit.document:_finding": (
+        "audit/test_tight:test_the_tight_delta_is_that_of_the_definition_and_its_pair_the_first",
+    ),
+    "choosing.choice:Choice.__str__": (_BEST,),
+    "choosing.composition_document:composition_document": (
+        "accounting/test_composition:test_a_hundred_reports_have_the_published_epsilon",
+        "cli/test_budget:test_three_reports_of_a_hundredth_need_the_delta_that_is_printed",
+    ),
+    "choosing.document:choice_facts": (
+        "choosing/test_fresh_round:test_the_level_said_to_suffice_does_and_a_tenth_less_does_not",
+    ),
+    "choosing.document:adds_up_text": (
+        "choosing/test_unlikely_level:test_the_stated_level_is_exceeded_no_more_often_than_the_fact_says",
+    ),
+    "choosing.document:users_text": (
+        _BEST,
+        "audit/test_optimality:test_the_least_variance_is_that_of_the_best_subset_selection",
+    ),
+    "choosing.document:_times": (_BEST,),
+    "choosing.guidance:guess_fact": (_GUESS,),
+    "choosing.guidance:strength_warnings": (
+        "choosing/test_guidance:test_a_caution_stands_from_epsilon_4_on_and_says_what_others_mean",
+    ),
+    "choosing.kinds:_Numeric.terms": (
+        "mechanisms/test_geometric:test_entries_are_those_of_ghosh_and_others_within_their_rounding",
+    ),
+    "cli.demo:demonstrate": (_BEST,),
+    "cli.demo_result:demo_document": (_COVERED, _CURVE, _KINDS),
+    "cli.doctor.devices:judge_lifetime": (_RESERVED,),
+    "estimates.cautions:reports_text": (
+        "claims/test_sentences:test_so_many_reports_make_intervals_as_narrow_as_the_caution_says",
+    ),
+    "estimates.cautions:_not_to_be_used": (
+        "estimates/test_poisoning:test_the_fakes_said_to_be_there_are_there_but_so_seldom_exactly",
+        "estimates/test_poisoning:test_honest_devices_are_flagged_at_most_so_often_exactly",
+    ),
+    "estimates.cautions:_fakes": (
+        "estimates/test_fakes_of_figures:test_no_fakes_move_a_figure_further_than_its_influence_and_some_population_as_far",
+    ),
+    "estimates.cautions:_outside": (_CHANCE,),
+    "estimates.cautions:_chosen_by_size": (
+        "estimates/test_chosen_rows:test_the_largest_of_many_have_intervals_that_hold",
+    ),
+    "estimates.cautions:_recurring_devices": (
+        "estimates/test_recurring_devices:test_what_changed_among_the_devices_that_reported_is_known_up_to_noise",
+        _UP,
+    ),
+    "estimates.cautions:_few_reports": (
+        "claims/test_sentences:test_so_many_reports_make_intervals_as_narrow_as_the_caution_says",
+    ),
+    "estimates.cautions:_few_numbers": (
+        _MEAN,
+        "estimates/test_planning:test_shares_take_as_many_reports_as_make_the_summarys_intervals_that_narrow",
+    ),
+    "estimates.cautions:_hidden_by_steps": (_STEPS,),
+    "estimates.cautions:_unseen_fakes": (
+        "estimates/test_poisoning:test_fakes_show_from_the_detectable_share_on_at_best",
+        "estimates/test_influence:test_so_many_fakes_move_an_estimate_so_far_and_one_fewer_does_not",
+    ),
+    "estimates.comparison:Comparison.sentence": (
+        "estimates/test_one_kind_of_interval:test_the_sentence_table_and_chart_of_a_comparison_have_one_verdict",
+        "estimates/test_object:test_where_nothing_changed_few_tests_say_so",
+    ),
+    "estimates.change:Test.__str__": (
+        "estimates/test_object:test_where_nothing_changed_few_tests_say_so",
+        "estimates/test_object:test_of_sparse_samples_chance_is_counted_among_all_tables",
+    ),
+    "estimates.cautions:_shared_noise": (
+        "estimates/test_kept_responses:test_reports_of_one_range_are_not_independent",
+    ),
+    "estimates.cross:CrossTable.document": (
+        "claims/test_sentences:test_all_cells_of_a_table_hold_at_once_as_often_as_its_note_says",
+    ),
+    "estimates.document:supporting_text": (_TERMS,),
+    "estimates.document:_notes": (_ROWS,),
+    "estimates.estimate:bias_text": (
+        _UP,
+        "estimates/test_fakes_of_figures:test_no_fakes_move_a_figure_further_than_its_influence_and_some_population_as_far",
+    ),
+    "estimates.estimate:Estimate.statement": (
+        "estimates/test_nearest_possible:test_a_stated_limit_holds_as_often_as_its_level_says",
+        _COVERED,
+    ),
+    "estimates.leaders:Leaders.sentence": ("statistics/test_groups:test_all_ranks_hold_at_once",),
+    "estimates.leaders:Leaders.document": ("statistics/test_groups:test_all_ranks_hold_at_once",),
+    "estimates.planning:Accuracy.half_width": (_PLANNED,),
+    "estimates.planning:Accuracy.standard_error": (_WORST,),
+    "estimates.planning:Accuracy.difference": (
+        "planning/test_plan:test_a_planned_difference_is_found_as_often_as_was_asked",
+    ),
+    "estimates.quantiles:Quantile.sentence": (_QUARTILES,),
+    "estimates.revealed:Revealed.brief": (_SHUFFLED,),
+    "estimates.revealed:Revealed.sentence": (
+        _SHUFFLED,
+        "estimates/test_revealed:test_fakes_come_off_each_group",
+    ),
+    "estimates.revealed:Revealed._unlinked": (_SHUFFLED,),
+    "estimates.verdict:Verdict.note": (
+        "claims/test_sentences:test_chance_alarms_about_as_often_as_the_note_says",
+    ),
+    "public_log.audit.document:_version_text": (_ODDS, _ONCE),
+    "planning.document:plan_document": (
+        "claims/test_sentences:test_the_least_epsilon_that_is_told_is_the_least_that_does",
+    ),
+    "planning.document:_budget": (
+        "planning/test_plan:test_a_lifetime_does_for_as_many_reports_as_are_told",
+    ),
+    "planning.planned:Plan.sentence": (_PLANNED,),
+    "planning.planned:blind_devices_text": (
+        "planning/test_plan:test_so_many_devices_give_a_blind_survey_its_reports",
+    ),
+    "publishing.accuracy:accuracy_facts": (_WORST, _MEAN),
+    "publishing.accuracy:_of_questions": (
+        "estimates/test_questions:test_planning_is_for_each_question",
+    ),
+    "publishing.accuracy:_distribution": (
+        "estimates/test_levels:test_no_population_varies_more_than_is_planned_for",
+        _MEAN,
+        _QUARTILES,
+    ),
+    "publishing.accuracy:_numeric_shares": (
+        "estimates/test_planning:test_simulated_devices_give_the_bounds_that_the_plan_has",
+        _QUARTILES,
+    ),
+    "publishing.changes:_epsilon": (_ODDS,),
+    "publishing.changes:_delta": (
+        "claims/test_sentences:test_delta_is_added_to_a_bound_and_is_no_share_of_reports",
+    ),
+    "publishing.document:published_facts": (_RESERVED,),
+    "publishing.document:survey_facts": (_STEPS, _TERMS),
+    "publishing.document:_mechanism_facts": (_KINDS,),
+    "publishing.document:repeat_facts": (
+        _REPEATED,
+        "mechanisms/test_two_round:test_reports_of_one_answer_have_the_stated_odds_together",
+        "audit/test_linking:test_the_best_guess_is_right_as_often_as_counting_says",
+    ),
+    "publishing.document:_cost_text": (_RESERVED,),
+    "publishing.document:_warnings": (
+        "claims/test_sentences:test_what_is_said_to_fit_a_lifetime_does_and_more_does_not",
+    ),
+    "publishing.document:_what_fits": (
+        "claims/test_sentences:test_what_is_said_to_fit_a_lifetime_does_and_more_does_not",
+    ),
+    "publishing.notice:_learnt": (_ODDS, _REPEATED),
+    "templates:plan.html": (_ODDS, _KINDS),
+    "server.pages.terms:privacy_terms": (_REPEATED, _ODDS),
+    "choosing.composition_document:_compositions": (
+        "cli/test_budget:test_three_reports_of_a_hundredth_need_the_delta_that_is_printed",
+    ),
+    "estimates.beside:Beside.conclusion": (_COVERED,),
+    "estimates.cautions:_smoothed": (
+        "estimates/test_cumulative:test_it_is_the_triangular_average_and_bounds_what_it_averages",
+    ),
+    "estimates.cross:CrossTable.sentence": (
+        "statistics/test_groups:test_questions_that_have_nothing_to_do_with_each_other_seldom_seem_to",
+    ),
+    "estimates.leaders:Leaders._left_out": ("statistics/test_groups:test_all_ranks_hold_at_once",),
+    "estimates.revealed:Revealed.of": ("estimates/test_revealed:test_fakes_come_off_each_group",),
+    "estimates.revealed:Revealed.notes": (_STEPS, "estimates/test_revealed:test_epochs_compose"),
+    "estimates.revealed:revealed_at_worst": (_SHUFFLED,),
+    "estimates.verdict:Verdict.sentence": (_COVERED,),
+    "public_log.audit.findings:FINDINGS": (
+        "public_log/audit/test_crowds:test_manifests_and_keys_for_few_devices_are_found",
+        "public_log/audit/test_crowds:test_two_changes_of_a_survey_that_runs_raise_no_suspicion",
+    ),
+    "publishing.changes:_grace_seconds": (
+        "messages/test_schedule:test_reports_are_taken_from_the_clock_tolerance_before_to_the_grace_after",
+    ),
+    "publishing.changes:_guess": (_ODDS, _NOTICE),
+    "publishing.changes:_minimum_reports": (_STEPS,),
+    "publishing.changes:_repeat": (_REPEATED,),
+    "publishing.notice:_leaves": (_REPEATED,),
+    "publishing.notice:_seen": (_STEPS,),
+    "simulation.document:_summary": ("simulation/test_reports:test_coverage_is_what_the_runs_did",),
+}
+"""The tests of each function's sentences, whose names begin with "deniable."."""
+
+NO_CLAIMS: dict[str, tuple[str, ...]] = {
+    "what an argument, a file, a survey or an app has, and which limit it breaks": (
+        "mechanisms.affine:_Kind.calibrated",
+        "client.ledger.admission:_misfits",
+        "client.ledger.admission:_why_not_kept",
+        "choosing.guidance:too_strong_text",
+        "cli.issuer_commands:make_keys",
+        "conformance.invariants:_requests",
+        "conformance.scenarios.decisions:_spent",
+        "directory.checks.surveys:judge_log",
+        "directory.settings:_between",
+        "server.pages.handlers:_TOO_MANY",
+        "server.routes.openapi:_described",
+    ),
+    "which limit of its input an error names": (
+        "cli.demo_data:DemoSurvey.population",
+        "audit.exponential_sum:_exact",
+        "audit.matrix_file:_matrix",
+        "audit.solution_matrix:SolutionMatrix.__init__",
+        "choosing.choice:best",
+        "client.ledger.admission:_check_fits",
+        "conformance.stage:Stage.deliver",
+        "estimates.decoders.dense:_inverted",
+        "public_log.audit.downloading:download",
+        "mechanisms.affine:Affine.__init__",
+        "mechanisms.design:Design.check_bounded",
+        "mechanisms.difference_set:DifferenceSet.__init__",
+        "mechanisms.randomised_response:TwoValuedMechanism._place",
+        "mechanisms.two_round:TwoRound._least_outside",
+        "messages.codec:split_array",
+        "messages.manifest:Manifest._check_repeat",
+        "public_log.publish.publisher:Publisher._check_witnesses",
+        "public_log.publish.witness_client:_exchange",
+        "publishing.blind_keys:BlindKeys.enrolment",
+        "publishing.numbering:_check_start",
+        "publishing.publish:successor",
+        "publishing.survey_matrix:certified_settings",
+        "server.pages.asking:_answered",
+        "server.routes.parameters:epochs_of",
+        "stores.rules.life:begin_pruning",
+    ),
+    "parameters, as they were given": (
+        "estimates.revealed:_EVERY",
+        "mechanisms.randomised_response:RandomisedResponse.__repr__",
+        "mechanisms.two_round:TwoRound.__repr__",
+        "audit.document:audit_document",
+        "central_model.laplace:LaplaceRelease.__repr__",
+        "central_model.selection:ExponentialMechanism.__repr__",
+        "estimates.pictures:_notes",
+        "server.pages.controls:width_text",
+        "simulation.document:simulation_document",
+    ),
+    "names of rows, pages and parts": (
+        "estimates.document:UNBIASED",
+        "estimates.document:_numeric_notes",
+        "estimates.answers:no_answer",
+        "estimates.cautions:_biased_view",
+        "estimates.cautions:_distrusted",
+        "estimates.cautions:_small_group",
+        "estimates.comparison:Comparison._notes",
+        "estimates.comparison:Comparison._title",
+        "estimates.cross:_NOTES",
+        "estimates.document:_rows_notes",
+        "estimates.document:histogram_facts",
+        "estimates.estimate:Estimate._and",
+        "estimates.estimate:Estimate._untold",
+        "estimates.histogram:_vouched",
+        "estimates.pictures:_lines",
+        "estimates.fields:_CURVE",
+        "estimates.fields:_FAKES_DECIDE",
+        "estimates.fields:_HISTOGRAM",
+        "estimates.fields:_SHARES",
+        "planning.planned:Figure.of",
+        "publishing.accuracy:_WITHIN",
+        "publishing.document:_keys_text",
+        "publishing.document:answers_of",
+        "publishing.document:left_behind_text",
+        "templates:survey.html",
+        "templates:surveys.html",
+        "cli.demo_result:_curve",
+        "estimates.document:_distribution_tables",
+        "server.pages.table:PAGES",
+    ),
+}
+"""Functions with such words in texts that claim nothing, by the reason."""
+
+NO_CLAIMS_OF: dict[str, tuple[str, ...]] = {
+    "what a command did, asks for, or takes": ("cli.*", "reading.*"),
+    "what a device did and has, and what it refuses": (
+        "client.[!t]*",
+        "client.testing:*",
+        "client.transparency.explain*",
+        "client.transparency.journal:*",
+        "client.transparency.explanation:[!B]*",
+        "client.transparency.terms:_[!t]*",
+    ),
+    "what a machine, a file, a store or a log is found to be": (
+        "directory.*",
+        "enrolment.*",
+        "logs.*",
+        "public_log.*",
+        "server.[!p]*",
+        "stores.*",
+    ),
+    "what is there, counted or named, and what went on from where": (
+        "estimates.series:Series*",
+        "publishing.changes:_[!dg]*",
+        "publishing.look_alikes:*",
+        "publishing.notice:[N_][oq]*",
+        "server.pages.handlers:*",
+        "server.pages.views:*",
+    ),
+    "how a device or a fake broke a rule": ("conformance.*", "fakes.*"),
+    "formats of numbers, and markup": ("documents.*", "messages.[!n]*"),
+    "parameters, as they were given": (
+        "audit.document:*",
+        "choosing.kinds:*",
+        "mechanisms.*:*",
+        "publishing.survey_file:*",
+        "simulation.*",
+    ),
+}
+"""Patterns of such functions, whose texts have none of the words of bounds."""
+
+
+def trees() -> dict[str, ast.Module]:
+    """Return the product's modules by their names without "deniable."."""
+    files = (
+        (file, file.relative_to(ROOT / root / "deniable").with_suffix(""))
+        for root in ("shared", "client", "collector")
+        for file in sorted((ROOT / root / "deniable").rglob("*.py"))
+    )
+    return {".".join(name.parts): ast.parse(file.read_text("utf-8")) for file, name in files}
+
+
+def templates(tree: ast.Module, kind: type[ast.AST] = ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield where a module makes a text, and the text: of errors alone, or of all else."""
+    errors = kind is ast.Raise
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant)
+        for target in [node.targets[0] if isinstance(node, ast.Assign) else node.target]
+        if isinstance(target, ast.Name)
+    }
+
+    def text(part: ast.expr) -> str:
+        if isinstance(part, ast.Constant):
+            return str(part.value)
+        value = part.value if isinstance(part, ast.FormattedValue) else part
+        name = value.id if isinstance(value, ast.Name) else getattr(value, "attr", "")
+        shown = isinstance(part, ast.FormattedValue) and part.conversion == ord("r")
+        given = errors and (shown or name.isupper())
+        return str(constants.get(name, _GIVEN if given else "{}"))
+
+    rest: list[tuple[ast.AST, str, bool]] = [(tree, "", False)]
+    while rest:
+        node, owner, raised = rest.pop()
+        parts = ast.iter_child_nodes(node)
+        match node:
+            case ast.Expr(value=ast.Constant()):
+                continue
+            case ast.Raise():
+                raised = True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                owner = f"{owner}.{node.name}".lstrip(".")
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                owner = owner or name
+            case ast.JoinedStr():
+                if raised is errors:
+                    yield owner, "".join(map(text, node.values))
+                parts = (part for part in node.values if isinstance(part, ast.FormattedValue))
+            case ast.Constant(value=str(value)) if raised is errors:
+                yield owner, value
+        rest += [(part, owner, raised) for part in parts]
+
+
+def claims(text: str) -> bool:
+    """Return whether a text with values in it has words that make a claim."""
+    words, places = re.findall("[a-z]{2,}", text), re.search(r"\{\w*[^}]*\}", text)
+    return bool(places and len(words) > 1 and BOUND.search(text))
+
+
+def tells(text: str) -> bool:
+    """Return whether a person reads more than four words with a value or a number in them."""
+    text = _MARKS.sub(" ", text)
+    words = re.findall(r"[A-Za-z]{2,}|\[\]", bare := _PLACE.sub(" ", text))
+    places = _PLACE.findall(text)
+    prose = re.search("[a-z]{2,}[,:;]? +[a-z]", bare) and not _SQL.match(text)
+    return bool(prose and places and len(words) + len(places) > 4)
+
+
+def made() -> Iterator[tuple[str, str, bool]]:
+    """Yield who makes a text, the text, and whether it is an error's."""
+    for module, tree in trees().items():
+        for kind in (ast.AST, ast.Raise):
+            for owner, text in templates(tree, kind):
+                yield f"{module}:{owner}", text, kind is ast.Raise
+    for root in ("client", "collector"):
+        for file in sorted((ROOT / root / "deniable").rglob("*.html")):
+            for text in _MARKS.sub("\n", file.read_text("utf-8")).splitlines():
+                yield f"templates:{file.name}", text, False
+
+
+def missing(texts: Iterable[tuple[str, str, bool]]) -> dict[str, list[str]]:
+    """Return texts by who makes them, of those who stand in no table."""
+    exact = {*ORACLES, *chain.from_iterable(NO_CLAIMS.values())}
+    patterns = [*chain.from_iterable(NO_CLAIMS_OF.values())]
+    found: dict[str, list[str]] = {}
+    for owner, text, error in texts:
+        if error and "must " in text:  # what an input has to be
+            continue
+        covered = error or any(fnmatchcase(owner, pattern) for pattern in patterns)
+        if (claims(text) if covered else claims(text) or tells(text)) and owner not in exact:
+            found.setdefault(owner, []).append(text)
+    return found
+
+
+def test_every_sentence_with_a_number_has_an_oracle_or_claims_nothing() -> None:
+    texts = [*made()]
+    assert not missing(texts), "name the tests that compute what these sentences say"
+    without = {*chain.from_iterable(NO_CLAIMS.values())}
+    said = {owner for owner, text, _ in texts if claims(text) or tells(text)}
+    assert {*ORACLES} <= {owner for owner, _, _ in texts} - without, "functions that are not there"
+    assert without <= said, "they make no such text"
+    for pattern in chain.from_iterable(NO_CLAIMS_OF.values()):
+        assert any(fnmatchcase(owner, pattern) for owner in said), pattern
+
+
+INVENTED = """
+f"roughly {x} in ten devices are said to have it"
+f"{a} of {b} users are left-handed"
+f"this needs about {n:,} reports of devices"
+f"half of the answers are true at epsilon {e}"
+"the truth is told %d times of a hundred" % n
+"{} reports tell one answer from another".format(n)
+f"one report hides {a} answers behind one"
+f"an error of {x} points is what remains"
+"with 95 devices nobody learns who said yes"
+f"{low} and {high} hold the true share together"
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("sentence", INVENTED)
+def test_a_claim_of_whatever_words_is_caught(sentence: str) -> None:
+    tree = ast.parse(f"def told():\n    return {sentence}")
+    assert missing((f"estimates.new:{owner}", text, False) for owner, text in templates(tree))
+
+
+def test_errors_claim_nothing_unless_they_bound_what_was_computed() -> None:
+    for sentence, caught in (
+        ('f"at most {MOST} reports fit: send fewer"', False),
+        ('f"{name} must be at most {most}"', False),
+        ('f"there is no answer {name!r} within it"', False),
+        ('f"{file} cannot be read: {error}"', False),
+        ('f"roughly {x} in ten devices lie: ask again"', True),
+        ('f"needs about {n:,} reports: lower epsilon"', True),
+    ):
+        tree = ast.parse(f"def told():\n    raise ValueError({sentence})")
+        texts = ((f"m:{owner}", text, True) for owner, text in templates(tree, ast.Raise))
+        assert bool(missing(texts)) == caught
+
+
+def test_every_oracle_is_a_test() -> None:
+    for oracle in {*chain.from_iterable(ORACLES.values())}:
+        file, _, name = oracle.partition(":")
+        tree = ast.parse((TESTS / f"{file}.py").read_text("utf-8"))
+        assert name in {getattr(node, "name", "") for node in tree.body}, oracle

@@ -1,0 +1,139 @@
+"""What of a report tells its answer: all is found, how surely, and how seldom wrongly."""
+
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, hypergeom
+
+from deniable.conformance.independence import Traits, tail, telling, traits
+from deniable.conformance.scenarios.noise import DRAWS, FALSE_ALARM
+from deniable.conformance.scenarios.noise import tail as of_noise
+from tests.support.processes import ROOT
+
+OPEN = DRAWS["randomised-response"]
+LEVEL = FALSE_ALARM / len(DRAWS)
+DEALT = [answer for answer in range(OPEN.size) for _ in range(OPEN.reports)]
+
+
+def sends(random: Random) -> list[list[Any]]:
+    """Return the sends of as many reports as the kit asks for, of a right device."""
+
+    def sent(number: int, now: float) -> Any:
+        request = SimpleNamespace(
+            device=f"device-{number // 60}",
+            now=now,
+            body=b"x" * 170,
+            method="POST",
+            path="/v1/reports",
+            headers=(("content-length", "170"), ("user-agent", "x")),
+        )
+        signed = SimpleNamespace(public_key=random.randbytes(32), signature=random.randbytes(64))
+        return SimpleNamespace(request=request, signed=signed)
+
+    return [
+        [sent(number, at := random.uniform(1e9, 1e9 + 7200)), sent(number, at + 3600)]
+        for number in range(len(DEALT))
+    ]
+
+
+def seen(random: Random) -> Traits:
+    return traits(sends(random), OPEN.size, sizes=True)
+
+
+def number_of_tests(table: Traits) -> int:
+    classes = sum(len({*values}) for values in table.values() if len({*values}) > 1)
+    return classes * OPEN.size
+
+
+def test_a_tail_is_that_of_the_hypergeometric_distribution() -> None:
+    for size in (1, 60, 80, 200):
+        for count in range(min(size, 80) + 1):
+            law = hypergeom(240, 80, size)
+            exact = 2 * min(law.cdf(count), law.sf(count - 1))
+            assert tail(count, size, 80, 240) == pytest.approx(min(1.0, exact), rel=1e-6, abs=1e-12)
+
+
+def test_of_a_right_device_no_trait_tells_an_answer() -> None:
+    """40 deals: one is convicted with a probability of 8e-6 at most."""
+    random = Random(7)
+    table = seen(random)
+    for _ in range(40):
+        random.shuffle(dealt := [*DEALT])
+        assert not [*telling(table, dealt, LEVEL)]
+
+
+@pytest.mark.parametrize(
+    "leak", ["second", "order", "size", "head", "sends", "key", "signature", "gap"]
+)
+def test_whatever_of_a_report_is_its_answer_is_found(leak: str) -> None:
+    random = Random(8)
+    random.shuffle(dealt := [*DEALT])
+    reports = sends(random)
+    dues = sorted(report[0].request.now for report in reports)
+    for answer, report in zip(dealt, reports, strict=True):
+        first, second = report
+        match leak:
+            case "second":
+                first.request.now = first.request.now // 60 * 60 + answer + 0.5
+            case "order":
+                first.request.now = dues.pop(0 if answer == 0 else -1)
+            case "size":
+                second.request.body += bytes(answer)
+            case "head":
+                first.request.headers = (*first.request.headers, ("accept", "*" * answer))
+            case "sends":
+                del report[1 + (answer == 2) :]
+            case "key":
+                octets = bytearray(first.signed.public_key)
+                octets[9] = octets[9] // 4 * 4 + answer
+                first.signed.public_key = bytes(octets)
+            case "signature":
+                first.signed.signature = first.signed.signature[: 64 - (answer == 0)]
+            case "gap":
+                second.request.now = first.request.now + 3600 + answer
+    assert [*telling(traits(reports, OPEN.size, sizes=True), dealt, LEVEL)]
+
+
+def power_of_traits(share: float) -> float:
+    """Return how often a trait convicts that is one answer in a share of reports, else a coin."""
+    level = LEVEL / number_of_tests(seen(Random(9)))
+    having, others = np.arange(81), np.arange(161)
+    chances: Any = binom.pmf(having, 80, (1 + share) / 2)[:, None] * binom.pmf(
+        others, 160, (1 - share) / 2
+    )
+    sizes = having[:, None] + others
+    law = hypergeom(240, 80, sizes)
+    tails: Any = 2 * np.minimum(law.cdf(having[:, None]), law.sf(having[:, None] - 1))
+    return float(np.sum(chances, where=tails < level))
+
+
+def power_of_noise(draws: int, chance: float, shown: float, tested: int) -> float:
+    """Return how often so many draws convict a device that draws likely responses too often."""
+    level = LEVEL / 2 / tested
+    counts = [count for count in range(draws + 1) if of_noise(count, draws, chance) < level]
+    return float(np.sum(binom.pmf(counts, draws, shown)))
+
+
+def test_the_guide_states_the_power_of_the_kit() -> None:
+    once, twice = (np.exp(e) / (np.exp(e) + 2) for e in (1, 2))
+    tested = 2 * (OPEN.size + 1)
+    half = {each: power_of_noise(80, once, each + (1 - each) * once, tested) for each in (0.8, 1)}
+    rows = [
+        ("The plain truth for one answer of three", half[1]),
+        ("The plain truth in 80 % of the reports of one answer", half[0.8]),
+        ("All answers drawn as at twice the epsilon", power_of_noise(240, once, twice, tested)),
+        *(
+            (
+                f"A trait of two values that is one answer in {each} % of reports",
+                power_of_traits(each / 100),
+            )
+            for each in (40, 50, 60, 70)
+        ),
+    ]
+    guide = (ROOT / "docs/conformance.md").read_text()
+    for what, power in rows:
+        stated = f"{np.floor(power * 1000) / 10:.1f} %"
+        assert f"| {what} | {stated} |" in guide

@@ -1,0 +1,250 @@
+"""Checkpoints, their signatures and cosignatures, and the examples of C2SP's texts."""
+
+import base64
+from dataclasses import replace
+
+import pytest
+
+from deniable.logs import (
+    COSIGNER,
+    LOG,
+    Checkpoint,
+    NoteSignature,
+    SignedCheckpoint,
+    TransparencyLogError,
+    VerifierKey,
+    cosign,
+    log_origin,
+    sign_checkpoint,
+)
+from deniable.messages import SigningKey, verify
+
+SOFA = "\n".join(
+    (
+        "example.com/behind-the-sofa",
+        "20852163",
+        "CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=",
+        "",
+        "— example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5"
+        "/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=",
+        "— witness.example.com/w1 jWbPPwAAAABkGFDLEZMHwSRaJNiIDoe9DYn/zXcrtPHeolMI5OWXEhZCB9dlrD"
+        "JsX3b2oyin1nPZqhf5nNo0xUe+mbIUBkBIfZ+qnA==",
+        "",
+    )
+)
+KEY = SigningKey(bytes(range(32)))
+WITNESS = SigningKey(bytes(range(1, 33)))
+CHECKPOINT = Checkpoint("telemetry.example.org/log", 3, bytes(range(32)))
+
+
+def test_the_texts_example_is_read_and_written() -> None:
+    signed = SignedCheckpoint.parse(SOFA)
+    assert signed.text == SOFA
+    assert signed.checkpoint.size == 20_852_163
+    assert [one.key_id.hex() for one in signed.signatures] == ["033de0ae", "8d66cf3f"]
+
+
+def test_the_texts_verifier_key_verifies_its_note() -> None:
+    """The note of signed-note.md is no checkpoint: its one signature is verified by itself."""
+    text = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"
+    key = VerifierKey.parse(text)
+    assert (str(key), key.name, key.algorithm) == (text, "example.com/foo", LOG)
+    signature = base64.b64decode(
+        "Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM="
+    )
+    assert signature[:4] == key.key_id
+    verify(key.public_key, b"", b"This is an example message.\n", signature[4:])
+
+
+def test_a_log_signs_and_witnesses_cosign() -> None:
+    signed = sign_checkpoint(CHECKPOINT, KEY)
+    log_key = VerifierKey(CHECKPOINT.origin, LOG, KEY.public_key)
+    witness = VerifierKey("witness.example/w", COSIGNER, WITNESS.public_key)
+    signed.verify(log_key)
+    assert signed.cosigned_by([witness]) == frozenset()
+    cosigned = signed.with_signatures([cosign(CHECKPOINT, witness.name, WITNESS, 1_700_000_000)])
+    assert SignedCheckpoint.parse(cosigned.text) == cosigned
+    assert cosigned.cosigning_times([witness]) == {witness: 1_700_000_000}
+    with pytest.raises(TransparencyLogError, match="no signature"):
+        signed.verify(VerifierKey(CHECKPOINT.origin, LOG, WITNESS.public_key))
+
+
+LOG_VKEY = VerifierKey(CHECKPOINT.origin, LOG, KEY.public_key)
+WITNESS_VKEY = VerifierKey("witness.example/w", COSIGNER, WITNESS.public_key)
+SIGNED = sign_checkpoint(CHECKPOINT, KEY)
+COSIGNED = SIGNED.with_signatures([cosign(CHECKPOINT, WITNESS_VKEY.name, WITNESS, 1_700_000_000)])
+OTHER = "— example.org/else " + base64.b64encode(b"some bytes").decode() + "\n"
+
+
+def broken(line: NoteSignature) -> NoteSignature:
+    return replace(line, signature=line.signature[:-1] + bytes([line.signature[-1] ^ 1]))
+
+
+def test_signatures_of_unknown_keys_are_ignored_and_kept() -> None:
+    log, witness = COSIGNED.signatures
+    # Of the name alone, or of the id alone, a key is unknown.
+    unknown = [
+        NoteSignature.parse(OTHER),
+        broken(replace(log, key_id=witness.key_id)),
+        broken(replace(log, name="example.org/else")),
+    ]
+    signed = replace(COSIGNED, signatures=(*unknown, *COSIGNED.signatures))
+    assert SignedCheckpoint.parse(signed.text) == signed
+    signed.verify(LOG_VKEY)
+    assert signed.cosigned_by([WITNESS_VKEY]) == {WITNESS_VKEY}
+
+
+def test_a_known_keys_signature_that_does_not_verify_spoils_the_note() -> None:
+    log, witness = COSIGNED.signatures
+    for wrong in (broken(log), replace(log, signature=log.signature + b"\0")):
+        signed = replace(COSIGNED, signatures=(log, witness, wrong))
+        with pytest.raises(TransparencyLogError, match=LOG_VKEY.name):
+            signed.verify(LOG_VKEY)
+    message = f"cosignature/v1\ntime {2**63}\n{CHECKPOINT.body}".encode()
+    late = replace(witness, signature=(2**63).to_bytes(8, "big") + WITNESS.sign(b"", message))
+    for wrong in (broken(witness), replace(witness, signature=witness.signature[8:]), late):
+        signed = replace(COSIGNED, signatures=(log, witness, wrong))
+        signed.verify(LOG_VKEY)
+        with pytest.raises(TransparencyLogError, match=WITNESS_VKEY.name):
+            signed.cosigned_by([WITNESS_VKEY])
+
+
+def test_a_signature_is_of_its_body_and_its_time() -> None:
+    for changed in (
+        replace(CHECKPOINT, size=4),
+        replace(CHECKPOINT, root=bytes(32)),
+        replace(CHECKPOINT, extensions=("more",)),
+    ):
+        with pytest.raises(TransparencyLogError, match="does not verify"):
+            replace(COSIGNED, checkpoint=changed).verify(LOG_VKEY)
+        with pytest.raises(TransparencyLogError, match="does not verify"):
+            replace(COSIGNED, checkpoint=changed).cosigned_by([WITNESS_VKEY])
+    # The one key's signature as a log is none of it as a witness, whatever id it is given.
+    as_witness = VerifierKey(LOG_VKEY.name, COSIGNER, KEY.public_key)
+    stated = replace(SIGNED.signatures[0], key_id=as_witness.key_id)
+    with pytest.raises(TransparencyLogError):
+        replace(SIGNED, signatures=(stated,)).cosigned_by([as_witness])
+
+
+def test_a_repeated_cosignature_counts_once_and_the_latest_time_stands() -> None:
+    lines = [cosign(CHECKPOINT, WITNESS_VKEY.name, WITNESS, time) for time in (7, 9, 8)]
+    signatures = (*SIGNED.signatures, *map(NoteSignature.parse, lines))
+    assert replace(SIGNED, signatures=signatures).cosigning_times([WITNESS_VKEY]) == {
+        WITNESS_VKEY: 9
+    }
+    assert SIGNED.with_signatures(lines).signatures[1:] == (NoteSignature.parse(lines[-1]),)
+
+
+def test_extension_lines_are_kept_and_signed() -> None:
+    checkpoint = replace(CHECKPOINT, extensions=("one", "two words  "))
+    signed = sign_checkpoint(checkpoint, KEY)
+    assert SignedCheckpoint.parse(signed.text) == signed
+    signed.verify(LOG_VKEY)
+
+
+def test_keys_are_for_one_thing() -> None:
+    with pytest.raises(TransparencyLogError, match="not of the log"):
+        COSIGNED.verify(WITNESS_VKEY)
+    with pytest.raises(TransparencyLogError, match="not of the log"):
+        COSIGNED.verify(replace(LOG_VKEY, name="example.org/log"))
+    with pytest.raises(TransparencyLogError, match="no cosigner"):
+        COSIGNED.cosigned_by([LOG_VKEY])
+    with pytest.raises(TransparencyLogError, match="no signature"):
+        COSIGNED.verify()
+    for time in (0, -1, 2**63):
+        with pytest.raises(TransparencyLogError, match="time"):
+            cosign(CHECKPOINT, WITNESS_VKEY.name, WITNESS, time)
+
+
+TEXT = COSIGNED.text
+ROOT = base64.b64encode(CHECKPOINT.root).decode()
+LINE = SIGNED.signatures[0].line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "\n\n",
+        TEXT[:-1],
+        TEXT + "\n",
+        TEXT.replace("\n\n", "\n"),
+        TEXT.replace("\n\n", "\n\n\n"),
+        TEXT.replace("\n", "\r\n"),
+        TEXT.replace("\n3\n", "\n03\n"),
+        TEXT.replace("\n3\n", "\n+3\n"),
+        TEXT.replace("\n3\n", "\n3 \n"),
+        TEXT.replace("\n3\n", "\n\u0663\n"),
+        TEXT.replace("\n3\n", "\n-3\n"),
+        TEXT.replace("\n3\n", f"\n{2**63}\n"),
+        TEXT.replace("\n3\n", "\n"),
+        TEXT.replace(ROOT, ROOT[:-1]),
+        TEXT.replace(ROOT, ROOT[:-2] + "9="),  # bits that no byte has
+        TEXT.replace(ROOT, base64.b64encode(bytes(31)).decode()),
+        TEXT.replace(ROOT, ROOT + "\nfurther\n"),
+        TEXT.replace(CHECKPOINT.origin, ""),
+        TEXT.replace(CHECKPOINT.origin + "\n", "tab\tbed\n", 1),
+        TEXT.replace("— ", "- "),
+        TEXT.replace("— ", "—  "),
+        TEXT.replace("— ", "—"),
+        TEXT.replace("— ", "\u2013 "),
+        TEXT + "— a+b " + LINE.split()[-1] + "\n",
+        TEXT + "— a\u00a0b " + LINE.split()[-1] + "\n",
+        TEXT + "— a b " + LINE.split()[-1] + "\n",
+        TEXT + "— name\n",
+        TEXT + "— name \n",
+        TEXT + "— name AAAAAA==\n",  # an id without a signature
+        TEXT + "— name AAAA AAAA\n",
+        SIGNED.text + OTHER * 100,
+        SIGNED.text + f"— name {base64.b64encode(bytes(100_000)).decode()}\n",
+        TEXT.replace(CHECKPOINT.origin, "\ud800"),
+    ],
+)
+def test_no_other_form_is_read(text: str) -> None:
+    with pytest.raises(TransparencyLogError):
+        SignedCheckpoint.parse(text)
+
+
+def test_bytes_are_utf8_and_a_hundred_signatures_are_read() -> None:
+    assert SignedCheckpoint.parse(TEXT.encode()) == COSIGNED
+    with pytest.raises(TransparencyLogError, match="UTF-8"):
+        SignedCheckpoint.parse(TEXT.encode("latin-1", "replace") + b"\xff")
+    # Sixteen of the largest that others make must be taken.
+    largest = base64.b64encode(bytes(5_000)).decode()
+    for text in (SIGNED.text + OTHER * 99, SIGNED.text + f"— name {largest}\n" * 16):
+        assert SignedCheckpoint.parse(text).text == text
+
+
+@pytest.mark.parametrize("key", [LOG_VKEY, WITNESS_VKEY])
+def test_verifier_keys_have_one_text(key: VerifierKey) -> None:
+    text = str(key)
+    assert VerifierKey.parse(text) == key
+    name, key_id, encoded = text.split("+", 2)
+    for wrong in (
+        "",
+        name,
+        f"{name}+{key_id}",
+        f"+{key_id}+{encoded}",
+        f"{name}+{key_id.upper()}+{encoded}",
+        f"{name}+00000000+{encoded}",
+        f"{name}x+{key_id}+{encoded}",
+        f"{name}+{key_id}+{encoded}\n",
+        f"{name} +{key_id}+{encoded}",
+        f"{name}\ud800+{key_id}+{encoded}",
+        f"{name}+{key_id}+{base64.b64encode(bytes([6]) + key.public_key).decode()}",
+        f"{name}+{key_id}+{base64.b64encode(bytes([key.algorithm])).decode()}",
+    ):
+        with pytest.raises(TransparencyLogError):
+            VerifierKey.parse(wrong)
+
+
+@pytest.mark.parametrize("point", [bytes(32), b"\1" + bytes(31), b"\xff" * 32, bytes(31)])
+def test_a_key_of_small_order_is_none(point: bytes) -> None:
+    with pytest.raises(TransparencyLogError, match="no Ed25519 key"):
+        VerifierKey("name", LOG, point)
+
+
+def test_a_logs_name_is_where_it_is_served() -> None:
+    assert log_origin("https://telemetry.example.org") == "telemetry.example.org/log"
+    assert log_origin("http://[::1]:8377") == "[::1]:8377/log"

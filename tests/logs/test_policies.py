@@ -1,0 +1,243 @@
+"""Policies and the proofs that they accept."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.logs import (
+    COSIGNER,
+    LOG,
+    Checkpoint,
+    Log,
+    LogPolicy,
+    LogProof,
+    TransparencyLogError,
+    VerifierKey,
+    Witness,
+    cosign,
+    leaf_hash,
+    sign_checkpoint,
+)
+from deniable.messages import SigningKey
+from deniable.public_log.publish.tree import inclusion_path, root_hash
+
+ORIGIN = "telemetry.example.org/log"
+LOG_KEY = SigningKey(bytes(range(32)))
+WITNESSES = [SigningKey(bytes([number]) * 32) for number in range(3)]
+ENTRIES = [b"entry %d" % number for number in range(1000)]
+LEAVES = [leaf_hash(entry) for entry in ENTRIES]
+
+
+def policy_keys() -> list[VerifierKey]:
+    return [
+        VerifierKey(f"witness{number}.example", COSIGNER, key.public_key)
+        for number, key in enumerate(WITNESSES)
+    ]
+
+
+def policy_log() -> VerifierKey:
+    return VerifierKey(ORIGIN, LOG, LOG_KEY.public_key)
+
+
+def policy_text(quorum: int = 2) -> str:
+    named = enumerate(policy_keys())
+    witnesses = "".join(f"witness w{number} {key}\n" for number, key in named)
+    return f"# ours\n\nlog {policy_log()}\n{witnesses}group g {quorum} w0 w1 w2\nquorum g\n"
+
+
+def proof(index: int, cosigners: int = 3) -> LogProof:
+    checkpoint = Checkpoint(ORIGIN, len(LEAVES), root_hash(LEAVES))
+    lines = [
+        cosign(checkpoint, f"witness{number}.example", key, 1_700_000_000)
+        for number, key in enumerate(WITNESSES[:cosigners])
+    ]
+    signed = sign_checkpoint(checkpoint, LOG_KEY).with_signatures(lines)
+    return LogProof(index, inclusion_path(LEAVES, index), signed)
+
+
+def test_a_proof_with_a_quorum_is_accepted() -> None:
+    policy = LogPolicy.parse(policy_text())
+    text = proof(617).text
+    assert LogProof.parse(text).text == text
+    assert len(policy.check(ENTRIES[617], LogProof.parse(text.encode()))) == 3
+
+
+PROOF = proof(617)
+ALL = LogPolicy.parse(policy_text(3))
+
+
+def refused(
+    wrong: LogProof, entry: bytes = ENTRIES[617], policy: LogPolicy = ALL, match: str | None = None
+) -> None:
+    with pytest.raises(TransparencyLogError, match=match):
+        policy.check(entry, wrong)
+
+
+def test_a_quorum_is_as_many_as_the_policy_says() -> None:
+    two = LogPolicy.parse(policy_text(2))
+    assert len(two.check(ENTRIES[617], proof(617, cosigners=2))) == 2
+    refused(proof(617, cosigners=1), policy=two, match="1 of the policy's witnesses")
+    refused(proof(617, cosigners=2), match="2 of the policy's witnesses")
+    # One that is known and false spoils it, however many others there are.
+    log, *cosignatures = PROOF.checkpoint.signatures
+    false = replace(cosignatures[0], signature=cosignatures[1].signature)
+    signatures = (log, false, *cosignatures[1:])
+    refused(replace(PROOF, checkpoint=replace(PROOF.checkpoint, signatures=signatures)), policy=two)
+
+
+def test_a_proof_is_of_one_entry_of_an_accepted_log() -> None:
+    refused(PROOF, ENTRIES[616], match="path")
+    refused(replace(PROOF, index=616), match="path")
+    refused(replace(PROOF, index=1000), match="index")
+    refused(replace(PROOF, path=PROOF.path[:-1]), match="few")
+    refused(replace(PROOF, path=(*PROOF.path, bytes(32))), match="many")
+    other = Checkpoint("other.example/log", len(LEAVES), root_hash(LEAVES))
+    refused(replace(PROOF, checkpoint=sign_checkpoint(other, LOG_KEY)), match="no log")
+    by_another = sign_checkpoint(PROOF.checkpoint.checkpoint, WITNESSES[0])
+    refused(replace(PROOF, checkpoint=by_another), match="no signature")
+
+
+def test_a_log_may_have_two_keys_in_a_policy() -> None:
+    second = VerifierKey(ORIGIN, LOG, SigningKey(bytes([9]) * 32).public_key)
+    policy = LogPolicy.parse(f"log {second}\n{policy_text()}")
+    assert policy.logs[0].key == second
+    policy.check(ENTRIES[617], PROOF)
+
+
+@given(st.integers(0, len(PROOF.text.encode()) - 1), st.integers(1, 255))
+def test_a_changed_byte_of_a_proof_is_refused(position: int, difference: int) -> None:
+    changed = bytearray(PROOF.text.encode())
+    changed[position] ^= difference
+    try:
+        read = LogProof.parse(bytes(changed))
+    except TransparencyLogError:
+        return
+    assert read.text.encode() == changed
+    refused(read)
+
+
+@given(st.integers(0, len(PROOF.text.encode())), st.binary(max_size=3))
+def test_inserted_and_missing_bytes_of_a_proof_are_refused(position: int, piece: bytes) -> None:
+    text = PROOF.text.encode()
+    for changed in (
+        text[:position] + piece + text[position:],
+        text[:position] + text[position + len(piece) :],
+    ):
+        if changed != text:
+            with suppress(TransparencyLogError):
+                refused(LogProof.parse(changed))
+
+
+def test_extra_data_is_read_and_of_no_meaning() -> None:
+    given = replace(PROOF, extra=b"more")
+    assert LogProof.parse(given.text) == given
+    assert given.text != PROOF.text
+    ALL.check(ENTRIES[617], LogProof.parse(given.text))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("@v1\n", "@v2\n"),
+        ("@v1\n", "@v1\n\n"),
+        ("index 617", "index 0617"),
+        ("index 617", "index -1"),
+        ("index 617", "index 617 "),
+        ("index 617", f"index {2**63}"),
+        ("index 617\n", ""),
+        ("index 617\n", "extra \nindex 617\n"),
+        ("index 617\n", "extra !\nindex 617\n"),
+        ("index 617\n", "extra AAAA\nextra AAAA\nindex 617\n"),
+        ("index 617\n", "index 617\nextra AAAA\n"),
+        ("index 617\n", "index 617\n" + f"{'A' * 43}=\n" * 60),
+        ("index 617\n", "index 617\nAAAA\n"),
+    ],
+)
+def test_no_other_form_of_a_proof_is_read(old: str, new: str) -> None:
+    assert old in PROOF.text
+    with pytest.raises(TransparencyLogError):
+        LogProof.parse(PROOF.text.replace(old, new, 1))
+
+
+KEYS = dict(zip("abcd", (str(key) for key in (*policy_keys(), policy_log())), strict=True))
+ONE = "log {d}\nwitness w {a} https://w.example/\nquorum w\n"
+
+
+def test_a_policy_of_one_witness_with_spaces_comments_and_addresses() -> None:
+    text = " \t\n# a comment\n\tlog  {d} \thttps://log.example/\n" + ONE.partition("\n")[2]
+    policy = LogPolicy.parse(text.format(**KEYS)[:-1])
+    assert policy == LogPolicy(
+        (Log(policy_log(), "https://log.example/"),),
+        (Witness("w", policy_keys()[0], "https://w.example/"),),
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "line quorum"),
+        ("log {d}\nquorum none\n", "line 2.*each reader"),
+        ("log {d}\n", "line quorum"),
+        ("witness w {a}\nquorum w\n", "at least one log"),
+        ("quorum w\nlog {d}\nwitness w {a}\n", "line above"),
+        (ONE + "quorum w\n", "second quorum"),
+        ("log {a}\n", "algorithm"),
+        ("witness w {d}\n", "algorithm"),
+        ("log {d}\n" + ONE, "one key"),
+        ("witness v {a}\n" + ONE.replace("quorum w", "group g all v w\nquorum g"), "one key"),
+        ("witness v {b}\n" + ONE, "does not count"),
+        ("witness w {b}\n" + ONE, "taken"),
+        ("witness none {b}\n" + ONE, "taken"),
+        ("log\n" + ONE, "words"),
+        ("log {d} url more\n", "words"),
+        ("Log {d}\n", "begins with"),
+        ("group g 1\n", "words"),
+        ("group g 1 w\n" + ONE, "lines above"),
+        (ONE.replace("quorum", "group g 1 w w\nquorum"), "each once"),
+        (ONE.replace("quorum", "group g 1 w\ngroup h 1 w\nquorum"), "second group"),
+        (ONE.replace("quorum", "group g 1 w\ngroup h 1 g\nquorum"), "second group"),
+        (ONE.replace("quorum", "group g 2 w\nquorum"), "threshold"),
+        (ONE.replace("quorum", "group g 0 w\nquorum"), "threshold"),
+        (ONE.replace("quorum", "group g 01 w\nquorum"), "threshold"),
+        (ONE.replace("quorum", "group g most w\nquorum"), "threshold"),
+        (ONE.replace("\n", "\r\n"), "controls"),
+        (ONE + "\x7f", "controls"),
+        ("#" * 65_536 + "\n" + ONE, "64 KiB"),
+        ("log x{d}\n", "another key"),
+        ("log {d}\nwitness v {a}\nwitness w {b}\ngroup g any v w\nquorum g\n", "more than half"),
+    ],
+)
+def test_no_other_policy_is_read(text: str, reason: str) -> None:
+    with pytest.raises(TransparencyLogError, match=reason):
+        LogPolicy.parse(text.format(**KEYS))
+
+
+@pytest.mark.parametrize("members", range(1, 34))
+def test_a_quorum_is_more_than_half(members: int) -> None:
+    keys = [SigningKey(bytes([100 + number]) * 32) for number in range(members)]
+    witnesses = tuple(
+        Witness(f"w{number}", VerifierKey(f"w{number}", COSIGNER, key.public_key))
+        for number, key in enumerate(keys)
+    )
+    for quorum in range(members + 2):
+        if members < 2 * quorum and quorum <= members:
+            LogPolicy((Log(policy_log()),), witnesses, quorum)
+        else:
+            with pytest.raises(TransparencyLogError, match="half"):
+                LogPolicy((Log(policy_log()),), witnesses, quorum)
+
+
+def test_a_policy_is_written_as_it_is_read() -> None:
+    keys = [
+        VerifierKey(f"w{n}.example", COSIGNER, SigningKey(bytes([n]) * 32).public_key)
+        for n in range(1, 4)
+    ]
+    log = VerifierKey("collector.example/log", LOG, SigningKey(bytes(32)).public_key)
+    for url in (None, "https://w.example"):
+        witnesses = tuple(Witness(key.name, key, url) for key in keys)
+        policy = LogPolicy((Log(log, url),), witnesses, 2)
+        assert LogPolicy.parse(policy.text) == policy

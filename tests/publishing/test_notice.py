@@ -1,0 +1,101 @@
+"""The notice: true of every kind, translated as a whole, and never markup."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from deniable.messages import Enrolment, Manifest, Repeat, Schedule
+from deniable.messages.notice import summary
+from deniable.publishing.notice import Notice
+from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.rsa_keys import RSA_KEYS
+from tests.support.surveys import DAY, START, manifest
+
+SURVEYS = [
+    example_survey(kind, *example) for kind, examples in EXAMPLES.items() for example in examples
+]
+KEPT = manifest(repeat=Repeat("memoised", 2))
+
+
+def _stated(text: str) -> list[Fraction]:
+    """Return the probabilities that a line states as so many times in so many."""
+    numbers = re.findall(r"([\d,]+) times in ([\d,]+)", text)
+    return [Fraction(int(a.replace(",", "")), int(b.replace(",", ""))) for a, b in numbers]
+
+
+def _near(stated: Fraction, exact: Fraction) -> bool:
+    return abs(stated - exact) * 10 <= min(exact, 1 - exact)
+
+
+@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.specification.kind)
+def test_the_first_line_is_true_of_the_matrix(survey: Manifest) -> None:
+    mechanism, (line, likelier, _) = survey.mechanism, summary(survey)
+    stated = _stated(line)
+    if mechanism.truth is not None:
+        lies = [1 - mechanism.probability(x, x) for x in range(mechanism.categories)]
+        assert _near(stated[0], max(lies))
+        # Without "up to" it is the same whatever the answer.
+        assert len(set(lies)) == 1 or line.startswith("Up to about")
+    else:
+        exact = [p for p in (mechanism.hit, mechanism.miss) if p is not None]
+        assert len(stated) == len(exact)
+        assert all(map(_near, stated, exact))
+    (odds,) = re.findall(r"at most ([\d.]+) times likelier", likelier)
+    assert mechanism.privacy.odds is not None
+    assert mechanism.privacy.odds <= Fraction(odds) <= mechanism.privacy.odds + Fraction(1, 100)
+
+
+@pytest.mark.parametrize("changes", [{"epsilon": epsilon} for epsilon in ("0.01", "4", "12")])
+def test_rare_lies_are_told_in_as_many_times_as_they_take(changes: dict[str, Any]) -> None:
+    survey = manifest(**changes)
+    assert survey.mechanism.truth is not None
+    (stated,) = _stated(summary(survey)[0])
+    assert _near(stated, 1 - survey.mechanism.truth)
+
+
+def test_a_promise_that_hides_nothing_says_so() -> None:
+    assert "hides nearly nothing" in summary(manifest(epsilon="15"))[1]
+    assert "may reveal your answer" in Notice.of(manifest(epsilon="4")).markdown()
+
+
+KEY = RSA_KEYS[0].modulus
+BLIND = manifest(
+    enrolment=Enrolment("blind", issuer="issuer.example", keys=(KEY,)),
+    schedule=Schedule(START, 60, 1, DAY),
+)
+
+
+@pytest.mark.parametrize("relayed", [False, True])
+def test_what_goes_with_a_blind_report_and_by_way_of_whom_is_told(*, relayed: bool) -> None:
+    text = Notice.of(BLIND, relayed=relayed).markdown()
+    assert "A token goes with them, too, which an issuer signed without seeing it" in text
+    assert ("by way of a relay, which sees your network address" in text) is relayed
+    assert "It is asked on 2023-11-14 alone" in text
+
+
+@pytest.mark.parametrize("survey", [*SURVEYS, KEPT, BLIND, manifest(minimum_reports=100)])
+def test_every_sentence_can_be_translated(survey: Manifest) -> None:
+    survey = replace(survey, question="¿?") if not survey.dimensions else survey
+
+    def upper(text: str) -> str:
+        return re.sub(r"(\{\w+\})|([^{]+)", lambda m: m[1] or m[2].upper(), text)
+
+    said = Notice.of(survey, upper, relayed=True)
+    given = {survey.name, survey.question, survey.origin, *survey.all_answers}
+    text = " ".join([said.title, *said.summary, *(s for _, part in said.sections for s in part)])
+    learnt = said.coalitions
+    text += " ".join([learnt.title, *learnt.heads, learnt.text(learnt.rows)])
+    for value in sorted(given, key=len, reverse=True):
+        text = text.replace(value, "")
+    assert text == text.upper()
+    plain = Notice.of(survey, relayed=True)
+    assert len(plain.sections) == len(said.sections)
+
+
+def test_texts_of_a_survey_are_no_markup() -> None:
+    hostile = Notice.of(manifest(question="<b>*a*</b> [x](y)", categories=("_a_", "`b`")))
+    assert r"\<b\>\*a\*\</b\> \[x\](y)" in hostile.markdown()
+    assert "\\_a\\_ / \\`b\\`" in hostile.markdown()
