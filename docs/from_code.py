@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 import deniable
 from deniable.cli.root import COMMANDS
 from deniable.cli.root import deniable as root_command
-from deniable.client.console import device_commands
+from deniable.client import console
 from deniable.directory import SETTINGS
 
 _LOG = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ def _paths(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
             assert below is not None
             yield from _paths(below, *path, name)
     elif path == ("device",):
-        yield from ((*path, name) for name in device_commands.COMMANDS)
+        yield from ((*path, name) for name in console.COMMANDS)
 
 
 def _link(command: str, text: str) -> nodes.list_item:

@@ -47,7 +47,7 @@ class Several:
 @pytest.fixture
 def several(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Several:
     monkeypatch.setattr(
-        "deniable.client.state.identity.os", Mock(urandom=lambda count: SECRET[:count])
+        "deniable.client.state.state_file.os", Mock(urandom=lambda count: SECRET[:count])
     )
     return Several(bench)
 

@@ -493,7 +493,7 @@ def test_nothing_that_becomes_of_reports_changes_when_or_whether_a_token_is_aske
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One device, and many lives.
-    monkeypatch.setattr("deniable.client.state.identity.os", Mock(urandom=lambda n: b"\x55" * n))
+    monkeypatch.setattr("deniable.client.state.state_file.os", Mock(urandom=lambda n: b"\x55" * n))
     monkeypatch.setattr("deniable.client.engine.uniform", lambda: 0.33)
     expected = asked_in_three_epochs(tmp_path / "none", None)
     assert len(expected) == 3

@@ -19,10 +19,10 @@ from deniable.client import (
     StateUnavailable,
     TransportError,
 )
-from deniable.client.calls import Taken, Turn
 from deniable.client.client import engine_of
 from deniable.client.clock import SystemClock
 from deniable.client.state import state_file
+from deniable.client.threads import Taken, Turn
 from deniable.fakes import FakeIssuer
 from deniable.messages import RefusalCode
 from tests.client.test_http_transport import no_handshake, nothing, slow_body, slow_handshake

@@ -23,11 +23,10 @@ from unittest.mock import Mock
 import pytest
 
 import deniable.client
-from deniable.client import Client, Consent, OutcomeStatus, StateUnavailable, Survey
-from deniable.client import calls as calls_module
+from deniable.client import Client, Consent, OutcomeStatus, StateUnavailable, Survey, threads
 from deniable.client import engine as engine_module
 from deniable.client.client import engine_of
-from deniable.client.state import keeper, state_file
+from deniable.client.state import state_file
 from deniable.fakes import FakeCollector
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
@@ -96,7 +95,7 @@ def interrupt(bench: Bench, name: str, at: int, *, in_ours: bool) -> bool:
     interruption = Interruption(at)
     with pytest.MonkeyPatch.context() as hasty:
         for owner, seconds in (
-            (calls_module, "DISK_SECONDS"),
+            (threads, "DISK_SECONDS"),
             (state_file, "BUSY_SECONDS"),
             (engine_module, "CLOSE_SECONDS"),
         ):
@@ -226,7 +225,7 @@ def test_d5a_a_report_whose_own_disk_hangs_says_that_it_may_be_recorded_and_the_
     client = bench.ready()
     disk.hangs = True
     with monkeypatch.context() as hasty:
-        hasty.setattr(calls_module, "DISK_SECONDS", 0.1)
+        hasty.setattr(threads, "DISK_SECONDS", 0.1)
         outcome = client.report(NAME, "good")
     assert outcome.status is OutcomeStatus.NOT_RECORDED
     assert "may still be done" in str(outcome.error)
@@ -239,7 +238,7 @@ def test_d5a_a_report_whose_own_disk_hangs_says_that_it_may_be_recorded_and_the_
 def test_d5a_a_call_that_asks_for_several_things_has_its_time_for_the_disk_once(
     bench: Bench, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls_module, "DISK_SECONDS", 2 * SECONDS)
+    monkeypatch.setattr(threads, "DISK_SECONDS", 2 * SECONDS)
     state = engine_of(bench.ready()).state
     disk.hangs = True
 
@@ -339,7 +338,7 @@ def test_d5a_where_no_thread_can_be_started_no_call_waits_for_those_of_others(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.ready().close()
-    monkeypatch.setattr(keeper, "start_new_thread", Mock(side_effect=RuntimeError("no thread")))
+    monkeypatch.setattr(threads, "start_new_thread", Mock(side_effect=RuntimeError("no thread")))
     ended: list[object] = []
 
     def start(call: Callable[[], object]) -> threading.Thread:

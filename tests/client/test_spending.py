@@ -22,16 +22,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from deniable.client import BudgetExhausted, Consent, OutcomeStatus, SlidingCeiling
 from deniable.client.client import engine_of
 from deniable.client.clock import Boot
+from deniable.client.ledger.allowance import spent_in_all, spent_since
 from deniable.client.state import mark as mark_module
-from deniable.client.state.schema import MIGRATIONS
-from deniable.client.state.spending import (
+from deniable.client.state.mark import (
     merge_spending,
     merged,
-    spent_in_all,
-    spent_since,
     unknown,
     whole_days,
 )
+from deniable.client.state.schema import MIGRATIONS
 from deniable.client.state.state import State
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, took

@@ -240,7 +240,7 @@ def answers_simulated_surveys() -> None:
 
 @mutant("D3")
 def forgets_what_a_lost_state_spent() -> None:
-    put("state.identity:_carry", lambda *_: None)
+    put("state.state_file:_carry", lambda *_: None)
 
 
 @mutant("D3")

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from benchmarks.__main__ import _SUBJECTS
-from deniable.client.console import device_commands
+from deniable.client import console
 from tests.cli.commands import all_commands, run
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ PROSE = {
 """Words that follow the product's name in a sentence about it; no command is called so."""
 
 COMMANDS = dict(all_commands()) | {
-    ("device", name): click.Command(name) for name in device_commands.COMMANDS
+    ("device", name): click.Command(name) for name in console.COMMANDS
 }
 GROUPS = {path[:-1] for path in COMMANDS if path}
 

@@ -15,8 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from deniable.client import IN_MEMORY, Client, engine
-from deniable.client.state import forks
+from deniable.client import IN_MEMORY, Client, engine, threads
 from deniable.mechanisms import os_random_word
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import CATEGORIES, DAY, START
@@ -118,7 +117,7 @@ def during_a_transaction(bench: Bench) -> Any:
 
 def during_a_transaction_that_hangs(bench: Bench) -> Any:
     """Fork while another thread is between BEGIN and COMMIT for too long."""
-    forks._WAIT_SECONDS = 0.01  # type: ignore[misc]
+    threads._WAIT_SECONDS = 0.01  # type: ignore[misc]
     over, drawing = threading.Event(), threading.Event()
     client = bench.ready(unsafe_draw=lambda: _word_after(drawing, over))
     reporter = threading.Thread(target=client.report, args=(NAME, CATEGORIES[0]))

@@ -27,15 +27,15 @@ from deniable.client.errors import (
     UndeclaredSurvey,
 )
 from deniable.client.ledger.allowance import SlidingCeiling
-from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.delivery import Backoff
 from deniable.client.sending.transport import HttpAnswer, HttpTransport, Transport, TransportError
+from deniable.client.state.erasing import OutboxCaps
 from deniable.client.survey import DAY, Answer, Survey
 from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from deniable.client.console.device_commands import device_commands
+    from deniable.client.console import device_commands
     from deniable.client.transparency.explanation import (
         BudgetExplanation,
         Explanation,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from deniable.client.transparency.terms import SentField, Terms
 else:
     _LATER = {
-        "console.device_commands": ["device_commands"],
+        "console": ["device_commands"],
         "transparency.explanation": ["BudgetExplanation", "Explanation", "SurveyExplanation"],
         "transparency.journal": [
             *("EnrolmentEntry", "EventEntry", "Journal", "JournalEntry", "ManifestEntry"),

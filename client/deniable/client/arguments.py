@@ -16,18 +16,17 @@ from typing import Any, Final, Literal, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.clock import Clock, SystemClock
-from deniable.client.consent import Consent
+from deniable.client.consent import Consent, Declared
 from deniable.client.coverage import declared_by
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import UndeclaredSurvey
 from deniable.client.ledger.admission import SignedManifest
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
-from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.log_pin import LogPin
 from deniable.client.sending.delivery import Backoff
 from deniable.client.sending.relay_transport import Relay
 from deniable.client.sending.transport import HttpTransport, Transport
-from deniable.client.state.consents import Declared
+from deniable.client.state.erasing import OutboxCaps
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import (

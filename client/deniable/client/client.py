@@ -6,9 +6,11 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
+from math import inf
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from deniable.client.arguments import (
     DEFAULT_LIFETIME_EPSILON,
@@ -16,7 +18,6 @@ from deniable.client.arguments import (
     InMemory,
     checked_arguments,
 )
-from deniable.client.calls import daemon_call
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.engine import REFRESH_SECONDS, Engine, acting_for
 from deniable.client.enrolment import Enrol
@@ -24,12 +25,15 @@ from deniable.client.errors import StateUnavailable, forget_locals
 from deniable.client.ledger.allowance import SlidingCeiling
 from deniable.client.outcome import Delivery, Outcome, Refresh
 from deniable.client.survey import Answer, Survey
+from deniable.client.threads import Call, start_daemon
 from deniable.mechanisms import Number
 
 if TYPE_CHECKING:
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
     from deniable.messages.coalitions import Translate
+
+_T = TypeVar("_T")
 
 
 class Client:
@@ -293,7 +297,7 @@ class Client:
         arguments = [(survey, answer)]
         del survey, answer
         try:
-            return await daemon_call(
+            return await _aside(
                 lambda: self.report(*arguments.pop(), strict=strict, slot_seconds=slot_seconds)
             )
         finally:
@@ -306,7 +310,7 @@ class Client:
         force: bool = False,
     ) -> Refresh:
         """Do :meth:`refresh` without blocking the event loop; if cancelled, it goes on unseen."""
-        return await daemon_call(partial(self.refresh, timeout, force=force))
+        return await _aside(partial(self.refresh, timeout, force=force))
 
     async def aflush(
         self,
@@ -314,11 +318,11 @@ class Client:
         due_only: bool = False,
     ) -> Delivery:
         """Do :meth:`flush` without blocking the event loop; if cancelled, it goes on unseen."""
-        return await daemon_call(partial(self.flush, timeout, due_only))
+        return await _aside(partial(self.flush, timeout, due_only))
 
     async def aclose(self) -> None:
         """Do :meth:`close` without blocking the event loop."""
-        await daemon_call(self.close)
+        await _aside(self.close)
 
     async def __aenter__(self) -> "Client":
         return self
@@ -345,3 +349,26 @@ def _is_done(work: Callable[[], None], *, strict: bool) -> bool:
             raise
         return False
     return True
+
+
+async def _aside(work: Callable[[], _T]) -> _T:
+    """Do some work on a daemon thread of its own: neither the loop nor the process waits for it.
+
+    A thread of the loop's own would be waited for at their end, for as long as a collector does not
+    answer; and others of the app's work may keep all of those.
+    """
+    import asyncio  # 70 ms that an app without an event loop need not pay
+
+    loop = asyncio.get_running_loop()
+    came = asyncio.Event()
+    call = Call(work, inf)
+
+    def do() -> None:
+        call.run()
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(came.set)
+
+    if not start_daemon(do):
+        do()
+    await came.wait()
+    return call.result()

@@ -1,9 +1,22 @@
-"""Consent: a state that is stored, not a flag that is passed; and what may lower it."""
+"""Consent: a state that is stored, not a flag that is passed; what may lower it, what it is for.
 
-from collections.abc import Mapping
+The scopes that the user's consent was given for (D12), as the state and its mark hold them:
+
+1. A consent covers what agrees with it in all that is digested, and exceeds it in no bound.
+2. Those of several declarations stand beside each other. Whatever ends ON ends them all: a trigger
+   of the schema sees to it, whoever stores the decision.
+3. A refusal is of a name, however it is declared. It outranks every consent, and outlives what ends
+   those, until the user agrees to that very name.
+"""
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from operator import ge
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 
 class Consent(StrEnum):
@@ -65,3 +78,116 @@ def lowered_by_environment(decided: Consent, environment: Mapping[str, str]) -> 
     if wanted == "local":
         return Consent.LOCAL if decided is Consent.ON else decided
     return Consent.UNSET if decided is Consent.UNSET else Consent.OFF
+
+
+class Scope(NamedTuple):
+    """The scope of one consent, or of what would need one."""
+
+    survey: str  # its name
+    declared: str  # a digest of what must not differ
+    bounds: tuple[int, ...]  # none of which may rise
+
+    @classmethod
+    def parse(cls, text: str) -> "Scope":
+        """Return the scope that a text says, as the state and the mark write it."""
+        survey, declared, bounds = text.split(":")
+        return cls(survey, declared, tuple(map(int, bounds.split("."))))
+
+    def __str__(self) -> str:
+        return f"{self.survey}:{self.declared}:{'.'.join(map(str, self.bounds))}"
+
+    def covers(self, other: "Scope") -> bool:
+        """Tell whether a consent given for this covers the other."""
+        same = self.declared == other.declared and len(self.bounds) == len(other.bounds)
+        return same and all(map(ge, self.bounds, other.bounds))
+
+
+_REFUSED: Final = "refused"
+"""In place of a digest, as the schema has it too."""
+
+
+def refusal(survey: str) -> Scope:
+    """Return the scope that stands for a refusal of a name."""
+    return Scope(survey, _REFUSED, (0,))
+
+
+def refusals(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
+    """Return the refusals among scopes."""
+    return tuple(scope for scope in scopes if scope.declared == _REFUSED)
+
+
+CLAIMED: Final = "initial"
+"""Who said so, of a consent that a constructor brought and nobody has decided since."""
+
+
+class Declared(NamedTuple):
+    """The scopes that an app declares."""
+
+    surveys: Mapping[str, Scope] = MappingProxyType({})  # by name
+    # By name, all that a consent may be given for to cover a survey: itself, or itself as it would
+    # be if issuers saw more.
+    enough: Mapping[str, tuple[Scope, ...]] = MappingProxyType({})
+
+
+def given(connection: sqlite3.Connection) -> list[Scope]:
+    """Return the scopes that consent was given for; a row that rotted covers nothing."""
+    scopes = []
+    for (text,) in connection.execute(
+        # As bytes: one that rotted may be no text, and would keep the state from being read.
+        "SELECT CAST(survey || ':' || declared || ':' || bounds AS BLOB) FROM consents"
+        " ORDER BY survey, declared"
+    ).fetchall():
+        with suppress(ValueError):
+            scopes.append(Scope.parse(text.decode()))
+    return scopes
+
+
+def give(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
+    """Store consent for these; what they cover need not stand beside them."""
+    for scope in scopes:
+        rows = [covered for covered in given(connection) if scope.covers(covered)]
+        connection.executemany(
+            "DELETE FROM consents WHERE (survey, declared, bounds) = (?, ?, ?)",
+            [str(row).split(":") for row in rows],
+        )
+        connection.execute("INSERT INTO consents VALUES (?, ?, ?)", str(scope).split(":"))
+
+
+def refuse(connection: sqlite3.Connection, names: Collection[str]) -> None:
+    """Store a refusal of these names, in place of all that was agreed to of them."""
+    connection.executemany("DELETE FROM consents WHERE survey = ?", [(name,) for name in names])
+    give(connection, map(refusal, names))
+
+
+def lift(connection: sqlite3.Connection, names: Iterable[str]) -> None:
+    """Forget refusals of these names, to which the user has agreed since."""
+    connection.executemany(
+        "DELETE FROM consents WHERE survey = ? AND declared = ?",
+        [(name, _REFUSED) for name in names],
+    )
+
+
+def claimed(
+    connection: sqlite3.Connection, initial: str, declared: Callable[[], Declared]
+) -> tuple[Scope, ...]:
+    """Return the scopes that an app which opens the state has covered without asking.
+
+    That is, what it declares, where ON was never the user's own decision, but a constructor's, as
+    it is this one's.
+    """
+    ((consent, origin),) = connection.execute("SELECT consent, consent_from FROM device")
+    if (consent, origin, initial) != ("on", CLAIMED, "on"):
+        return ()
+    scopes = given(connection)
+    return tuple(
+        scope
+        for scope in declared().surveys.values()
+        if refusal(scope.survey) not in scopes and not any(other.covers(scope) for other in scopes)
+    )
+
+
+def names_of(scopes: Iterable[Scope]) -> tuple[str, ...]:
+    """Return the names of the surveys that consent is for by these scopes, each once."""
+    given = tuple(scopes)
+    refused = {scope.survey for scope in refusals(given)}
+    return tuple(dict.fromkeys(scope.survey for scope in given if scope.survey not in refused))

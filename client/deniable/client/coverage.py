@@ -6,8 +6,8 @@ from math import ceil
 from typing import Final
 
 from deniable.budget import NANO
+from deniable.client.consent import Declared, Scope
 from deniable.client.ledger.allowance import Allowance
-from deniable.client.state.consents import Declared, Scope
 from deniable.client.survey import Survey
 
 _UNBOUNDED: Final = 2**62

@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from deniable.client.arguments import Arguments, check_slot_seconds, checked_consent
-from deniable.client.calls import begin_aside, call_aside
 from deniable.client.clock import SystemClock
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.enroller import Enroller
@@ -48,6 +47,7 @@ from deniable.client.state import state_file
 from deniable.client.state.state import State
 from deniable.client.state.transactions import INTERRUPTED, kept
 from deniable.client.survey import Answer, Survey
+from deniable.client.threads import begin_aside, call_aside
 
 if TYPE_CHECKING:
     from deniable.client.debug import Debug

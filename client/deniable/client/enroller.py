@@ -20,12 +20,11 @@ from types import CoroutineType
 from typing import Final
 
 from deniable.client.arguments import Arguments
-from deniable.client.calls import Taken, Turn
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import NotEnrolled, NotRecorded
 from deniable.client.ledger.credentials import Credentials, Wanted
 from deniable.client.ledger.drawn_ahead import ASKING_SECONDS
-from deniable.client.state.forks import Forkable, keep_through_forks
+from deniable.client.threads import Forkable, Taken, Turn, keep_through_forks
 from deniable.messages import Refusal
 
 _LOG = logging.getLogger("deniable")

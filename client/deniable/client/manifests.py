@@ -15,7 +15,6 @@ from math import inf
 from typing import Final
 
 from deniable.client.arguments import Arguments
-from deniable.client.calls import Turn
 from deniable.client.clock import http_date
 from deniable.client.errors import (
     ConsentMissing,
@@ -37,8 +36,8 @@ from deniable.client.sending.transport import (
     TransportError,
     outage,
 )
-from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.client.survey import DAY, Survey
+from deniable.client.threads import Forkable, Turn, keep_through_forks
 from deniable.messages import (
     GATEWAY_KEYS_PATH,
     MAX_MANIFESTS_BYTES,

@@ -4,7 +4,7 @@ import click
 
 from deniable.cli.report_command import add_place_options, find_state
 from deniable.cli.report_command import report as report_from_shell
-from deniable.client.console.device_commands import device as inspect_device
+from deniable.client.console import device as inspect_device
 
 _PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
-from deniable.client.state.spending import spent_in_all, spent_of_name, spent_since
 from deniable.client.survey import DAY, Survey
 from deniable.mechanisms import Number, ceil_div
 from deniable.messages import Manifest
@@ -112,6 +111,34 @@ class Replacement(NamedTuple):
     sequence: int  # it takes the place of lower ones
     begins: int  # when it takes their place, Unix seconds
     dropped: Collection[bytes] = ()  # ids of those whose place it, or another one, takes at once
+
+
+def spent_in_all(connection: sqlite3.Connection) -> int:
+    """Return the spending of all time, with that of states that are gone; in 1e-9 epsilon."""
+    return _sum(connection, "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name")
+
+
+def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
+    """Return the spending of a name; states that are gone may have spent theirs for any name."""
+    costs = "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name WHERE name = ?"
+    return _sum(connection, costs, name)
+
+
+def spent_since(connection: sqlite3.Connection, lived: int) -> int:
+    """Return the spending after so many seconds of use, with that of states that are gone."""
+    costs = (
+        "SELECT cost FROM carried WHERE lived > ?"
+        " UNION ALL SELECT cost FROM decisions WHERE lived > ?"
+    )
+    return _sum(connection, costs, lived, lived)
+
+
+def _sum(connection: sqlite3.Connection, costs: str, *parameters: object) -> int:
+    (spent,) = connection.execute(
+        f"SELECT coalesce(sum(cost), 0) FROM ({costs})",  # noqa: S608 - of the constants above
+        parameters,
+    ).fetchone()
+    return int(spent)
 
 
 def reserved_in_all(connection: sqlite3.Connection, replacement: Replacement | None = None) -> int:

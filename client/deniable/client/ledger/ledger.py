@@ -27,7 +27,6 @@ from deniable.client.errors import (
     ReportDropped,
 )
 from deniable.client.ledger.allowance import check_allowance
-from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.credential_rows import (
     CredentialKey,
     asked_elsewhere,
@@ -36,7 +35,8 @@ from deniable.client.ledger.credential_rows import (
 from deniable.client.ledger.drawn_ahead import check_slot, device_secret, leaves_at, middle
 from deniable.client.ledger.following import Following
 from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
-from deniable.client.state.spending import NEVER, whole_days
+from deniable.client.state.erasing import OutboxCaps, drop_over_caps
+from deniable.client.state.mark import NEVER, whole_days
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw

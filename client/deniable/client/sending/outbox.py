@@ -29,7 +29,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from deniable.client.consent import Consent
-from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.credential_rows import erase_ended_credentials, renew_credential
 from deniable.client.ledger.memo import erase_ended_memos
 from deniable.client.sending.delivery import (
@@ -45,6 +44,7 @@ from deniable.client.sending.delivery import (
     Step,
     earliest_after,
 )
+from deniable.client.state.erasing import OutboxCaps, drop_over_caps
 from deniable.client.state.state import State
 from deniable.client.state.transactions import kept
 

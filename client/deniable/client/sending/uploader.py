@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
-from deniable.client.calls import Turn
 from deniable.client.clock import Clock
 from deniable.client.errors import NotRecorded, drop_frames, say_held
 from deniable.client.outcome import Delivery
@@ -43,8 +42,7 @@ from deniable.client.sending.transport import (
     TransportError,
     outage,
 )
-from deniable.client.sending.wake import Wake
-from deniable.client.state.forks import Forkable, keep_through_forks
+from deniable.client.threads import Forkable, Turn, Wake, keep_through_forks
 from deniable.messages import MAX_ANSWER_BYTES, RefusalCode, pack_upload
 
 _LOG = logging.getLogger("deniable")

@@ -13,21 +13,24 @@ from pathlib import Path
 from typing import Final
 
 from deniable.client.clock import Boot
-from deniable.client.consent import Consent, ConsentRecord, lower_consent, lowered_by_environment
-from deniable.client.errors import ConsentMissing, NotCovered, StateUnavailable
-from deniable.client.state.consents import (
+from deniable.client.consent import (
+    Consent,
+    ConsentRecord,
     Declared,
     Scope,
     give,
     given,
     lift,
+    lower_consent,
+    lowered_by_environment,
     names_of,
     refusal,
     refusals,
     refuse,
 )
+from deniable.client.errors import ConsentMissing, NotCovered, StateUnavailable
 from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports, record_event
-from deniable.client.state.spending import lived_by, look_at_clock, merge_spending
+from deniable.client.state.mark import lived_by, look_at_clock, merge_spending
 from deniable.client.state.state_file import forget_refusal, is_refused, keep_refusal
 from deniable.client.state.transactions import Transactions, kept
 from deniable.client.survey import DAY

@@ -17,17 +17,14 @@ from math import inf
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from deniable.client import calls
+from deniable.client import threads
 from deniable.client.clock import Boot
-from deniable.client.consent import Consent
+from deniable.client.consent import Consent, Declared
 from deniable.client.errors import StateUnavailable, warn
 from deniable.client.state import state_file
-from deniable.client.state.consents import Declared
-from deniable.client.state.forks import Forkable, keep_through_forks
-from deniable.client.state.identity import Beginning
-from deniable.client.state.keeper import Keeper
 from deniable.client.state.mark import Mark
-from deniable.client.state.state_file import open_state
+from deniable.client.state.state_file import Beginning, open_state
+from deniable.client.threads import Forkable, Keeper, keep_through_forks
 from deniable.sqlite_files import UnknownFile, file_identity, once_free, primary_code
 
 _BUSY = sqlite3.SQLITE_BUSY
@@ -101,9 +98,9 @@ class Transactions(Forkable):
             return work()
         deadline, patience = self._deadline(), self._patience()
         # A call of the app's that asks for several things has that time for the disk once.
-        disk = max(0.0, deadline + calls.DISK_SECONDS - time.monotonic() - patience)
+        disk = max(0.0, deadline + threads.DISK_SECONDS - time.monotonic() - patience)
         work = partial(self._do, work, deadline)
-        return self._keeper.do(work, patience, min(calls.DISK_SECONDS, disk))
+        return self._keeper.do(work, patience, min(threads.DISK_SECONDS, disk))
 
     def is_kept_here(self) -> bool:
         """Tell whether the keeper's thread is this one: then a finaliser must not wait for it."""
@@ -148,7 +145,7 @@ class Transactions(Forkable):
         self._close()
 
     def before_fork(self, deadline: float) -> None:
-        """Close the file between two calls, and begin none; see the rules in ``forks``."""
+        """Close the file between two calls, and begin none; see the rules in ``threads``."""
         if not self._keeper.is_here():
             prepare = self._close if self._path is not None else _nothing
             self._keeper.pause(prepare, deadline - time.monotonic())

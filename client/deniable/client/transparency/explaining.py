@@ -10,10 +10,16 @@ from deniable.budget import changing_cost
 from deniable.client.arguments import Arguments
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
-from deniable.client.ledger.allowance import Allowance, reserved_in_all, reserved_of_name
+from deniable.client.ledger.allowance import (
+    Allowance,
+    reserved_in_all,
+    reserved_of_name,
+    spent_in_all,
+    spent_of_name,
+    spent_since,
+)
 from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Ledger
-from deniable.client.state.spending import spent_in_all, spent_of_name, spent_since
 from deniable.client.state.state import State
 from deniable.client.survey import Survey
 from deniable.client.transparency.explanation import (

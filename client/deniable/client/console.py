@@ -1,6 +1,7 @@
 """``deniable device``: what this device may be asked, what it sent, and the user's decisions.
 
 The same commands serve an app's own command line, for the app's own client. Standard library only.
+Where nothing else of deniable is installed, they are all that the command ``deniable`` has.
 """
 
 import json
@@ -11,6 +12,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,6 +29,14 @@ if TYPE_CHECKING:
     from deniable.client.client import Client
     from deniable.client.engine import Engine
 
+_EXTRA: Final = 'need the extra "collector": pip install "deniable[collector]"'
+_HELP: Final = f"""usage: deniable device ...
+
+Commands of a device:
+  device  Look at what a device here stored and sent, and decide.
+
+All others {_EXTRA}
+"""
 _ORIGIN: Final = "command line"
 COMMANDS: Final = {
     "explain": "what may be asked, on what terms, what is sent to whom, and what it has cost",
@@ -181,3 +191,18 @@ def _show(text: str) -> None:
     """Print a text, with escapes for what the terminal's encoding has no character for."""
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a device command; return the exit status."""
+    match arguments:
+        case ["device", *rest]:
+            return device(rest)
+        case [] | ["-h" | "--help", *_]:
+            print(_HELP, end="")
+            return 0
+        case ["--version"]:
+            print(f"deniable, version {version('deniable')}")
+            return 0
+    print(f'deniable: all commands but "device" {_EXTRA}', file=sys.stderr)
+    return 2

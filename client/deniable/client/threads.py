@@ -1,0 +1,392 @@
+"""Threads of our own, which an app's threads, its interruptions and its forks cannot harm (D5a).
+
+Calls. Whoever waits for one holds nothing, until a deadline.
+
+1. An app's thread can be interrupted at any instruction, be in a signal's handler or a finaliser in
+   the middle of another call, and is stopped at the interpreter's end. So it holds no lock and no
+   transaction. It waits on a ``SimpleQueue``, whose operations are reentrant by contract.
+2. A call that has not begun when its caller leaves never begins. One that has begun goes on unseen.
+3. While the interpreter ends none of our threads runs any more: calls are refused at once.
+
+Forks of the process. No open SQLite connection crosses one, and no lock or thread is missed.
+
+4. A state is closed just before a fork, between two of its transactions, and opened again by
+   whoever needs it next, in the parent and in the child. SQLite remembers its file locks per
+   process: a child inherits that memory and not the locks, so whatever it commits while the
+   parent's connection is part of it can be lost, even through a connection of its own.
+5. A transaction of another thread is waited for, for some seconds at most.
+6. What could not be closed is abandoned by the child, neither used nor closed, and its state cannot
+   be used there: the forking thread's own transaction, one that hangs, and a state in memory.
+7. A child has new locks, whoever held the old ones, and no thread until it has something to send.
+
+Only the hooks of ``os.register_at_fork`` can keep rule 4; looking at the process id afterwards
+would be too late. They are registered with the first client, and hold no client alive.
+"""
+
+import os
+import sys
+import threading
+import time
+from _thread import start_new_thread
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from math import inf
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Generic, TypeVar
+from weakref import WeakValueDictionary, ref
+
+from deniable.client.errors import StateUnavailable
+
+_T = TypeVar("_T")
+_RETRY_SECONDS = 0.002
+DISK_SECONDS = 5.0
+"""How long a call that has begun is waited for: beyond its deadline, as disks may be slow."""
+
+
+class Call(Generic[_T]):
+    """Some work that one thread does, and its result, for which another one waits."""
+
+    def __init__(self, work: Callable[[], _T], expires: float) -> None:
+        self._work = [work]  # taken by whichever comes first, the worker or who withdraws it
+        self._expires = expires  # by ``time.monotonic()``; nobody waits then
+        self._came: SimpleQueue[None] = SimpleQueue()
+        self._result: list[tuple[_T, None] | tuple[None, BaseException]] = []
+
+    def run(self) -> None:
+        """Do the work, unless it was withdrawn, and keep whatever it returns or raises."""
+        try:
+            work = self._work.pop()
+        except IndexError:
+            return
+        if time.monotonic() >= self._expires:
+            return
+        try:
+            self._result.append((work(), None))
+        except BaseException as error:  # noqa: BLE001 - it is the caller's
+            # Without this frame, which has not ended: the caller may have frames forget answers.
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            self._result.append((None, error))
+
+    def answer(self) -> None:
+        """Let the caller have the result, if there is one."""
+        if self._result:
+            self._came.put(None)
+
+    def do(self) -> None:
+        """Do the work, and let the caller have the result."""
+        self.run()
+        self.answer()
+
+    def withdraw(self) -> bool:
+        """Withdraw the work; tell whether it had not begun, and so is not done any more."""
+        with suppress(IndexError):
+            self._work.pop()
+            return True
+        return False
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the result so long at most; tell whether it came."""
+        with suppress(Empty):
+            self._came.get(timeout=min(max(seconds, 0.0), threading.TIMEOUT_MAX))
+            return True
+        return False
+
+    def result(self) -> _T:
+        """Return or raise the result that came."""
+        value, error = self._result.pop()
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # or it and this frame would hold each other
+        return value  # type: ignore[return-value]  # of a pair whose other half is None
+
+
+class Taken:
+    """A turn that was taken: given back by its holder, or by the end of whatever frame had it."""
+
+    def __init__(self) -> None:
+        self._over = False
+
+    def give_back(self) -> None:
+        """Let the next one have its turn."""
+        self._over = True
+
+    def is_over(self) -> bool:
+        """Tell whether the next one may have its turn."""
+        return self._over
+
+
+class Turn:
+    """A lock among threads of our own, which no error can leave locked, at whatever instruction.
+
+    Turns are numbered. Each is a weak reference to what its holder has; the latest counts.
+    """
+
+    def __init__(self) -> None:
+        self._turns: dict[int, ref[Taken]] = {}
+
+    def is_taken(self) -> bool:
+        """Tell whether somebody has the latest turn."""
+        return _is_had(self._turns.get(self._latest()))
+
+    def take(self, seconds: float = 0.0) -> Taken | None:
+        """Take the next turn once the latest is over; None if it is not in this time."""
+        end = time.monotonic() + seconds
+        while (taken := self._try()) is None and time.monotonic() < end:
+            time.sleep(_RETRY_SECONDS)
+        return taken
+
+    def _latest(self) -> int:
+        return max(tuple(self._turns), default=0)
+
+    def _try(self) -> Taken | None:
+        mine = Taken()
+        reference, number = ref(mine), self._latest()
+        while (turn := self._turns.setdefault(number, reference)) is not reference:
+            if _is_had(turn):
+                return None
+            number += 1
+        if number != self._latest():  # it was over long ago, and is forgotten
+            self._turns.pop(number, None)
+            return None
+        self._turns.pop(number - 2, None)
+        return mine
+
+
+def _is_had(turn: ref[Taken] | None) -> bool:
+    taken = None if turn is None else turn()
+    return taken is not None and not taken.is_over()
+
+
+def refuse_at_the_end() -> None:
+    """Raise if the interpreter is ending, when no thread but this one runs."""
+    if sys.is_finalizing():
+        raise StateUnavailable("the interpreter is ending")
+
+
+def start_daemon(run: Callable[[], None]) -> bool:
+    """Start a daemon thread that does this; tell whether one could be started."""
+    with suppress(RuntimeError):
+        if not sys.is_finalizing():  # it would never come to run, and Python 3.11 waits for that
+            threading.Thread(target=run, name="deniable-call", daemon=True).start()
+            return True
+    return False
+
+
+def call_aside(work: Callable[[], _T], seconds: float) -> _T:
+    """Do some work on a daemon thread of its own, or here if none starts; return its result.
+
+    Raises:
+        StateUnavailable: if it has not ended in this time.
+    """
+    refuse_at_the_end()
+    call = Call(work, time.monotonic() + seconds + DISK_SECONDS)
+    if not start_daemon(call.do):
+        call.do()
+    if not call.wait(seconds + DISK_SECONDS):
+        raise StateUnavailable("the disk has not answered in time; what was begun goes on")
+    return call.result()
+
+
+def begin_aside(work: Callable[[], object]) -> None:
+    """Begin some work on a daemon thread of its own, for which nobody waits."""
+    start_daemon(Call(work, inf).run)
+
+
+_LONGEST_FORK = 6.0
+
+
+class Keeper:
+    """The thread that holds a state's connection and transactions, and does what others ask of it.
+
+    It is started by the first call, holds no client alive, and does one call after another.
+    Whatever kills it, the next call starts another.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew, in the child of a fork: it has no thread, whatever the parent's is doing."""
+        self._calls: SimpleQueue[Call[Any] | None] = SimpleQueue()
+        self._turn = Turn()
+        self._ident = 0
+        self._current: Call[Any] | None = None
+        self._pauses: dict[int, SimpleQueue[None]] = {}  # by the thread that forks
+
+    def is_here(self) -> bool:
+        """Tell whether the thread is this one, at work or in what has interrupted that."""
+        return self._ident == threading.get_ident() and self._turn.is_taken()
+
+    def do(self, work: Callable[[], _T], patience: float, disk: float) -> _T:
+        """Do some work on the thread; return or raise what it does.
+
+        Raises:
+            StateUnavailable: if what others asked for takes longer than ``patience`` seconds, and
+                then nothing is done; or if the work itself does not end ``disk`` seconds later.
+        """
+        refuse_at_the_end()
+        call = Call(work, time.monotonic() + patience + disk)
+        try:
+            self._ask(call)
+            came, withdrawn = call.wait(patience), False
+            if not came:
+                # An idle thread that has not come round to it, on a busy machine, is waited for.
+                withdrawn = self._is_elsewhere(call) and call.withdraw()
+                came = not withdrawn and call.wait(disk)
+            if came:
+                return call.result()
+        except BaseException:
+            call.withdraw()
+            raise
+        if withdrawn or call.withdraw():
+            raise StateUnavailable("another thread of this app uses the state; try again later")
+        raise StateUnavailable(
+            "the disk has not answered in time: what was asked for may still be done"
+        )
+
+    def _is_elsewhere(self, call: Call[Any]) -> bool:
+        return self._current is not None and self._current is not call
+
+    def _ask(self, call: Call[Any]) -> None:
+        self._calls.put(call)
+        if not self._turn.is_taken():  # a signal's handler may be in the middle of Thread.start()
+            try:
+                start_new_thread(self._serve, ())
+            except RuntimeError:  # no more threads, or the interpreter ends: it is done here
+                self._serve_calls(self._calls, waits=False)
+
+    def pause(self, prepare: Callable[[], None], seconds: float) -> None:
+        """Have the thread prepare for a fork, so long at most, and stand still until it is over."""
+        ready: SimpleQueue[None] = SimpleQueue()
+        over: SimpleQueue[None] = SimpleQueue()
+
+        def stand_still() -> None:
+            prepare()
+            self._current = None  # whoever waits meanwhile waits for nobody's call
+            ready.put(None)
+            with suppress(Empty):
+                over.get(timeout=_LONGEST_FORK)
+
+        with suppress(Empty, StateUnavailable):
+            self._ask(Call(stand_still, time.monotonic() + seconds))
+            self._pauses[threading.get_ident()] = over
+            ready.get(timeout=max(0.0, seconds))
+
+    def go_on(self) -> None:
+        """Let the thread go on after a fork, in the parent."""
+        over = self._pauses.pop(threading.get_ident(), None)
+        if over is not None:
+            over.put(None)
+
+    def stop(self) -> None:
+        """Let the thread end, once it has done what was asked before; the next call starts one."""
+        if self._turn.is_taken():
+            self._calls.put(None)
+
+    def _serve(self) -> None:
+        sys.settrace(threading.gettrace())  # as each thread of threading's does
+        sys.setprofile(threading.getprofile())
+        with suppress(BaseException):  # the callers' deadlines end; the next call starts another
+            self._serve_calls(self._calls)
+
+    def _serve_calls(self, waiting: "SimpleQueue[Call[Any] | None]", *, waits: bool = True) -> None:
+        while (turn := self._turn.take()) is not None:
+            self._ident = threading.get_ident()
+            while (call := _next(waiting, waits=waits)) is not None:
+                self._current = call
+                call.run()
+                self._current = None  # first: whoever asks next must not take it for busy
+                call.answer()
+                call = None
+            turn.give_back()
+            if waiting.empty():  # who asks from now on finds no thread
+                return
+
+
+def _next(waiting: "SimpleQueue[Call[Any] | None]", *, waits: bool) -> Call[Any] | None:
+    """Return the next call; None to end, which a thread of the app's does once there is none."""
+    with suppress(Empty):
+        return waiting.get(block=waits)
+    return None
+
+
+_WAIT_SECONDS: Final = 6.0
+"""A little longer than a transaction waits for other processes."""
+
+
+class Forkable:
+    """An object that has to know of forks."""
+
+    def before_fork(self, deadline: float) -> None:
+        """Get ready, by a deadline of ``time.monotonic()``; what goes on in the parent need not."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on after a fork, in the thread that forked; of a child the only one."""
+        raise NotImplementedError
+
+
+_LIVING: Final[WeakValueDictionary[int, Forkable]] = WeakValueDictionary()
+_REGISTRATIONS: Final = count()
+
+
+def keep_through_forks(forkable: Forkable) -> None:
+    """Tell this object of every fork from now on, for as long as somebody else holds it."""
+    _LIVING[id(forkable)] = forkable
+    # One system has no fork; and two threads may make the first two clients at once.
+    if hasattr(os, "register_at_fork") and next(_REGISTRATIONS) == 0:
+        os.register_at_fork(
+            before=_before,
+            after_in_parent=partial(_after, in_child=False),
+            after_in_child=partial(_after, in_child=True),
+        )
+
+
+def _living() -> list[Forkable]:
+    # A list made at once: other threads add to the dictionary meanwhile.
+    return [
+        forkable
+        for forkable in (reference() for reference in _LIVING.valuerefs())
+        if forkable is not None
+    ]
+
+
+def _before() -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS
+    for forkable in _living():
+        forkable.before_fork(deadline)
+
+
+def _after(*, in_child: bool) -> None:
+    for forkable in _living():
+        forkable.after_fork(in_child=in_child)
+
+
+class Wake:
+    """An event for one waiting thread: it may be set in the middle of anything, even of setting it.
+
+    A signal's handler, or a finaliser, runs wherever its thread just was. If that is inside ``set``
+    of threading's event, a second ``set`` waits for ever for a lock that this very thread holds.
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[None] = SimpleQueue()  # its put() is reentrant by contract
+
+    def set(self) -> None:
+        """Let the thread go on, now or when it waits next."""
+        if self._calls.empty():
+            self._calls.put(None)
+
+    def clear(self) -> None:
+        """Forget all calls so far: to be done before looking for what they were about."""
+        with suppress(Empty):
+            while True:
+                self._calls.get_nowait()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a call, and so long at most."""
+        with suppress(Empty):
+            self._calls.get(timeout=seconds)
