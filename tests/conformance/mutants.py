@@ -76,7 +76,7 @@ def with_headers(**headers: str) -> None:
     def marked(self: Any, method: str, path: str, given: Any, *rest: Any, **named: Any) -> Any:
         return request(self, method, path, {**given, **telling}, *rest, **named)
 
-    put("sending.transport:HttpTransport.request", marked)
+    put("sending.http_transport:HttpTransport.request", marked)
 
 
 def erase_decisions(client: Client, which: str) -> None:
@@ -204,7 +204,7 @@ def tells_the_answer_by_the_number_of_sends() -> ConformanceDevice:
             later.append((device.clock.now() + 36_000, again))
         return got
 
-    put("sending.transport:HttpTransport.request", noted)
+    put("sending.http_transport:HttpTransport.request", noted)
     return device
 
 
@@ -362,7 +362,7 @@ def tells_itself_in_the_query() -> None:
     def named(self: Any, method: str, path: str, *rest: Any, **more: Any) -> Any:
         return request(self, method, path if method == "POST" else f"{path}?d=fc47", *rest, **more)
 
-    put("sending.transport:HttpTransport.request", named)
+    put("sending.http_transport:HttpTransport.request", named)
 
 
 @mutant("D7")
@@ -456,7 +456,7 @@ def follows_redirects() -> None:
             return request(self, method, answer.headers["location"], *rest, **named)
         return answer
 
-    put("sending.transport:HttpTransport.request", following_them)
+    put("sending.http_transport:HttpTransport.request", following_them)
 
 
 @mutant("D9")

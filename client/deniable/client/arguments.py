@@ -24,8 +24,9 @@ from deniable.client.ledger.admission import SignedManifest
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.log_pin import LogPin
 from deniable.client.sending.delivery import Backoff
+from deniable.client.sending.http_transport import HttpTransport
 from deniable.client.sending.relay_transport import Relay
-from deniable.client.sending.transport import HttpTransport, Transport
+from deniable.client.sending.transport import Transport
 from deniable.client.state.erasing import OutboxCaps
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, os_random_word

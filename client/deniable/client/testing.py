@@ -40,7 +40,7 @@ from deniable.client import (
 from deniable.client.arguments import check_slot_seconds
 from deniable.client.clock import SystemClock
 from deniable.client.engine import Engine, substitutes
-from deniable.client.sending.transport import barriers
+from deniable.client.sending.http_transport import barriers
 from deniable.messages.coalitions import Translate
 
 __all__ = ["Capture", "CapturedReport"]

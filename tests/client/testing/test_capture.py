@@ -24,7 +24,7 @@ from deniable.client import (
 )
 from deniable.client.client import engine_of
 from deniable.client.engine import Engine, substitutes
-from deniable.client.sending.transport import barriers
+from deniable.client.sending.http_transport import barriers
 from deniable.client.testing import Capture
 from deniable.fakes import FakeCollector, Misbehaviour
 from deniable.messages.bundle import make_bundle

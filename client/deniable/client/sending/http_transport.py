@@ -1,0 +1,65 @@
+"""The transport by default: HTTP/1.1 by ``http_exchange``, which the first request imports."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from deniable.client.sending.transport import REQUEST_SECONDS, HttpAnswer, Target
+
+barriers: Final[list[Callable[[str], None]]] = []
+"""For the tests of apps: each is called with a request, and raises an error that keeps it back."""
+
+
+class HttpTransport:
+    """HTTP/1.1 to one origin, a connection a request.
+
+    The connection goes through the proxy that the environment names (``HTTPS_PROXY``,
+    ``ALL_PROXY``, ``NO_PROXY``, or the system's settings, as the standard library reads them),
+    tunnelled with CONNECT, so that the proxy sees no more than the collector's name. A proxy of
+    another kind than ``http://`` is never gone around: the collector is then unreachable. This
+    machine is never reached through a proxy.
+
+    Args:
+        origin: where requests go, ``https://host[:port]``; http for 127.0.0.1 and [::1].
+        timeout: seconds for a whole exchange, if the caller has not less.
+
+    Raises:
+        ValueError: for an origin that is none, and for plain http to another machine.
+    """
+
+    def __init__(self, origin: str, timeout: float = REQUEST_SECONDS) -> None:
+        parts = urlsplit(origin)
+        if parts.scheme not in {"https", "http"} or not parts.hostname:
+            raise ValueError("origin must be https://host[:port]")
+        self._target = Target(parts.scheme, parts.hostname, parts.port, parts.netloc)
+        if not (self._target.secure or self._target.on_this_machine):
+            raise ValueError("origin must be https; http is for 127.0.0.1 and [::1]")
+        self._timeout = timeout
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = REQUEST_SECONDS,
+        before_body: Callable[[], None] | None = None,
+    ) -> HttpAnswer:
+        """Send one request; see :class:`Transport`."""
+        for barrier in barriers[-1:]:
+            barrier(f"{method} {path}")
+        # Here, where nobody waits for it: http and ssl take as long to import as all the rest.
+        from deniable.client.sending.http_exchange import exchange
+
+        wanted = method, path, headers, body
+        seconds = min(timeout, self._timeout)
+        return exchange(self._target, wanted, most, seconds, before_body)
+
+    def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
+        """Look whether the collector's name, or the proxy's, has an address, and that a route."""
+        if barriers:
+            return  # a request says what keeps it back
+        from deniable.client.sending.http_exchange import find_route  # as above
+
+        find_route(self._target, min(timeout, self._timeout))
