@@ -12,8 +12,6 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, DummyCookieJar
-
 from deniable.logs import (
     MAX_CHECKPOINT_BYTES,
     SignedCheckpoint,
@@ -115,6 +113,9 @@ def _verified_line(witness: VerifierKey, signed: SignedCheckpoint, answer: bytes
 
 
 async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tuple[int, str, bytes]:
+    # Nobody waits for aiohttp who publishes without witnesses.
+    from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
+
     method = "GET" if body is None else "POST"
     try:
         async with (
@@ -139,8 +140,8 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
         raise NoAnswer(f"{url} cannot be reached: {_cause(error)}") from error
 
 
-def _cause(error: ClientError | OSError) -> str:
-    cause = error.os_error if isinstance(error, ClientConnectorError) else error
+def _cause(error: Exception) -> str:
+    cause = getattr(error, "os_error", error)  # aiohttp's of a connection that failed has one
     if isinstance(cause, ssl.SSLCertVerificationError):
         return cause.verify_message
     number = getattr(cause, "errno", None)
