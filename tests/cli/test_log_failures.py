@@ -12,7 +12,7 @@ from deniable.directory import Config, with_store
 from deniable.enrolment import read_key_file
 from deniable.messages import sign_manifest
 from deniable.public_log.publish import log_key_file, verifier_key
-from deniable.public_log.publish.log_key import record_file
+from deniable.public_log.publish.publisher import record_file
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
 

@@ -8,8 +8,8 @@ import pytest
 
 from deniable.logs import LogPolicy, VerifierKey, leaf_hash
 from deniable.public_log.audit.checks import audit
-from deniable.public_log.audit.downloading import LogDirectory, download, read_checkpoint
-from deniable.public_log.audit.subject import Trust
+from deniable.public_log.audit.entries import Trust
+from deniable.public_log.audit.visiting import LogDirectory, download, read_checkpoint
 from deniable.public_log.publish import PublicLog
 from deniable.public_log.publish.tree import root_hash
 from deniable.public_log.publish.witnesses import consistency_path

@@ -24,15 +24,14 @@ from deniable.public_log.publish import (
     Publisher,
     cosign,
     files_at,
-    log_key,
     log_key_file,
     read_record,
     recover,
     replace_key,
-    witness_client,
     write_files,
 )
 from deniable.public_log.publish import publisher as publisher_module
+from deniable.public_log.publish import witnesses as witnesses_module
 from deniable.stores import LogConflict, Store
 from tests.public_log.publishing import Site, made_site
 from tests.support.witnesses import witnessing
@@ -71,7 +70,7 @@ class Instants:
         self.passed = 0
         self._watch(monkeypatch, store, "publish")
         self._watch(monkeypatch, store, "cosign_log")
-        self._watch(monkeypatch, witness_client, "submit")
+        self._watch(monkeypatch, witnesses_module, "submit")
         self._watch(monkeypatch, publisher_module, "write_record")
 
     def _pass(self) -> None:
@@ -442,7 +441,7 @@ async def test_what_cannot_be_recorded_is_not_published(
         raise OSError(28, "No space left on device", str(file))
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(log_key, "replace_file", full)
+        meanwhile.setattr(publisher_module, "replace_file", full)
         with pytest.raises(PublicLogError, match=r"checkpoint cannot be written: No space"):
             await site.publish("second")
     assert await site.names() == {"first"}

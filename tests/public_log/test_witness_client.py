@@ -21,10 +21,14 @@ from deniable.logs import (
     sign_checkpoint,
 )
 from deniable.messages import SigningKey
-from deniable.public_log.publish.errors import NoAnswer, NotCosigned
+from deniable.public_log.publish.public_log import NoAnswer, NotCosigned
 from deniable.public_log.publish.tree import root_hash
-from deniable.public_log.publish.witness_client import newest_checkpoint, submission, submit
-from deniable.public_log.publish.witnesses import consistency_path
+from deniable.public_log.publish.witnesses import (
+    consistency_path,
+    newest_checkpoint,
+    submission,
+    submit,
+)
 from tests.support.fake_witness import FakeWitness
 from tests.support.witnesses import serving, url_of
 

@@ -69,11 +69,19 @@ def verify(
     """  # noqa: D301 - click's mark
     from deniable.public_log.audit.checks import audit
     from deniable.public_log.audit.document import audit_document
-    from deniable.public_log.audit.downloading import LogDirectory, download, read_checkpoint
+    from deniable.public_log.audit.entries import NOBODY, Offered, Trust
     from deniable.public_log.audit.findings import STATUSES, finding
-    from deniable.public_log.audit.remembered import Visit, read_leaves, write_proof
-    from deniable.public_log.audit.subject import NOBODY, Offered, Trust
-    from deniable.public_log.audit.visiting import LogSite, bundled, hear
+    from deniable.public_log.audit.visiting import (
+        LogDirectory,
+        LogSite,
+        Visit,
+        bundled,
+        download,
+        hear,
+        read_checkpoint,
+        read_leaves,
+        write_proof,
+    )
     from deniable.reading import NotReached, pinned
 
     try:

@@ -5,10 +5,9 @@ from typing import Any
 
 from deniable.logs import LOG, LogPolicy, SignedCheckpoint, VerifierKey
 from deniable.messages import LoggedEnvelope, Schedule, SigningKey, sign_manifest
-from deniable.public_log.audit.checks import audit
-from deniable.public_log.audit.downloading import download, read_checkpoint
-from deniable.public_log.audit.result import Audit
-from deniable.public_log.audit.subject import Downloaded, Offered, Trust
+from deniable.public_log.audit.checks import Audit, audit
+from deniable.public_log.audit.entries import Downloaded, Offered, Trust
+from deniable.public_log.audit.visiting import download, read_checkpoint
 from deniable.public_log.publish import PublicLog
 from deniable.reading import NotReached, NotThere
 from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, WITNESS_KEYS, stored_log

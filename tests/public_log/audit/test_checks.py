@@ -23,9 +23,8 @@ from deniable.messages import (
 from deniable.oblivious_http import KeyConfiguration
 from deniable.public_log.audit.checks import audit
 from deniable.public_log.audit.document import audit_document
-from deniable.public_log.audit.entries import History
+from deniable.public_log.audit.entries import Heard, History
 from deniable.public_log.audit.findings import FINDINGS
-from deniable.public_log.audit.subject import Heard
 from deniable.public_log.publish import large_digest, large_path
 from tests.public_log.audit.served import (
     NOW,

@@ -15,10 +15,9 @@ from deniable.documents import Level
 from deniable.logs import leaf_hash
 from deniable.messages import Enrolment, Manifest, Schedule, sign_manifest
 from deniable.public_log.audit.checks import audit
-from deniable.public_log.audit.entries import History
+from deniable.public_log.audit.entries import History, Trust
 from deniable.public_log.audit.history_checks import crowd_findings
-from deniable.public_log.audit.remembered import Visit
-from deniable.public_log.audit.subject import Trust
+from deniable.public_log.audit.visiting import Visit
 from deniable.publishing.numbering import current_number, next_manifest
 from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 from tests.public_log.audit.served import (

@@ -13,7 +13,7 @@ from deniable.directory import Config, InvalidConfig, witnesses_of
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import day_text
-from deniable.public_log.audit.subject import Heard
+from deniable.public_log.audit.entries import Heard
 from deniable.public_log.publish import CHECKPOINT_PATH, files_at
 from deniable.server import tls_context
 from deniable.stores import StoredLog

@@ -7,10 +7,9 @@ from deniable.documents import Column, Document, Fact, Level, Table
 from deniable.logs import SignedCheckpoint
 from deniable.mechanisms.exact import times_likelier
 from deniable.messages import GatewayKeys, Manifest, Rotation
-from deniable.public_log.audit.checks import CLOCKS_DIFFER
+from deniable.public_log.audit.checks import CLOCKS_DIFFER, Audit
 from deniable.public_log.audit.entries import Entry, Version
 from deniable.public_log.audit.findings import STATUSES, plain
-from deniable.public_log.audit.result import Audit
 from deniable.publishing.changes import VOUCHING, Change, changes, every, issuers_of, odds_of
 from deniable.publishing.document import answers_of
 from deniable.reading import instant_text, iso_time

@@ -4,17 +4,18 @@ Which of them an entry is follows from its form, and from the context under whic
 authority signed it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from deniable.logs import leaf_hash
+from deniable.logs import LogPolicy, SignedCheckpoint, VerifierKey, leaf_hash
 from deniable.messages import (
     MAX_ROTATIONS,
     AuthorityFork,
     GatewayKeys,
+    LoggedEnvelope,
     Manifest,
     Refusal,
     RefusalCode,
@@ -27,6 +28,94 @@ from deniable.messages import (
 )
 from deniable.public_log.publish import large_digest
 from deniable.reading import NotReached
+
+
+@dataclass(frozen=True, slots=True)
+class Downloaded:
+    """A log as it was served.
+
+    Attributes:
+        tiles: of hashes, by their paths; those that could not be had are among the missing.
+        entries: in their order; None where a bundle is missing or cannot be read.
+        envelopes: what the entries stand for: themselves, but of envelopes that are too long.
+        missing: why a file could not be had, by its path.
+        damaged: why a file cannot be read, by its path.
+    """
+
+    checkpoint: SignedCheckpoint
+    tiles: Mapping[str, bytes]
+    entries: tuple[bytes | None, ...]
+    envelopes: tuple[bytes | None, ...]
+    missing: Mapping[str, str] = field(default_factory=dict)
+    damaged: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The offer of a collector, and of an app's bundle, beside a log.
+
+    Attributes:
+        signer: the key that signs now, as the collector says; None if it was not asked.
+        signed: envelopes with their proofs, by what they are.
+        listed: the ids of all surveys that it says it published, by the names it was asked for.
+    """
+
+    signer: bytes | None
+    signed: Sequence[tuple[str, LoggedEnvelope]]
+    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The answers of the policy's witnesses, by their names, to which log each of them knows.
+
+    Attributes:
+        seen: the newest checkpoint that a witness cosigned.
+        silent: why another's is not known.
+    """
+
+    seen: Mapping[str, SignedCheckpoint] = field(default_factory=dict)
+    silent: Mapping[str, str] = field(default_factory=dict)
+
+
+NOBODY: Final = Heard()
+"""Of a policy without witnesses that can be asked, or of none."""
+
+
+Visits = tuple[tuple[int, int, int], ...]
+"""Sizes that the log had, growing, each with the first and the last visit that saw it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Keys and checkpoints that an audit does not question.
+
+    Without a key of the log nobody knows whether it signed its checkpoint.
+
+    Attributes:
+        acknowledged: hashes of leaves up to which crowds were looked into.
+    """
+
+    log_key: VerifierKey | None
+    authority: bytes
+    policy: LogPolicy | None = None
+    remembered: SignedCheckpoint | None = None
+    visits: Visits = ()
+    acknowledged: frozenset[bytes] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TwoFaces:
+    """Two checkpoints that one log signed and that cannot both be of one history: the proof.
+
+    The hashes are those of the longer one's entries, where the shorter is not its beginning: they
+    make the root of the one, and the first of them do not make that of the other.
+    """
+
+    first: SignedCheckpoint
+    second: SignedCheckpoint
+    hashes: tuple[bytes, ...] = ()
+
 
 _THREE: Final = b"\x93"
 _MOST_CHECKS: Final = 60_000

@@ -15,9 +15,8 @@ from typing import Final
 from deniable.documents import Caution
 from deniable.logs import log_origin
 from deniable.messages import GatewayKeys, InvalidManifest, Manifest, Rotation
-from deniable.public_log.audit.entries import Entry, History, Version
+from deniable.public_log.audit.entries import Entry, History, Trust, Version, Visits
 from deniable.public_log.audit.findings import finding
-from deniable.public_log.audit.subject import Trust, Visits
 from deniable.publishing.blind_keys import ListedKeys
 
 _MOST_ALIVE: Final = 2

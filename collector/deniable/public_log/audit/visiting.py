@@ -1,41 +1,255 @@
-"""A visit: to a collector with its log, to the witnesses, and to an app's bundle.
+"""A visit: to a collector with its log, to the witnesses, and to an app's bundle; and its files.
 
+L1. What is fetched of a log follows from the size in the checkpoint, which is bounded; so are the
+    bytes of each file, of all files together, and the time.
+L2. A file that is withheld, in whichever way, keeps no other from being read.
 V1. What the collector offers is fetched before the log, so that what is published meanwhile is
     hidden nowhere.
 V2. It is asked for every name that it lists, that the log has, or that an app's bundle has.
 """
 
 import asyncio
+import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from deniable.logs import (
+    MAX_CHECKPOINT_BYTES,
     SignedCheckpoint,
+    TransparencyLogError,
+    VerifierKey,
     Witness,
 )
 from deniable.messages import (
     GATEWAY_KEYS_PATH,
+    MAX_MANIFEST_BYTES,
     MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
     LoggedEnvelope,
     Refusal,
     check_public_key,
+    log_entry,
     split_logged,
     split_manifests,
     split_rotations,
 )
 from deniable.messages.bundle import Bundle
 from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
-from deniable.public_log.audit.downloading import download, read_checkpoint
-from deniable.public_log.audit.entries import History
-from deniable.public_log.audit.subject import Downloaded, Heard, Offered
-from deniable.public_log.publish import CHECKPOINT_PATH, WitnessingError
-from deniable.reading import HttpSource, NoSuchSurvey, NotReached, NotThere
+from deniable.public_log.audit.entries import Downloaded, Heard, History, Offered, TwoFaces, Visits
+from deniable.public_log.audit.findings import plain
+from deniable.public_log.publish import CHECKPOINT_PATH, WitnessingError, large_digest, large_path
+from deniable.public_log.publish.tree import (
+    MAX_ENTRY_BYTES,
+    entry_bundle_path,
+    read_entry_bundle,
+    tile_path,
+    tiles_of,
+)
+from deniable.public_log.publish.witnesses import newest_checkpoint
+from deniable.reading import HttpSource, NoSuchSurvey, NotReached, NotThere, ReadingError
 from deniable.reading.fetching import Fetcher, unreadable
+
+MOST_ENTRIES: Final = 20_000
+_MOST_BYTES: Final = 128 << 20
+
+_MOST_ENVELOPE_BYTES: Final = MAX_MANIFEST_BYTES + 1_024
+
+
+class Place(Protocol):
+    """A place where a log is served."""
+
+    def read(self, path: str, most: int) -> bytes:
+        """Return a file below the log's address, of so many bytes at most.
+
+        Raises:
+            NotThere: if there is none.
+            ReadingError: if it cannot be had.
+        """
+
+
+class LogDirectory:
+    """A log in a directory, as it was exported, or copied from its collector."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def read(self, path: str, most: int) -> bytes:
+        """Return a file of the directory."""
+        try:
+            with (self._directory / path).open("rb") as stream:
+                content = stream.read(most + 1)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise NotThere(f"{self._directory / path} does not exist") from error
+        if len(content) > most:
+            raise NotReached("the file is too long")
+        return content
+
+
+def read_checkpoint(place: Place) -> SignedCheckpoint:
+    """Return the checkpoint of a log.
+
+    Raises:
+        ReadingError: if it cannot be had, or is none.
+    """
+    try:
+        return SignedCheckpoint.parse(place.read(CHECKPOINT_PATH, MAX_CHECKPOINT_BYTES))
+    except NotThere as error:
+        raise NotThere(
+            "there is no log: a collector that has published nothing yet has none, and one that "
+            "has lost it, or hides it, looks the same"
+        ) from error
+    except TransparencyLogError as error:
+        raise NotReached(f"the log's checkpoint is none: {plain(error)}") from error
+
+
+def download(place: Place, checkpoint: SignedCheckpoint) -> Downloaded:
+    """Return the files of a log that a checkpoint's size says there are.
+
+    Raises:
+        ReadingError: if they are too many.
+    """
+    size = checkpoint.checkpoint.size
+    if size > MOST_ENTRIES:
+        raise NotReached(f"the log claims {size:,} entries; this reads {MOST_ENTRIES:,} at most")
+    tiles: dict[str, bytes] = {}
+    entries: list[bytes | None] = []
+    missing: dict[str, str] = {}
+    damaged: dict[str, str] = {}
+    left = _MOST_BYTES
+
+    def file(path: str, most: int) -> bytes | None:
+        nonlocal left
+        try:
+            content = place.read(path, min(most, left))
+        except ReadingError as error:
+            missing[path] = str(error)
+            return None
+        left -= len(content)
+        return content
+
+    for level, index, width in tiles_of(size):
+        path = tile_path(level, index, width)
+        if (tile := file(path, width * 32)) is not None:
+            tiles[path] = tile
+        if level:
+            continue
+        path = entry_bundle_path(index, width)
+        bundle = file(path, width * (MAX_ENTRY_BYTES + 2))
+        read: Sequence[bytes | None] = [None] * width
+        if bundle is not None:
+            try:
+                read = read_entry_bundle(bundle, width)
+            except TransparencyLogError as error:
+                damaged[path] = str(error)
+        entries += read
+    envelopes = [*entries]
+    for index, entry in enumerate(entries):
+        if digest := large_digest(entry or b""):
+            path = large_path(digest)
+            envelope = file(path, _MOST_ENVELOPE_BYTES)
+            if envelope is not None and log_entry(envelope) == entry:
+                envelopes[index] = envelope
+            elif envelope is not None:
+                damaged[path] = "it is not what the log's entry stands for"
+    return Downloaded(checkpoint, tiles, tuple(entries), tuple(envelopes), missing, damaged)
+
+
+_FORMAT: Final = "deniable-log-visit-1"
+_MOST_FILE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A visit to a log: the keys that it was believed by, and its checkpoint."""
+
+    log_key: VerifierKey | None
+    authority: bytes
+    checkpoint: SignedCheckpoint
+    visits: Visits = ()
+
+    def again(self, now: float) -> "Visit":
+        """Return the visit with its own size and time among all that are remembered."""
+        size, at = self.checkpoint.checkpoint.size, int(now)
+        before = [visit for visit in self.visits if visit[0] != size]
+        first = next((first for known, first, _ in self.visits if known == size), at)
+        return replace(self, visits=(*before, (size, min(first, at), max(first, at))))
+
+    @classmethod
+    def load(cls, file: Path) -> "Visit | None":
+        """Read a file of :meth:`save`; None if there is none yet.
+
+        Raises:
+            ValueError: if it is another file.
+        """
+        try:
+            with file.open("rb") as stream:
+                read = json.loads(stream.read(_MOST_FILE_BYTES))
+        except FileNotFoundError:
+            return None
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{file} is no file that --remember wrote") from error
+        try:
+            if read["format"] != _FORMAT:
+                raise ValueError("another format")
+            authority = bytes.fromhex(read["authority"])
+            check_public_key(authority)
+            return cls(
+                VerifierKey.parse(read["log_key"]) if read["log_key"] else None,
+                authority,
+                SignedCheckpoint.parse(read["checkpoint"]),
+                tuple((int(size), int(first), int(last)) for size, first, last in read["visits"]),
+            )
+        except (KeyError, TypeError, ValueError, Refusal, TransparencyLogError) as error:
+            raise ValueError(f"{file} is no file that --remember wrote") from error
+
+    def save(self, file: Path) -> None:
+        """Write the file, whole or not at all."""
+        written = {
+            "format": _FORMAT,
+            "log_key": str(self.log_key) if self.log_key else "",
+            "authority": self.authority.hex(),
+            "checkpoint": self.checkpoint.text,
+            "visits": self.visits,
+        }
+        draft = file.with_name(f".{file.name}.new")
+        draft.write_text(f"{json.dumps(written, indent=2)}\n", "utf-8")
+        draft.replace(file)
+
+
+def write_proof(proof: TwoFaces, log_key: VerifierKey, folder: Path) -> Path:
+    """Write the proof that a log has two faces into a file of its own, unless it is there."""
+    sizes = f"{proof.first.checkpoint.size}-{proof.second.checkpoint.size}"
+    file = folder / f"two-faces-{sizes}-{proof.first.checkpoint.root.hex()[:8]}.json"
+    written = {
+        "format": "deniable-two-faces-1",
+        "log_key": str(log_key),
+        "checkpoints": [proof.first.text, proof.second.text],
+        "leaf_hashes": [leaf.hex() for leaf in proof.hashes],
+    }
+    with suppress(FileExistsError), file.open("x", encoding="utf-8") as stream:
+        stream.write(f"{json.dumps(written, indent=2)}\n")
+    return file
+
+
+def read_leaves(file: Path) -> frozenset[bytes]:
+    """Return the hashes of leaves that a file lists, one in a line; what follows ``#`` is a remark.
+
+    Raises:
+        ValueError: if a line is no such hash.
+    """
+    with file.open("rb") as stream:
+        lines = stream.read(_MOST_FILE_BYTES).decode(errors="replace").splitlines()
+    leaves = (line.partition("#")[0].strip() for line in lines)
+    try:
+        return frozenset(bytes.fromhex(leaf) for leaf in leaves if leaf)
+    except ValueError as error:
+        raise ValueError(f"{file} lists something else than leaves, 64 hex digits each") from error
+
 
 _MOST_NAMES: Final = 10_000
 _MOST_SECONDS: Final = 600.0
@@ -141,9 +355,6 @@ class LogSite:
 
 async def hear(witnesses: Iterable[Witness], origin: str) -> Heard:
     """Return the answers of witnesses to what they cosigned last of a log."""
-    from deniable.public_log.publish.witness_client import (
-        newest_checkpoint,  # aiohttp: a copy needs none
-    )
 
     async def ask(witness: Witness) -> SignedCheckpoint | str:
         try:

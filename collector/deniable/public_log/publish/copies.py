@@ -11,15 +11,14 @@ from urllib.parse import urlsplit
 
 from deniable.logs import SignedCheckpoint, TransparencyLogError, VerifierKey
 from deniable.messages import MAX_MANIFEST_BYTES
-from deniable.public_log.publish.errors import PublicLogError
-from deniable.public_log.publish.log_key import find_log_key, verifier_key
 from deniable.public_log.publish.public_log import (
     CHECKPOINT_PATH,
     PublicLog,
+    PublicLogError,
     large_digest,
     large_path,
 )
-from deniable.public_log.publish.publisher import Publisher
+from deniable.public_log.publish.publisher import Publisher, find_log_key, verifier_key
 from deniable.public_log.publish.tree import (
     MAX_ENTRY_BYTES,
     TILE_WIDTH,
