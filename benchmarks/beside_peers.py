@@ -10,10 +10,10 @@ import numpy as np
 from benchmarks.answers import Indices, likely_answers
 from benchmarks.peers import Floats, Peer, peers
 from benchmarks.rounds import Rounds, interleave, processor_seconds_each
-from deniable.choosing import best
 from deniable.estimates import decoder_of
 from deniable.estimates.decoders.decoder import Tally
 from deniable.mechanisms import KINDS, Mechanism
+from deniable.planning import best
 from deniable.simulation import randomise_many
 
 _REPORTS: Final = 336_776

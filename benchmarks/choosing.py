@@ -7,13 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from deniable.choosing import Candidate, best, best_fresh, candidates
-from deniable.choosing.candidates import lower_bound
-from deniable.choosing.chosen_mechanism import specified
 from deniable.estimates.decoders import decoder_of
 from deniable.mechanisms import RandomisedResponse, SurveyMechanism, TwoRound
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
+from deniable.planning import Candidate, best, best_fresh, candidates
+from deniable.planning.candidates import lower_bound
+from deniable.planning.specification import specified
 
 _DOCS: Final = Path(__file__).parents[1] / "docs"
 

@@ -16,8 +16,6 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.choosing import Candidate, best, candidates
-from deniable.choosing.trees import best_tree
 from deniable.estimates import NotInvertible, cumulative_curve, decoder_of, frequency_intervals
 from deniable.estimates.binomial import binomial_intervals
 from deniable.estimates.change import changed
@@ -25,6 +23,8 @@ from deniable.estimates.decoders import Decoder, SupportDecoder
 from deniable.estimates.estimate import Estimate, Form, Sample, Unit, mean_of
 from deniable.mechanisms import KINDS, GridTooCoarse, InvalidParameter, Mechanism
 from deniable.messages import InvalidManifest
+from deniable.planning import Candidate, best, candidates
+from deniable.planning.specification import best_tree
 from deniable.publishing.survey_matrix import certified_settings
 from deniable.simulation import SimulatedReports, read_truth
 

@@ -12,14 +12,14 @@ from benchmarks.answers import Indices, likely_answers
 from benchmarks.beside_peers import beside_peers
 from benchmarks.rounds import interleave, processor_seconds_each
 from benchmarks.table import Row, show
-from deniable.choosing import best
-from deniable.choosing.candidates import candidates, lower_bound
 from deniable.estimates import Model
 from deniable.estimates.decoders.decoder import Tally
 from deniable.estimates.decoders.designs import DesignDecoder, design_decoder
 from deniable.mechanisms import os_random_word
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import DesignMechanism
+from deniable.planning import best
+from deniable.planning.candidates import candidates, lower_bound
 from deniable.simulation import randomise_many
 
 Floats = NDArray[np.float64]

@@ -14,14 +14,14 @@ import numpy as np
 from benchmarks.answers import Indices, likely_answers
 from deniable.audit.linking import linking_probability
 from deniable.budget import NANO, RangeCost
-from deniable.choosing import best_fresh, lower_bound
-from deniable.choosing.kinds import answering_text
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.mechanisms import TwoRound
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.subset import Subset
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
+from deniable.planning import best_fresh, lower_bound
+from deniable.planning.words import answering_text
 from deniable.simulation import randomise_many
 
 _CASES: Final = ((26, "3", "1"), (105, "4", "1"), (256, "5", "2"), (1_024, "6", "2"))

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage import LEVEL, Floats, at_once, truths, write
-from deniable.choosing import best
 from deniable.estimates import decoder_of
 from deniable.estimates.decoders import Decoder, Tally
 from deniable.estimates.frequencies import Intervals, intervals_of
 from deniable.estimates.views import View, first_view, viewed
+from deniable.planning import best
 
 SIZES: Final = (16, 105, 1024)
 REPORTS: Final = (1_000, 10_000, 100_000, 1_000_000)

@@ -41,7 +41,7 @@ _WORST = "estimates/test_planning:test_the_worst_case_is_attained_by_no_more_tha
 _BUDGET = "client/test_explain:test_the_budget_is_added_up_again"
 _LOWERED = "claims/test_sentences:test_a_ceiling_that_was_lowered_is_not_said_to_have_held"
 _UP = "claims/test_sentences:test_bounds_in_digits_are_on_their_own_side"
-_BEST = "choosing/test_best:test_costs_and_compositions_are_those_of_the_mechanism"
+_BEST = "planning/test_best:test_costs_and_compositions_are_those_of_the_mechanism"
 _LAUNCHES = "client/test_launches:test_d7_no_launch_is_the_moment_of_a_request"
 _WHEN = "client/test_explain:test_when_reports_leave_is_told_as_the_client_runs"
 _ONCE = (
@@ -51,7 +51,7 @@ _ONCE = (
 _SHUFFLED = (
     "estimates/test_revealed:test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says"
 )
-_GUESS = "choosing/test_guidance:test_no_guess_is_better_than_stated"
+_GUESS = "planning/test_guidance:test_no_guess_is_better_than_stated"
 _RESERVED = "cli/test_running:test_what_is_set_aside_is_for_the_epochs_to_come"
 _CHANCE = (
     "estimates/test_nearest_possible:test_chance_exceeds_the_number_it_is_said_to_in_few_histograms"
@@ -99,27 +99,27 @@ ORACLES: dict[str, tuple[str, ...]] = {
     "audit.document:_finding": (
         "audit/test_tight:test_the_tight_delta_is_that_of_the_definition_and_its_pair_the_first",
     ),
-    "choosing.choice:Choice.__str__": (_BEST,),
-    "choosing.composition_document:composition_document": (
+    "planning.choice:Choice.__str__": (_BEST,),
+    "planning.facts:composition_document": (
         "accounting/test_composition:test_a_hundred_reports_have_the_published_epsilon",
         "cli/test_budget:test_three_reports_of_a_hundredth_need_the_delta_that_is_printed",
     ),
-    "choosing.document:choice_facts": (
-        "choosing/test_fresh_round:test_the_level_said_to_suffice_does_and_a_tenth_less_does_not",
+    "planning.facts:choice_facts": (
+        "planning/test_fresh_round:test_the_level_said_to_suffice_does_and_a_tenth_less_does_not",
     ),
-    "choosing.document:adds_up_text": (
-        "choosing/test_unlikely_level:test_the_stated_level_is_exceeded_no_more_often_than_the_fact_says",
+    "planning.facts:adds_up_text": (
+        "planning/test_unlikely_level:test_the_stated_level_is_exceeded_no_more_often_than_the_fact_says",
     ),
-    "choosing.document:users_text": (
+    "planning.facts:users_text": (
         _BEST,
         "audit/test_optimality:test_the_least_variance_is_that_of_the_best_subset_selection",
     ),
-    "choosing.document:_times": (_BEST,),
-    "choosing.guidance:guess_fact": (_GUESS,),
-    "choosing.guidance:strength_warnings": (
-        "choosing/test_guidance:test_a_caution_stands_from_epsilon_4_on_and_says_what_others_mean",
+    "planning.facts:_times": (_BEST,),
+    "planning.words:guess_fact": (_GUESS,),
+    "planning.words:strength_warnings": (
+        "planning/test_guidance:test_a_caution_stands_from_epsilon_4_on_and_says_what_others_mean",
     ),
-    "choosing.kinds:_Numeric.terms": (
+    "planning.words:_Numeric.terms": (
         "mechanisms/test_geometric:test_entries_are_those_of_ghosh_and_others_within_their_rounding",
     ),
     "cli.demo:demonstrate": (_BEST,),
@@ -197,26 +197,26 @@ ORACLES: dict[str, tuple[str, ...]] = {
         "claims/test_sentences:test_chance_alarms_about_as_often_as_the_note_says",
     ),
     "public_log.audit.document:_version_text": (_ODDS, _ONCE),
-    "planning.document:plan_document": (
+    "planning.facts:plan_document": (
         "claims/test_sentences:test_the_least_epsilon_that_is_told_is_the_least_that_does",
     ),
-    "planning.document:_budget": (
+    "planning.facts:_budget": (
         "planning/test_plan:test_a_lifetime_does_for_as_many_reports_as_are_told",
     ),
-    "planning.planned:Plan.sentence": (_PLANNED,),
-    "planning.planned:blind_devices_text": (
+    "planning.plans:Plan.sentence": (_PLANNED,),
+    "planning.plans:blind_devices_text": (
         "planning/test_plan:test_so_many_devices_give_a_blind_survey_its_reports",
     ),
-    "publishing.accuracy:accuracy_facts": (_WORST, _MEAN),
-    "publishing.accuracy:_of_questions": (
+    "planning.accuracy:accuracy_facts": (_WORST, _MEAN),
+    "planning.accuracy:_of_questions": (
         "estimates/test_questions:test_planning_is_for_each_question",
     ),
-    "publishing.accuracy:_distribution": (
+    "planning.accuracy:_distribution": (
         "estimates/test_levels:test_no_population_varies_more_than_is_planned_for",
         _MEAN,
         _QUARTILES,
     ),
-    "publishing.accuracy:_numeric_shares": (
+    "planning.accuracy:_numeric_shares": (
         "estimates/test_planning:test_simulated_devices_give_the_bounds_that_the_plan_has",
         _QUARTILES,
     ),
@@ -242,7 +242,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
     "publishing.notice:_learnt": (_ODDS, _REPEATED),
     "templates:plan.html": (_ODDS, _KINDS),
     "server.pages.terms:privacy_terms": (_REPEATED, _ODDS),
-    "choosing.composition_document:_compositions": (
+    "planning.facts:_compositions": (
         "cli/test_budget:test_three_reports_of_a_hundredth_need_the_delta_that_is_printed",
     ),
     "estimates.beside:Beside.conclusion": (_COVERED,),
@@ -278,7 +278,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "mechanisms.affine:_Kind.calibrated",
         "client.ledger.admission:_misfits",
         "client.ledger.admission:_why_not_kept",
-        "choosing.guidance:too_strong_text",
+        "planning.words:too_strong_text",
         "cli.issuer_commands:make_keys",
         "conformance.invariants:_requests",
         "conformance.scenarios.decisions:_spent",
@@ -292,7 +292,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "audit.exponential_sum:_exact",
         "audit.matrix_file:_matrix",
         "audit.solution_matrix:SolutionMatrix.__init__",
-        "choosing.choice:best",
+        "planning.choice:best",
         "client.ledger.admission:_check_fits",
         "conformance.stage:Stage.deliver",
         "estimates.decoders.dense:_inverted",
@@ -345,8 +345,8 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "estimates.fields:_FAKES_DECIDE",
         "estimates.fields:_HISTOGRAM",
         "estimates.fields:_SHARES",
-        "planning.planned:Figure.of",
-        "publishing.accuracy:_WITHIN",
+        "planning.plans:Figure.of",
+        "planning.accuracy:_WITHIN",
         "publishing.document:_keys_text",
         "publishing.document:answers_of",
         "publishing.document:left_behind_text",
@@ -389,7 +389,7 @@ NO_CLAIMS_OF: dict[str, tuple[str, ...]] = {
     "formats of numbers, and markup": ("documents.*", "messages.[!n]*"),
     "parameters, as they were given": (
         "audit.document:*",
-        "choosing.kinds:*",
+        "planning.words:*",
         "mechanisms.*:*",
         "publishing.survey_file:*",
         "simulation.*",

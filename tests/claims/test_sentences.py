@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from deniable.budget import NANO
-from deniable.choosing.chosen_mechanism import AUTO, specified
 from deniable.client import SlidingCeiling
 from deniable.client.transparency.terms import Terms
 from deniable.documents import Fact
@@ -29,8 +28,9 @@ from deniable.estimates.estimate import Unit, bias_text
 from deniable.estimates.rows import chosen_rows
 from deniable.messages import Manifest, Schedule
 from deniable.planning import plan
-from deniable.planning.document import plan_document
-from deniable.planning.planned import Figure
+from deniable.planning.facts import plan_document
+from deniable.planning.plans import Figure
+from deniable.planning.specification import AUTO, specified
 from deniable.publishing.changes import changes
 from deniable.publishing.document import published_facts, survey_facts
 from deniable.publishing.following import CEILING, reserved

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from deniable.choosing import best
 from deniable.messages import RANDOMISED_RESPONSE, InvalidManifest, Specification
+from deniable.planning import best
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import SURVEY, Workplace, fail, succeed, without_places

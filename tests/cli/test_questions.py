@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.choosing import best
 from deniable.messages import InvalidManifest, Manifest, sign_manifest
+from deniable.planning import best
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import Workplace, fail, succeed

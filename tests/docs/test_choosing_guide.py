@@ -11,13 +11,13 @@ import pytest
 from deniable.audit import SolutionMatrix
 from deniable.audit.linking import linking_probability
 from deniable.budget import NANO, RangeCost
-from deniable.choosing import Candidate, best, best_fresh, candidates, lower_bound
-from deniable.choosing.chosen_mechanism import specified
 from deniable.estimates import Model, covariance
 from deniable.estimates.decoders import decoder_of
 from deniable.mechanisms import TwoRound
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
+from deniable.planning import Candidate, best, best_fresh, candidates, lower_bound
+from deniable.planning.specification import specified
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.support.readme import outputs

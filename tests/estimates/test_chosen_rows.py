@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from deniable.choosing import best
 from deniable.documents.terminal import document_text
 from deniable.estimates import Histogram, View, estimate_histogram
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.estimates.rows import ShownRows, chosen_rows, shown_rows
 from deniable.messages import Manifest
+from deniable.planning import best
 from deniable.reading import MOST_ROWS
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.support.kinds import EXAMPLES, example_survey

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from deniable.audit import SolutionMatrix
-from deniable.choosing.trees import best_tree
 from deniable.estimates import (
     Histogram,
     cumulative_curve,
@@ -20,6 +19,7 @@ from deniable.estimates import (
 )
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 from deniable.messages import Specification
+from deniable.planning.specification import best_tree
 from deniable.simulation.bulk import SimulatedReports
 from tests.estimates.matrices import falling
 from tests.mechanisms.test_levels import levels

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from deniable.choosing.trees import _answered, best_tree
 from deniable.estimates import Histogram, cumulative_variance
 from deniable.estimates.decoders import (
     DenseDecoder,
@@ -17,6 +16,7 @@ from deniable.estimates.decoders import (
 )
 from deniable.mechanisms import Levels
 from deniable.mechanisms.answering import Answering
+from deniable.planning.specification import _answered, best_tree
 from deniable.simulation import randomise_many
 from deniable.simulation.bulk import SimulatedWords
 from tests.mechanisms.test_levels import RR, TREES, levels

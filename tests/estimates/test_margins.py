@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.choosing.chosen_mechanism import answered_best
 from deniable.estimates import (
     Model,
     conditional,
@@ -18,6 +17,7 @@ from deniable.estimates import (
 )
 from deniable.estimates.decoders import decoder_of
 from deniable.messages import Manifest, Specification
+from deniable.planning.specification import answered_best
 from tests.support.surveys import manifest
 
 DIMENSIONS = (("plan", "free", "paid"), ("theme", "A", "B", "C"), ("beta", "no", "yes"))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.choosing.chosen_mechanism import answered_best
 from deniable.estimates import (
     Model,
     covariance,
@@ -31,6 +30,7 @@ from deniable.estimates.poisoning import poisoning
 from deniable.mechanisms import KINDS, Mechanism
 from deniable.mechanisms.answering import Dimensions, combinations_of, separated
 from deniable.mechanisms.one_question import OneQuestion
+from deniable.planning.specification import answered_best
 from deniable.simulation import SimulatedWords, randomise_many
 
 

@@ -15,7 +15,6 @@ from deniable import mechanisms
 from deniable.accounting import PrivacyLoss
 from deniable.audit import SolutionMatrix
 from deniable.budget import RangeCost
-from deniable.choosing.kinds import KIND_WORDS
 from deniable.client import IN_MEMORY, Client, ClientSettings, ManifestRefused, Survey
 from deniable.client.ledger.admission import check_declaration, fits_declaration
 from deniable.client.transparency.journal import ReportEntry
@@ -26,6 +25,7 @@ from deniable.mechanisms import KINDS, InvalidParameter, Mechanism
 from deniable.mechanisms.kind import _MODULES
 from deniable.messages import InvalidManifest, Manifest, Refusal
 from deniable.messages.bundle import declaration_of
+from deniable.planning.words import KIND_WORDS
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.mechanisms.laws import (

@@ -36,7 +36,7 @@ from deniable.planning import (
     ways_to_ask,
     year_of,
 )
-from deniable.planning.document import plan_document
+from deniable.planning.facts import plan_document
 from deniable.simulation import SimulatedReports
 from tests.support.effort import some
 from tests.support.kinds import EXAMPLES, calibrated, example_survey

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.views import SIZES, TRUTHS, measured, population
-from deniable.choosing import best
 from deniable.estimates import View, decoder_of
+from deniable.planning import best
 from tests.statistics.test_coverage import least
 
 

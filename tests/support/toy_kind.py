@@ -7,10 +7,10 @@ An answer is named ``own`` sixteenths of the time, each other answer two sixteen
 from fractions import Fraction
 from typing import ClassVar, Final
 
-from deniable.choosing.kinds import KindWords
 from deniable.mechanisms import InvalidParameter, Kind, Parameters, Settings, SurveyMechanism
 from deniable.mechanisms.kind import at_fault
 from deniable.mechanisms.matrix import SurveyMatrix
+from deniable.planning.words import KindWords
 
 _UNIT: Final = 1 << 60
 

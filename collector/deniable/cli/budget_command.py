@@ -2,10 +2,10 @@
 
 import click
 
-from deniable.choosing.composition_document import composition_document
 from deniable.cli.options import Whole, json_option
 from deniable.cli.screen import show
 from deniable.mechanisms import MAX_CATEGORIES
+from deniable.planning.facts import composition_document
 
 
 @click.command(short_help="Add up what several reports reveal.")

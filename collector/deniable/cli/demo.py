@@ -7,10 +7,6 @@ from typing import Any, Final
 
 import click
 
-from deniable.choosing import PLAIN
-from deniable.choosing.chosen_mechanism import specified
-from deniable.choosing.document import choice_of, users_text
-from deniable.choosing.kinds import survey_terms
 from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
 from deniable.cli.demo_result import demo_document
@@ -19,6 +15,10 @@ from deniable.cli.screen import console, progress, show
 from deniable.client import HttpTransport, NotRecorded
 from deniable.directory import Config, default_key_file, with_store
 from deniable.messages import Manifest
+from deniable.planning import PLAIN
+from deniable.planning.facts import choice_of, users_text
+from deniable.planning.specification import specified
+from deniable.planning.words import survey_terms
 from deniable.publishing.following import declared
 from deniable.publishing.publish import publish
 from deniable.publishing.survey_file import SurveyFile

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
-from deniable.choosing.chosen_mechanism import AUTO, LEVELS
+from deniable.planning.specification import AUTO, LEVELS
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def plan(
     from deniable.mechanisms import InvalidPrivacyParameter
     from deniable.planning import has_shares
     from deniable.planning import plan as planned
-    from deniable.planning.document import plan_document
+    from deniable.planning.facts import plan_document
     from deniable.publishing.publish import draft
 
     sizes = {"width": width, "error": error, "difference": difference}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from deniable.choosing.kinds import named
 from deniable.mechanisms import exact_delta, exact_epsilon
 from deniable.mechanisms.exact import times_likelier
 from deniable.messages import Enrolment, Manifest, codec
+from deniable.planning.words import named
 from deniable.reading import duration_text, instant_text
 
 _MOST_LISTED: Final = 5

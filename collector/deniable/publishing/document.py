@@ -7,15 +7,14 @@ from fractions import Fraction
 from typing import Final
 
 from deniable.budget import NANO, constant_cost, format_nano, pure_cost
-from deniable.choosing.document import choice_facts
-from deniable.choosing.guidance import guess_fact, strength_warnings
-from deniable.choosing.kinds import survey_terms
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.documents import Fact, upper_text
 from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, percent_text, promise_text
 from deniable.mechanisms.exact import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
 from deniable.messages.coalitions import Coalitions
+from deniable.planning.facts import choice_facts
+from deniable.planning.words import guess_fact, strength_warnings, survey_terms
 from deniable.publishing.blind_keys import blind_surveys
 from deniable.publishing.changes import changes
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
@@ -44,7 +43,7 @@ def published_facts(
     ``together`` is what devices spend at most on all that is offered with it.
     """
     from deniable.planning import blind_devices_text  # numpy, which others do without
-    from deniable.publishing.accuracy import accuracy_facts
+    from deniable.planning.accuracy import accuracy_facts
 
     older = [survey for survey in surveys if survey.name == manifest.name]
     for number, change in enumerate(changes(older[0], manifest) if older else ()):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from deniable.choosing.guidance import MOST_EPSILON, too_strong_text
 from deniable.directory import Config, authority_chain, begin_publishing, read_authority_key
 from deniable.enrolment import KeyFileError
 from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
 from deniable.messages import InvalidManifest, Manifest, SigningKey, sign_manifest
+from deniable.planning.words import MOST_EPSILON, too_strong_text
 from deniable.public_log.publish import PublicLog, keep_record
 from deniable.publishing.blind_keys import check_grid, check_unshared
 from deniable.publishing.numbering import next_manifest, says_the_same

@@ -11,15 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from deniable.choosing.chosen_mechanism import (
-    AUTO,
-    LEVELS,
-    MEANING,
-    TWO_ROUND,
-    answered_best,
-    specified,
-)
-from deniable.choosing.kinds import KIND_WORDS
 from deniable.enrolment import KeyFileError, PublicKeys
 from deniable.mechanisms import KINDS, InvalidPrivacyParameter
 from deniable.mechanisms.kind import as_tuples
@@ -35,6 +26,15 @@ from deniable.messages import (
     is_simulated,
     value_range,
 )
+from deniable.planning.specification import (
+    AUTO,
+    LEVELS,
+    MEANING,
+    TWO_ROUND,
+    answered_best,
+    specified,
+)
+from deniable.planning.words import KIND_WORDS
 from deniable.publishing.blind_keys import BlindKeys
 from deniable.publishing.look_alikes import check_words
 from deniable.publishing.survey_matrix import labels_of, read_dimensions, read_survey_matrix

@@ -2,7 +2,7 @@
 
 A manifest carries a kind's name and its parameters, plain values from which device and collector
 derive the same matrix by fixed integer rules. Each kind is a module, registered here; what
-operators are told of it stands in :mod:`deniable.choosing.kinds`.
+operators are told of it stands in :mod:`deniable.planning.words`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

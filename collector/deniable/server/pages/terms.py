@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from deniable.budget import NANO, RangeCost
-from deniable.choosing.kinds import survey_terms
 from deniable.documents import upper_text
 from deniable.mechanisms import promise_text
 from deniable.messages import Manifest
 from deniable.messages.coalitions import Coalitions
 from deniable.messages.notice import summary
+from deniable.planning.words import survey_terms
 
 
 def privacy_terms(manifest: Manifest, *, relayed: bool) -> Iterator[tuple[str, str]]:

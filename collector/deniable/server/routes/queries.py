@@ -6,7 +6,6 @@ from typing import Final
 
 from aiohttp import web
 
-from deniable.choosing.kinds import described
 from deniable.messages import (
     GATEWAY_KEYS_PATH,
     MAX_MANIFESTS,
@@ -19,6 +18,7 @@ from deniable.messages import (
 )
 from deniable.messages.bundle import declaration_of
 from deniable.oblivious_http import BinaryRequest
+from deniable.planning.words import described
 from deniable.public_log.publish import CHECKPOINT_PATH
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.gateway import GatewayKeyring

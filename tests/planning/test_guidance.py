@@ -5,13 +5,13 @@ from itertools import combinations
 
 import pytest
 
-from deniable.choosing.guidance import (
+from deniable.messages import Manifest, Specification
+from deniable.planning.words import (
     MOST_EPSILON,
     guess_text,
     strength_warnings,
     too_strong_text,
 )
-from deniable.messages import Manifest, Specification
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.surveys import manifest
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from deniable.choosing.chosen_mechanism import AUTO, LEVELS, specified
 from deniable.documents import Fact
 from deniable.estimates import (
     Accuracy,
@@ -24,7 +23,8 @@ from deniable.estimates.revealed import revealed_at_worst
 from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
 from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
-from deniable.planning import best_specification, tells_distribution
+from deniable.planning.plans import best_specification, tells_distribution
+from deniable.planning.specification import AUTO, LEVELS, specified
 
 _POINTS: Final = 0.05
 """Half the width of an interval of which shares are of some use."""

@@ -9,14 +9,6 @@ from typing import Final, NamedTuple
 
 from deniable.accounting import PrivacyLoss, epsilon_each
 from deniable.accounting.privacy_loss import epsilon_ceiling
-from deniable.choosing.candidates import (
-    PLAIN,
-    SMALLEST_WITHIN,
-    Candidate,
-    candidates,
-    lower_bound,
-)
-from deniable.choosing.many_reports import Total, cheapest
 from deniable.mechanisms import (
     InvalidParameter,
     Number,
@@ -28,6 +20,15 @@ from deniable.mechanisms import (
 from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.randomised_response import check_size
+from deniable.planning.candidates import (
+    PLAIN,
+    SMALLEST_WITHIN,
+    Candidate,
+    Total,
+    candidates,
+    cheapest,
+    lower_bound,
+)
 
 COMPOSED_DELTA: Final = "0.000001"
 """Of all reports together any event is as likely as their epsilon says, plus so much."""

@@ -6,14 +6,14 @@ from itertools import product
 import pytest
 
 from deniable.budget import RangeCost
-from deniable.choosing import Candidate, lower_bound
-from deniable.choosing.fresh_round import best_fresh, sufficient_kept
 from deniable.mechanisms import InvalidPrivacyParameter, TwoRound
 from deniable.mechanisms.affine import Affine, is_prime
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.design import Design
 from deniable.mechanisms.subset import Subset
 from deniable.messages import Specification
+from deniable.planning import Candidate, lower_bound
+from deniable.planning.specification import best_fresh, sufficient_kept
 
 Fresh = tuple[Answering, Design]
 

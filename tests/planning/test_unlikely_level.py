@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.choosing import best
-from deniable.choosing.document import choice_facts
 from deniable.messages import Schedule, Specification
+from deniable.planning import best
+from deniable.planning.facts import choice_facts
 from tests.support.surveys import DAY, START, manifest
 
 

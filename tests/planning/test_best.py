@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from deniable.accounting import PrivacyLoss
-from deniable.choosing import (
+from deniable.mechanisms import (
+    KINDS,
+    InvalidParameter,
+    InvalidPrivacyParameter,
+    odds_ceiling,
+)
+from deniable.mechanisms.affine import incidences, is_prime
+from deniable.mechanisms.design import MAX_RESPONSES, DesignMechanism
+from deniable.planning import (
     PLAIN,
     Candidate,
     Choice,
@@ -21,14 +29,6 @@ from deniable.choosing import (
     composed,
     lower_bound,
 )
-from deniable.mechanisms import (
-    KINDS,
-    InvalidParameter,
-    InvalidPrivacyParameter,
-    odds_ceiling,
-)
-from deniable.mechanisms.affine import incidences, is_prime
-from deniable.mechanisms.design import MAX_RESPONSES, DesignMechanism
 from tests.support.effort import some
 
 BEST = [  # categories, epsilon, n sum Var of a good design, bound

@@ -1,0 +1,355 @@
+"""Facts of a survey that is planned: its mechanism, its plan, and what its reports add up to."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, inf, isfinite
+from typing import Final
+
+from deniable.accounting import (
+    Guarantee,
+    PrivacyLoss,
+    advanced_composition,
+    basic_composition,
+    epsilon_each,
+    kairouz_oh_viswanath_composition,
+    optimal_composition,
+)
+from deniable.budget import NANO, format_nano, pure_cost
+from deniable.documents import Column, Document, Fact, Table, upper_text
+from deniable.mechanisms import (
+    InvalidPrivacyParameter,
+    RandomisedResponse,
+    exact_epsilon,
+    exact_number,
+    odds_text,
+    promise_text,
+)
+from deniable.messages import FRESH, InvalidManifest, Manifest
+from deniable.planning.candidates import DESIGNS, PLAIN, Candidate
+from deniable.planning.choice import UNLIKELY, Choice, best, compared, composed, unlikely_level
+from deniable.planning.plans import (
+    Drafts,
+    Plan,
+    Year,
+    blind_devices_text,
+    epsilon_for,
+    plan,
+    year_of,
+)
+from deniable.planning.specification import SUFFICIENT, most_responses, sufficient_kept
+from deniable.planning.words import MOST_EPSILON, guess_fact, strength_warnings
+from deniable.reading import duration_text
+
+TOGETHER: Final = "all shares together:"
+
+_MOST_REPORTS: Final = 1000
+"""More take too long to compose."""
+
+_MOST_TIMES: Final = 1_000_000
+"""More times as many users are one thing to whoever chooses."""
+
+
+def choice_facts(manifest: Manifest) -> Iterator[Fact]:
+    """Yield the reasons for a mechanism; none unless it is randomised response or a design."""
+    choice = choice_of(manifest)
+    if choice is None:
+        return
+    candidate, plain = choice.candidate, Candidate.of(PLAIN, len(manifest.categories), {})
+    if candidate == plain:
+        yield Fact("mechanism", "randomised response")
+    if text := users_text(choice):
+        yield Fact("users", f"{TOGETHER} {text}")
+    if manifest.kind.first_round_kept and choice.cost > SUFFICIENT * (choice.bound or inf):
+        least = sufficient_kept(len(manifest.categories), manifest.epsilon)
+        if least is not None:
+            low = exact_epsilon(manifest.kept_epsilon or "0") < exact_epsilon(least)
+            better = f'kept = "{least}" or more' if low else "another fresh round (leave it out)"
+            yield Fact("", f"{better} comes within 5 % of the fewest possible")
+    reports = min(manifest.schedule.epochs, _MOST_REPORTS)
+    if manifest.repeat == FRESH and reports > 1:
+        total, simple = (
+            ceil(NANO * unlikely_level(mechanism, manifest.epsilon, reports, manifest.delta))
+            for mechanism in (candidate, plain)
+        )
+        charged = reports * pure_cost(manifest.mechanism)
+        beside = "".join(
+            f" (randomised response: {format_nano(simple)}, with {_times(other.users)} users)"
+            for other in choice.alternatives
+            if other.candidate == plain
+        )
+        yield Fact(
+            "adds up",
+            f"{adds_up_text(reports, format_nano(min(total, charged)))}{beside}; devices charge "
+            f"the plain sum, {format_nano(charged)}",
+        )
+
+
+def adds_up_text(reports: int, level: str) -> str:
+    """Return the level that so many reports of a device favour its answers by, in words."""
+    return (
+        f"{reports:,} reports of a device favour its answers over any one alternative by at most "
+        f"epsilon {level}, except with a chance of 1 in {UNLIKELY.denominator:,}"
+    )
+
+
+def choice_of(manifest: Manifest) -> Choice | None:
+    """Return how its mechanism compares; None if it is neither randomised response nor a design."""
+    kind, parameters = manifest.kind.name, manifest.specification.parameters
+    k, most = len(manifest.categories), most_responses(manifest.repeat)
+    if manifest.kind.first_round_kept:
+        # One report is the fresh round's design at its own level; others cannot be kept.
+        candidate, most = Candidate.of_answering(k, parameters["fresh"]), 0
+    elif kind in {PLAIN, *DESIGNS}:
+        candidate = Candidate.of(kind, k, parameters)
+    else:
+        return None
+    return compared(candidate, manifest.epsilon, delta=manifest.delta, most_responses=most)
+
+
+def users_text(choice: Choice) -> str:
+    """Return how many users a mechanism needs, beside the fewest possible and the others."""
+    parts = []
+    if choice.bound is not None:
+        ratio = choice.cost / choice.bound
+        more = ceil(1000 * (ratio - 1 - 1e-9)) / 10
+        near = f"within {more:g} % of the fewest" if more else "the fewest"
+        parts.append(
+            f"{near if ratio < 1.1 else f'{ratio:.1f} times the fewest'} possible in the worst case"
+        )
+    parts += [
+        f"{str(other.candidate).replace('-', ' ')} would take {_times(other.users)}"
+        for other in choice.alternatives
+        if f"{other.users:.2f}" != "1.00"
+    ]
+    return "; ".join(parts)
+
+
+def _times(users: float) -> str:
+    if users > _MOST_TIMES:
+        return f"over {_MOST_TIMES:,} times as many"
+    if users <= 0.5:
+        return f"{1 / users:,.1f} times fewer"
+    return f"{users:,.{2 if users < 100 else 0}f} times as many"
+
+
+_COLUMNS = (
+    Column("way", "how"),
+    Column("mechanism", "by"),
+    Column("reports", "reports", "number"),
+    Column("times", "times", "number"),
+)
+
+
+def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None) -> Document:
+    """Return the document of a plan, of a lifetime budget and of so many reports.
+
+    A survey by its epsilon says what other epsilons would do.
+    """
+    from deniable.estimates.revealed import revealed_at_worst  # numpy
+
+    manifest, year = made.manifest, year_of(made.manifest, lifetime)
+    delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
+    odds = odds_text(made.odds)
+    private = f"epsilon {manifest.epsilon}{delta}: {promise_text(made.odds)}"
+    facts = [
+        Fact("asked", manifest.question, "survey", manifest.name),
+        Fact(key="figure", value=made.figure.name),
+        Fact("privacy", private, "epsilon", manifest.epsilon),
+        guess_fact(manifest),
+        Fact("figures", revealed := revealed_at_worst(manifest), "figures_reveal", revealed),
+    ]
+    values = {
+        "size": made.accuracy.size,
+        "standard_errors": made.accuracy.scale,
+        "odds": odds,
+        "reports_a_year": year.reports,
+        "composed_level": None if year.level is None else str(year.level),
+    }
+    if reports is not None:
+        allowed = epsilon_for(manifest, drafts, made.accuracy, reports, made.share)
+        reached = made.reached(reports)
+        wanted = (
+            f"what is wanted takes more, up to epsilon {MOST_EPSILON}"
+            if allowed is None
+            else f"the least epsilon at which they do for what is wanted is {allowed}"
+        )
+        text = f"{reports:,} reach {made.figure.amount(reached)}; {wanted}"
+        facts.append(Fact("reports", text, "with_reports", reports))
+        values |= {"reached": reached, "least_epsilon": allowed}
+    needed = None
+    if year.epsilon is not None:
+        # A matrix has its own probabilities, whatever epsilon it states.
+        with suppress(InvalidManifest):
+            yearly = plan(drafts(f"{year.epsilon:f}"), made.accuracy, made.share)
+            needed = yearly.reports(yearly.ways[0])
+    facts += _budget(manifest, year, needed)
+    # What publishing says of the same survey goes by another criterion.
+    if choice := choice_of(manifest):
+        together = f"{TOGETHER} {users_text(choice)}; the table is of each share by itself"
+        facts.append(Fact("users", together, "summed_variance", choice.cost))
+    least = made.reports(made.ways[0])
+    if manifest.enrolment.mode == "blind" and least is not None:
+        facts.append(Fact("lost", blind_devices_text(manifest, least)))
+    facts += [Fact("warning", warning) for warning in strength_warnings(manifest)]
+    table = Table(_COLUMNS, [*_rows(made)], "ways")
+    return Document(facts, [table], sentence=made.sentence, values=values)
+
+
+def _rows(made: Plan) -> Iterator[dict[str, object]]:
+    first = made.ways[0].variance
+    for way in made.ways:
+        yield {
+            "way": way.title,
+            "mechanism": way.mechanism,
+            "reports": made.reports(way),
+            "times": float(f"{way.variance / first:.3g}") if isfinite(way.variance) else None,
+        }
+
+
+def _budget(manifest: Manifest, year: Year, needed: int | None) -> Iterator[Fact]:
+    length = manifest.schedule.epoch_seconds
+    together = (
+        "" if year.level is None else f"; {adds_up_text(year.reports, upper_text(year.level, 4))}"
+    )
+    charged = (
+        f"a report in {year.reports:,} of {year.epochs:,} epochs of {duration_text(length)} "
+        f"charges a device epsilon {format_nano(year.charged)}{together}"
+    )
+    yield Fact("a year", charged, "charged", year.charged / NANO)
+    does = (
+        f"a lifetime_epsilon of {year.lifetime / NANO:g} does for {year.affordable:,} reports, "
+        f"which is {duration_text(year.affordable * length)}"
+    )
+    if year.epsilon is not None and year.epochs > year.affordable:
+        takes = "" if needed is None else f", and then {needed:,} reports an epoch"
+        does += f"; for {year.epochs:,} it takes epsilon {year.epsilon:f}{takes}"
+    yield Fact("budget", does, "affordable_reports", year.affordable)
+
+
+_MOST_EPSILON: Final = 2_000
+_UNIT: Final = 10**18
+_DIGITS: Final = 7
+
+_Composition = Callable[[Fraction], Guarantee]
+"""The guarantee of all reports by the epsilon of one."""
+
+_Way = tuple[str, _Composition, Callable[[Fraction], str]]
+"""A name, a composition, and for what it holds, likewise; for nothing if it is empty."""
+
+
+def composition_document(
+    epsilon: str | None,
+    total: str | None,
+    delta: str,
+    times: int,
+    slack: str,
+    categories: int,
+    lifetime: int,
+) -> Document:
+    """Return the document of the sum of reports of this epsilon, or of one's part of a total.
+
+    A device's lifetime budget is told beside.
+    """
+    extra = exact_number("slack", slack)
+    if extra >= 1:
+        raise InvalidPrivacyParameter("slack must be in [0, 1)")
+    mechanism = RandomisedResponse(categories, 1 if epsilon is None else epsilon, delta)
+    level = mechanism.epsilon
+    in_all = level * times if total is None else exact_number("total", total)
+    if in_all > _MOST_EPSILON:
+        raise InvalidPrivacyParameter(
+            f"{times:,} reports of epsilon {epsilon or total} hide nothing; the sum is to be at "
+            f"most {_MOST_EPSILON:,}"
+        )
+    rows, guess = [], Fraction(in_all, times)
+    for name, compose, holds_for in _compositions(mechanism.delta, times, extra, categories):
+        if total is not None:
+            epsilon_text = f"{epsilon_each(total, _epsilon_of(compose), guess=guess)}"
+            level = Fraction(epsilon_text)
+            if holds_for is _any:  # no other way of adding up is much worse
+                guess = level
+        if not (held := holds_for(level)):
+            continue
+        guarantee = compose(level)
+        if total is None:
+            epsilon_text = upper_text(guarantee.epsilon, _DIGITS)
+        bound = upper_text(guarantee.delta, _DIGITS)
+        rows.append({"name": name, "epsilon": epsilon_text, "delta": bound, "holds_for": held})
+    question, counts, column = (
+        (f"epsilon {epsilon}", "smallest", "epsilon")
+        if total is None
+        else (f"epsilon {total} in all", "largest", "epsilon each")
+    )
+    columns = (
+        Column("name", "composition"),
+        Column("epsilon", column, "number"),
+        Column("delta", "delta", "number"),
+        Column("holds_for", "holds for"),
+    )
+    note = (
+        "Every line is a theorem; of those that hold for your mechanism, use the one with the "
+        f"{counts} epsilon. Any event is at most e^epsilon times as likely as with other answers, "
+        "plus delta. Delta is no chance of staying within epsilon. Devices themselves count by the "
+        "first line, the plain sum, and stop at their app's "
+        f"lifetime_epsilon, {lifetime} unless it sets another."
+    )
+    slacks = f", delta {delta}" * (delta != "0") + f", each randomised afresh; slack {slack}:"
+    return Document(
+        tables=[Table(columns, rows, "compositions")],
+        notes=[note],
+        heading=f"{times:,} reports of {question}{slacks}",
+        values={"times": times, "total": total},
+    )
+
+
+def _epsilon_of(compose: _Composition) -> Callable[[Fraction], Decimal]:
+    return lambda level: compose(level).epsilon
+
+
+def _any(_level: Fraction) -> str:
+    return "any mechanism of this epsilon and delta"
+
+
+def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int) -> Iterator[_Way]:
+    """Yield all ways of adding up."""
+
+    def basic(level: Fraction) -> Guarantee:
+        return basic_composition([(level, delta)] * times)
+
+    yield "basic", basic, _any
+    if extra:
+        yield "advanced", lambda level: advanced_composition(level, delta, times, extra), _any
+        closed = kairouz_oh_viswanath_composition
+        yield "Kairouz et al.", lambda level: closed(level, delta, times, extra), _any
+    # One slack for all that follows, rounded up to a plain decimal.
+    together = Fraction(ceil((1 - (1 - delta) ** times * (1 - extra)) * _UNIT), _UNIT)
+    if together >= 1:
+        raise InvalidPrivacyParameter(
+            f"{times:,} reports of this delta and slack hide nothing; lower one of them"
+        )
+
+    def optimal(level: Fraction, loss: PrivacyLoss | None = None) -> Guarantee:
+        epsilon = (loss or optimal_composition(level, delta, times)).epsilon_at(together)
+        # Rounded up, the optimum can exceed the plain sum by a digit in the twelfth place.
+        return Guarantee(epsilon if delta else min(epsilon, basic(level).epsilon), together)
+
+    def exact(level: Fraction) -> Guarantee:
+        odds = RandomisedResponse(categories, level, delta).privacy.odds
+        return optimal(level, PrivacyLoss.of_randomised_response(categories, odds).repeat(times))
+
+    def auto(level: Fraction) -> Guarantee:
+        epsilon = composed(chosen(level), level, times, delta, together)
+        return Guarantee(epsilon if delta else min(epsilon, basic(level).epsilon), together)
+
+    def chosen(level: Fraction) -> Candidate:
+        return best(categories, level, delta=delta).candidate
+
+    def design(level: Fraction) -> str:
+        candidate = chosen(level)
+        return "" if candidate.kind == PLAIN else str(candidate)
+
+    yield "optimal", optimal, _any
+    yield "exact", exact, lambda _: f"randomised response, {categories:,} categories"
+    yield "exact, auto", auto, design

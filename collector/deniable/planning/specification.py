@@ -1,0 +1,399 @@
+"""The mechanism that a survey gets: the one that its operator names, or the one that is best."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from itertools import takewhile
+from math import ceil, exp, expm1, log, log1p
+from typing import Any, Final, NamedTuple
+
+from deniable.mechanisms import (
+    InvalidParameter,
+    InvalidPrivacyParameter,
+    Number,
+    exact_delta,
+    exact_epsilon,
+)
+from deniable.mechanisms.answering import Answering, Dimensions, combinations_of, sizes_of
+from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.exact import MAX_EPSILON
+from deniable.mechanisms.levels import Widths
+from deniable.mechanisms.two_round import MAX_POINTS, SINGLE
+from deniable.messages import (
+    FRESH,
+    MAX_MEMOISED_CATEGORIES,
+    RANDOMISED_RESPONSE,
+    InvalidManifest,
+    Repeat,
+    Specification,
+)
+from deniable.planning.candidates import (
+    DESIGNS,
+    PLAIN,
+    Candidate,
+    candidates,
+    candidates_of_blocks,
+    lower_bound,
+)
+from deniable.planning.choice import best
+
+# A second round: one report of two rounds is again a design mechanism on the same blocks, so that
+# it costs what the design costs, whatever is kept. Larger blocks need a fresh round that says more
+# about the kept response: reports that share one reveal more together, and a changed answer shows
+# more.
+
+
+_NEAR: Final = 1.02
+"""Of designs that need no more than 2 % more users than the best, the one that reveals least."""
+
+SUFFICIENT: Final = 1.05
+"""Users over the fewest possible, at most, where a kept level suffices."""
+
+_FLOATS: Final = 700.0
+"""Above, e^x is no float."""
+
+
+def best_fresh(categories: int, epsilon: Number, kept: Number, reports: int) -> Answering:
+    """Return the design for a second round that needs the fewest users.
+
+    Of designs whose second round alone does not exceed the epsilon that is kept, so that a changed
+    answer shows no more in a report than the kept response would, and of sets of one category,
+    which there are for any level: that of the least variance, and of those within 2 % of it the one
+    that devices charge least for so many reports. The best of a search over all designs here, not
+    by proof.
+
+    Raises InvalidPrivacyParameter if the levels are none, or the kept one is not the greater.
+    """
+    one, most = float(exact_epsilon(epsilon)), float(exact_epsilon(kept))
+    if not 0 < one < most:
+        raise InvalidPrivacyParameter("epsilon must be positive and less than that of the kept")
+    pure, all_kept = expm1(one), expm1(most)
+
+    # z = E_2 - 1 is (E_1 - 1)/(q b + kappa - E_1 q b), kappa = q (E_inf - 1); with q = 1/(E_inf - 1
+    # + v) it is at most E_inf - 1 if and only if b is at most this.
+    def largest(points: int) -> float:
+        return all_kept / pure - (all_kept + points) / all_kept if points <= MAX_POINTS else 0.0
+
+    fitting = list(candidates_of_blocks(categories, one, 0.0, MAX_RESPONSES, largest))
+    limit = _NEAR * min(candidate.cost(one) for candidate in fitting)
+
+    def near(candidate: Candidate) -> bool:
+        fits = candidate.kind == PLAIN or candidate.block <= largest(candidate.points)
+        return fits and candidate.cost(one) <= limit
+
+    chosen = min(
+        (
+            other
+            for candidate in fitting
+            for step in (-1, 1)
+            for other in takewhile(near, _resized(candidate, step))
+        ),
+        key=lambda candidate: (
+            round(_charge(candidate, pure, all_kept, reports), 9),
+            candidate.responses,
+        ),
+    )
+    return SINGLE if chosen.kind == PLAIN else chosen.answering
+
+
+def sufficient_kept(categories: int, epsilon: Number) -> str | None:
+    """Return the least kept level, in tenths, that takes 5 % more users than possible at most."""
+    one = float(exact_epsilon(epsilon))
+    limit = SUFFICIENT * lower_bound(categories, one)
+
+    def suffices(level: str) -> bool:
+        fresh = best_fresh(categories, epsilon, level, 1)
+        return Candidate.of_answering(categories, fresh).cost(one) <= limit
+
+    tenths = range(int(10 * one) + 1, 10 * MAX_EPSILON + 1)
+    levels = [f"{Decimal(count).scaleb(-1).normalize():f}" for count in tenths]
+    least = bisect_left(levels, True, key=suffices)
+    return levels[least] if least < len(levels) else None
+
+
+def _resized(candidate: Candidate, step: int) -> Iterator[Candidate]:
+    """Yield a design, and those with smaller or larger blocks; they cost more and more."""
+    yield candidate
+    for size in candidate.sizes(MAX_RESPONSES)[::step]:
+        if (size - candidate.size) * step > 0:
+            with suppress(ValueError):  # of some sizes there are too many sets
+                yield candidate.of_size(size)
+
+
+def _charge(candidate: Candidate, pure: float, kept: float, reports: int) -> float:
+    """Return about the charge of each of so many reports, the most that each of t of them costs."""
+    charge = 0.0
+    for t in range(1, reports + 1):
+        if log1p(kept) <= charge * t:  # no more than the kept response costs is split by t
+            break
+        charge = max(charge, _level(candidate, pure, kept, t) / t)
+    return charge
+
+
+def _level(candidate: Candidate, pure: float, kept: float, reports: int) -> float:
+    """Return about the epsilon of so many reports of a constant answer."""
+    points, block = candidate.points, candidate.block
+    growth = reports * log1p(pure * (kept + points) / (kept - pure * block))
+    if growth > _FLOATS:
+        return log1p(kept)
+    # As TwoRound.constant_odds, with the others' shares of the blocks alike.
+    others = (points - 2) * exp(growth * (block - 1) / max(1, points - 2))
+    total = exp(growth) + 1 + others
+    return log(total + kept * exp(growth)) - log(total + kept)
+
+
+# Trees: of all whose nodes have up to 16 below them, by the exact variances of a share of all
+# answers up to some one, on average over these, if answers are equally frequent.
+
+
+_MOST_BELOW: Final = 16
+_MOST_LEVELS: Final = 12
+_LEAST_EPSILON: Final = 0.01
+"""Below this, trees are the same."""
+
+_MANY: Final = 128
+"""Of more answers, a level's mechanism is the one of the fewest responses within 5 % of the best;
+else within 2 %: each figure looks at the responses of all levels, once for each answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The widths of a tree's levels, and what answers with the nodes of each.
+
+    Attributes:
+        variance: n times that of a share of all answers up to some one, on average over these.
+    """
+
+    widths: tuple[int, ...]
+    parts: tuple[Candidate, ...]
+    variance: float
+
+    @property
+    def mechanisms(self) -> tuple[Answering, ...]:
+        """Return the mechanisms as a manifest has them."""
+        return tuple(part.answering for part in self.parts)
+
+
+def best_tree(
+    categories: int, epsilon: float, delta: float = 0.0, most_responses: int = MAX_RESPONSES
+) -> Tree:
+    """Return the best tree of at most so many responses in all.
+
+    Raises:
+        ValueError: if epsilon and delta are both 0, or there is nothing to tell apart.
+    """
+    if categories < 2 or not epsilon + delta > 0:
+        raise ValueError("there is nothing to tell apart, or nothing may be told")
+    chosen = _widths(categories, epsilon)
+    while True:
+        parts = _parts(categories, chosen, epsilon, delta, most_responses)
+        if sum(part.responses for part in parts) <= most_responses or len(chosen) == 1:
+            break
+        chosen = chosen[1:]
+    variances = [_node_variance(part.categories, part.cost(epsilon, delta)) for part in parts]
+    below = _Below(variances[-1])
+    for variance, width, inner in zip(
+        variances[-2::-1], chosen[-2::-1], chosen[:0:-1], strict=True
+    ):
+        below = below.joined(width // inner).under(variance)
+    energy = below.joined(parts[0].categories).energy
+    return Tree(chosen, parts, len(chosen) * energy)
+
+
+def level_mechanisms(
+    categories: int, widths: Widths, epsilon: float, delta: float, most_responses: int
+) -> tuple[Answering, ...]:
+    """Return the best mechanisms for the nodes of levels of these widths."""
+    parts = _parts(categories, widths, epsilon, delta, most_responses)
+    return tuple(part.answering for part in parts)
+
+
+def _parts(
+    categories: int, widths: Widths, epsilon: float, delta: float, most_responses: int
+) -> tuple[Candidate, ...]:
+    within = 1.05 if categories > _MANY else 1.02
+    return tuple(
+        _answered(ceil(categories / width), epsilon, delta, most_responses, within)
+        for width in widths
+    )
+
+
+def _answered(
+    nodes: int, epsilon: float, delta: float, most_responses: int, within: float
+) -> Candidate:
+    """Return the mechanism of the fewest responses within so many times the least cost."""
+    those = candidates(nodes, epsilon, delta, most_responses)
+    costs = {one: one.cost(epsilon, delta) for one in those}
+    least = min(costs.values())
+    near = (one for one, cost in costs.items() if cost <= within * least)
+    return min(near, key=lambda one: one.responses)
+
+
+def _node_variance(nodes: int, cost: float) -> float:
+    """Return v, n times the variance of a node's share; of equally frequent nodes."""
+    # All shares together have the cost, and 1 - 1/nodes since devices are sampled; they sum to 1.
+    return (cost + 1 - 1 / nodes) / (nodes - 1)
+
+
+class _Below(NamedTuple):
+    """The part of a network (``decoders/levels.py``) below a node in which a range ends.
+
+    Answers up to some one have the potential 1, the others 0.
+
+    Attributes:
+        conductor: c, from above.
+        energy: that of the heat within, if the node is left alone, on average over the ends.
+        mean, square: of its potential.
+    """
+
+    conductor: float
+    energy: float = 0.0
+    mean: float = 0.0
+    square: float = 0.0
+
+    def joined(self, count: int) -> "_Below":
+        """Return so many nodes side by side, in one of which the range ends."""
+        # l of them are up to the end, l uniform on 0 … B - 1, and one has the potential p: the heat
+        # is c (l + p^2 - (l + p)^2/B).
+        ones, squares = (count - 1) / 2, (count - 1) * (2 * count - 1) / 6
+        total = squares + 2 * ones * self.mean + self.square
+        return _Below(
+            self.conductor * count,
+            self.energy + self.conductor * (ones + self.square - total / count),
+            (ones + self.mean) / count,
+            total / count**2,
+        )
+
+    def under(self, variance: float) -> "_Below":
+        """Return the part with the branch up to the node that holds it."""
+        conductor = variance * self.conductor / (variance + self.conductor)
+        return self._replace(conductor=conductor)
+
+
+def _widths(categories: int, epsilon: float) -> tuple[int, ...]:
+    """Return the best widths, with what no mechanism is better than at each level.
+
+    Of partial trees of one width and as many levels the better is kept: that with less heat, and
+    half of its conductor, by which more is to come.
+    """
+
+    @cache
+    def variance(width: int) -> float:
+        nodes = ceil(categories / width)
+        return _node_variance(nodes, lower_bound(nodes, max(epsilon, _LEAST_EPSILON)))
+
+    partial: dict[tuple[int, ...], _Below] = {(1,): _Below(variance(1))}
+    best: dict[tuple[int, ...], float] = {(1,): partial[(1,)].joined(categories).energy}
+    for count in range(2, _MOST_LEVELS + 1):
+        kept: dict[int, tuple[float, tuple[int, ...], _Below]] = {}
+        for widths, below in partial.items():
+            for fan in range(2, _MOST_BELOW + 1):
+                if (width := widths[0] * fan) >= categories:
+                    break
+                joined = below.joined(fan).under(variance(width))
+                entry = joined.energy + joined.conductor / 2, (width, *widths), joined
+                kept[width] = min(kept.get(width, entry), entry)
+        partial = {widths: below for _, widths, below in kept.values()}
+        for widths, below in partial.items():
+            best[widths] = count * below.joined(ceil(categories / widths[0])).energy
+    return min(best, key=best.__getitem__)
+
+
+AUTO: Final = "auto"
+LEVELS: Final = "levels"
+TWO_ROUND: Final = "two-round"
+MEANING: Final = (
+    "the default: of randomised response and the designs the most accurate, with kept for the "
+    "second round"
+)
+
+_KEPT: Final = "kept responses must be few, or equal ones would link a device's epochs"
+
+
+def specified(
+    mechanism: str,
+    categories: int,
+    epsilon: str,
+    delta: str = "0",
+    settings: Mapping[str, object] | None = None,
+    repeat: Repeat = FRESH,
+    questions: int = 1,
+) -> Specification:
+    """Return a kind of mechanism with the parameters that settings calibrate; or what is best.
+
+    The best of all is chosen for ``auto``; the best of its kind for a design or levels without
+    settings, and for a second round that settings do not name. So many questions share the
+    responses that there may be.
+
+    Raises:
+        InvalidManifest: naming the field at fault.
+    """
+    if mechanism == TWO_ROUND and repeat.epochs and settings and "fresh" not in settings:
+        try:
+            fresh = best_fresh(categories, epsilon, str(settings.get("kept")), repeat.epochs)
+        except ValueError:
+            fresh = SINGLE  # and the manifest says what is wrong
+        settings = {**settings, "fresh": fresh}
+    elif mechanism == LEVELS and not (settings and "mechanisms" in settings):
+        settings = _best_levels(categories, epsilon, delta, repeat, settings or {})
+    elif mechanism == AUTO or (mechanism in DESIGNS and not settings):
+        try:
+            candidate = best(
+                categories,
+                epsilon,
+                delta=delta,
+                kind=None if mechanism == AUTO else mechanism,
+                most_responses=most_responses(repeat) // questions,
+            ).candidate
+        except InvalidParameter as error:
+            why = "" if repeat == FRESH else f"; {_KEPT}"
+            raise InvalidManifest(error.name, error.reason + why) from error
+        except ValueError:
+            # No survey has these categories, epsilon or delta; the manifest says which it is.
+            return RANDOMISED_RESPONSE
+        mechanism, settings = candidate.kind, candidate.parameters
+    return Specification.calibrated(mechanism, categories, epsilon, delta, settings)
+
+
+def _best_levels(
+    categories: int, epsilon: str, delta: str, repeat: Repeat, settings: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the settings of the best tree, or of one of given widths; the manifest judges."""
+    try:
+        level, slack = float(exact_epsilon(epsilon)), float(exact_delta(delta))
+        most = most_responses(repeat)
+        if "widths" not in settings:
+            tree = best_tree(categories, level, slack, most)
+            return {"widths": tree.widths, "mechanisms": tree.mechanisms}
+        widths: Any = settings["widths"]
+        Specification.calibrated(LEVELS, categories, epsilon, delta, settings)
+        return {**settings, "mechanisms": level_mechanisms(categories, widths, level, slack, most)}
+    except ValueError:
+        return {"widths": (1,), **settings}
+
+
+def answered_best(
+    kind: str, dimensions: Dimensions, epsilon: str, delta: str = "0", repeat: Repeat = FRESH
+) -> dict[str, Any]:
+    """Return the settings of a kind that is about several questions.
+
+    What answers with the fewest users: each question, or all combinations at once.
+    """
+
+    def chosen(categories: int, questions: int = 1) -> Answering:
+        one = specified(AUTO, categories, epsilon, delta, None, repeat, questions)
+        return (one.kind, *one.parameters.values())
+
+    if kind == "joint":
+        return {"dimensions": dimensions, "mechanism": chosen(combinations_of(dimensions))}
+    sizes = sizes_of(dimensions)
+    by_size = {size: chosen(size, len(sizes)) for size in set(sizes)}
+    return {"dimensions": dimensions, "mechanisms": tuple(by_size[size] for size in sizes)}
+
+
+def most_responses(repeat: Repeat) -> int:
+    """Return how many responses a design may have: kept ones link epochs, unless they are few."""
+    return MAX_RESPONSES if repeat == FRESH else MAX_MEMOISED_CATEGORIES
