@@ -98,13 +98,14 @@ class PostgresServer:
             ]
         )
         options += [f"--pgdata={self.directory / 'data'}", "--no-sync"]
-        subprocess.run(
+        made = subprocess.run(
             [*self._switch, binaries / program, *options],
-            check=True,
             capture_output=True,
+            text=True,
             timeout=SECONDS,
             cwd=self.directory,
         )
+        assert made.returncode == 0, made.stderr
 
     def url(self, database: str) -> str:
         return f"postgresql://deniable@/{database}?host={self.directory}&port=5432"
