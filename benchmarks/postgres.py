@@ -21,7 +21,7 @@ from benchmarks.servers import Server
 from benchmarks.surveys import signed_survey
 from benchmarks.table import Row, show
 from deniable.stores import PostgresStore, Verdict
-from deniable.stores.receipt import RECEIPT_KEY_BYTES, Receipt
+from deniable.stores.values import RECEIPT_KEY_BYTES, Receipt
 from tests.support.postgres import PostgresServer, find_binaries
 
 _ROUNDS: Final = 5

@@ -20,8 +20,7 @@ from benchmarks.table import Row, show
 from benchmarks.writer import group_of, store_group
 from deniable.messages import Manifest
 from deniable.stores.rules.operating import publish
-from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.sqlite.driver import follow
+from deniable.stores.sqlite.database import SqliteDatabase, follow
 
 _ROUNDS: Final = 5
 _STORED: Final = 10_000_000

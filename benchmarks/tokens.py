@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA384
 from benchmarks.rounds import interleave, processor_seconds_each
 from benchmarks.table import Row, show
 from deniable.enrolment.epoch_keys import PrivateKey
-from deniable.intake.libsodium import verify as by_libsodium
+from deniable.intake.judge import verify as by_libsodium
 from deniable.messages import (
     Enrolment,
     Manifest,

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 from deniable.stores import Verdict
-from deniable.stores.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.sqlite.receipts import add_receipts
+from deniable.stores.sqlite.sqlite_store import add_receipts
+from deniable.stores.values import RECEIPT_KEY_BYTES, Receipt
 
 
 def group_of(size: int, survey_id: bytes) -> list[Receipt]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.soak.signing import Chunk
-from deniable.stores.receipt import RECEIPT_KEY_BYTES
+from deniable.stores.values import RECEIPT_KEY_BYTES
 
 ROW_BYTES: Final = RECEIPT_KEY_BYTES + 2
 """Start of the public key, survey and epoch, response."""

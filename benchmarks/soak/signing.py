@@ -15,7 +15,7 @@ from nacl.bindings import crypto_sign, crypto_sign_seed_keypair
 
 from deniable.messages import Report, codec
 from deniable.messages.ed25519 import CONTEXT_REPORT
-from deniable.stores.receipt import RECEIPT_KEY_BYTES
+from deniable.stores.values import RECEIPT_KEY_BYTES
 
 CHUNK: Final = 256
 """Reports: as many as one upload may have."""

@@ -26,7 +26,7 @@ from deniable.messages import (
 from deniable.publishing.survey_file import EXAMPLE
 from deniable.simulation import SimulatedReports, read_truth
 from deniable.stores import Role, Store, Token, Verdict
-from deniable.stores.receipt import RECEIPT_KEY_BYTES, Receipt
+from deniable.stores.values import RECEIPT_KEY_BYTES, Receipt
 from tests.cli.commands import Workplace
 from tests.cli.serving import serving
 from tests.support.reports import secret

@@ -312,7 +312,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "publishing.survey_matrix:certified_settings",
         "server.pages.asking:_answered",
         "server.routes.parameters:epochs_of",
-        "stores.rules.life:begin_pruning",
+        "stores.rules.counting:begin_pruning",
     ),
     "parameters, as they were given": (
         "estimates.revealed:_EVERY",

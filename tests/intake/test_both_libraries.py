@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deniable.intake import judge_report
-from deniable.intake.libsodium import verify as libsodium_verify
+from deniable.intake.judge import verify as libsodium_verify
 from deniable.messages import Refusal, SignedReport, SigningKey
 from deniable.messages.admissible import check_report
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT, Verify, verify

@@ -16,7 +16,7 @@ from deniable.messages import (
     enrolment_statement,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT
-from deniable.stores.receipt import Receipt
+from deniable.stores.values import Receipt
 from tests.support.reports import envelope, secret
 from tests.support.surveys import DAY, MANIFEST, START, manifest
 

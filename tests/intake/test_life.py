@@ -10,7 +10,7 @@ from deniable.intake import Action, Due, due, finished
 from deniable.intake.life import BELIEVED_SECONDS
 from deniable.messages import Schedule
 from deniable.messages.schedule import EARLY_SECONDS
-from deniable.stores.receipt import KEPT_SECONDS
+from deniable.stores.values import KEPT_SECONDS
 from tests.support.effort import effort
 from tests.support.surveys import DAY, START, manifest
 

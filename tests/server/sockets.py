@@ -10,7 +10,7 @@ import pytest
 
 from deniable.messages import PROBLEM_JSON, pack_upload, read_problem
 from deniable.stores import Verdict
-from deniable.stores.receipt import Receipt
+from deniable.stores.values import Receipt
 from tests.server.collector import Collector
 from tests.support.reports import envelope
 

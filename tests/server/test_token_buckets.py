@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from deniable.messages import pack_upload
 from deniable.server.routes.sender_limits import IssuerShares, TokenBuckets
-from deniable.stores.receipt import Receipt
+from deniable.stores.values import Receipt
 from tests.server.collector import problem, running
 from tests.support.clock import FakeClock
 

@@ -13,7 +13,7 @@ from deniable.server.life.upkeep import Upkeep
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import Seal, SqliteStore, StoreError
-from deniable.stores.receipt import Receipt
+from deniable.stores.values import Receipt
 from tests.stores.places import PLACES, A, E, S, counts, publish, reports
 from tests.support.clock import FakeClock
 from tests.support.reports import report

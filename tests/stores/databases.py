@@ -7,9 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from deniable.stores import SqliteStore, Verdict
-from deniable.stores.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.sqlite.receipts import add_receipts
+from deniable.stores.sqlite.sqlite_store import add_receipts
+from deniable.stores.values import RECEIPT_KEY_BYTES, Receipt
 from tests.stores.places import publish
 from tests.support.reports import report
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from deniable.messages import Manifest, sign_manifest
 from deniable.stores import PostgresStore, SqliteStore, Store, Verdict
-from deniable.stores.receipt import Receipt
+from deniable.stores.values import Receipt
 from tests.support.postgres import postgres_server
 from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, MANIFEST

@@ -6,7 +6,7 @@ import pytest
 
 from deniable.directory.checks import store as checks
 from deniable.stores import backups, opening
-from deniable.stores.postgres import migrating, postgres_store, receipts
+from deniable.stores.postgres import driver, postgres_store
 from deniable.stores.sqlite import database
 
 BROKEN: Final = "INSERT INTO what_is_not_there VALUES (1);"
@@ -15,8 +15,8 @@ BROKEN: Final = "INSERT INTO what_is_not_there VALUES (1);"
 
 def have_second_schema(patch: pytest.MonkeyPatch, more: str = "") -> None:
     """Turn what is running into that later version, whose migration has more statements."""
-    for module, table in ((database, "notes"), (migrating, "deniable.notes")):
+    for module, table in ((database, "notes"), (driver, "deniable.notes")):
         script = f"ALTER TABLE {table} ADD COLUMN author TEXT;\n{more}"
         patch.setattr(module, "_MIGRATIONS", (*module._MIGRATIONS, script))
-    for importer in (backups, checks, database, migrating, opening, postgres_store, receipts):
+    for importer in (backups, checks, database, driver, opening, postgres_store):
         patch.setattr(importer, "VERSION", 2)

@@ -7,7 +7,7 @@ import pytest
 
 from deniable.stores import Overloaded, SqliteStore, Verdict, group_commit
 from deniable.stores.group_commit import GroupCommit
-from deniable.stores.receipt import Receipt
+from deniable.stores.values import Receipt
 from tests.stores.databases import SECONDS, Gate, HookedStore, hooked_store
 from tests.stores.places import A, C, D, SqlitePlace, counts, publish
 from tests.support.reports import report

@@ -22,7 +22,7 @@ from deniable.stores import (
     Token,
     Unreachable,
 )
-from deniable.stores.postgres.connections import Connection
+from deniable.stores.postgres.pool import Connection
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, D, counts, publish
 from tests.support.certificates import certificate

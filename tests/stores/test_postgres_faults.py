@@ -22,9 +22,9 @@ from deniable.stores import (
     Verdict,
 )
 from deniable.stores.postgres import postgres_store
-from deniable.stores.postgres.connections import Connection
-from deniable.stores.receipt import Receipt
-from deniable.stores.rules import published_counts
+from deniable.stores.postgres.pool import Connection
+from deniable.stores.rules import counting
+from deniable.stores.values import Receipt
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, C, D, counts, publish
 from tests.support.effort import effort, every
@@ -163,7 +163,7 @@ async def test_s3_backends_that_are_ended_while_they_store_or_fold_lose_and_doub
 ) -> None:
     monkeypatch.setattr(postgres_store, "_FOLDED_AT", 1)
     monkeypatch.setattr(postgres_store, "_REST", 0.0)
-    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(counting, "_PIECE_BYTES", 1)
     sent = devices(effort(2_000))
     async with opened(url) as one, opened(url) as two, connected(url) as ending:
         fleet = Fleet([one, two], sent, after=len(sent))

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from deniable.stores import PostgresStore, StoreError
-from deniable.stores.postgres.connections import Connection
+from deniable.stores.postgres.pool import Connection
 from tests.stores.databases import many
 from tests.stores.places import A, publish
 from tests.support.postgres import PostgresServer, postgres_server

@@ -2,8 +2,8 @@
 
 from typing import cast
 
-from deniable.stores.postgres.connections import Connection
 from deniable.stores.postgres.driver import LONG_SECONDS, follow
+from deniable.stores.postgres.pool import Connection
 from deniable.stores.postgres.postgres_store import _prune
 from tests.stores.places import NOW
 

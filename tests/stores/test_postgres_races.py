@@ -14,10 +14,10 @@ import pytest
 
 from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreError, StoreMoved, Verdict
 from deniable.stores.postgres import postgres_store
-from deniable.stores.receipt import Receipt
-from deniable.stores.rules import life, published_counts
+from deniable.stores.rules import counting
 from deniable.stores.rules.copying import ReceiptRow, SealRow
 from deniable.stores.statements import FOLDING, LOCK, Rule, Statement
+from deniable.stores.values import Receipt
 from tests.stores.databases import SECONDS, many
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, C, D, E, K, S, X, counts, publish
 from tests.support.effort import THOROUGH
@@ -142,7 +142,7 @@ async def test_s3_whatever_is_folded_meanwhile_every_report_is_counted_once(
 ) -> None:
     monkeypatch.setattr(postgres_store, "_FOLDED_AT", 1)
     monkeypatch.setattr(postgres_store, "_REST", 0.0)
-    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)  # each group is a piece
+    monkeypatch.setattr(counting, "_PIECE_BYTES", 1)  # each group is a piece
     finished = asyncio.Event()
 
     async def send(number: int, store: Store) -> None:
@@ -174,15 +174,15 @@ async def test_s3_whatever_is_folded_meanwhile_every_report_is_counted_once(
 async def test_s4_what_groups_have_left_is_added_up_before_a_seal_keeps_reports_out(
     collectors: Collectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
-    left_behind_the_fence = []
+    monkeypatch.setattr(counting, "_PIECE_BYTES", 1)
+    found, original = [], counting.fold
 
     def fold(survey_id: bytes, epoch: int) -> Rule[bool]:
         ((left,),) = yield Statement("SELECT count(*) FROM deniable.deltas")
-        left_behind_the_fence.append(left)
-        return (yield from published_counts.fold(survey_id, epoch))
+        found.append(left)
+        return (yield from original(survey_id, epoch))
 
-    monkeypatch.setattr(life, "fold", fold)
+    monkeypatch.setattr(counting, "fold", fold)
     adding, sealing, *_ = collectors.stores
     adding._unfolded = -100
     for number in range(5):
@@ -195,7 +195,7 @@ async def test_s4_what_groups_have_left_is_added_up_before_a_seal_keeps_reports_
             # Who folds, for however long, keeps no report of the epoch waiting.
             assert await adding.add(many(1, start=15)) == [A]
         assert (await sealed).reports == 16
-    assert left_behind_the_fence == [0]
+    assert found[-1] == 0  # behind the fence
     assert await adding.add(many(17)) == [S] * 17
     assert await adding.check() == []
 
@@ -203,7 +203,7 @@ async def test_s4_what_groups_have_left_is_added_up_before_a_seal_keeps_reports_
 async def test_figures_read_once_what_many_groups_have_left(
     collectors: Collectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(counting, "_PIECE_BYTES", 1)
     adding, reading = collectors.stores[:2]
     unable = PostgresStore(adding._connections)
     read_only = await PostgresStore.open(f"{collectors.url}&default_transaction_read_only=on")
@@ -231,7 +231,7 @@ async def test_figures_read_once_what_many_groups_have_left(
 async def test_figures_wait_together_and_once_for_somebody_else_who_folds_for_long(
     collectors: Collectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(counting, "_PIECE_BYTES", 1)
     monkeypatch.setattr(postgres_store, "_UNABLE_SECONDS", math.inf)
     adding, *_ = collectors.stores
     adding._unfolded = -100

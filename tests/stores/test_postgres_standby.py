@@ -10,7 +10,7 @@ from deniable.directory.checks.store import judge_standbys
 from deniable.reading.epochs import cuts
 from deniable.stores import PostgresStore, StoreError
 from deniable.stores.postgres.postgres_store import lagging
-from deniable.stores.receipt import Receipt
+from deniable.stores.values import Receipt
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, D, S, publish
 from tests.support.postgres import PostgresServer, connected, find_binaries

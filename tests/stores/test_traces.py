@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deniable.stores import KEPT_SECONDS, SqliteStore
-from deniable.stores.receipt import Receipt
 from deniable.stores.sqlite import database
+from deniable.stores.values import Receipt
 from tests.stores.databases import HookedStore, hooked_store, many
 from tests.stores.places import NOW, A, SqlitePlace, counts
 from tests.support.surveys import MANIFEST
@@ -123,7 +123,7 @@ async def test_s5_a_sealed_epoch_is_in_the_order_of_its_keys_also_within_a_page(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So few that they are in one page, as they came.
-    monkeypatch.setattr("deniable.stores.sqlite.receipts._REWRITTEN_AT_ONCE", 17)
+    monkeypatch.setattr("deniable.stores.sqlite.sqlite_store._REWRITTEN_AT_ONCE", 17)
     receipts = many(60)
     sent = [each.key for each in receipts]
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from deniable.client import IN_MEMORY, Client, Survey
 from deniable.messages import SignedReport, split_upload
-from deniable.stores.receipt import RECEIPT_KEY_BYTES
+from deniable.stores.values import RECEIPT_KEY_BYTES
 from tests.support.clients import client_of
 from tests.support.postgres import connected
 from tests.support.processes import DENIABLE, await_line, free_port, run

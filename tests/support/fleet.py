@@ -16,7 +16,7 @@ from deniable.client.client import engine_of
 from deniable.client.ledger import refreshes
 from deniable.client.sending import delivery, outbox
 from deniable.messages import SignedReport
-from deniable.stores.receipt import RECEIPT_KEY_BYTES
+from deniable.stores.values import RECEIPT_KEY_BYTES
 from tests.support.collector import NAME, CollectorProcess
 from tests.support.proxy import Proxy
 from tests.support.surveys import CATEGORIES, QUESTION

@@ -4,7 +4,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from deniable.messages import Manifest, Report, derive_report_key, sign_report
-from deniable.stores.receipt import RECEIPT_KEY_BYTES, Receipt
+from deniable.stores.values import RECEIPT_KEY_BYTES, Receipt
 from tests.support.surveys import MANIFEST
 
 

@@ -32,7 +32,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from deniable.messages import Manifest, Schedule
-from deniable.stores.receipt import KEPT_SECONDS
+from deniable.stores.values import KEPT_SECONDS
 
 BELIEVED_SECONDS: Final = 7 * 86_400
 """How late upkeep may come. A week, so that nobody is asked because of some days off."""

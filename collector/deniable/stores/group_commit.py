@@ -9,9 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from deniable.stores.errors import Overloaded, StoreError
-from deniable.stores.receipt import Receipt
-from deniable.stores.statements import Verdict
+from deniable.stores.values import Overloaded, Receipt, StoreError, Verdict
 
 MOST_WAITING: Final = 20_000
 """Reports that may wait for their commit: some seconds of it, and few MiB of memory."""

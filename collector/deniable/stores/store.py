@@ -26,10 +26,10 @@ from deniable.messages import Manifest, Rotation
 from deniable.reading.notes import Note
 from deniable.reading.seals import Counts, Seal
 from deniable.stores.group_commit import GroupCommit
-from deniable.stores.receipt import Receipt
-from deniable.stores.rules import life, operating, published_counts
+from deniable.stores.rules import counting, operating
 from deniable.stores.rules.copying import StoredRow
-from deniable.stores.statements import LogExtension, Result, Rule, StoredLog, Token, Verdict
+from deniable.stores.statements import Result, Rule
+from deniable.stores.values import LogExtension, Receipt, StoredLog, Token, Verdict
 
 
 class Store(ABC):
@@ -143,25 +143,25 @@ class Store(ABC):
         when they are read: reading takes the step, for every reader alike, and ``add`` does nothing
         for it. There are no counts while too few reports are counted.
         """
-        return await self._current_figures(published_counts.shown_counts, survey_id, epoch)
+        return await self._current_figures(counting.shown_counts, survey_id, epoch)
 
     async def reports(self, survey_id: bytes, epoch: int) -> int:
         """Return how many reports :meth:`counts` would tell of, without reading them one by one."""
-        return await self._current_figures(published_counts.shown_reports, survey_id, epoch)
+        return await self._current_figures(counting.shown_reports, survey_id, epoch)
 
     async def counted(self, survey_id: bytes, epoch: int) -> int:
         """Return the number of reports of an epoch, also of those that no figure shows yet.
 
         For operators; others may learn from it when a report comes.
         """
-        return await self._figures(published_counts.counted_reports, survey_id, epoch)
+        return await self._figures(counting.counted_reports, survey_id, epoch)
 
     async def _current_figures(
         self, view: Callable[[bytes, int], Rule[tuple[Result, bool]]], survey_id: bytes, epoch: int
     ) -> Result:
         figures, due = await self._figures(view, survey_id, epoch)
         if due:
-            await self._write(lambda: published_counts.take_step(survey_id, epoch))
+            await self._write(lambda: counting.take_step(survey_id, epoch))
             # Once: under load the next step may be due by now.
             figures, _ = await self._figures(view, survey_id, epoch)
         return figures
@@ -179,28 +179,28 @@ class Store(ABC):
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:
         """Return the newest epoch of which max(1, minimum_reports) are counted, or None."""
-        return await self._figures(published_counts.newest_epoch, survey_id)
+        return await self._figures(counting.newest_epoch, survey_id)
 
     async def oldest_epoch(self, survey_id: bytes) -> int | None:
         """Return the oldest such epoch, or None."""
-        return await self._figures(published_counts.oldest_epoch, survey_id)
+        return await self._figures(counting.oldest_epoch, survey_id)
 
     async def newest_counted(self, survey_id: bytes) -> int | None:
         """Return the newest epoch with a counted report, or None; for upkeep, never to be shown."""
-        return await self._read(lambda: published_counts.newest_counted(survey_id))
+        return await self._read(lambda: counting.newest_counted(survey_id))
 
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         """Seal an epoch for good; return the seal that stands, whoever set it first."""
-        seal, _ = await self._write(lambda: life.seal(survey_id, epoch, now))
+        seal, _ = await self._write(lambda: counting.seal(survey_id, epoch, now))
         return seal
 
     async def seals(self, survey_id: bytes) -> list[Seal]:
         """Return the seals of a survey, by epoch."""
-        return await self._read(lambda: life.seals(survey_id))
+        return await self._read(lambda: counting.seals(survey_id))
 
     async def standing_seal(self, survey_id: bytes, epoch: int) -> Seal | None:
         """Return the seal of an epoch; None while it has none."""
-        return await self._read(lambda: life.standing_seal(survey_id, epoch))
+        return await self._read(lambda: counting.standing_seal(survey_id, epoch))
 
     @abstractmethod
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
@@ -215,19 +215,19 @@ class Store(ABC):
 
     async def end(self, survey_id: bytes, now: int) -> None:
         """End a survey for good: it takes no report of any epoch. The first end's time stands."""
-        await self._write(lambda: life.end(survey_id, now))
+        await self._write(lambda: counting.end(survey_id, now))
 
     async def ended(self) -> dict[bytes, int]:
         """Return the ids of ended surveys, and when they ended in Unix seconds."""
-        return await self._read(life.ended)
+        return await self._read(counting.ended)
 
     async def distrust(self, issuer: bytes, now: int) -> None:
         """Take no further report that this issuer vouches for, in any survey, for good."""
-        await self._write(lambda: life.distrust(issuer, now))
+        await self._write(lambda: counting.distrust(issuer, now))
 
     async def distrusted(self) -> frozenset[bytes]:
         """Return the public keys of the issuers that are not trusted any more."""
-        return await self._read(life.distrusted)
+        return await self._read(counting.distrusted)
 
     async def add_token(self, token: Token) -> None:
         """Keep the digest of a token; StoreError if it is kept already."""

@@ -9,7 +9,7 @@ from unittest import mock
 import asyncpg
 
 from deniable.stores import PostgresStore, Store
-from deniable.stores.postgres.connections import Connections
+from deniable.stores.postgres.pool import Connections
 from tests.system.simulation.operations import Breakage
 from tests.system.simulation.seam import Died, Seam
 

@@ -13,7 +13,7 @@ from aiohttp import web
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_REPORTS, Refusal, RefusalCode
 from deniable.server.transport.addresses import Address, is_among, mark, sender
-from deniable.stores.receipt import Receipt
+from deniable.stores.values import Receipt
 
 
 class TokenBuckets:

@@ -28,7 +28,7 @@ from deniable.server.routes.sender_limits import IssuerShares, SenderLimits, buc
 from deniable.server.transport.connections import Connection
 from deniable.stores import Overloaded, Store, Verdict
 from deniable.stores.group_commit import MOST_WAITING
-from deniable.stores.receipt import Receipt
+from deniable.stores.values import Receipt
 
 _JUDGED_AT_ONCE: Final = 16
 """Signatures verified before other requests get a turn: less than a millisecond."""

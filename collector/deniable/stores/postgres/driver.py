@@ -1,12 +1,16 @@
-"""PostgreSQL's answers to a rule's statements (:mod:`deniable.stores.statements`)."""
+"""PostgreSQL's answers to a rule's statements (:mod:`deniable.stores.statements`); its schema."""
 
 import asyncio
 from collections import defaultdict
+from importlib.resources import files
 from typing import Any, Final, cast
 
-from deniable.stores.postgres.connections import Connection
-from deniable.stores.rules import published_counts
+from deniable.stores.postgres.pool import Connection
+from deniable.stores.rules import counting
 from deniable.stores.statements import (
+    LOCK,
+    MIGRATION,
+    MOVE,
     Insertion,
     ManyTimes,
     Request,
@@ -16,6 +20,7 @@ from deniable.stores.statements import (
     Rule,
     Statement,
 )
+from deniable.stores.values import UnknownSchema
 
 LONG_SECONDS: Final = 3_600  # for what goes through all receipts of an epoch or more
 _MANY: Final = 1_000
@@ -30,13 +35,13 @@ _CELLS: Final = """
      GROUP BY public_key
 """
 _CELLS_BY_ISSUER: Final = {
-    published_counts.COUNTED: _CELLS.format("counted"),
-    published_counts.SHOWN: _CELLS.format("published_counts"),
+    counting.COUNTED: _CELLS.format("counted"),
+    counting.SHOWN: _CELLS.format("published_counts"),
 }
 """There may be 2^20 responses of every issuer: in arrays, taken apart in a thread."""
 _FORMS: Final = _CELLS_BY_ISSUER | {
     # By the keys' order, where asking the view would read all that was counted.
-    published_counts.NEWEST_COUNTED: """
+    counting.NEWEST_COUNTED: """
         SELECT greatest((SELECT max(epoch) FROM deniable.counts WHERE survey = $1),
                         (SELECT max(epoch) FROM deniable.deltas WHERE survey = $1))
     """
@@ -96,3 +101,52 @@ def _cells(rows: Rows) -> Rows:
         for public_key, responses, counts in rows
         for response, reports in zip(responses, counts, strict=True)
     ]
+
+
+_MIGRATIONS: Final = tuple(
+    files("deniable.stores.postgres").joinpath("migrations", name).read_text("utf-8")
+    for name in ("0001_initial.sql",)
+)
+VERSION: Final = len(_MIGRATIONS)
+"""The version of the schema that this version of deniable reads and writes."""
+_MARK: Final = "A store of deniable 0.1.0 or newer"
+"""The comment on the schema: what was written before 0.1.0 has none."""
+
+
+async def version(connection: Connection) -> int:
+    """Return the version of the schema, 0 if there is none; UnknownSchema if it is none of ours."""
+    # Asked of the tables: to_regnamespace would not see what another process made while this one
+    # waited for the lock.
+    schema = await connection.fetchrow(
+        "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'deniable'"
+    )
+    if schema is None:
+        return 0
+    if schema[0] != _MARK:
+        raise UnknownSchema(
+            "the schema `deniable` of the database is another program's, or from before deniable"
+            " 0.1.0, and nothing from then is migrated; name another database"
+        )
+    stored_version = int(
+        await connection.fetchval("SELECT max(version) FROM deniable.schema_version") or 0
+    )
+    if stored_version > VERSION:
+        raise UnknownSchema("the store was written by a newer version of deniable; upgrade")
+    return stored_version
+
+
+async def migrate(connection: Connection) -> int:
+    """Bring the schema to VERSION, within a transaction; return which version it had.
+
+    Any number of processes may do so at once.
+    """
+    await connection.execute(LOCK, *MIGRATION)
+    stored_version = await version(connection)
+    if stored_version < VERSION:
+        # Once all that is being written is committed; what comes later reads the new version.
+        await connection.execute(LOCK, *MOVE)
+    await connection.execute(f"SET LOCAL statement_timeout = '{LONG_SECONDS}s'")
+    for number, script in enumerate(_MIGRATIONS[stored_version:], start=stored_version + 1):
+        await connection.execute(script, timeout=LONG_SECONDS)
+        await connection.execute("INSERT INTO deniable.schema_version VALUES ($1)", number)
+    return stored_version

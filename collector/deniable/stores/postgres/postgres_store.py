@@ -7,16 +7,69 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Final
 
 from deniable.reading.seals import Seal
-from deniable.stores.errors import StoreError, UnknownSchema
-from deniable.stores.postgres.connections import Connection, Connections, translated
-from deniable.stores.postgres.driver import LONG_SECONDS, follow
-from deniable.stores.postgres.migrating import VERSION, migrate, version
-from deniable.stores.postgres.receipts import add_receipts
-from deniable.stores.receipt import Receipt
-from deniable.stores.rules import copying, life, published_counts
-from deniable.stores.rules.life import begin_pruning, note_pruned
-from deniable.stores.statements import Result, Rule, Statement, Verdict
+from deniable.stores.postgres.driver import LONG_SECONDS, VERSION, follow, migrate, version
+from deniable.stores.postgres.pool import Connection, Connections, translated
+from deniable.stores.rules import copying, counting
+from deniable.stores.statements import Result, Rule, Statement
 from deniable.stores.store import Store
+from deniable.stores.values import Receipt, StoreError, UnknownSchema, Verdict
+
+_REFUSALS: Final = (Verdict.ACCEPTED, Verdict.ENDED, Verdict.SEALED)
+"""By the number that the database gives a part."""
+
+
+async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> list[Verdict]:
+    """Store receipts, at least one, in one transaction; one verdict each, in their order.
+
+    The work is done by ``deniable.add_receipts`` in the database, in one round trip; why that keeps
+    S2 to S4 and S7 whoever else is writing stands at its head, in the migration.
+
+    It is repeatable, which settles the connection that is lost around its COMMIT (S1, S3). Either
+    the group was not stored, and the second attempt stores it. Or it was: then the second attempt
+    finds every receipt with the same response, stores and counts nothing, and calls them
+    duplicates. Both verdicts acknowledge the report, and both are true: it is stored, and counted
+    once. (If the epoch was sealed in between, the second attempt is told so, though the receipt
+    stands and is counted. That takes a seal in the moment of a lost connection, and nothing is
+    counted twice then either.)
+
+    Raises:
+        StoreError: if a survey is not in this store; nothing was stored.
+    """
+    # By survey, epoch and key; of one key the first stays the first (S2).
+    order = sorted(range(len(receipts)), key=lambda position: receipts[position][:3])
+    in_order = [receipts[position] for position in order]
+    ids, epochs, keys, responses, issuers = zip(*in_order, strict=True)
+    ends = {part: place for place, part in enumerate(zip(ids, epochs, strict=True), start=1)}
+    part_ids, part_epochs = zip(*ends, strict=True)
+    places = {issuer: place for place, issuer in enumerate(dict.fromkeys(issuers), start=1)}
+    row = await connection.fetchrow(
+        "SELECT * FROM deniable.add_receipts($1, $2, $3, $4, $5, $6, $7, $8)",
+        VERSION,
+        part_ids,
+        part_epochs,
+        list(ends.values()),
+        [issuer or b"" for issuer in places],
+        [places[issuer] for issuer in issuers],
+        keys,
+        responses,
+    )
+    assert row is not None
+    refusals, distrusted, repeats, stored = row
+    if refusals is None:
+        raise StoreError("the survey is not in this store")
+    verdicts = [Verdict.ACCEPTED] * len(receipts)
+    if any(refusals) or any(distrusted):
+        of_part = dict(zip(ends, (_REFUSALS[refusal] for refusal in refusals), strict=True))
+        unwelcome = {issuer for issuer, is_so in zip(places, distrusted, strict=True) if is_so}
+        for position, receipt in enumerate(receipts):
+            verdicts[position] = of_part[receipt.survey_id, receipt.epoch]
+            if verdicts[position] is Verdict.ACCEPTED and receipt.issuer in unwelcome:
+                verdicts[position] = Verdict.DISTRUSTED
+    for report, response in zip(repeats or (), stored or (), strict=True):
+        same = responses[report - 1] == response
+        verdicts[order[report - 1]] = Verdict.DUPLICATE if same else Verdict.CONFLICT
+    return verdicts
+
 
 _FOLDED_AT: Final = 256
 """Groups, a large one counting as one for each hundred reports: what is read besides the counts."""
@@ -102,7 +155,7 @@ class PostgresStore(Store):
 
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         # A piece may be added up while reports are kept out.
-        if await self._read(lambda: published_counts.much_is_left(survey_id)):
+        if await self._read(lambda: counting.much_is_left(survey_id)):
             await self._fold(survey_id, epoch)
         return await super().seal(survey_id, epoch, now)
 
@@ -118,7 +171,7 @@ class PostgresStore(Store):
         # Nobody who stores reports waits for it.
         async def work(connection: Connection) -> list[str]:
             await _see_one_moment(connection)
-            return await follow(connection, life.faults(), LONG_SECONDS)
+            return await follow(connection, counting.faults(), LONG_SECONDS)
 
         return await self._connections.transaction(work)
 
@@ -179,7 +232,7 @@ class PostgresStore(Store):
     ) -> Result:
         # What is to be read several times is added up once, for all who wait. Where that fails it
         # is read as it is, also by who asked before the failure and is answered after it.
-        left = self._able and await self._read(lambda: published_counts.much_is_left(survey_id))
+        left = self._able and await self._read(lambda: counting.much_is_left(survey_id))
         if left and self._able:
             await asyncio.wait([self._begin_folding()])
         return await super()._figures(view, survey_id, *epoch)
@@ -201,7 +254,7 @@ class PostgresStore(Store):
         So nobody waits for long, and whatever ends it leaves each report counted once (S3).
         """
         async with self._one_folds:
-            while await self._write(lambda: published_counts.fold(survey_id, epoch)):
+            while await self._write(lambda: counting.fold(survey_id, epoch)):
                 pass
 
     async def _fold_and_rest(self) -> None:
@@ -266,7 +319,7 @@ def lagging(setting: str, local: bool, following: Sequence[str], inactive: int) 
 
 
 def _prune(survey_id: bytes, epoch: int, now: int) -> Rule[int]:
-    survey, any_left = yield from begin_pruning(survey_id, epoch, now)
+    survey, any_left = yield from counting.begin_pruning(survey_id, epoch, now)
     if not any_left:
         return 0
     erased = 0
@@ -277,5 +330,5 @@ def _prune(survey_id: bytes, epoch: int, now: int) -> Rule[int]:
         count = f"SELECT count(*) FROM {table}"  # noqa: S608 - named by numbers
         ((erased,),) = yield Statement(count, seconds=LONG_SECONDS)
         yield Statement(f"DROP TABLE {table}")
-    yield from note_pruned(survey_id, epoch, now)
+    yield from counting.note_pruned(survey_id, epoch, now)
     return erased

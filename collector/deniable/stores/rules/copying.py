@@ -14,7 +14,6 @@ Within a type the order means nothing, but for rotations, which come as they wer
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from deniable.stores.errors import NotEmpty, StoreError
 from deniable.stores.statements import (
     CATALOGUE,
     ISSUERS,
@@ -25,6 +24,7 @@ from deniable.stores.statements import (
     first,
     lock,
 )
+from deniable.stores.values import NotEmpty, StoreError
 
 ROWS_AT_ONCE: Final = 10_000
 

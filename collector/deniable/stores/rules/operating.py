@@ -5,26 +5,26 @@ from typing import Any, Final
 
 from deniable.messages import MAX_ROTATIONS, Manifest, Rotation
 from deniable.reading.notes import MOST_NOTES, Note
-from deniable.stores.errors import (
-    LogConflict,
-    RotationConflict,
-    StoreError,
-    StoreMoved,
-    SurveyConflict,
-)
 from deniable.stores.statements import (
     CATALOGUE,
     MOVE,
     Insertion,
-    LogExtension,
     ManyTimes,
-    Role,
     Rule,
     Statement,
-    StoredLog,
-    Token,
     first,
     lock,
+)
+from deniable.stores.values import (
+    LogConflict,
+    LogExtension,
+    Role,
+    RotationConflict,
+    StoredLog,
+    StoreError,
+    StoreMoved,
+    SurveyConflict,
+    Token,
 )
 
 

@@ -5,18 +5,92 @@ so that each writing transaction changes something (S1).
 """
 
 import asyncio
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from deniable import sqlite_files
-from deniable.stores.errors import MIGRATED, StoreError, StoreFull, StoreLocked, UnknownSchema
-from deniable.stores.rules import life, operating
+from deniable.stores.rules import copying, counting, operating
 from deniable.stores.rules.operating import find_survey
-from deniable.stores.sqlite.driver import follow
+from deniable.stores.statements import (
+    LOCK,
+    Insertion,
+    ManyTimes,
+    Request,
+    Result,
+    Rows,
+    Rule,
+    Statement,
+)
+from deniable.stores.values import MIGRATED, StoreError, StoreFull, StoreLocked, UnknownSchema
+
+_NOTHING: Final = {LOCK, counting.FOLD, operating.TOUCH}
+"""One writes at a time, adds to the counts themselves, and touches the state in any case."""
+_FORMS: Final = {
+    operating.MARK_MOVED: "UPDATE state SET moved_to = coalesce(moved_to, $1) RETURNING moved_to",
+    operating.LIFT_MARK: "UPDATE state SET moved_to = NULL",
+    operating.MOVED_TO: "SELECT moved_to FROM state",
+    # Counted here: SQLite would sort all receipts to group them.
+    counting.KEPT: "SELECT issuer, response FROM receipts WHERE survey = $1 AND epoch = $2",
+    # In the order of the receipts, whatever the planner thinks of their number.
+    copying.READ[copying.ReceiptRow]: copying.READ[copying.ReceiptRow].replace(
+        "JOIN", "CROSS JOIN"
+    ),
+}
+
+
+def follow(connection: sqlite3.Connection, rule: Rule[Result]) -> Result:
+    """Follow a rule; return its result."""
+    try:
+        request = next(rule)
+        while True:
+            request = rule.send(_answer(connection, request))
+    except StopIteration as done:
+        result: Result = done.value
+        return result
+
+
+def _answer(connection: sqlite3.Connection, request: Request) -> Rows:
+    match request:
+        case Statement(sql, values):
+            if sql in _NOTHING:
+                return ()
+            text, order = in_sqlite(sql)
+            cursor = connection.execute(text, [values[place] for place in order])
+            if sql == counting.KEPT:
+                return [(*cell, receipts) for cell, receipts in Counter(cursor).items()]
+            return cursor.fetchall()
+        case ManyTimes(sql, rows):
+            text, order = in_sqlite(sql)
+            connection.executemany(text, ([row[place] for place in order] for row in rows))
+        case Insertion(table, columns, records):
+            places = ", ".join("?" * len(columns))
+            connection.executemany(
+                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})",  # noqa: S608
+                records,
+            )
+    return ()
+
+
+@cache
+def in_sqlite(sql: str) -> tuple[str, tuple[int, ...]]:
+    """Return a rule's statement as SQLite takes it, and which value each of its places gets."""
+    text = _FORMS.get(sql, sql)
+    for theirs, ours in (
+        ("deniable.counted", "counts"),
+        ("deniable.", ""),
+        (" FOR NO KEY UPDATE", ""),
+        (" FOR UPDATE", ""),
+    ):
+        text = text.replace(theirs, ours)
+    order = tuple(int(number) - 1 for number in re.findall(r"\$(\d)", text))
+    return re.sub(r"\$\d", "?", text), order
+
 
 _SECONDS = 10.0
 """How long the log keeps what was written. Under load SQLite itself empties it more often."""
@@ -260,7 +334,7 @@ def faults(connection: sqlite3.Connection) -> list[str]:
                 f"{table}: the survey or the issuer of {rows} rows is not in the store"
                 for table, rows in astray.items()
             ),
-            *follow(connection, life.faults()),
+            *follow(connection, counting.faults()),
         ]
     finally:
         connection.execute("ROLLBACK")

@@ -23,18 +23,19 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import asyncpg
 
 from deniable.documents import read_number
-from deniable.stores.errors import StoreError, Unreachable
-from deniable.stores.postgres.failures import DATABASE_ERRORS, failure_of
 from deniable.stores.postgres.sessions import (
     ANSWER_SECONDS,
+    DATABASE_ERRORS,
     OF_CONNECTING,
     Session,
     WatchedSession,
+    failure_of,
     limit_groups,
     prepare,
     session_settings,
     unreadable_file,
 )
+from deniable.stores.values import StoreError, Unreachable
 
 if TYPE_CHECKING:
     from asyncpg.pool import Pool, PoolConnectionProxy

@@ -1,0 +1,151 @@
+"""Values that a store takes and returns, and its errors."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+MIGRATED: Final = (
+    "another version of deniable has migrated the store since this one opened it; upgrade deniable,"
+    " and restart it"
+)
+
+
+class StoreError(Exception):
+    """The store could not do what was asked; nothing of it was done."""
+
+
+class Unreachable(StoreError):
+    """The database does not answer, or not at this address."""
+
+
+class NotAdmitted(StoreError):
+    """The database lets this role or password not in, or has not what its address names."""
+
+
+class StoreFull(StoreError):
+    """The disk takes no more."""
+
+
+class StoreLocked(StoreError):
+    """Another program has kept the store's file from being written for as long as it was waited."""
+
+
+class StoreMoved(StoreError):
+    """The store was moved to another place, and takes nothing more."""
+
+
+class Overloaded(StoreError):
+    """More reports wait for their commit than the store is told to hold."""
+
+
+class SurveyConflict(StoreError):
+    """Another manifest of this name has this sequence or a higher one."""
+
+
+class RotationConflict(StoreError):
+    """One of the two keys was rotated before, or too many were."""
+
+
+class LogConflict(StoreError):
+    """The public log has grown since what is to be appended to it was signed."""
+
+
+class NotEmpty(StoreError):
+    """The store holds something, and would have to be empty to be filled."""
+
+
+class NotSealed(StoreError):
+    """The epoch has no seal, or had none for long enough: its receipts are still needed."""
+
+
+class UnknownSchema(StoreError):
+    """The store was written by another version of deniable."""
+
+
+RECEIPT_KEY_BYTES: Final = 16
+"""How much of a report's public key tells a repeat from another device's report.
+
+Whoever wants to collide with somebody else's key has to try 2^128 keys of his own; two of his own
+that collide take 2^64, and count once.
+"""
+
+KEPT_SECONDS: Final = 86_400
+"""How long receipts are kept at least after their epoch was sealed."""
+
+
+class Receipt(NamedTuple):
+    """A report as it is stored: enough of its sender to know repeats, and the response.
+
+    A tuple, since a collector makes some ten thousand of them a second. The key is the first 16
+    bytes of the report's; the issuer, who vouched for the device, is None in open surveys.
+    """
+
+    survey_id: bytes
+    epoch: int
+    key: bytes
+    response: int
+    issuer: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"Receipt(survey_id={self.survey_id.hex()[:16]}, epoch={self.epoch})"
+
+
+class Verdict(StrEnum):
+    """The verdict on one report; of those that refuse it the first that applies, in this order.
+
+    ENDED, SEALED, DISTRUSTED: whether such a report repeats another is not looked at.
+    """
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    SEALED = "sealed"
+    ENDED = "ended"
+    DISTRUSTED = "distrusted"
+
+
+class Role(StrEnum):
+    """The role of a token's holder: an operator may do whatever an analyst may.
+
+    A reader may see one survey's figures, for a time: such a token is a link that was shared.
+    """
+
+    READER = "reader"
+    ANALYST = "analyst"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token that somebody holds, without its secret."""
+
+    digest: bytes  # SHA-256 of the token
+    role: Role
+    label: str  # whose it is, for the operator's own records
+    created_at: int  # Unix seconds
+    survey: str | None = None  # a reader's: the name of the only one that it is for
+    ends_at: int | None = None  # a reader's: Unix seconds from which on it opens nothing
+
+    def runs(self, now: float) -> bool:
+        """Return whether its end is still to come, if it has one."""
+        return self.ends_at is None or now < self.ends_at
+
+    def opens(self, survey: str, now: float) -> bool:
+        """Return whether its holder may see the figures of a survey."""
+        return self.runs(now) and self.survey in {None, survey}
+
+
+class StoredLog(NamedTuple):
+    """The public log's entries (from some position on) and checkpoints; empty if there is none."""
+
+    entries: tuple[bytes, ...]
+    newest: str  # the newest signed checkpoint, with the cosignatures that have come
+    witnessed: str  # the newest that a quorum of the collector's witnesses cosigned
+
+
+class LogExtension(NamedTuple):
+    """Entries to be appended to the public log, and the checkpoint that covers them."""
+
+    size: int  # of the log before
+    entries: tuple[bytes, ...]
+    checkpoint: str
