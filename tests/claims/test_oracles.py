@@ -280,7 +280,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "client.ledger.admission:_why_not_kept",
         "planning.words:too_strong_text",
         "cli.issuer_commands:make_keys",
-        "conformance.invariants:_requests",
+        "conformance.observations:_requests",
         "conformance.scenarios.decisions:_spent",
         "directory.checks.surveys:judge_log",
         "directory.settings:_between",

@@ -12,8 +12,7 @@ import pytest
 from deniable.conformance import AdapterBroke, Verdict, judge, scenarios_of
 from deniable.conformance.adapter import Adapter
 from deniable.conformance.running import play_one
-from deniable.conformance.scenario import Conviction, Scenario
-from deniable.conformance.stage import Stage
+from deniable.conformance.stage import Conviction, Scenario, Stage
 from examples.conformance_device import OFFERS
 from tests.conformance.mutants import MUTANTS
 

@@ -18,7 +18,7 @@ from deniable.conformance.running import (
     scenarios_of,
     verdicts_document,
 )
-from deniable.conformance.scenario import RULES
+from deniable.conformance.stage import RULES
 
 __all__ = [
     "RULES",

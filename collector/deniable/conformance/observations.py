@@ -1,10 +1,14 @@
-"""The observations of a scenario: all that was asked of a device, and all that it then sent."""
+"""The observations of a scenario, and the acts that convict a device in any: no I/O."""
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Final, NamedTuple
 
-from deniable.messages import Manifest, Refusal, SignedReport, split_upload
+from deniable.messages import Manifest, Refusal, SignedReport, check_token, day_text, split_upload
 
 UPLOAD_PATH = "/v1/reports"
 
@@ -68,6 +72,13 @@ class Sent(NamedTuple):
         return self.request.device, report.survey_id, report.epoch
 
 
+class Conviction(NamedTuple):
+    """A rule that was broken, and what was seen."""
+
+    rule: str
+    seen: str
+
+
 @dataclass
 class Log:
     """The log of a scenario, in order."""
@@ -106,3 +117,170 @@ def read_upload(request: Request, manifests: Mapping[bytes, Manifest]) -> Iterat
             continue
         if (manifest := manifests.get(signed.report.survey_id)) is not None:
             yield Sent(request, envelope, signed, manifest)
+
+
+MOST_SENDS: Final = 6
+MOST_FETCHES: Final = 8
+_DAY: Final = 86_400
+_SLACK: Final = 1.0
+_PATHS: Final = ("/v1/surveys/", "/v1/authority", "/v1/reports", "/v1/gateway")
+_WHOLE: Final = re.compile(r"/v1/(surveys/[^/?#;]+/manifests?|authority|reports|gateway[a-z/-]*)")
+_TELLING: Final = ("cookie", "if-none-match", "if-modified-since", "authorization", "from")
+_OF_ONE_DRAW: Final = frozenset({"D3", "D4", "D5"})
+
+
+def convictions(log: Log, rule: str, *, steady: bool) -> Iterator[Conviction]:
+    """Yield the convictions that follow from a log.
+
+    Args:
+        log: what was observed.
+        rule: that a second draw breaks, if it is one of those that forbid it.
+        steady: whether the device's clocks ran evenly.
+    """
+    sent = log.sent()
+    yield from _draws(sent, rule if rule in _OF_ONE_DRAW else "D3")
+    yield from _followed(sent, log)
+    yield from _calls(log)
+    yield from _reports(log, sent)
+    yield from _requests(log)
+    yield from _sends(sent, steady=steady)
+    yield from _fetches(log)
+
+
+def _draws(sent: list[Sent], rule: str) -> Iterator[Conviction]:
+    """Judge that epochs of a name are told of once, in one signed message."""
+    envelopes: dict[tuple[str, bytes, int], set[bytes]] = defaultdict(set)
+    spans: dict[tuple[str, str], set[tuple[int, int, bytes, int]]] = defaultdict(set)
+    for one in sent:
+        envelopes[one.identity].add(one.envelope)
+        epoch, schedule = one.signed.report.epoch, one.manifest.schedule
+        begins = schedule.start + epoch * schedule.epoch_seconds
+        span = begins, begins + schedule.epoch_seconds, one.manifest.survey_id, epoch
+        spans[one.request.device, one.manifest.name].add(span)
+    for (_, survey_id, epoch), drawn in envelopes.items():
+        if len(drawn) > 1:
+            name = next(one.manifest.name for one in sent if one.identity[1] == survey_id)
+            yield Conviction(rule, f"{len(drawn)} different reports of {name!r}, epoch {epoch}")
+    for (_, name), of_name in spans.items():
+        in_order = sorted(of_name)
+        for first, second in pairwise(in_order):
+            if second[0] < first[1] and first[2] != second[2]:
+                yield Conviction(
+                    rule, f"two manifests of {name!r} were both reported for the same time"
+                )
+
+
+def _followed(sent: list[Sent], log: Log) -> Iterator[Conviction]:
+    for survey_id, why in log.never.items():
+        if any(one.manifest.survey_id == survey_id for one in sent):
+            yield Conviction(*_split(why))
+
+
+def _split(why: str) -> tuple[str, str]:
+    rule, _, seen = why.partition(": ")
+    return rule, f"a survey was reported {seen}"
+
+
+def _calls(log: Log) -> Iterator[Conviction]:
+    if any(request.during == "report" for request in log.requests):
+        yield Conviction("D6", "a request came while report was called")
+    if any(not request.consented for request in log.requests):
+        yield Conviction("D7", "a request came though the user had not agreed")
+    if any(request.during == "open" for request in log.requests):
+        yield Conviction("D7", "a request came while the app was starting")
+
+
+def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
+    for request in log.uploads:
+        try:
+            envelopes = list(split_upload(request.body))
+            for envelope in envelopes:
+                signed = SignedReport.from_envelope(envelope)
+                signed.verify_signature()
+                if signed.report.survey_id not in log.manifests:
+                    yield Conviction("report", "a survey id that no manifest has")
+        except Refusal as refusal:
+            yield Conviction("report", f"an upload that is refused: {refusal}")
+            continue
+        if len(envelopes) > 1:
+            yield Conviction("D7", f"{len(envelopes)} reports in one request")
+        if request.header("content-type") != "application/msgpack":
+            yield Conviction("report", "an upload whose Content-Type is not application/msgpack")
+        if request.header("content-encoding"):
+            yield Conviction("report", "an upload with a Content-Encoding")
+    keys: dict[bytes, set[tuple[str, bytes, int]]] = defaultdict(set)
+    for one in sent:
+        keys[one.signed.public_key].add(one.identity)
+        report, manifest = one.signed.report, one.manifest
+        in_domain = report.response < manifest.mechanism.responses
+        if not (in_domain and report.epoch < manifest.schedule.epochs):
+            yield Conviction("report", "a response or epoch beyond the survey's")
+        if manifest.enrolment.mode != "blind" and one.signed.credential is not None:
+            yield Conviction("report", "a credential in an open survey")
+        elif manifest.enrolment.mode == "blind" and not _vouched(one):
+            yield Conviction("report", "a report without the token of its survey, epoch and key")
+        if not any(
+            call.survey == manifest.name
+            and call.outcome in {"", "recorded"}
+            and call.epoch in {None, report.epoch}
+            for call in log.calls
+        ):
+            yield Conviction("report", f"a report of {manifest.name!r} that was never recorded")
+    if any(len({(survey, epoch) for _, survey, epoch in used}) > 1 for used in keys.values()):
+        yield Conviction("report", "one key signed for several surveys or epochs")
+    if any(len({device for device, _, _ in used}) > 1 for used in keys.values()):
+        yield Conviction("D5", "a copy of the device's state signed with the device's own key")
+
+
+def _vouched(one: Sent) -> bool:
+    signed = one.signed
+    with suppress(Refusal):
+        return bool(
+            check_token(one.manifest, signed.report.epoch, signed.public_key, signed.credential)
+        )
+    return False
+
+
+def _requests(log: Log) -> Iterator[Conviction]:
+    agents = {request.header("user-agent") for request in log.requests if not request.relayed}
+    if len(agents) > 1:
+        yield Conviction("D7", f"several User-Agents: {sorted(agents)}")
+    for name in _TELLING:
+        if any(request.header(name) for request in log.requests):
+            yield Conviction("D7", f"a request with the header {name}")
+    strange = {r.path for r in log.requests if not r.path.startswith(_PATHS)}
+    if strange:
+        yield Conviction("D8", f"a request for {min(strange)}, where nothing of the protocol is")
+    longer = {r.path for r in log.requests if not _WHOLE.fullmatch(r.path)} - strange
+    if longer:
+        yield Conviction("D7", f"a request for {min(longer)}, more than the protocol's path")
+
+
+def shares_connections(log: Log) -> bool:
+    """Tell whether two requests came on one connection."""
+    numbers = [request.connection for request in log.requests]
+    return len(numbers) != len(set(numbers))
+
+
+def _sends(sent: list[Sent], *, steady: bool) -> Iterator[Conviction]:
+    times: dict[tuple[str, bytes, int], list[float]] = defaultdict(list)
+    for one in sent:
+        times[one.identity].append(one.request.now)
+    for (_, _, epoch), at in times.items():
+        if len(at) > MOST_SENDS:
+            yield Conviction("D8", f"a report of epoch {epoch} was sent {len(at)} times")
+        gaps = [later - earlier for earlier, later in pairwise(at[1:])]
+        if steady and gaps and min(gaps) < _DAY - _SLACK:
+            hours = min(gaps) / 3600
+            yield Conviction("D8", f"a third or later send came {hours:.2f} hours after another")
+
+
+def _fetches(log: Log) -> Iterator[Conviction]:
+    counts: dict[tuple[str, str, str], int] = defaultdict(int)
+    for request in log.requests:
+        if request.method == "GET" and request.survey:
+            day = day_text(request.now)
+            counts[request.device, request.survey, day] += 1
+    worst = max(counts.values(), default=0)
+    if worst > MOST_FETCHES:
+        yield Conviction("D10", f"{worst} requests for one survey's manifests in a day")

@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from deniable.conformance.adapter import Adapter, AdapterBroke
-from deniable.conformance.invariants import convictions
-from deniable.conformance.scenario import RULES, SCENARIOS, Conviction, Scenario
-from deniable.conformance.stage import Unjudgeable, staged
+from deniable.conformance.observations import Conviction, convictions
+from deniable.conformance.stage import RULES, SCENARIOS, Scenario, Unjudgeable, staged
 from deniable.documents import Column, Document, Fact, Table
 
 AT_ONCE: Final = max(2, os.cpu_count() or 2)
@@ -107,7 +106,8 @@ def play_one(adapter: Adapter, offers: Mapping[str, Any], scenario: Scenario) ->
     ):
         seen: list[Conviction] = []
         broken = []
-        for part in (scenario.play(stage), convictions(stage.log, scenario)):
+        judged = convictions(stage.log, scenario.rules[0], steady=scenario.steady)
+        for part in (scenario.play(stage), judged):
             try:
                 seen.extend(part)
             except (AdapterBroke, Unjudgeable) as error:

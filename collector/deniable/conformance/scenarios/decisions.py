@@ -1,12 +1,20 @@
-"""Decisions: what was decided stays so, whatever clocks, manifests, codes and the user say."""
+"""Decisions and their states: kept whatever is said, and through kills, copies and losses."""
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from deniable.conformance.hostile_collector import Answer
-from deniable.conformance.hostile_operator import CATEGORIES, DAY, declared, problem, refused
-from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.stage import Stage, Unjudgeable
+from deniable.conformance.adapter import AdapterBroke
+from deniable.conformance.hostile_collector import (
+    CATEGORIES,
+    DAY,
+    Answer,
+    declared,
+    problem,
+    refused,
+)
+from deniable.conformance.observations import Conviction
+from deniable.conformance.stage import Stage, Unjudgeable, scenario
 from deniable.messages import RefusalCode, Schedule
 from deniable.messages.refusals import Remedy
 
@@ -18,6 +26,13 @@ _YEAR: Final = 365 * DAY
 def _started(stage: Stage, **schedule: object) -> None:
     stage.publish(stage.manifest(NAME, **schedule))
     stage.begin(NAME)
+
+
+def _reported(stage: Stage, *days: float) -> None:
+    for day in days:
+        stage.run_until_day(day)
+        stage.must_report(NAME)
+        stage.deliver(NAME)
 
 
 @scenario("D3", title="asked again in the same epoch")
@@ -57,10 +72,7 @@ def successor(stage: Stage) -> Iterator[Conviction]:
 def put_back(stage: Stage) -> Iterator[Conviction]:
     """An epoch from before the last decided one comes again, by the device's clock."""
     _started(stage)
-    for day in (1.4, 5.4):
-        stage.run_until_day(day)
-        stage.must_report(NAME)
-        stage.deliver(NAME)
+    _reported(stage, 1.4, 5.4)
     for day in (3.4, 1.4, 0.4, 5.5):
         stage.now = stage.midnight + day * DAY
         outcome = stage.report(NAME)
@@ -74,13 +86,8 @@ def jump(stage: Stage) -> Iterator[Conviction]:
     """Ten years later, or before, no more than the lifetime's allowance was spent."""
     schedule = Schedule(stage.midnight, DAY, 2, DAY)
     stage.publish(stage.manifest(NAME, schedule=schedule))
-    stage.open([declared(NAME)], lifetime_epsilon="3")
-    stage.consent()
-    stage.run(120)
-    for day in (0.5, 1.4):
-        stage.run_until_day(day)
-        stage.must_report(NAME)
-        stage.deliver(NAME)
+    stage.begin(NAME, lifetime_epsilon="3")
+    _reported(stage, 0.5, 1.4)
     for sequence, years in ((2, 10), (3, 20), (4, -5), (5, 30)):
         stage.now = stage.midnight + years * _YEAR + DAY / 2
         begins = int(stage.now // DAY) * DAY
@@ -131,10 +138,7 @@ def lost_lifetime(stage: Stage) -> Iterator[Conviction]:
     two_days = Schedule(stage.midnight, DAY, 2, DAY)
     stage.publish(stage.manifest(NAME, schedule=two_days))
     stage.begin(NAME, lifetime_epsilon="3")
-    for day in (0.4, 1.4):
-        stage.run_until_day(day)
-        stage.must_report(NAME)
-        stage.deliver(NAME)
+    _reported(stage, 0.4, 1.4)
     stage.close()
     stage.lose_state()
     later = Schedule(stage.midnight + 4 * DAY, DAY, 2, DAY)
@@ -217,3 +221,155 @@ def wavering(stage: Stage) -> Iterator[Conviction]:
     stage.run(3 * 3600)
     if stage.log.sent("waiting"):
         yield Conviction("D4", "a report was sent that taking back consent must have erased")
+
+
+_KILLS: Final = 6
+_LONGEST: Final = 0.012
+"""Seconds, in real time, within which a device is killed after it was asked to report."""
+COPY_SECONDS: Final = 3.0
+"""Real time before a copy is made: file systems date their files by the second."""
+
+
+@scenario("D5", title="killed while it reports")
+def killed_reporting(stage: Stage) -> Iterator[Conviction]:
+    """Killed at six instants between the call and its end, it is asked again for the same epoch."""
+    _started(stage)
+    for number in range(_KILLS):
+        stage.run_until_day(number + 0.45)
+        stage.kill_in_report(NAME, number / _KILLS * _LONGEST)
+        before = len(stage.log.sent(NAME))
+        stage.reopen()
+        stage.run(60)
+        decided = stage.report(NAME) != "not-recorded"  # as an epoch without a report may be, too
+        if decided and len(stage.log.sent(NAME)) == before:
+            stage.deliver(NAME)
+    if len(stage.log.sent(NAME)) < _KILLS / 2:
+        raise Unjudgeable("after most kills an honest survey could not be reported")
+    yield from ()
+
+
+@scenario("D5", title="killed once it has reported")
+def killed_reported(stage: Stage) -> Iterator[Conviction]:
+    """A report that was told to be recorded is there after a kill, and arrives."""
+    _started(stage)
+    stage.must_report(NAME)
+    stage.kill()
+    stage.reopen()
+    if stage.report(NAME) != "repeated":
+        yield Conviction("D5", "a recorded epoch was not decided any more after a kill")
+    stage.run(3 * 3600)
+    if not stage.log.sent(NAME):
+        yield Conviction("D5", "a recorded report was lost by a kill")
+
+
+@scenario("D5", title="killed while it sends")
+def killed_sending(stage: Stage) -> Iterator[Conviction]:
+    """Killed when its request has come and before the answer, it sends the same bytes or none."""
+    _started(stage)
+    for day in range(3):
+        stage.run_until_day(day + 0.45)
+        stage.must_report(NAME)
+        stage.meanwhile = lambda request: stage.kill() if request.is_upload else None
+        try:
+            stage.run(2 * 3600)
+        except AdapterBroke:
+            stage.meanwhile = lambda _: None
+        else:
+            raise Unjudgeable("the report was not sent")
+        stage.reopen()
+        if stage.report(NAME) != "repeated":
+            yield Conviction("D5", "a recorded epoch was not decided any more after a kill")
+        before = len(stage.log.sent(NAME))
+        stage.run(3 * 3600)
+        if len(stage.log.sent(NAME)) == before:
+            yield Conviction("D5", "a recorded report was not sent again after a kill")
+
+
+@scenario("D5", title="a copy of the state", needs=("mark",))
+def cloned(stage: Stage) -> Iterator[Conviction]:
+    """The state and all beside it, copied to another place while a report waits."""
+    _started(stage)
+    stage.run_until_day(1.4)
+    stage.must_report(NAME)
+    stage.close()
+    time.sleep(COPY_SECONDS)
+    stage.copy_state("a", "b")
+    stage.reopen()
+    stage.deliver(NAME)
+    stage.open([declared(NAME)], "b")
+    stage.run(3600)
+    yield from _stranger(stage, "b", "a copy")
+    _later(stage, ("a", "b"))
+
+
+@scenario("D5", title="a backup in place of the state", needs=("mark",))
+def restored(stage: Stage) -> Iterator[Conviction]:
+    """An epoch that was decided since the backup is decided in no other way."""
+    _started(stage)
+    _reported(stage, 1.4)
+    stage.close()
+    time.sleep(COPY_SECONDS)
+    stage.copy_state("a", "backup")
+    stage.reopen()
+    _reported(stage, 2.4)
+    stage.close()
+    stage.copy_state("backup", "a")
+    stage.reopen()
+    stage.run(3600)
+    yield from _stranger(stage, "a", "a backup")
+    _later(stage, ("a",))
+
+
+@scenario("D5", title="a state that is lost", needs=("mark",))
+def lost(stage: Stage) -> Iterator[Conviction]:
+    """All files are gone but the mark, in an epoch that was decided."""
+    yield from _robbed(stage, [], "a device that lost its state")
+
+
+@scenario("D5", title="a mark that is lost", needs=("mark",))
+def unmarked(stage: Stage) -> Iterator[Conviction]:
+    """Only the mark is gone: nobody can tell whether this is the newest state."""
+    yield from _robbed(stage, stage.offers["mark"], "a state without its mark")
+
+
+def _robbed(stage: Stage, gone: Sequence[str], who: str) -> Iterator[Conviction]:
+    _started(stage)
+    _reported(stage, 1.4)
+    stage.close()
+    stage.lose_state(gone)
+    stage.reopen()
+    stage.run(3600)
+    if gone:
+        yield from _stranger(stage, "a", who)
+    else:
+        yield from _decides_nothing(stage, who)
+    _later(stage, ("a",))
+
+
+def _stranger(stage: Stage, device: str, who: str) -> Iterator[Conviction]:
+    """Judge that a state whose past nobody knows has no consent, no reports and no epoch yet."""
+    requests = [r for r in stage.log.requests if r.device == device and r.now > stage.now - 3600]
+    if requests:
+        yield Conviction("D5", f"{who} went on with a consent that may have been taken back")
+    yield from _decides_nothing(stage, who)
+
+
+def _decides_nothing(stage: Stage, who: str) -> Iterator[Conviction]:
+    stage.consent()
+    outcomes = [stage.report(NAME)]
+    stage.run(2 * 3600)
+    outcomes.append(stage.report(NAME))
+    stage.run(2 * 3600)
+    if "recorded" in outcomes:
+        yield Conviction("D5", f"{who} decided an epoch that had begun before")
+
+
+def _later(stage: Stage, devices: Sequence[str]) -> None:
+    """Have each device report in the epoch after the next, as a device of its own."""
+    stage.run_until_day(4.4)
+    for device in devices:
+        stage.open([declared(NAME)], device)
+        stage.consent()
+        stage.run(2 * 3600)
+        stage.must_report(NAME)
+        stage.deliver(NAME)

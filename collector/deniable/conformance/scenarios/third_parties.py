@@ -1,40 +1,35 @@
-"""Third parties: relays that fail, work or go, and witnesses who have not seen a manifest."""
+"""Third parties: relays that fail, work or go, and the issuers of blind surveys."""
 
 import os
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from email.utils import formatdate
 from itertools import cycle
-from typing import Any, Final
+from random import SystemRandom
+from typing import Any, Final, NamedTuple
 
-from deniable.conformance.hostile_collector import CUT, Answer, HostileCollector
-from deniable.conformance.hostile_operator import DAY, declared, problem
-from deniable.conformance.scenario import Conviction, scenario
-from deniable.conformance.scenarios.manifests import judged
-from deniable.conformance.stage import Stage, Unjudgeable
-from deniable.logs import (
-    COSIGNER,
-    LOG,
-    Checkpoint,
-    Log,
-    LogPolicy,
-    LogProof,
-    VerifierKey,
-    Witness,
-    cosign,
-    leaf_hash,
-    log_origin,
-    sign_checkpoint,
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateNumbers, generate_private_key
+
+from deniable.conformance.hostile_collector import (
+    CATEGORIES,
+    CUT,
+    DAY,
+    Answer,
+    HostileCollector,
+    declared,
+    problem,
 )
+from deniable.conformance.observations import Conviction
+from deniable.conformance.scenarios.noise import FALSE_ALARM, binomial_tail
+from deniable.conformance.stage import Stage, Unjudgeable, scenario
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
+    Enrolment,
     GatewayKeys,
     RefusalCode,
     Schedule,
-    SigningKey,
     encapsulated_answer_bytes,
-    log_entry,
     sign_gateway_keys,
 )
 from deniable.oblivious_http import (
@@ -48,7 +43,15 @@ from deniable.oblivious_http import (
     PrivateKey,
     open_request,
 )
-from deniable.public_log.publish.tree import inclusion_path, root_hash
+from deniable.privacy_pass import (
+    EXPONENT,
+    MODULUS_BYTES,
+    InvalidToken,
+    read_token_request,
+    token_key_id,
+)
+from deniable.privacy_pass import REQUEST_TYPE as TOKEN_REQUEST_TYPE
+from deniable.privacy_pass import RESPONSE_TYPE as TOKEN_RESPONSE_TYPE
 
 NAME: Final = "asked"
 
@@ -171,79 +174,170 @@ def given_up(stage: Stage) -> Iterator[Conviction]:
         stage.deliver(NAME)
 
 
-PINNED, QUORUM = 3, 2
-"""Witnesses that the app pins, and how many of them must have seen a manifest."""
+NAMES: Final = ("first", "second", "third")
+EPOCHS: Final = 4
+DEVICES: Final = 24
+"""Each draws in two epochs: a right one never draws a survey with a chance of 4e-9."""
+_RESTARTS: Final = 4
+"""Who draws again at a start asks for one survey all the same with a chance of 2e-8."""
+_HALF: Final = DAY // 2
+_SECOND: Final = 1.0
 
 
-class _WitnessedLog:
-    """A log of all that a scenario serves, with its witnesses."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.origin = log_origin(stage.origin)
-        self.time = int(stage.now)
-        self.key, self.stranger = SigningKey(os.urandom(32)), SigningKey(os.urandom(32))
-        self.witnesses = [SigningKey(os.urandom(32)) for _ in range(PINNED)]
-        self.names = [f"witness-{number}.example" for number in range(PINNED)]
-        self.leaves = [leaf_hash(b"what came before")]
-
-    @property
-    def policy(self) -> str:
-        """Return the text that the app pins."""
-        log = Log(VerifierKey(self.origin, LOG, self.key.public_key))
-        witnesses = (
-            Witness(name, VerifierKey(name, COSIGNER, key.public_key))
-            for name, key in zip(self.names, self.witnesses, strict=True)
-        )
-        return LogPolicy((log,), tuple(witnesses), QUORUM).text
-
-    def append(self, envelope: bytes) -> int:
-        """Append an envelope; return its index."""
-        self.leaves.append(leaf_hash(log_entry(envelope)))
-        return len(self.leaves) - 1
-
-    def proof(
-        self,
-        envelope: bytes,
-        *,
-        witnesses: Sequence[int] = (0, 1),
-        signer: SigningKey | None = None,
-        cosigners: Sequence[SigningKey] | None = None,
-        index: int | None = None,
-    ) -> bytes:
-        """Return the proof that an envelope is in the log, honest but for what is given."""
-        appended = self.append(envelope)
-        at = appended if index is None else index
-        checkpoint = Checkpoint(self.origin, len(self.leaves), root_hash(self.leaves))
-        keys = self.witnesses if cosigners is None else cosigners
-        lines = [cosign(checkpoint, self.names[n], keys[n], self.time) for n in witnesses]
-        signed = sign_checkpoint(checkpoint, signer or self.key).with_signatures(lines)
-        return LogProof(at, inclusion_path(self.leaves, at), signed).text.encode()
+class _Asked(NamedTuple):
+    device: str
+    name: str
+    epoch: int
+    now: float
+    body: bytes
 
 
-Prove = Callable[[_WitnessedLog, bytes], bytes]
-UNSEEN: Final[dict[str, tuple[str, Prove]]] = {
-    "unproved": ("without a proof", lambda *_: b""),
-    "garbled": ("with a proof that is none", lambda log, e: log.proof(e)[:-9]),
-    "seen-by-none": ("that no witness saw", lambda log, e: log.proof(e, witnesses=())),
-    "seen-by-one": ("that too few witnesses saw", lambda log, e: log.proof(e, witnesses=(2,))),
-    "seen-twice": ("that one witness saw twice", lambda log, e: log.proof(e, witnesses=(1, 1))),
-    "strangers": (
-        "that others saw under the witnesses' names",
-        lambda log, e: log.proof(e, cosigners=[log.stranger] * PINNED),
-    ),
-    "other-key": ("of a log with another key", lambda log, e: log.proof(e, signer=log.stranger)),
-    "other-entry": ("with the proof of another entry", lambda log, e: log.proof(e, index=0)),
-}
-"""By a survey's name, how its proof does not show that a quorum of witnesses has seen it."""
+class _Issuer:
+    """The issuer of all tokens, which has a key for each survey and epoch."""
+
+    def __init__(self, stage: Stage, epochs: int) -> None:
+        self._stage = stage
+        self._keys = {
+            (name, str(epoch)): generate_private_key(EXPONENT, 8 * MODULUS_BYTES).private_numbers()
+            for name in NAMES
+            for epoch in range(epochs)
+        }
+        self.requests: list[_Asked] = []
+        self.faults: set[str] = set()
+        self.silent = False
+        self.server = HostileCollector(self._respond, lambda: stage.now)
+        self.close = self.server.stop
+        schedule = Schedule(stage.midnight, DAY, epochs, DAY)
+        for name in NAMES:
+            keys = tuple(_modulus(key) for (of, _), key in self._keys.items() if of == name)
+            enrolment = Enrolment("blind", issuer="issuer.example", keys=keys)
+            stage.publish(stage.manifest(name, schedule=schedule, enrolment=enrolment))
+
+    def open(self, device: str = "a") -> None:
+        """Start an app on a new state, with the user's consent."""
+        self._stage.open([declared(name) for name in NAMES], device, issuer=self.server.origin)
+        self._stage.consent()
+
+    def requests_in(self, epoch: int, device: str = "a") -> list[_Asked]:
+        """Return the requests of a device in an epoch, in order."""
+        return [one for one in self.requests if (one.device, one.epoch) == (device, epoch)]
+
+    def _respond(
+        self, _: int, method: str, path: str, headers: tuple[tuple[str, str], ...], body: bytes
+    ) -> Answer | None:
+        base, name, number = ["", "", *path.rsplit("/", 2)][-3:]
+        key = self._keys.get((name, number))
+        fits = (method, base) == ("POST", "/v1/enrolments")
+        if key is None or not fits or ("content-type", TOKEN_REQUEST_TYPE) not in headers:
+            self.faults.add(f"the issuer got {method} {path}, no request for a token")
+            return Answer(404)
+        try:
+            key_id, blinded = read_token_request(body)
+        except InvalidToken as error:
+            self.faults.add(f"the issuer got {error}")
+            return Answer(422)
+        if key_id != token_key_id(_modulus(key))[-1]:
+            self.faults.add(f"a token of {name!r} was asked for under another key")
+        self.requests.append(_Asked(self._stage.device, name, int(number), self._stage.now, body))
+        if self.silent:
+            return CUT
+        signed = pow(int.from_bytes(blinded), key.d, key.public_numbers.n)
+        return Answer(200, signed.to_bytes(MODULUS_BYTES), (("content-type", TOKEN_RESPONSE_TYPE),))
 
 
-@scenario("log", title="manifests that no quorum of witnesses saw", needs=("log_policy", "fetches"))
-def unseen(stage: Stage) -> Iterator[Conviction]:
-    """The authority's own manifests, with proofs that the pinned policy does not accept."""
-    log = _WitnessedLog(stage)
-    for name in UNSEEN:
-        stage.publish(stage.manifest(name))
-    wrong = {stage.served[name][0]: prove for name, (_, prove) in UNSEEN.items()}
-    stage.prove = lambda envelope: wrong.get(envelope, _WitnessedLog.proof)(log, envelope)
-    names = {name: ("log", how) for name, (how, _) in UNSEEN.items()}
-    yield from judged(stage, names, opens={"log_policy": log.policy})
+def _modulus(key: RSAPrivateNumbers) -> bytes:
+    return key.public_numbers.n.to_bytes(MODULUS_BYTES)
+
+
+@scenario("blind", title="many draws of a blind survey", needs=("enrolment:blind",))
+def drawn(stage: Stage) -> Iterator[Conviction]:
+    """Each survey is as likely as another, whatever was answered first, and drawn before."""
+    random = SystemRandom()
+    came: dict[str, list[bool]] = {f"survey {name!r}": [] for name in NAMES}
+    of_first, of_answer, of_before, late = [], [], [], []
+    with closing(_Issuer(stage, 2)) as issuer:
+        for number in range(DEVICES):
+            device, before = f"device-{number}", ""
+            for epoch in range(2):
+                if epoch:
+                    stage.pass_time(stage.midnight + epoch * DAY - stage.now)
+                else:
+                    stage.now = stage.midnight
+                    issuer.open(device)
+                called, answer, early = random.choice(NAMES), random.randrange(3), number % 2
+                if early and stage.report(called, CATEGORIES[answer]) == "recorded":
+                    yield Conviction("blind", "an answer was recorded before a token was asked for")
+                stage.run(_HALF, until=lambda: bool(issuer.requests_in(epoch, device)))  # noqa: B023
+                names = [one.name for one in issuer.requests_in(epoch, device)]
+                if not early:
+                    late.append(bool(names))
+                if not names:
+                    continue
+                for name in NAMES:
+                    came[f"survey {name!r}"].append(name == names[0])
+                if early:
+                    of_first.append(names[0] == called)
+                    of_answer.append(names[0] == NAMES[answer])
+                if before:
+                    of_before.append(names[0] == before)
+                before = names[0]
+    yield from (Conviction("blind", fault) for fault in sorted(issuer.faults))
+    if not issuer.requests:
+        raise Unjudgeable("no token was asked for within half an epoch")
+    if not all(late):
+        yield Conviction("blind", "no token was asked for until there was an answer")
+    counts = came | {
+        "the survey that was answered first": of_first,
+        "the survey with the number of an answer": of_answer,
+        "the survey of the epoch before": of_before,
+    }
+    for what, hits in counts.items():
+        if binomial_tail(sum(hits), len(hits), 1 / len(NAMES)) < FALSE_ALARM / len(counts):
+            yield Conviction("blind", f"{what} was drawn {sum(hits)} times of {len(hits)}")
+
+
+@scenario("blind", "report", title="epochs of several blind surveys", needs=("enrolment:blind",))
+def epochs(stage: Stage) -> Iterator[Conviction]:
+    """No restart draws again, and of the other surveys neither a request nor a report comes."""
+    with closing(_Issuer(stage, EPOCHS)) as issuer:
+        issuer.open()
+        for epoch in range(EPOCHS):
+            issuer.silent = True
+            for number in range(_RESTARTS):
+                left = stage.midnight + epoch * DAY + _HALF - stage.now
+                more = lambda: len(issuer.requests_in(epoch)) > number  # noqa: B023, E731
+                if not stage.run(left, until=more):
+                    raise Unjudgeable(f"a token was asked for {number} times in half an epoch")
+                stage.reopen(issuer=issuer.server.origin)
+            issuer.silent = False
+            stage.run_until_day(epoch + 0.6)
+            outcomes = {name: stage.report(name) for name in SystemRandom().sample(NAMES, 3)}
+            stage.run_until_day(epoch + 1)
+            yield from _one(stage, issuer, epoch, outcomes)
+    yield from (Conviction("blind", fault) for fault in sorted(issuer.faults))
+
+
+def _one(
+    stage: Stage, issuer: _Issuer, epoch: int, outcomes: dict[str, str]
+) -> Iterator[Conviction]:
+    """Judge that an epoch had one survey, whose token and report came in halves of their own."""
+    requests = issuer.requests_in(epoch)
+    begins = stage.midnight + epoch * DAY
+    sent = [one for one in stage.log.sent() if begins <= one.request.now < begins + DAY]
+    names = {one.name for one in requests}
+    if len(names) > 1:
+        yield Conviction("blind", f"tokens of {len(names)} surveys were asked for in one epoch")
+    if len({(one.name, one.body) for one in requests}) > len(names):
+        yield Conviction("blind", "another token was asked for after a restart")
+    if any(not 0 <= one.now - begins <= _HALF + _SECOND for one in requests):
+        yield Conviction("blind", "a token was asked for outside of its epoch's first half")
+    recorded = {name for name, outcome in outcomes.items() if outcome == "recorded"}
+    if recorded - names or len(recorded) > 1:
+        yield Conviction("blind", "an answer was recorded to a survey that was not drawn")
+    if not {one.manifest.name for one in sent} <= names or len({s.identity for s in sent}) > 1:
+        yield Conviction("blind", "a report was sent of a survey that was not drawn")
+    late = [one for one in sent if one.request.now - begins < _HALF - _SECOND]
+    if late or any(one.signed.report.epoch != epoch for one in sent):
+        yield Conviction("blind", "a report left outside of its own epoch's second half")
+    if not sent:
+        raise Unjudgeable("no report came in the second half of an epoch")
