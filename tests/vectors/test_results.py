@@ -7,7 +7,7 @@ import pytest
 
 from deniable.client.ledger.drawn_ahead import chosen_survey
 from deniable.enrolment.issuer import read_enrolment_statement
-from deniable.fakes.honest import Receipts
+from deniable.fakes.behaviour import Receipts
 from deniable.intake import judge_report
 from deniable.logs import LogPolicy, LogProof, TransparencyLogError
 from deniable.messages import (

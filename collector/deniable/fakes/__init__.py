@@ -5,18 +5,17 @@ told to; ``FakeIssuer`` vouches for its devices, ``FakeRelay`` stands between th
 collector. docs/testing.md shows them. Nothing else of deniable imports them.
 """
 
-from deniable.fakes.fake_collector import FakeCollector
-from deniable.fakes.fake_issuer import FakeIssuer
-from deniable.fakes.fake_relay import FakeRelay
-from deniable.fakes.honest import ReceivedReport
-from deniable.fakes.loopback import ReceivedRequest
-from deniable.fakes.misbehaviour import (
+from deniable.fakes.behaviour import (
     AnyMisbehaviour,
     Misbehaviour,
     Problem,
+    ReceivedReport,
     Refused,
     Route,
 )
+from deniable.fakes.fake_collector import FakeCollector
+from deniable.fakes.loopback import ReceivedRequest
+from deniable.fakes.third_parties import FakeIssuer, FakeRelay
 
 __all__ = [
     "AnyMisbehaviour",

@@ -12,16 +12,19 @@ from typing import Final
 from deniable.budget import NANO, epsilon_to_nano
 from deniable.client import DAY, HttpAnswer, Survey
 from deniable.client.clock import Clock, SystemClock
-from deniable.fakes.fake_relay import FakeGateway
-from deniable.fakes.honest import FakeAuthority, FakeLog, Receipts, ReceivedReport
-from deniable.fakes.loopback import LoopbackDouble, ReceivedRequest, pack_answer
-from deniable.fakes.misbehaviour import (
+from deniable.fakes.behaviour import (
     AnyMisbehaviour,
+    FakeAuthority,
+    FakeLog,
     Misbehaviour,
+    Receipts,
+    ReceivedReport,
     Route,
     misleading_answer,
     problem_answer,
 )
+from deniable.fakes.loopback import LoopbackDouble, ReceivedRequest, pack_answer
+from deniable.fakes.third_parties import FakeGateway
 from deniable.mechanisms import KINDS
 from deniable.messages import (
     FRESH,

@@ -19,7 +19,7 @@ from deniable.client import (
     Survey,
 )
 from deniable.fakes import FakeCollector, FakeIssuer, FakeRelay, Misbehaviour, Problem, Refused
-from deniable.fakes.honest import Receipts
+from deniable.fakes.behaviour import Receipts
 from deniable.messages import (
     Enrolment,
     Manifest,
