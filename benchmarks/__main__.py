@@ -12,14 +12,11 @@ from benchmarks import (
     designs,
     groups,
     launches,
-    log_proofs,
     postgres,
     relay,
     repeated,
     scale,
     simulated_day,
-    sqlite_growth,
-    stores,
     tokens,
     views,
     volume,
@@ -29,8 +26,6 @@ _SUBJECTS = {
     "launches": launches.run,
     "designs": designs.run,
     "repeated": repeated.run,
-    "stores": stores.run,
-    "sqlite-growth": sqlite_growth.run,
     "postgres": postgres.run,
     "volume": volume.run,
     "collector": collector.run,
@@ -42,7 +37,6 @@ _SUBJECTS = {
     "relay": relay.run,
     "scale": scale.run,
     "simulated-day": simulated_day.run,
-    "log-proofs": log_proofs.run,
 }
 
 
