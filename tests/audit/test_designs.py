@@ -11,8 +11,6 @@ from deniable.audit import (
     SolutionMatrix,
     TheoremDoesNotApply,
     delta_of_design,
-    design_variance,
-    least_variance,
     odds_above,
     privacy_curve,
     pure_level,
@@ -29,6 +27,7 @@ from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
+from deniable.planning.variance import design_variance, least_variance
 from tests.audit.matrices import of_weights
 from tests.mechanisms.test_designs import ALL
 from tests.support.effort import some

@@ -10,15 +10,14 @@ from hypothesis import given, settings
 
 from deniable.audit import (
     SolutionMatrix,
-    design_variance,
     largest_lie,
-    least_variance,
     odds_above,
     pure_level,
     tight_epsilon,
 )
 from deniable.estimates.decoders import NotInvertible, left_inverse, solution_matrix
 from deniable.mechanisms import RandomisedResponse
+from deniable.planning.variance import design_variance, least_variance
 from tests.audit.matrices import G, deltas, matrices, of_weights
 from tests.support.effort import effort
 

@@ -30,9 +30,7 @@ from deniable.audit.findings import (
     Lie,
     MatrixTooLarge,
     Witness,
-    design_variance,
     largest_lie,
-    least_variance,
 )
 from deniable.audit.matrix_file import MAX_FILE_BYTES, InvalidMatrixFile, NamedMatrix, read_matrix
 from deniable.audit.sensitivity import released_epsilon, sensitivity
@@ -124,7 +122,6 @@ __all__ = [
     "delta_of_design",
     "delta_of_exponent",
     "delta_of_lie",
-    "design_variance",
     "distance_utility",
     "epsilon_above",
     "epsilon_each",
@@ -142,7 +139,6 @@ __all__ = [
     "least_delta",
     "least_error",
     "least_lie",
-    "least_variance",
     "level_sets",
     "lie_of_exponent",
     "odds_above",

@@ -14,7 +14,6 @@ from itertools import chain
 from math import comb, expm1, inf, isqrt, log, log1p, sqrt
 from typing import Final, TypeVar
 
-from deniable.audit import design_variance, least_variance
 from deniable.mechanisms import DesignMechanism, Number, RandomisedResponse, odds_ceiling
 from deniable.mechanisms.affine import Affine, class_size, is_prime, proportions, signed_group_size
 from deniable.mechanisms.answering import Answered, Answering, answering_parameters
@@ -22,6 +21,7 @@ from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.difference_set import SETS, DifferenceSet
 from deniable.mechanisms.subset import MAX_MEMBERS, Subset
 from deniable.mechanisms.two_round import SINGLE
+from deniable.planning.variance import design_variance, least_variance
 from deniable.planning.words import named
 
 PLAIN: Final = "randomised-response"
