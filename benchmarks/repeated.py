@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from benchmarks.answers import Indices, likely_answers
-from deniable.audit.linking import linking_probability
+from deniable.audit.all_pairs import linking_probability
 from deniable.budget import NANO, RangeCost
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.mechanisms import TwoRound

@@ -10,6 +10,7 @@ from deniable.audit import (
     Finding,
     SolutionMatrix,
     TheoremDoesNotApply,
+    all_pairs,
     delta_of_design,
     odds_above,
     privacy_curve,
@@ -19,8 +20,8 @@ from deniable.audit import (
     tight_delta_at_odds,
     tight_epsilon,
 )
-from deniable.audit import incidences as incidences_module
-from deniable.audit.incidences import Incidences, NoDesign, incidences
+from deniable.audit.all_pairs import Incidences, NoDesign, incidences
+from deniable.estimates.decoders import designs
 from deniable.estimates.decoders.designs import design_decoder
 from deniable.mechanisms import MatrixPrivacy
 from deniable.mechanisms.affine import Affine
@@ -162,7 +163,7 @@ def test_listed_and_counted_incidences_are_the_same(
     stated = design.responses, design.replication, design.together
     pairs = k * (k - 1) // 2
     assert incidences(mechanism) == Incidences(*stated, True, k, pairs)
-    monkeypatch.setattr(incidences_module, "_MOST_LISTED", 0)
+    monkeypatch.setattr(all_pairs, "_MOST_LISTED", 0)
     assert incidences(mechanism) == Incidences(*stated, False, k, pairs)
 
 
@@ -189,8 +190,8 @@ def test_what_is_not_balanced_is_no_design(
 ) -> None:
     mechanism = DesignMechanism(PARTS[2], "1")
     decoder = design_decoder(mechanism)
-    monkeypatch.setattr(incidences_module, "_MOST_LISTED", most)
-    monkeypatch.setattr(incidences_module, "design_decoder", lambda _: decoder)
+    monkeypatch.setattr(all_pairs, "_MOST_LISTED", most)
+    monkeypatch.setattr(designs, "design_decoder", lambda _: decoder)
     mechanism.design = (Moved if fault == "block" else Affine)(*PARTS[2].parameters)
     if fault != "block":
         setattr(mechanism.design, fault, getattr(mechanism.design, fault) + 1)

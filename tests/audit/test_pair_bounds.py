@@ -14,7 +14,7 @@ from deniable.audit import (
     tight_delta_at_odds,
     tight_epsilon,
 )
-from deniable.audit.pair_bounds import PairBounds
+from deniable.audit.all_pairs import PairBounds
 from tests.audit.matrices import entries, matrices, odds
 from tests.support.effort import effort
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix
-from deniable.audit.exponential_sum import certified_rows, largest_remainder
+from deniable.audit.solution_matrix import certified_rows, largest_remainder
 from deniable.mechanisms import GridTooCoarse, InvalidPrivacyParameter
 from tests.mechanisms.laws import matrices
 from tests.mechanisms.taylor import exp_bounds

@@ -11,8 +11,9 @@ import pytest
 
 from deniable.conformance import AdapterBroke, Verdict, judge, scenarios_of
 from deniable.conformance.adapter import Adapter
+from deniable.conformance.observations import Conviction
 from deniable.conformance.running import play_one
-from deniable.conformance.stage import Conviction, Scenario, Stage
+from deniable.conformance.stage import Scenario, Stage
 from examples.conformance_device import OFFERS
 from tests.conformance.mutants import MUTANTS
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deniable.audit import SolutionMatrix
-from deniable.audit.linking import linking_probability
+from deniable.audit.all_pairs import linking_probability
 from deniable.budget import NANO, RangeCost
 from deniable.estimates import Model, covariance
 from deniable.estimates.decoders import decoder_of

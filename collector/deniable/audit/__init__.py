@@ -7,7 +7,6 @@ what compares all rows of a matrix imports numpy.
 from deniable.accounting import epsilon_each
 from deniable.audit.databases import (
     MAX_DATABASES,
-    Condition,
     Database,
     DiscreteExponential,
     HammingUtility,
@@ -22,21 +21,12 @@ from deniable.audit.databases import (
     distance_utility,
     hamming_constant,
     hamming_distance,
-    query_matrix,
 )
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum, ExponentsTooFarApart
-from deniable.audit.findings import (
-    Finding,
-    Lie,
-    MatrixTooLarge,
-    Witness,
-    largest_lie,
-)
 from deniable.audit.matrix_file import MAX_FILE_BYTES, InvalidMatrixFile, NamedMatrix, read_matrix
-from deniable.audit.sensitivity import released_epsilon, sensitivity
-from deniable.audit.solution_matrix import InvalidMatrix, NotOnGrid, SolutionMatrix
-from deniable.audit.sufficient_sets import (
+from deniable.audit.neighbours import (
     Checks,
+    Condition,
     Responses,
     Rule,
     TooManySets,
@@ -48,10 +38,20 @@ from deniable.audit.sufficient_sets import (
     larger_set,
     least_delta,
     level_sets,
+    released_epsilon,
+    sensitivity,
     theorem_2,
     theorem_2_plus,
 )
+from deniable.audit.solution_matrix import (
+    InvalidMatrix,
+    MatrixTooLarge,
+    NotOnGrid,
+    SolutionMatrix,
+    query_matrix,
+)
 from deniable.audit.theorems import (
+    Lie,
     TheoremDoesNotApply,
     delta_of_design,
     delta_of_exponent,
@@ -61,6 +61,7 @@ from deniable.audit.theorems import (
     error_range,
     exponent_of_lie,
     greatest_trace,
+    largest_lie,
     least_error,
     least_lie,
     lie_of_exponent,
@@ -73,7 +74,9 @@ from deniable.audit.theorems import (
     pure_odds_of_design,
 )
 from deniable.audit.tight import (
+    Finding,
     PrivacyCurve,
+    Witness,
     privacy_curve,
     pure_level,
     tight_delta,

@@ -17,23 +17,20 @@ docs/mathematics.md, section 13.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import product
 from math import prod
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum
-from deniable.audit.solution_matrix import SolutionMatrix
 from deniable.central_model.exact_choice import exact_choice
 from deniable.mechanisms import (
     Draw,
-    InvalidPrivacyParameter,
     Number,
     Rows,
-    exact_delta,
     exact_number,
     os_random_word,
 )
@@ -60,30 +57,6 @@ class TooManyDatabases(ValueError):
 
 class NoFiniteEpsilon(ValueError):
     """A response is possible for one database and impossible for its neighbour."""
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """Condition (5) of the paper at one (epsilon, delta); odds are e^epsilon."""
-
-    odds: ExponentialSum
-    delta: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", exact_delta(self.delta))
-        if (self.odds - ExponentialSum.term(1)).sign() < 0:
-            raise InvalidPrivacyParameter("epsilon must not be negative: odds are at least 1")
-
-    @classmethod
-    def at(cls, epsilon: Number, delta: Number = "0") -> Self:
-        """Return the condition at an exact, non-negative epsilon."""
-        exponent = exact_number("epsilon", epsilon)
-        return cls(ExponentialSum.term(1, exponent), exact_delta(delta))
-
-    @classmethod
-    def at_odds(cls, odds: Number, delta: Number = "0") -> Self:
-        """Return the condition at epsilon = ln(odds) for rational odds of at least 1."""
-        return cls(ExponentialSum.term(exact_number("odds", odds)), exact_delta(delta))
 
 
 class SanitisedResponse(ABC, Generic[_Response]):
@@ -356,15 +329,6 @@ class Queried(SanitisedResponse[_Value], Generic[_Response, _Value]):
         """Return the weight of all responses of X with this value of Q."""
         weights = self.mechanism.weights(true)
         return ExponentialSum.total(weights[s] for s in self._inverse_images[response])
-
-
-def query_matrix(values: Sequence[Hashable]) -> SolutionMatrix:
-    """Return the matrix of a query Q, of zeros and ones: X's times it is that of Q o X.
-
-    ``values`` are Q of X's responses; its columns are the distinct ones, by their first appearance.
-    """
-    columns = dict.fromkeys(values)
-    return SolutionMatrix(([int(value == column) for column in columns] for value in values), 1)
 
 
 def _place(database: Database, values: int) -> int:

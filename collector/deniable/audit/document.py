@@ -7,13 +7,13 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from deniable.audit.findings import Finding, Lie, Witness, largest_lie
-from deniable.audit.tight import pure_level, tight_delta, tight_epsilon
+from deniable.audit.theorems import Lie, largest_lie
+from deniable.audit.tight import Finding, Witness, pure_level, tight_delta, tight_epsilon
 from deniable.documents import Document, Fact, number_text, upper_text
 from deniable.mechanisms import Mechanism
 
 if TYPE_CHECKING:
-    from deniable.audit.incidences import Incidences
+    from deniable.audit.all_pairs import Incidences
 
 _DIGITS: Final = 12
 _LONGEST_FRACTION: Final = 46

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from deniable.audit.exponential_sum import common_denominator, largest_remainder
-from deniable.audit.solution_matrix import SolutionMatrix
+from deniable.audit.solution_matrix import SolutionMatrix, common_denominator, largest_remainder
 from deniable.documents import read_number
 from deniable.mechanisms import MAX_DENSE
 

@@ -15,10 +15,14 @@ Epsilon itself is irrational in them; it enters and leaves through :func:`odds_b
 Source: Holohan, Leith and Mason (2016); docs/mathematics.md, section 15.
 """
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
+    Mechanism,
     Number,
     exact_delta,
     exact_epsilon,
@@ -199,6 +203,43 @@ def odds_of_error(categories: int, error: Number, delta: Number) -> Fraction:
         raise TheoremDoesNotApply("without any error no finite epsilon holds; allow some")
     # m (1 - delta)/(E + m) <= error, solved for E; and E is never below 1.
     return max(Fraction(1), m * (1 - exact_delta(delta)) / most - m)
+
+
+_INFINITE: Final = "no finite epsilon holds with this delta"
+_NOT_SQUARE: Final = "only a square matrix, whose responses are its categories, can lie"
+
+
+@dataclass(frozen=True, slots=True)
+class Lie:
+    """The probability of a lie beside the least possible, or why either is missing."""
+
+    value: Fraction | None
+    optimum: Fraction | None
+    reason: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Return value / optimum; None if one is missing or the optimum is 0."""
+        if self.value is None or not self.optimum:
+            return None
+        try:
+            return float(self.value / self.optimum)
+        except OverflowError:
+            return math.inf
+
+
+def largest_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Lie:
+    """Compare the probability of a lie, for the category that it is largest for (Theorem 10)."""
+    k = matrix.categories
+    # A matrix with responses of its own has no truth to tell, even if they are as many.
+    if k != matrix.responses or getattr(matrix, "truth", k) is None:
+        return Lie(None, None, _NOT_SQUARE)
+    truth = min(matrix.row(x)[x] for x in range(1 if matrix.privacy.apart else k))
+    value = 1 - Fraction(truth) / matrix.grid
+    if odds is None:
+        return Lie(value, None, _INFINITE)
+    # Theorem 10, as in least_lie, but for numbers of any length: q = (1-delta)/(E+m).
+    return Lie(value, (k - 1) * (1 - delta) / (odds + k - 1))
 
 
 def parent_matrix(categories: int, lie: Number) -> tuple[tuple[Fraction, ...], ...]:

@@ -6,9 +6,10 @@ all sets S of responses, E = e^epsilon. Theorem 2 leaves one set a pair: with
     phi(E) = sum_y (P_xy - E P_x'y)_+          (convex, decreasing, piecewise linear in E),
 
 the tight delta at E is the largest phi(E) over all ordered pairs, and the tight E at delta is the
-smallest at which no phi exceeds delta.
+smallest at which no phi exceeds delta. The witness is that pair with the set of the responses that
+x makes more than E times as likely as x' does: one subtraction shows that nothing smaller holds.
 
-Which pair is the worst is decided in integers. Floats (:mod:`deniable.audit.pair_bounds`) only
+Which pair is the worst is decided in integers. Floats (:mod:`deniable.audit.all_pairs`) only
 rule out pairs that provably are not. If more pairs come as close to the worst as floats can tell
 than integers can look at (2^22 entries; never while k^2 |Y| is below that), the result is an upper
 bound, larger by some 10^-12 of itself, and says so. Of equally bad pairs the first is reported.
@@ -20,12 +21,14 @@ Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, section
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, overload
 
 from deniable.accounting import PrivacyLoss
-from deniable.audit.findings import Finding, MatrixTooLarge, Witness, telling_witness, witness_of
+from deniable.audit.solution_matrix import MatrixTooLarge
 from deniable.audit.theorems import odds_below
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
@@ -33,6 +36,7 @@ from deniable.mechanisms import (
     Number,
     Rows,
     column_extremes,
+    epsilon_of_odds,
     exact_delta,
     exact_epsilon,
     exact_number,
@@ -40,7 +44,112 @@ from deniable.mechanisms import (
 from deniable.mechanisms.privacy import pair_excess, pair_odds
 
 if TYPE_CHECKING:
-    from deniable.audit.pair_bounds import PairBounds
+    from deniable.audit.all_pairs import PairBounds
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A category x that makes the responses S likelier than another, x', with P(x, S), P(x', S).
+
+    S may be large: where all pairs of rows are alike, it is listed only when it is read.
+    """
+
+    category: int
+    other: int
+    responses: Sequence[int]
+    probability: Fraction
+    other_probability: Fraction
+
+    def excess(self, odds: Fraction) -> Fraction:
+        """Return P(x, S) - E P(x', S): no smaller delta holds with e^epsilon = ``odds``."""
+        return self.probability - odds * self.other_probability
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A guarantee that a matrix gives, and why it gives no better one.
+
+    Attributes:
+        odds: e^epsilon; None if no finite one holds with this delta (or, if not exact, is shown).
+        witness: shows that nothing smaller holds; None where nothing can be, at odds 1 or delta 0.
+        exact: whether the guarantee is tight. Otherwise it holds all the same, and the witness
+            bounds from below how much smaller it might be.
+    """
+
+    odds: Fraction | None
+    delta: Fraction
+    witness: Witness | None
+    exact: bool = True
+
+    @property
+    def epsilon(self) -> Decimal:
+        """Return ln(odds), rounded up to 12 decimal places, or infinity."""
+        return epsilon_of_odds(self.odds)
+
+
+def witness_of(
+    matrix: Rows, category: int, other: int, odds: Fraction, *, ties: bool = False
+) -> Witness:
+    """Return the set of responses on which x exceeds E times x', with both its probabilities.
+
+    With ``ties`` those that x makes exactly E times as likely belong to it: they change nothing at
+    these odds, and show that smaller ones do not hold.
+    """
+    one, two = matrix.row(category), matrix.row(other)
+    responses = _likelier(one, two, odds, ties=ties)
+    mass, mass_other = (Fraction(sum(row[y] for y in responses), matrix.grid) for row in (one, two))
+    return Witness(category, other, responses, mass, mass_other)
+
+
+def telling_witness(matrix: Mechanism, odds: Fraction) -> Witness:
+    """Return the responses that are likelier in the one row than in the other, E times or more.
+
+    For mechanisms whose guarantee says how any two rows differ.
+    """
+    apart = matrix.privacy.apart or ()
+    parts = [part for part in apart if part.more > part.less and part.more >= odds * part.less]
+    listed = _Likelier(matrix, odds, sum(part.responses for part in parts))
+    mass, mass_other = (sum(part[i] for part in parts) for i in (0, 1))
+    return Witness(*matrix.privacy.furthest, listed, Fraction(mass), Fraction(mass_other))
+
+
+class _Likelier(Sequence[int]):
+    """So many responses, likelier in the one row than in the other, E times or more."""
+
+    def __init__(self, matrix: Mechanism, odds: Fraction, number: int) -> None:
+        self._matrix, self._odds, self._number = matrix, odds, number
+
+    @cached_property
+    def _listed(self) -> tuple[int, ...]:
+        one, other = map(self._matrix.row, self._matrix.privacy.furthest)
+        return _likelier(one, other, self._odds, ties=self._odds > 1)
+
+    def __len__(self) -> int:
+        return self._number
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[int]: ...
+    def __getitem__(self, index: int | slice) -> int | Sequence[int]:
+        return self._listed[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._listed == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._listed)
+
+
+def _likelier(
+    one: Sequence[int], other: Sequence[int], odds: Fraction, *, ties: bool
+) -> tuple[int, ...]:
+    u, v = odds.numerator, odds.denominator
+    return tuple(
+        y
+        for y, (w, z) in enumerate(zip(one, other, strict=True))
+        if w and (v * w > u * z or (ties and v * w == u * z))
+    )
 
 
 # The privacy curve: delta as a function of epsilon, whole and exact for small matrices.
@@ -200,7 +309,7 @@ def _first_pair(
 
 
 def _bounds(matrix: Rows) -> "PairBounds":
-    from deniable.audit.pair_bounds import PairBounds  # numpy only where pairs are compared
+    from deniable.audit.all_pairs import PairBounds  # numpy only where pairs are compared
 
     return PairBounds(matrix)
 

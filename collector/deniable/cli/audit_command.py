@@ -15,7 +15,7 @@ from deniable.mechanisms import InvalidPrivacyParameter, SurveyMechanism
 from deniable.mechanisms.answering import CombinationLabels
 
 if TYPE_CHECKING:
-    from deniable.audit.incidences import Incidences
+    from deniable.audit.all_pairs import Incidences
     from deniable.messages import Manifest
 
 _ENVELOPE: Final = b"\x92"
@@ -116,7 +116,7 @@ def _rows_of(manifest: "Manifest") -> Sequence[str]:
 def _counted(mechanism: SurveyMechanism) -> "Incidences | None":
     if mechanism.hit is None:
         return None
-    from deniable.audit.incidences import (
+    from deniable.audit.all_pairs import (
         NoDesign,
         incidences,
     )  # numpy only where there is much to count

@@ -169,7 +169,7 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("changing", "answers show that they changed: no epsilon covers that")
         yield Fact("linking", "equal responses link a device's epochs, though its keys do not")
         return
-    from deniable.audit.linking import linking_probability  # numpy, which others do without
+    from deniable.audit.all_pairs import linking_probability  # numpy, which others do without
 
     kept = manifest.kept_epsilon or ""
 

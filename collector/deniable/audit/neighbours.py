@@ -1,4 +1,4 @@
-"""Sufficient sets: which sets of responses decide privacy, so that not all need be checked.
+"""What neighbouring databases show: privacy by sufficient sets of responses, and sensitivities.
 
 Condition (5), P_d(A) <= E P_d'(A) + delta, is asked for every set A of responses: 2^(k^n) of them
 for every pair of neighbours, or 2^r if a query with r values is all that is answered. Fewer
@@ -11,25 +11,52 @@ suffice; where a rule does not hold, it raises :class:`TheoremDoesNotApply`:
 | :func:`corollary_1` | the levels of u(d, .) - u(d', .) in S | C_d constant, delta = 0 |
 | :func:`corollary_2` | {s: s agrees with d where d' does not} alone | u = -theta h, theta > 0 |
 
-Source: Holohan, Leith and Mason (2016), section 3; docs/mathematics.md, section 15.
+Source: Holohan, Leith and Mason (2016), section 3; docs/mathematics.md, sections 11 and 15.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations
-from typing import Any, TypeVar
+from itertools import chain, combinations, product
+from typing import Any, Self, TypeVar
 
 from deniable.audit.databases import (
-    Condition,
     Database,
     DiscreteExponential,
     HammingUtility,
     SanitisedResponse,
+    check_size,
 )
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum
 from deniable.audit.theorems import TheoremDoesNotApply
+from deniable.central_model import LaplaceRelease, Neighbours
+from deniable.mechanisms import InvalidPrivacyParameter, Number, exact_delta, exact_number
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Condition (5) of the paper at one (epsilon, delta); odds are e^epsilon."""
+
+    odds: ExponentialSum
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", exact_delta(self.delta))
+        if (self.odds - ExponentialSum.term(1)).sign() < 0:
+            raise InvalidPrivacyParameter("epsilon must not be negative: odds are at least 1")
+
+    @classmethod
+    def at(cls, epsilon: Number, delta: Number = "0") -> Self:
+        """Return the condition at an exact, non-negative epsilon."""
+        exponent = exact_number("epsilon", epsilon)
+        return cls(ExponentialSum.term(1, exponent), exact_delta(delta))
+
+    @classmethod
+    def at_odds(cls, odds: Number, delta: Number = "0") -> Self:
+        """Return the condition at epsilon = ln(odds) for rational odds of at least 1."""
+        return cls(ExponentialSum.term(exact_number("odds", odds)), exact_delta(delta))
+
 
 _Response = TypeVar("_Response", bound=Hashable)
 Responses = frozenset[_Response]
@@ -191,3 +218,58 @@ def least_delta(mechanism: SanitisedResponse[Any], odds: ExponentialSum) -> Expo
         excess = ExponentialSum.total(gain for gain in gains if gain.sign() > 0)
         best = max(best, ExponentialRatio(excess, mechanism.scale(true, other)))
     return best
+
+
+# Source: docs/mathematics.md, section 11.
+
+
+def sensitivity(
+    query: Callable[[Database], Sequence[Fraction | int]],
+    categories: int,
+    rows: int,
+    neighbours: Neighbours,
+    norm: Callable[[Iterable[Fraction | int]], Fraction | int] = sum,
+) -> Fraction:
+    """Return by how much the numbers of a database change at most between neighbours.
+
+    Args:
+        query: the numbers, as many for every database; those of several queries one after the
+            other, if they are released jointly.
+        categories: k, at least 2: rows are 0 … k - 1.
+        rows: n, at least 1; of the larger of two neighbours.
+        neighbours: which databases are.
+        norm: of the absolute changes: ``sum`` (L1) where each number gets noise, ``max`` where they
+            are utilities, among which to choose. Dwork, McSherry, Nissim and Smith 2006.
+    """
+    check_size(categories, rows)
+    removal = neighbours is Neighbours.ADD_REMOVE
+    # What takes the place of a row: nothing, or any other.
+    places: list[Database] = [()] if removal else [(x,) for x in range(categories)]
+    databases = list(product(range(categories), repeat=rows))
+    fewer = product(range(categories), repeat=rows - 1) if removal else ()
+    numbers = {d: query(d) for d in (*databases, *fewer)}
+    changes = (
+        zip(numbers[d], numbers[d[:row] + place + d[row + 1 :]], strict=True)
+        for d in databases
+        for row in range(rows)
+        for place in places
+    )
+    return Fraction(max(norm(abs(Fraction(a) - b) for a, b in change) for change in changes))
+
+
+def released_epsilon(
+    release: LaplaceRelease,
+    query: Callable[[Database], Sequence[Fraction | int]],
+    categories: int,
+    rows: int,
+) -> Fraction:
+    """Return the tight epsilon of publishing these numbers with a release's noise, exactly.
+
+    Above ``release.epsilon``, a sensitivity was declared too small; below, the queries change less
+    together than each for itself, and might share one. The numbers are multiples of its step.
+    Dwork, McSherry, Nissim and Smith 2006, Proposition 1.
+    """
+    # Independent discrete Laplace noise tells vectors that are D steps apart with odds of e^(D/s),
+    # and no less: an output beyond both in each coordinate attains it.
+    change = sensitivity(query, categories, rows, release.neighbours)
+    return change / (release.step * release.noise.scale)
