@@ -22,7 +22,6 @@ from deniable.audit import (
 )
 from deniable.audit.all_pairs import Incidences, NoDesign, incidences
 from deniable.estimates.decoders import designs
-from deniable.estimates.decoders.designs import design_decoder
 from deniable.mechanisms import MatrixPrivacy
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
@@ -189,7 +188,7 @@ def test_what_is_not_balanced_is_no_design(
     most: int, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mechanism = DesignMechanism(PARTS[2], "1")
-    decoder = design_decoder(mechanism)
+    decoder = designs.design_decoder(mechanism)
     monkeypatch.setattr(all_pairs, "_MOST_LISTED", most)
     monkeypatch.setattr(designs, "design_decoder", lambda _: decoder)
     mechanism.design = (Moved if fault == "block" else Affine)(*PARTS[2].parameters)

@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from deniable.conformance.scenarios.noise import (
-    DRAWS,
-    FALSE_ALARM,
-    Traits,
-    hypergeometric_tail,
-    telling,
-    traits,
-)
+from deniable.conformance.scenarios.noise import DRAWS, FALSE_ALARM, Traits, telling, traits
 from deniable.conformance.scenarios.noise import binomial_tail as of_noise
+from deniable.conformance.scenarios.noise import hypergeometric_tail as tail
 from tests.support.processes import ROOT
 
 OPEN = DRAWS["randomised-response"]
@@ -59,9 +53,7 @@ def test_a_tail_is_that_of_the_hypergeometric_distribution() -> None:
         for count in range(min(size, 80) + 1):
             law = hypergeom(240, 80, size)
             exact = 2 * min(law.cdf(count), law.sf(count - 1))
-            assert hypergeometric_tail(count, size, 80, 240) == pytest.approx(
-                min(1.0, exact), rel=1e-6, abs=1e-12
-            )
+            assert tail(count, size, 80, 240) == pytest.approx(min(1.0, exact), rel=1e-6, abs=1e-12)
 
 
 def test_of_a_right_device_no_trait_tells_an_answer() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from scipy.stats import binom
 
-from deniable.conformance.scenarios.noise import binomial_tail
+from deniable.conformance.scenarios.noise import binomial_tail as tail
 from deniable.conformance.stage import written_forms
 
 NEEDLE = bytes(range(200, 232))
@@ -38,6 +38,4 @@ def test_bytes_are_seen_in_whatever_form_they_stand(
 def test_a_tail_is_that_of_the_binomial_distribution(chance: float) -> None:
     for count in range(0, 241, 8):
         exact = 2 * min(binom.cdf(count, 240, chance), binom.sf(count - 1, 240, chance))
-        assert binomial_tail(count, 240, chance) == pytest.approx(
-            min(1.0, exact), rel=1e-6, abs=1e-200
-        )
+        assert tail(count, 240, chance) == pytest.approx(min(1.0, exact), rel=1e-6, abs=1e-200)

@@ -1,4 +1,4 @@
-"""What looks at all pairs, in numpy: of rows, of a design's categories, and of kept responses.
+"""All pairs, looked at in numpy: of rows, of a design's categories, and of kept responses.
 
 Floats only rule pairs out: what they say is an upper bound with a proof, and every pair that it
 does not rule out is for integers to judge. Work is k^2 |Y|, in blocks that stay in the cache.

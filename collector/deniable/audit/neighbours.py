@@ -1,4 +1,4 @@
-"""What neighbouring databases show: privacy by sufficient sets of responses, and sensitivities.
+"""Neighbouring databases: privacy by sufficient sets of responses, and sensitivities.
 
 Condition (5), P_d(A) <= E P_d'(A) + delta, is asked for every set A of responses: 2^(k^n) of them
 for every pair of neighbours, or 2^r if a query with r values is all that is answered. Fewer
