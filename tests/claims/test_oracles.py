@@ -66,33 +66,35 @@ _COVERED = "statistics/test_coverage:test_intervals_of_every_kind_hold_as_often_
 
 ORACLES: dict[str, tuple[str, ...]] = {
     "mechanisms.exact:times_likelier": (_ODDS, _KINDS),
-    "messages.notice:_dice": (_NOTICE,),
-    "messages.notice:_promise": (_NOTICE,),
-    "messages.notice:_consent": (_ONCE,),
+    "terms.sentences:_dice": (_NOTICE,),
+    "terms.sentences:_promise": (_NOTICE,),
+    "terms.sentences:_consent": (_ONCE,),
     "cli.report_command:_show_terms": (_REPEATED,),
-    "client.transparency.explanation:BudgetExplanation.text": (_BUDGET, _LOWERED),
-    "client.transparency.explanation:SurveyExplanation._spent": (_BUDGET, _REPEATED),
-    "client.transparency.explanation:Explanation._when_drawn": (_WHEN,),
-    "client.transparency.explanation:Explanation._when_recorded": (_WHEN, _LAUNCHES),
-    "client.transparency.plain_text:shown_guess": (
+    "client.explaining.explanation:BudgetExplanation.text": (_BUDGET, _LOWERED),
+    "client.explaining.explanation:SurveyExplanation._spent": (_BUDGET, _REPEATED),
+    "client.explaining.explanation:Explanation._when_drawn": (_WHEN,),
+    "client.explaining.explanation:Explanation._when_recorded": (_WHEN, _LAUNCHES),
+    "terms.sentences:guarantee": (_ODDS, _KINDS),
+    "terms.sentences:how_often": (_ONCE,),
+    "terms.sentences:shown_guess": (
         "client/test_guessing:test_no_question_and_no_prior_gains_more_and_one_gains_as_much",
     ),
-    "client.transparency.promise:_AGAIN": (
+    "client.explaining.promise:_AGAIN": (
         "client/test_memo:test_the_ledger_charges_no_more_than_distinct_answers_could_cost",
     ),
-    "client.transparency.promise:Promise.brief": (_ONCE, _BUDGET),
-    "client.transparency.promise:Promise._together": (_BUDGET, _LOWERED),
-    "client.transparency.promise:Promise.sentences": (
+    "client.explaining.promise:Promise.brief": (_ONCE, _BUDGET),
+    "client.explaining.promise:Promise._together": (_BUDGET, _LOWERED),
+    "client.explaining.promise:Promise.sentences": (
         "messages/test_schedule:test_reports_are_taken_from_the_clock_tolerance_before_to_the_grace_after",
         _REPEATED,
     ),
-    "client.transparency.terms:Terms.of": (_ONCE,),
-    "client.transparency.terms:_truthfulness": (_TERMS,),
-    "client.transparency.terms:_repetition": (
+    "client.explaining.promise:Terms.of": (_ONCE,),
+    "terms.sentences:truthfulness": (_TERMS,),
+    "terms.sentences:repetition": (
         _REPEATED,
         "client/test_explain:test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_most",
     ),
-    "client.transparency.terms:beyond": (_REPEATED,),
+    "terms.sentences:beyond": (_REPEATED,),
     "audit.document:_lie": (
         "audit/test_optimality_lp:test_no_mechanism_has_a_smaller_largest_or_average_error_than_the_stated_one",
     ),
@@ -241,7 +243,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
     ),
     "publishing.notice:_learnt": (_ODDS, _REPEATED),
     "templates:plan.html": (_ODDS, _KINDS),
-    "server.pages.terms:privacy_terms": (_REPEATED, _ODDS),
+    "publishing.notice:privacy_terms": (_REPEATED, _ODDS),
     "planning.facts:_compositions": (
         "cli/test_budget:test_three_reports_of_a_hundredth_need_the_delta_that_is_printed",
     ),
@@ -350,6 +352,8 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "publishing.document:_keys_text",
         "publishing.document:answers_of",
         "publishing.document:left_behind_text",
+        "terms.sentences:_part",
+        "terms.sentences:part_meanings",
         "templates:survey.html",
         "templates:surveys.html",
         "cli.demo_result:_curve",
@@ -364,10 +368,10 @@ NO_CLAIMS_OF: dict[str, tuple[str, ...]] = {
     "what a device did and has, and what it refuses": (
         "client.[!t]*",
         "client.testing:*",
-        "client.transparency.explain*",
-        "client.transparency.journal:*",
-        "client.transparency.explanation:[!B]*",
-        "client.transparency.terms:_[!t]*",
+        "client.explaining.explain:*",
+        "client.explaining.journal:*",
+        "client.explaining.explanation:[!B]*",
+        "client.explaining.promise:_[!t]*",
     ),
     "what a machine, a file, a store or a log is found to be": (
         "directory.*",

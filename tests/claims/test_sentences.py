@@ -14,7 +14,7 @@ from scipy import stats
 
 from deniable.budget import NANO
 from deniable.client import SlidingCeiling
-from deniable.client.transparency.terms import Terms
+from deniable.client.explaining.promise import Terms
 from deniable.documents import Fact
 from deniable.estimates import (
     Accuracy,

@@ -25,8 +25,8 @@ from deniable.messages import (
     Specification,
     sign_manifest,
 )
-from deniable.messages.notice import summary
 from deniable.publishing.notice import Notice
+from deniable.terms.sentences import summary
 from tests.accounting.curves import kept_law
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth

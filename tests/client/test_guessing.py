@@ -5,11 +5,11 @@ from itertools import combinations, product
 
 import pytest
 
-from deniable.client.transparency.terms import guess_of, guess_within
 from deniable.mechanisms import ClampedGeometric, RandomisedResponse, SurveyMechanism, TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import DesignMechanism
 from deniable.mechanisms.subset import Subset
+from deniable.terms.facts import guess_of, guess_within
 from tests.support.kinds import KINDS
 
 HALF = Fraction(1, 2)

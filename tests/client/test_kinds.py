@@ -15,8 +15,8 @@ from deniable.client import (
     Survey,
     UndeclaredAnswer,
 )
+from deniable.client.explaining.promise import Terms
 from deniable.client.ledger.admission import check_declaration
-from deniable.client.transparency.terms import Terms
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.mechanisms.design import DesignMechanism
 from deniable.messages import InvalidManifest, Manifest, Repeat, Specification

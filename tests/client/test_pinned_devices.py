@@ -13,7 +13,7 @@ from deniable.client import (
     OutcomeStatus,
 )
 from deniable.client.client import engine_of
-from deniable.client.transparency.explaining import explain_stored
+from deniable.client.explaining.explain import explain_stored
 from deniable.fakes import FakeCollector
 from deniable.logs import (
     LogPolicy,

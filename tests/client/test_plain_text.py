@@ -6,14 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.client.transparency.plain_text import (
-    counted,
-    odds_of,
-    printable,
-    shown_duration,
-    wrapped,
-)
 from deniable.mechanisms import percent_text, times_likelier
+from deniable.terms.facts import odds_of
+from deniable.terms.text import counted, printable, shown_duration, wrapped
 
 
 def width(line: str) -> int:

@@ -7,8 +7,8 @@ from contextlib import closing, suppress
 import pytest
 
 from deniable.client import Consent, Delivery, Outcome, StateUnavailable
+from deniable.client.explaining.explain import explain_stored
 from deniable.client.state.state import State
-from deniable.client.transparency.explaining import explain_stored
 from tests.support.devices import NAME, Bench
 from tests.support.effort import THOROUGH
 from tests.support.surveys import DAY, MANIFEST, START

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import Config
-from deniable.messages.coalitions import Coalitions
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import FIELDS, SurveyFile
 from deniable.server.operations.metrics import (
@@ -19,6 +18,7 @@ from deniable.server.operations.metrics import (
     exposed_name,
 )
 from deniable.server.routes.routing import ROUTES, Route
+from deniable.terms.sentences import Coalitions
 from tests.support.surveys import AUTHORITY, ORIGIN
 
 ROOT = Path(__file__).parents[2]

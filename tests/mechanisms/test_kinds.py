@@ -16,9 +16,9 @@ from deniable.accounting import PrivacyLoss
 from deniable.audit import SolutionMatrix
 from deniable.budget import RangeCost
 from deniable.client import IN_MEMORY, Client, ClientSettings, ManifestRefused, Survey
+from deniable.client.explaining.journal import ReportEntry
+from deniable.client.explaining.promise import Terms
 from deniable.client.ledger.admission import check_declaration, fits_declaration
-from deniable.client.transparency.journal import ReportEntry
-from deniable.client.transparency.terms import Terms
 from deniable.estimates import estimate_histogram
 from deniable.fakes import FakeCollector
 from deniable.mechanisms import KINDS, InvalidParameter, Mechanism

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from deniable.messages.coalitions import Coalitions
+from deniable.terms.sentences import Coalitions
 
 Mode = Literal["open", "certificate", "blind"]
 MODES: tuple[Mode, ...] = ("open", "certificate", "blind")

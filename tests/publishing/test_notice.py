@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
-from deniable.messages.notice import summary
 from deniable.publishing.notice import Notice
+from deniable.terms.sentences import summary
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest

@@ -37,12 +37,12 @@ from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
     from deniable.client.console import device_commands
-    from deniable.client.transparency.explanation import (
+    from deniable.client.explaining.explanation import (
         BudgetExplanation,
         Explanation,
         SurveyExplanation,
     )
-    from deniable.client.transparency.journal import (
+    from deniable.client.explaining.journal import (
         EnrolmentEntry,
         EventEntry,
         Journal,
@@ -53,18 +53,16 @@ if TYPE_CHECKING:
         ReportEntry,
         RotationEntry,
     )
-    from deniable.client.transparency.promise import Promise
-    from deniable.client.transparency.terms import SentField, Terms
+    from deniable.client.explaining.promise import Promise, SentField, Terms
 else:
     _LATER = {
         "console": ["device_commands"],
-        "transparency.explanation": ["BudgetExplanation", "Explanation", "SurveyExplanation"],
-        "transparency.journal": [
+        "explaining.explanation": ["BudgetExplanation", "Explanation", "SurveyExplanation"],
+        "explaining.journal": [
             *("EnrolmentEntry", "EventEntry", "Journal", "JournalEntry", "ManifestEntry"),
             *("MemoEntry", "PreviewEntry", "ReportEntry", "RotationEntry"),
         ],
-        "transparency.promise": ["Promise"],
-        "transparency.terms": ["SentField", "Terms"],
+        "explaining.promise": ["Promise", "SentField", "Terms"],
     }
     __getattr__ = on_demand(
         __name__, {name: module for module, names in _LATER.items() for name in names}

@@ -29,9 +29,9 @@ from deniable.client.threads import Call, start_daemon
 from deniable.mechanisms import Number
 
 if TYPE_CHECKING:
-    from deniable.client.transparency.explanation import Explanation
-    from deniable.client.transparency.journal import Journal
-    from deniable.messages.coalitions import Translate
+    from deniable.client.explaining.explanation import Explanation
+    from deniable.client.explaining.journal import Journal
+    from deniable.terms.sentences import Translate
 
 _T = TypeVar("_T")
 
@@ -243,7 +243,7 @@ class Client:
 
         It begins with three lines, if they are the same for all questions, else each question does;
         the ``gettext`` of an app's translation puts them into its language
-        (:mod:`deniable.messages.notice`).
+        (:mod:`deniable.terms.sentences`).
 
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.
@@ -259,7 +259,7 @@ class Client:
         try:
             return acting_for(self._engine).journal()
         except StateUnavailable as error:
-            from deniable.client.transparency.journal import Journal
+            from deniable.client.explaining.journal import Journal
 
             return Journal(ConsentRecord.unread(error))
 

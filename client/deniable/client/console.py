@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Final
 
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import DeniableError, StateUnavailable
+from deniable.client.explaining.explain import explain_stored
+from deniable.client.explaining.explanation import Explanation, consent_lines
+from deniable.client.explaining.journal import Journal, read_journal
 from deniable.client.state.state import State
-from deniable.client.transparency.explaining import explain_stored
-from deniable.client.transparency.explanation import Explanation, consent_lines
-from deniable.client.transparency.journal import Journal, read_journal
-from deniable.client.transparency.plain_text import printable
+from deniable.terms.text import printable
 
 if TYPE_CHECKING:
     from deniable.client.client import Client

@@ -16,8 +16,8 @@ from deniable.client.arguments import Arguments
 from deniable.client.errors import ConsentMissing, NotReady, NotRecorded, StateUnavailable
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.outbox import Outbox
-from deniable.client.transparency.plain_text import counted, printable
 from deniable.messages import instant_text
+from deniable.terms.text import counted, printable
 
 _said: Final[set[str]] = set()
 

@@ -51,9 +51,9 @@ from deniable.client.threads import begin_aside, call_aside
 
 if TYPE_CHECKING:
     from deniable.client.debug import Debug
-    from deniable.client.transparency.explanation import Explanation
-    from deniable.client.transparency.journal import Journal
-    from deniable.messages.coalitions import Translate
+    from deniable.client.explaining.explanation import Explanation
+    from deniable.client.explaining.journal import Journal
+    from deniable.terms.sentences import Translate
 
 _LOG = logging.getLogger("deniable")
 _T = TypeVar("_T")
@@ -272,16 +272,16 @@ class Engine:
 
     def explain(self, translate: "Translate" = str) -> "Explanation":
         """Return the explanation: what may be asked, on what terms, and what it has cost."""
-        from deniable.client.transparency import explaining  # when somebody asks
+        from deniable.client.explaining import explain  # when somebody asks
 
         known = self.manifests.errors, self.manifests.foreseen
-        app = explaining.App(self.arguments, *known, self._keyring, translate)
+        app = explain.App(self.arguments, *known, self._keyring, translate)
         with self._asking(LOOK_SECONDS):
-            return explaining.explain_declared(self.state, self.ledger, app, self._clock.now())
+            return explain.explain_declared(self.state, self.ledger, app, self._clock.now())
 
     def journal(self) -> "Journal":
         """Return the journal of all that was stored and sent."""
-        from deniable.client.transparency.journal import read_journal  # when somebody asks
+        from deniable.client.explaining.journal import read_journal  # when somebody asks
 
         with self._asking(LOOK_SECONDS):
             return read_journal(self.state, self._clock.now())

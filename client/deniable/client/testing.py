@@ -41,7 +41,7 @@ from deniable.client.arguments import check_slot_seconds
 from deniable.client.clock import SystemClock
 from deniable.client.engine import Engine, substitutes
 from deniable.client.sending.http_transport import barriers
-from deniable.messages.coalitions import Translate
+from deniable.terms.sentences import Translate
 
 __all__ = ["Capture", "CapturedReport"]
 

@@ -33,16 +33,15 @@ from deniable.client.errors import (
     ReportDropped,
     StateUnavailable,
 )
+from deniable.client.explaining.explanation import listed
+from deniable.client.explaining.journal import ReportEntry
+from deniable.client.explaining.promise import Terms
 from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.sending.http_transport import HttpTransport
 from deniable.client.sending.relay_transport import Relay, RelayTransport
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import Answer, Survey
-from deniable.client.transparency.explanation import listed
-from deniable.client.transparency.journal import ReportEntry
-from deniable.client.transparency.plain_text import printable, wrapped
-from deniable.client.transparency.terms import Terms
 from deniable.mechanisms import KINDS
 from deniable.messages import (
     MAX_MANIFESTS_BYTES,
@@ -58,6 +57,7 @@ from deniable.messages import (
     split_manifests,
     split_rotations,
 )
+from deniable.terms.text import printable, wrapped
 
 _FLUSH_SECONDS = 20.0
 _MOST_LISTED = 20

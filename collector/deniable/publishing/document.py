@@ -12,7 +12,6 @@ from deniable.documents import Fact, upper_text
 from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, percent_text, promise_text
 from deniable.mechanisms.exact import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
-from deniable.messages.coalitions import Coalitions
 from deniable.planning.facts import choice_facts
 from deniable.planning.words import guess_fact, strength_warnings, survey_terms
 from deniable.publishing.blind_keys import blind_surveys
@@ -22,6 +21,7 @@ from deniable.publishing.look_alikes import look_alike_warnings
 from deniable.reading import duration_text, instant_text
 from deniable.reading.epochs import cut_text, cuts, ranges_text
 from deniable.stores import Seal
+from deniable.terms.sentences import Coalitions
 
 _RESPONSES: Final = 400
 _EXACT: Final = 1e-12

@@ -2,17 +2,21 @@
 
 It begins with the device's own summary. Each sentence is a message id of gettext, in English, which
 a translation of the app's own may replace: ``xgettext`` finds them here and where
-:mod:`deniable.messages.notice` says.
+:mod:`deniable.terms.sentences` says.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
-from deniable.mechanisms import odds_text
+from deniable.budget import NANO
+from deniable.documents import upper_text
+from deniable.mechanisms import odds_text, promise_text
 from deniable.messages import Manifest, day_text
-from deniable.messages.coalitions import Coalitions, Translate
-from deniable.messages.notice import summary
+from deniable.planning.words import survey_terms
+from deniable.terms.facts import pure_odds, whole_cost
+from deniable.terms.sentences import Coalitions, Translate, summary
 
 _MOST_SHOWN: Final = 12
 _VAST: Final = 10**6
@@ -58,6 +62,44 @@ class Notice:
         lines += ["", f"## {_plain(learnt.title)}", "", rows[0], "|---|---|", *rows[1:]]
         lines += ["", _plain(learnt.condition)] * bool(learnt.condition)
         return "\n".join(lines) + "\n"
+
+
+def privacy_terms(manifest: Manifest, *, relayed: bool) -> Iterator[tuple[str, str]]:
+    """Yield the promises of a device to its user, as headings and texts.
+
+    The collector may take reports only by way of a relay.
+    """
+    terms = survey_terms(manifest)
+    yield "Randomised by", terms or manifest.kind.name.replace("-", " ")
+    yield (
+        "One report",
+        f"Whatever is answered, {promise_text(pure_odds(manifest))}. {summary(manifest)[0]}",
+    )
+    delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
+    epochs = manifest.schedule.epochs
+    yield (
+        "Epsilon",
+        f"{manifest.epsilon}{delta} a report; one device is charged "
+        f"{upper_text(Fraction(whole_cost(manifest), NANO), 4)} at most, for "
+        f"{f'all {epochs:,} epochs' if epochs > 1 else 'the one epoch'}.",
+    )
+    if manifest.repeat.epochs is not None:
+        kept = "its response" if manifest.mechanism.rounds is None else "the first round"
+        yield (
+            "Repetition",
+            f"A device keeps {kept} to an answer for {manifest.repeat.epochs} epochs, so that "
+            "these share noise.",
+        )
+    issuers = len(manifest.enrolment.issuer_ids)
+    yield (
+        "Vouching",
+        f"Only devices for which {'an issuer' if issuers == 1 else f'one of {issuers} issuers'} "
+        "vouches."
+        if issuers
+        else "Nobody vouches that each report comes from another device.",
+    )
+    learnt = Coalitions.of(manifest.enrolment.mode, relayed=relayed)
+    yield learnt.title, learnt.text(learnt.linking)
 
 
 def _question(manifest: Manifest, _: Translate) -> Iterator[str]:

@@ -4,15 +4,6 @@ Whatever is read or verified raises a Refusal with the code of the first check t
 is constructed and no message could hold, InvalidManifest with the field at fault.
 """
 
-from deniable.messages.answers import (
-    MAX_ANSWER_BYTES,
-    PROBLEM_JSON,
-    USER_AGENT,
-    UploadAnswer,
-    media_type,
-    pack_problem,
-    read_problem,
-)
 from deniable.messages.blind import BlindRequest, blind_request, blind_token_input, check_token
 from deniable.messages.ed25519 import SigningKey, check_public_key, derive_report_key, verify
 from deniable.messages.enrolment import (
@@ -53,7 +44,19 @@ from deniable.messages.manifest import (
     sign_manifest,
     split_manifests,
 )
-from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
+from deniable.messages.refusals import (
+    ERROR_TYPE_PREFIX,
+    MAX_ANSWER_BYTES,
+    PROBLEM_JSON,
+    USER_AGENT,
+    InvalidManifest,
+    Refusal,
+    RefusalCode,
+    UploadAnswer,
+    media_type,
+    pack_problem,
+    read_problem,
+)
 from deniable.messages.report import (
     MAX_UPLOAD_BYTES,
     MAX_UPLOAD_REPORTS,

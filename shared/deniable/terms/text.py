@@ -12,19 +12,11 @@ from math import inf, nextafter
 from textwrap import wrap
 from typing import Any, ClassVar, Final
 
-from deniable.budget import NANO
-from deniable.mechanisms import odds_ceiling, percent_text
-
 _WIDTH: Final = 80
 _LABEL: Final = 16
 _OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS: Final = "\u200c\u200d"  # which Persian, Sinhala and emoji are not written without
-_UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
-_MOST_EPSILON: Final = 14 * NANO
-"""e^14 exceeds a million: nobody needs a larger number to see that it protects nothing."""
-
-SAME_TIMES: Final = " that repeat and change in the same epochs as yours"
-"""The answers that a cost covers where responses are kept (docs/mathematics.md, section 16)."""
+UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def printable(text: str) -> str:
@@ -87,7 +79,7 @@ def _columns(text: str) -> int:
 
 def shown_duration(seconds: int) -> str:
     """Return a length of time in its largest whole unit: "2 weeks", "36 hours", "90 seconds"."""
-    for length, unit in _UNITS:
+    for length, unit in UNITS:
         if seconds % length == 0 and seconds:
             return counted(seconds // length, unit)
     return counted(seconds, "second")
@@ -96,19 +88,6 @@ def shown_duration(seconds: int) -> str:
 def counted(count: int, unit: str) -> str:
     """Return a count with its unit: "1 byte", "1,024 bytes"."""
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
-
-
-def odds_of(nano: int) -> Fraction:
-    """Return e^epsilon, rounded up, of an epsilon in units of 1e-9; large ones are cut."""
-    return odds_ceiling(Fraction(min(max(nano, 0), _MOST_EPSILON), NANO))
-
-
-def shown_guess(guess: Fraction) -> str:
-    """Return the bound on a guess in words, rounded up."""
-    return (
-        "a guess at any yes/no question about your answer that is right 50% of the time becomes "
-        f"right at most {percent_text(guess, 'most')} of the time once a response is seen"
-    )
 
 
 Row = tuple[str, str | bytes | Iterable[str] | None]

@@ -1,22 +1,38 @@
-"""The promise of an app on a survey: its own declaration, which no collector can exceed (D11)."""
+"""The promise of an app, which no collector can exceed (D11), and the terms of a survey."""
 
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import ClassVar
 
-from deniable.budget import NANO, format_nano
+from deniable.budget import NANO, changing_cost, format_nano
 from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
-from deniable.client.transparency.plain_text import (
-    SAME_TIMES,
-    Disclosure,
-    odds_of,
-    shown_duration,
-    shown_guess,
-)
-from deniable.client.transparency.terms import guess_within
 from deniable.mechanisms import KINDS, is_vast, odds_ceiling, promise_text, times_likelier
+from deniable.messages import Manifest
+from deniable.terms.facts import (
+    change_shows,
+    guess_of,
+    guess_within,
+    odds_of,
+    pure_odds,
+    report_parts,
+)
+from deniable.terms.sentences import (
+    SAME_TIMES,
+    Coalitions,
+    Mode,
+    Translate,
+    guarantee,
+    how_often,
+    part_meanings,
+    repetition,
+    shown_guess,
+    summary,
+    truthfulness,
+    vouching,
+)
+from deniable.terms.text import Disclosure, Row, shown_duration
 
 _AGAIN = (
     "It is drawn anew, or repeats an earlier one for up to {:,} times: that links them, and can "
@@ -122,3 +138,118 @@ class Promise(Disclosure):
                 "its response nor the response."
             )
         return tuple(sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class SentField(Disclosure):
+    """One part of what is sent; its size may depend on the epoch's number and the response."""
+
+    name: str  # what the protocol calls it
+    least: int  # bytes
+    most: int
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terms(Disclosure):
+    """The terms of a held manifest for who answers it, in figures and in plain words.
+
+    ``odds`` is e^epsilon of one response, read off the integers that are sampled.
+    """
+
+    _costs: ClassVar = ("most", "most_any")
+
+    summary: tuple[str, str, str]  # in three lines, in the language of the app
+    survey_id: str  # 64 hex digits
+    mechanism: str  # its kind, as the protocol calls it
+    epsilon: str
+    delta: str
+    odds: Fraction
+    truth: Fraction | None  # how often the answer itself is sent, at least; None if it never is
+    guess: Fraction  # how often a guess that is right half of the time is right with one response
+    starts: int  # of the first epoch, Unix seconds
+    ends: int  # of the last one
+    epoch_seconds: int
+    epochs: int  # at most one report is made in each
+    range_epochs: int | None  # in how many a response is kept; None if each is drawn anew
+    change_shows: Fraction | None  # how likely a changed answer shows within a range, at most
+    most: int  # what all reports may cost, where kept against other answers of SAME_TIMES
+    most_any: int | None  # the same against any other answers; None where nothing bounds it
+    enrolment: Mode  # who vouches for a device: nobody ("open"), or an issuer
+    sent: tuple[SentField, ...]  # the parts of one report
+    sent_bytes: tuple[int, int]  # size of one report, from and to; a request has one byte more
+    guarantee: str
+    truthfulness: str
+    schedule: str
+    repetition: tuple[str, ...]  # what several reports reveal together, and what is not protected
+    issuers: tuple[str, ...]  # of who may vouch for a device: a public key, or a host name
+    vouching: tuple[str, ...]  # who is asked to, and what they learn; none if open
+    coalitions: tuple[tuple[str, str], ...]  # what could be learnt, and by whom, perhaps together
+    apart: str  # on which condition; "" for none
+
+    def rows(self) -> list[Row]:
+        """Return the table of what they say, for people."""
+        return [
+            ("Protection", self.guarantee),
+            ("Truth", self.truthfulness),
+            ("How often", self.schedule),
+            ("Repetition", self.repetition),
+            ("Vouching", self.vouching),
+            ("Who learns", [*(f"{what}: {who}." for what, who in self.coalitions), self.apart]),
+        ]
+
+    @classmethod
+    def of(
+        cls,
+        manifest: Manifest,
+        most: int,
+        translate: Translate = str,
+        *,
+        relayed: bool = False,
+        same: bool = False,
+        beside: bool = False,
+    ) -> "Terms":
+        """Return the terms of a manifest of which accepting it reserved ``most``.
+
+        Reports may go through a relay; it may be certain that all devices get the ``same``,
+        gateway key included; and the app may ask others ``beside`` it that are not blind.
+        """
+        mechanism, schedule = manifest.mechanism, manifest.schedule
+        memoised = manifest.repeat.epochs is not None and mechanism.rounds is None
+        most_any: int | None = most
+        if manifest.repeat.epochs is not None:
+            most_any = changing_cost(mechanism, schedule.epochs)
+        parts, sent_bytes = report_parts(manifest)
+        meanings = part_meanings(manifest)
+        enrolment, mode = manifest.enrolment, manifest.enrolment.mode
+        issuers = (enrolment.issuer,) if enrolment.issuer else map(bytes.hex, enrolment.issuers)
+        learnt = Coalitions.of(mode, relayed=relayed, same=same, beside=beside, translate=translate)
+        return cls(
+            summary=summary(manifest, translate),
+            survey_id=manifest.survey_id.hex(),
+            mechanism=manifest.specification.kind,
+            epsilon=manifest.epsilon,
+            delta=manifest.delta,
+            odds=pure_odds(manifest),
+            truth=mechanism.truth,
+            guess=guess_of(mechanism),
+            starts=schedule.start,
+            ends=schedule.end,
+            epoch_seconds=schedule.epoch_seconds,
+            epochs=schedule.epochs,
+            range_epochs=manifest.repeat.epochs,
+            change_shows=change_shows(mechanism) if memoised else None,
+            most=most,
+            most_any=most_any,
+            enrolment=mode,
+            sent=tuple(SentField(name, *parts[name], meanings[name]) for name in parts),
+            sent_bytes=sent_bytes,
+            guarantee=guarantee(manifest),
+            truthfulness=truthfulness(manifest),
+            schedule=how_often(manifest),
+            repetition=repetition(manifest, most_any),
+            issuers=tuple(issuers),
+            vouching=vouching(mode, same=same),
+            coalitions=learnt.rows,
+            apart=learnt.condition,
+        )

@@ -5,25 +5,17 @@ kind of entry is one table of the state: its query names the fields, its rows ar
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Final, TypeVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import ConsentRecord
+from deniable.client.explaining.explanation import consent_lines
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
-from deniable.client.transparency.explanation import consent_lines
-from deniable.client.transparency.plain_text import (
-    Disclosure,
-    Row,
-    labelled,
-    printable,
-    text_of,
-    wrapped,
-)
 from deniable.messages import (
     Manifest,
     Refusal,
@@ -33,6 +25,7 @@ from deniable.messages import (
     instant_text,
     open_manifest,
 )
+from deniable.terms.text import Disclosure, Row, labelled, printable, text_of, wrapped
 
 _ERASED: Final = "erased"
 _VERDICTS: Final = {
@@ -290,6 +283,10 @@ JournalEntry = (
     ReportEntry | PreviewEntry | EventEntry | ManifestEntry | RotationEntry | EnrolmentEntry
 )
 """Whatever the journal has an entry of."""
+_KINDS: Final[tuple[type[JournalEntry], ...]] = (
+    *(EventEntry, RotationEntry, ManifestEntry),
+    *(EnrolmentEntry, ReportEntry, PreviewEntry),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,42 +354,29 @@ def _read_journal(state: State, now: float) -> Journal:
         if connection is None:
             return Journal(consent)
         entries: list[JournalEntry] = []
-        surveys: dict[bytes, Manifest | None] = {}
-        for kind in (
-            EventEntry,
-            RotationEntry,
-            ManifestEntry,
-            EnrolmentEntry,
-            ReportEntry,
-            PreviewEntry,
-        ):
-            entries += _read(kind, connection, surveys)
+        survey_of = cache(partial(_survey, connection))  # each once: a large one takes a second
+        for kind in _KINDS:
+            entries += _read(kind, connection, survey_of)
         dropped = connection.execute(
             "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped'"
             " GROUP BY verdict ORDER BY verdict"
         ).fetchall()
-        memos = tuple(_read(MemoEntry, connection, surveys))
-    # Stable: within one second, what happened to the device comes before its reports.
-    entries.sort(key=_order)
+        memos = tuple(_read(MemoEntry, connection, survey_of))
+    # Stable: within one second, what happened to the device comes before its reports. A settled
+    # one, of which the day alone is known, ends the day.
+    entries.sort(
+        key=lambda entry: (entry.at // DAY, getattr(entry, "settled", None) is not None, entry.at)
+    )
     return Journal(consent, tuple(entries), dict(dropped), memos)
-
-
-def _order(entry: JournalEntry) -> tuple[int, bool, int]:
-    """Return an entry's sort key: a settled one, whose day alone is known, ends the day."""
-    settled = isinstance(entry, ReportEntry) and entry.settled is not None
-    return entry.at // DAY, settled, entry.at
 
 
 _E = TypeVar("_E", bound=_Entry | MemoEntry)
 _IN_HEX: Final = frozenset({"survey_id", "authority", "old_key", "new_key", "issuer"})
+_SurveyOf = Callable[[bytes], Manifest | None]
 
 
-def _read(
-    kind: type[_E],
-    connection: sqlite3.Connection,
-    surveys: dict[bytes, Manifest | None],
-) -> Iterator[_E]:
-    """Read the entries of a kind, with what the surveys, which grow, call their responses."""
+def _read(kind: type[_E], connection: sqlite3.Connection, survey_of: _SurveyOf) -> Iterator[_E]:
+    """Read the entries of a kind, with what the surveys call their responses."""
     types = {column.name: column.type for column in fields(kind)}
     rows = connection.execute(kind._query)
     names = [column[0] for column in rows.description]
@@ -400,10 +384,10 @@ def _read(
         named = zip(names, row, strict=True)
         values = {name: _sound(name, value, types[name]) for name, value in named}
         if kind is EnrolmentEntry:
-            survey = _survey(connection, bytes.fromhex(values["survey_id"]), surveys)
+            survey = survey_of(bytes.fromhex(values["survey_id"]))
             values["issuer_name"] = survey.enrolment.issuer if survey and values["blind"] else None
         elif kind in {ReportEntry, PreviewEntry}:
-            values["response"] = _response(connection, values["content"], kind, surveys)
+            values["response"] = _response(values["content"], kind, survey_of)
         yield kind(**values)
 
 
@@ -417,39 +401,30 @@ def _sound(name: str, value: Any, kind: Any) -> Any:
     raise ValueError("a row of the state is damaged")
 
 
-def _response(
-    connection: sqlite3.Connection,
-    content: bytes | None,
-    kind: type[Disclosure],
-    surveys: dict[bytes, Manifest | None],
-) -> str | None:
+def _response(content: bytes | None, kind: type[Disclosure], survey_of: _SurveyOf) -> str | None:
     """Return the label of the response that bytes hold; None if they or the survey are gone."""
     if content is None:
         return None
     try:
-        if kind is ReportEntry:
-            report = SignedReport.from_envelope(content).report
-        else:
-            report = Report.from_payload(content)
+        signed = kind is ReportEntry
+        report = (
+            SignedReport.from_envelope(content).report if signed else Report.from_payload(content)
+        )
     except Refusal:
         return None
-    survey = _survey(connection, report.survey_id, surveys)
+    survey = survey_of(report.survey_id)
     known = survey.responses if survey else ()
     return known[report.response] if report.response < len(known) else None
 
 
-def _survey(
-    connection: sqlite3.Connection, survey_id: bytes, surveys: dict[bytes, Manifest | None]
-) -> Manifest | None:
+def _survey(connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
     """Return the survey of an id; None if it is gone."""
-    if survey_id not in surveys:
-        surveys[survey_id] = None
-        for signer, envelope in connection.execute(
-            "SELECT signer, envelope FROM manifests WHERE survey_id = ?", (survey_id,)
-        ).fetchall():
-            with suppress(Refusal):  # bytes that rotted
-                surveys[survey_id] = open_manifest(envelope, signer)
-    return surveys[survey_id]
+    for signer, envelope in connection.execute(
+        "SELECT signer, envelope FROM manifests WHERE survey_id = ?", (survey_id,)
+    ).fetchall():
+        with suppress(Refusal):  # bytes that rotted
+            return open_manifest(envelope, signer)
+    return None
 
 
 def _content(response: str | None, content: bytes | None) -> list[Row]:

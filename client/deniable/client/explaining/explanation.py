@@ -6,22 +6,21 @@ from typing import ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.sending.launch import LONGEST_DELAY
-from deniable.client.transparency.plain_text import (
-    SAME_TIMES,
+from deniable.mechanisms import times_likelier
+from deniable.messages import ENCAPSULATED_REQUEST_BYTES, instant_text
+from deniable.terms.facts import odds_of
+from deniable.terms.sentences import SAME_TIMES, beyond
+from deniable.terms.text import (
     Disclosure,
     Row,
     counted,
-    odds_of,
     printable,
     shown_duration,
     text_of,
     wrapped,
 )
-from deniable.client.transparency.promise import Promise
-from deniable.client.transparency.terms import Terms, beyond
-from deniable.mechanisms import times_likelier
-from deniable.messages import ENCAPSULATED_REQUEST_BYTES, instant_text
 
 _MOST_SHOWN = 12
 _STAYS = (

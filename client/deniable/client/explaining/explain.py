@@ -10,6 +10,8 @@ from deniable.budget import changing_cost
 from deniable.client.arguments import Arguments
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
+from deniable.client.explaining.explanation import BudgetExplanation, Explanation, SurveyExplanation
+from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.ledger.allowance import (
     Allowance,
     reserved_in_all,
@@ -22,21 +24,16 @@ from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.state.state import State
 from deniable.client.survey import Survey
-from deniable.client.transparency.explanation import (
-    BudgetExplanation,
-    Explanation,
-    SurveyExplanation,
-)
-from deniable.client.transparency.promise import Promise
-from deniable.client.transparency.terms import Terms
 from deniable.messages import Manifest, Refusal, instant_text, open_manifest
-from deniable.messages.coalitions import Translate
+from deniable.terms.sentences import Translate
 
 _NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
-_TOO_COSTLY = "This question is not asked: it would cost more privacy than this app allows."
-_UNWITNESSED = (
-    "This survey waits until independent witnesses have seen it; nothing is sent until then."
-)
+_IN_WORDS: dict[str, str] = {
+    ManifestFault.OVER_BUDGET: "This question is not asked: it would cost more privacy than this "
+    "app allows.",
+    ManifestFault.NOT_WITNESSED: "This survey waits until independent witnesses have seen it; "
+    "nothing is sent until then.",
+}
 _BUNDLED = "As it came with the app."
 _ONE_OF_THEM = (
     "Of the surveys for which it asks for tokens, this device answers one in each epoch: it draws "
@@ -234,12 +231,7 @@ def _declared_survey(
 
 def _refusal(said: str, why: object) -> str:
     # What a developer can do about costs and proofs is in outcomes, the journal and the log.
-    in_words = {
-        ManifestFault.OVER_BUDGET: _TOO_COSTLY,
-        ManifestFault.NOT_WITNESSED: _UNWITNESSED,
-    }
-    fault = str(why).partition(":")[0]
-    return next((text for code, text in in_words.items() if code == fault), f"{said}: {why}.")
+    return _IN_WORDS.get(str(why).partition(":")[0], f"{said}: {why}.")
 
 
 def _survey(
