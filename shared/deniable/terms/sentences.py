@@ -316,7 +316,7 @@ def shown_guess(guess: Fraction) -> str:
 
 
 def guarantee(manifest: Manifest) -> str:
-    """Return what one response tells, at most."""
+    """Return the bound on a single response, of odds and of guesses."""
     guess = shown_guess(guess_of(manifest.mechanism))
     return f"Whatever you answer, {promise_text(pure_odds(manifest))}; {guess}."
 
@@ -332,12 +332,12 @@ def how_often(manifest: Manifest) -> str:
 
 
 def vouching(mode: Mode, *, same: bool) -> tuple[str, ...]:
-    """Return who is asked to vouch, and what they learn; nothing of an open survey."""
+    """Return the sentences on the issuer: how it is asked, and its knowledge; none if open."""
     return _VOUCHING[mode] + ((_SAME[same],) if mode == "blind" else ())
 
 
 def part_meanings(manifest: Manifest) -> dict[str, str]:
-    """Return what each part of a report is."""
+    """Return the meaning of each part of a report."""
     number = "its" if manifest.mechanism.truth is None else "an answer's"
     return {
         "survey id": "which survey; the same for everybody, unless its signer shows you one of "
@@ -380,7 +380,7 @@ def truthfulness(manifest: Manifest) -> str:
 
 
 def repetition(manifest: Manifest, most_any: int | None) -> tuple[str, ...]:
-    """Return what several reports reveal together, and what is not protected."""
+    """Return the sentences on several reports together, and on gaps of protection."""
     # Of all epochs, as notices count them; some may be over, and never be reported here.
     odds = odds_of(whole_cost(manifest))
     count, epochs = f"{manifest.schedule.epochs:,}", manifest.repeat.epochs
