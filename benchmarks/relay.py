@@ -17,7 +17,7 @@ from benchmarks.servers import Server, collector, run_command
 from benchmarks.surveys import ORIGIN
 from benchmarks.table import Row, show
 from benchmarks.uploads import SURVEY_NAME, make_collector
-from deniable.directory import read_gateway_file
+from deniable.directory.gateway_file import read_gateway_file
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
     GATEWAY_PATH,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from deniable.cli.asking import asked_answers
-from deniable.directory import Config, StoreSource
+from deniable.directory import Config
+from deniable.directory.store_source import StoreSource
 from deniable.documents import Document
 from deniable.documents.csv import table_csv
 from deniable.documents.json import document_json

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import Config, read_authority_key, with_store
-from deniable.enrolment import create_key_file
+from deniable.key_files import create_key_file
 from deniable.messages import (
     follow_rotations,
     open_manifest,

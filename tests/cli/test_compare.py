@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from deniable.directory import Config, StoreSource
+from deniable.directory import Config
+from deniable.directory.store_source import StoreSource
 from deniable.estimates import Model, Surveys
 from deniable.reading import EpochState, ListedEpoch, newest_closed_of
 from tests.cli.commands import Workplace, fail, succeed

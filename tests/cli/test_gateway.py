@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.directory import Config, first_gateway, read_gateway_file, rotated_gateway
-from deniable.enrolment import KeyFileError, create_key_file
+from deniable.directory import Config
+from deniable.directory.gateway_file import first_gateway, read_gateway_file, rotated_gateway
+from deniable.key_files import KeyFileError, create_key_file
 from deniable.messages import GatewayKeys, open_gateway_keys
 from deniable.messages.bundle import read_bundle
 from deniable.messages.gateway import MAX_GATEWAY_KEYS

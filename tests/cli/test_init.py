@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import SETTINGS, Config, read_authority_key
-from deniable.enrolment import read_key_file
+from deniable.key_files import read_key_file
 from deniable.public_log.publish import log_key_file, verifier_key
 from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 from tests.cli.commands import Workplace, fail, succeed

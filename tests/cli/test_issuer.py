@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import Config
-from deniable.enrolment import read_key_file
+from deniable.key_files import read_key_file
 from tests.cli.commands import Workplace, fail, succeed
 from tests.cli.serving import serving
 

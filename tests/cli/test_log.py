@@ -18,7 +18,7 @@ from deniable.client import (
     ManifestRefused,
     Survey,
 )
-from deniable.enrolment import read_key_file
+from deniable.key_files import read_key_file
 from deniable.logs import (
     COSIGNER,
     LogPolicy,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import Config, with_store
-from deniable.enrolment import read_key_file
+from deniable.key_files import read_key_file
 from deniable.messages import sign_manifest
 from deniable.public_log.publish import log_key_file, verifier_key
 from deniable.public_log.publish.publisher import record_file

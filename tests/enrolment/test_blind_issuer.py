@@ -15,15 +15,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-from deniable.enrolment import (
-    AnotherKey,
-    BlindIssuer,
-    IssuerError,
-    KeyFileError,
-    NotListed,
-    SqliteIssuanceRecord,
-)
+from deniable.enrolment import AnotherKey, BlindIssuer, IssuerError, NotListed, SqliteIssuanceRecord
 from deniable.enrolment.epoch_keys import FaultyResult, PrivateKey
+from deniable.key_files import KeyFileError
 from deniable.messages import (
     EARLY_SECONDS,
     Enrolment,

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.enrolment import EpochKeys, KeyFileError, PublicKeys, create_epoch_keys
+from deniable.enrolment import EpochKeys, PublicKeys, create_epoch_keys
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
+from deniable.key_files import KeyFileError
 from deniable.privacy_pass import check_moduli
 from tests.enrolment.blind_issuers import MODULI, key_directory
 from tests.support.rsa_keys import RSA_KEYS

@@ -16,7 +16,7 @@ from deniable.estimates.surveys import histogram_of
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.reading import EpochCounts
-from deniable.reading.seals import Counts
+from deniable.stores.seals import Counts
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from deniable.directory import first_gateway, write_gateway_file
+from deniable.directory.gateway_file import first_gateway, write_gateway_file
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
     GATEWAY_PATH,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import Config, create_collector, default_key_file, signed_surveys
-from deniable.enrolment import read_key_file
+from deniable.key_files import read_key_file
 from deniable.logs import VerifierKey, log_origin
 from deniable.messages import Manifest
 from deniable.public_log.publish import PublicLog, log_key_file, record_file, verifier_key

@@ -11,8 +11,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from deniable.directory import all_signed, begin_publishing, log_policy, witnesses_of
-from deniable.enrolment import KeyFileError, read_key_file
+from deniable.directory.log_publishing import (
+    all_signed,
+    begin_publishing,
+    log_policy,
+    witnesses_of,
+)
+from deniable.key_files import KeyFileError, read_key_file
 from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, sign_checkpoint
 from deniable.messages import InvalidManifest, log_entry
 from deniable.public_log.publish import (

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable.directory import offer_logged, read_authority_key, signed_surveys, witnesses_of
+from deniable.directory import read_authority_key, signed_surveys
 from deniable.directory.authority_keys import hand_over
-from deniable.directory.log_publishing import begin_publishing
-from deniable.enrolment import create_key_file
+from deniable.directory.log_publishing import begin_publishing, offer_logged, witnesses_of
+from deniable.key_files import create_key_file
 from deniable.logs import TransparencyLogError, log_origin, sign_checkpoint
 from deniable.public_log.publish import (
     LogForked,

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from deniable.directory import Config, StoreSource
+from deniable.directory import Config
+from deniable.directory.store_source import StoreSource
 from deniable.estimates import Accuracy, Surveys
 from deniable.planning import plan
 from deniable.simulation.bulk import SimulatedReports

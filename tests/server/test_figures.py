@@ -11,7 +11,7 @@ import pytest
 
 from deniable.estimates import View, connect, covariance_map, histogram_csv
 from deniable.messages import FRESH, Manifest
-from deniable.reading.seals import counts_digest
+from deniable.stores.seals import counts_digest
 from tests.server.collector import Collector, problem, running
 from tests.support.designs import large_survey
 from tests.support.effort import some

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientResponse
 
-from deniable.directory import (
+from deniable.directory.epoch_figures import shown_counts
+from deniable.directory.gateway_file import (
     first_gateway,
     read_gateway_file,
     rotated_gateway,
-    shown_counts,
     sign_gateway_anew,
     write_gateway_file,
 )

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from deniable.directory import first_gateway, write_gateway_file
+from deniable.directory.gateway_file import first_gateway, write_gateway_file
 from deniable.messages import Refusal, RefusalCode, pack_upload
 from deniable.server.routes.openapi import _LEVEL, openapi_document
 from deniable.server.routes.parameters import asked_level

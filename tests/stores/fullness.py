@@ -3,8 +3,7 @@
 from hashlib import sha256
 
 from deniable.messages import Manifest, Rotation, SigningKey, sign_rotation
-from deniable.reading import Note
-from deniable.stores import KEPT_SECONDS, LogExtension, Role, Store, Token
+from deniable.stores import KEPT_SECONDS, LogExtension, Note, Role, Store, Token
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, counts, publish, reports
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 

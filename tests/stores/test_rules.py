@@ -12,11 +12,11 @@ import pytest
 
 from deniable.directory import shown_counts, shown_epochs
 from deniable.messages import Enrolment
-from deniable.reading import EpochState, Note
-from deniable.reading.notes import MOST_NOTES
+from deniable.reading import EpochState
 from deniable.stores import KEPT_SECONDS, Role, Seal, Store, StoreError, Token, counts_digest
 from deniable.stores.sqlite import sqlite_store
 from deniable.stores.sqlite.database import SqliteDatabase, follow
+from deniable.stores.values import MOST_NOTES, Note
 from tests.stores.databases import hooked_store, many
 from tests.stores.places import (
     ISSUER,

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import pytest
 
 from deniable.messages import Rotation, SigningKey, sign_rotation
-from deniable.reading import Note
-from deniable.stores import KEPT_SECONDS, LogExtension, Role, Store, StoreMoved, Token
+from deniable.stores import KEPT_SECONDS, LogExtension, Note, Role, Store, StoreMoved, Token
 from deniable.stores.rules.copying import ReceiptRow, StoredRow
 from tests.stores.databases import many
 from tests.stores.fullness import COURTEOUS, GONE, NEXT, TOKEN, everything, fill_with_everything

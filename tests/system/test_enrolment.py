@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from deniable.client import Client, HttpTransport, NotEnrolled, OutcomeStatus, Survey
-from deniable.enrolment import Issuer, SqliteIssuanceRecord, read_key_file, read_record_key
+from deniable.enrolment import Issuer, SqliteIssuanceRecord, read_record_key
+from deniable.key_files import read_key_file
 from deniable.messages import (
     MAX_MANIFEST_BYTES,
     Report,

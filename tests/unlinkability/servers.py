@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from deniable.directory import Config, GatewayFile, write_gateway_file
+from deniable.directory import Config
+from deniable.directory.gateway_file import GatewayFile, write_gateway_file
 from deniable.enrolment import BlindIssuer, EpochKeys, SqliteIssuanceRecord
 from deniable.enrolment.routes import token_route
 from deniable.messages import Manifest, sign_manifest

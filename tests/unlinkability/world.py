@@ -21,8 +21,7 @@ from unittest import mock
 from deniable.client import Client, ClientSettings, EnrolmentRequest, Survey
 from deniable.client.client import engine_of
 from deniable.client.state import state_file
-from deniable.directory import GatewayFile
-from deniable.directory.gateway_file import first_gateway
+from deniable.directory.gateway_file import GatewayFile, first_gateway
 from deniable.enrolment.epoch_keys import create_epoch_keys
 from deniable.messages import Enrolment, Manifest, Schedule, sign_manifest
 from tests.support.clock import FakeClock

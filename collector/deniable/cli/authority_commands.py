@@ -7,21 +7,19 @@ import click
 from deniable.cli.options import a_file, confirm, directory_option, yes_option
 from deniable.directory import (
     Config,
-    begin_publishing,
     check_outside,
     default_key_file,
     find_key_file,
     hand_over,
     read_authority_key,
-    read_gateway_file,
     read_newest_key,
     rotations_of,
-    sign_gateway_anew,
     store_text,
     with_store,
-    write_gateway_file,
 )
-from deniable.enrolment import KeyFileError, create_key_file
+from deniable.directory.gateway_file import read_gateway_file, sign_gateway_anew, write_gateway_file
+from deniable.directory.log_publishing import begin_publishing
+from deniable.key_files import KeyFileError, create_key_file
 from deniable.messages import Rotation, follow_rotations
 from deniable.stores import Store
 

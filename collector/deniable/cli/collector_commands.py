@@ -19,7 +19,7 @@ from deniable.directory import (
     store_text,
 )
 from deniable.directory.start_warnings import start_warnings
-from deniable.enrolment import read_key_file
+from deniable.key_files import read_key_file
 from deniable.logs import log_origin
 from deniable.public_log.publish import log_key_file, verifier_key
 from deniable.publishing.survey_file import EXAMPLE

@@ -38,7 +38,8 @@ def _warn_of_unwitnessed(place: Place, bundle: Bundle) -> None:
     """Warn if too few witnesses cosigned; a collector that is read by its URL names none."""
     if place.collector is not None:
         return
-    from deniable.directory import Config, witnesses_of
+    from deniable.directory import Config
+    from deniable.directory.log_publishing import witnesses_of
     from deniable.logs import LogProof
 
     witnesses = witnesses_of(Config.load(place.directory))

@@ -6,19 +6,15 @@ from pathlib import Path
 import click
 
 from deniable.cli.options import a_file, confirm, directory_option, yes_option
-from deniable.directory import (
-    Config,
+from deniable.directory import Config, authority_chain, read_newest_key, signed_surveys, with_store
+from deniable.directory.gateway_file import (
     GatewayFile,
-    authority_chain,
-    begin_publishing,
     first_gateway,
     read_gateway_file,
-    read_newest_key,
     rotated_gateway,
-    signed_surveys,
-    with_store,
     write_gateway_file,
 )
+from deniable.directory.log_publishing import begin_publishing
 from deniable.messages import GATEWAY_PATH, Manifest, day_text
 from deniable.stores import Store
 

@@ -9,14 +9,9 @@ import click
 from deniable.cli.options import Whole, a_file, directory_option
 from deniable.cli.reading import Place, reading_options
 from deniable.directory import CONFIG_FILE, check_outside
-from deniable.enrolment import (
-    EpochKeys,
-    create_epoch_keys,
-    create_key_file,
-    ended_moduli,
-    read_key_file,
-)
+from deniable.enrolment import EpochKeys, create_epoch_keys, ended_moduli
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
+from deniable.key_files import create_key_file, read_key_file
 from deniable.messages import Manifest
 from deniable.messages.enrolment import MAX_BLIND_KEYS
 from deniable.reading.epochs import ranges_text

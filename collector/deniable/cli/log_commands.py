@@ -6,15 +6,11 @@ from pathlib import Path
 import click
 
 from deniable.cli.options import a_file, confirm, directory_option, yes_option
-from deniable.directory import (
-    Config,
+from deniable.directory import Config, authority_chain, find_key_file, store_text, with_store
+from deniable.directory.log_publishing import (
     all_signed,
-    authority_chain,
-    find_key_file,
     log_policy,
     offer_logged,
-    store_text,
-    with_store,
     witnesses_of,
 )
 from deniable.logs import SignedCheckpoint, log_origin

@@ -10,8 +10,8 @@ from deniable.cli.options import directory_option, json_option
 from deniable.cli.screen import show_rows
 from deniable.cli.surveys import find_survey
 from deniable.directory import Config, store_text, with_store
-from deniable.reading import Note, check_note, instant_text, iso_time, notes_document
-from deniable.stores import Store
+from deniable.reading import instant_text, iso_time, notes_document
+from deniable.stores import Note, Store, check_note
 
 
 def _instant(_: click.Context, __: click.Parameter, text: str | None) -> int | None:

@@ -48,7 +48,8 @@ class Place:
             yield self._http()
             return
         from deniable.cli.surveys import warn_of_unsigned
-        from deniable.directory import Config, StoreSource
+        from deniable.directory import Config
+        from deniable.directory.store_source import StoreSource
         from deniable.stores import StoreMoved
 
         with StoreSource(Config.load(self.directory)) as source:

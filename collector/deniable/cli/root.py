@@ -69,13 +69,16 @@ def expected_line(error: Exception) -> str | None:
     from deniable.client import TransportError
     from deniable.directory import InvalidConfig
     from deniable.enrolment import IssuerError
+    from deniable.key_files import KeyFileError
     from deniable.logs import TransparencyLogError
     from deniable.messages import InvalidManifest, Refusal
     from deniable.reading import ReadingError
     from deniable.stores import StoreError
 
-    expected = (InvalidConfig, InvalidManifest, IssuerError, OSError, Refusal, StoreError)
-    if not isinstance(error, (*expected, ReadingError, TransparencyLogError, TransportError)):
+    expected = (InvalidConfig, InvalidManifest, IssuerError, KeyFileError, OSError, Refusal)
+    if not isinstance(
+        error, (*expected, ReadingError, StoreError, TransparencyLogError, TransportError)
+    ):
         return None
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"

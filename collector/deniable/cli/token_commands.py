@@ -11,7 +11,7 @@ from deniable.cli.options import directory_option, json_option
 from deniable.cli.screen import show_rows
 from deniable.directory import Config, new_token, store_text, token_digest, with_store
 from deniable.documents import Column, Document, Table
-from deniable.reading import instant_text
+from deniable.messages import instant_text
 from deniable.stores import Role, Store, Token
 
 _ID_DIGITS: Final = 12

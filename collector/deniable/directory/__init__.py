@@ -1,7 +1,10 @@
 """A collector's directory: its settings, keys, tokens and store, and what is published in it.
 
-Settings and tokens need neither aiohttp nor numpy, which the command line would wait for.
+Here is what every command needs: settings, the authority's keys, tokens and the opened store.
+Gateway keys, the public log and figures are imported from their own modules.
 """
+
+from typing import TYPE_CHECKING
 
 from deniable.directory.authority_keys import authority_chain as authority_chain
 from deniable.directory.authority_keys import check_outside as check_outside
@@ -18,27 +21,17 @@ from deniable.directory.collector_directory import create_collector as create_co
 from deniable.directory.collector_directory import signed_surveys as signed_surveys
 from deniable.directory.collector_directory import store_text as store_text
 from deniable.directory.collector_directory import with_store as with_store
-from deniable.directory.epoch_figures import older_epochs as older_epochs
-from deniable.directory.epoch_figures import shown_counts as shown_counts
-from deniable.directory.epoch_figures import shown_epochs as shown_epochs
-from deniable.directory.epoch_figures import shown_seal as shown_seal
-from deniable.directory.gateway_file import GatewayFile as GatewayFile
-from deniable.directory.gateway_file import first_gateway as first_gateway
-from deniable.directory.gateway_file import read_gateway_file as read_gateway_file
-from deniable.directory.gateway_file import rotated_gateway as rotated_gateway
-from deniable.directory.gateway_file import sign_gateway_anew as sign_gateway_anew
-from deniable.directory.gateway_file import write_gateway_file as write_gateway_file
-from deniable.directory.log_publishing import all_signed as all_signed
-from deniable.directory.log_publishing import begin_publishing as begin_publishing
-from deniable.directory.log_publishing import log_policy as log_policy
-from deniable.directory.log_publishing import offer_logged as offer_logged
-from deniable.directory.log_publishing import witnesses_of as witnesses_of
 from deniable.directory.settings import CONFIG_FILE as CONFIG_FILE
 from deniable.directory.settings import SETTINGS as SETTINGS
 from deniable.directory.settings import Config as Config
 from deniable.directory.settings import InvalidConfig as InvalidConfig
 from deniable.directory.settings import Network as Network
 from deniable.directory.settings import Setting as Setting
-from deniable.directory.store_source import StoreSource as StoreSource
 from deniable.directory.tokens import new_token as new_token
 from deniable.directory.tokens import token_digest as token_digest
+from deniable.mechanisms.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from deniable.directory.store_source import StoreSource as StoreSource
+else:  # who reads no figures needs none of what they take
+    __getattr__ = on_demand(__name__, {"StoreSource": "store_source"})

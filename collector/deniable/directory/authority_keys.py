@@ -8,8 +8,9 @@ asked.
 import glob
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from deniable.enrolment import KeyFileError, read_key_file
+from deniable.key_files import KeyFileError, read_key_file
 from deniable.messages import (
     Refusal,
     Rotation,
@@ -20,8 +21,10 @@ from deniable.messages import (
     sign_manifest,
     sign_rotation,
 )
-from deniable.public_log.publish import Publisher
 from deniable.stores import Store
+
+if TYPE_CHECKING:
+    from deniable.public_log.publish import Publisher
 
 
 def default_key_file(directory: Path, number: int = 1) -> Path:
@@ -102,7 +105,7 @@ async def hand_over(
     authority: bytes,
     old: SigningKey,
     new: SigningKey,
-    publisher: Publisher,
+    publisher: "Publisher",
     gateway: bytes | None = None,
 ) -> tuple[Rotation, int]:
     """Rotate the authority to a new key; return the rotation, and how many surveys it signed anew.

@@ -9,9 +9,8 @@ from typing import Final, TypeVar
 
 from deniable.directory.authority_keys import authority_chain, check_outside
 from deniable.directory.settings import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
-from deniable.enrolment import create_key_file
+from deniable.key_files import create_key_file
 from deniable.messages import Manifest, Refusal, check_origin, open_manifest_of_chain
-from deniable.public_log.publish import log_key_file
 from deniable.stores import Store, open_store
 
 Result = TypeVar("Result")
@@ -49,6 +48,8 @@ def create_collector(
         KeyFileError: if the key file exists, or is inside the directory.
         OSError: if the directory holds a collector, or cannot be written.
     """
+    from deniable.public_log.publish import log_key_file  # only here is a log begun
+
     check_origin(origin)
     config_file = directory / CONFIG_FILE
     if config_file.exists():

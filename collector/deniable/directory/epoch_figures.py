@@ -7,8 +7,8 @@ from dataclasses import replace
 from deniable.messages import MAX_EPOCHS, Manifest
 from deniable.reading import EpochCounts, ListedEpoch, added_up
 from deniable.reading.epochs import epoch_standing
-from deniable.reading.seals import Counts, Seal
 from deniable.stores import Store
+from deniable.stores.seals import Counts, Seal
 
 
 async def shown_epochs(

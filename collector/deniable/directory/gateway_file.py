@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from deniable.enrolment import KeyFileError
-from deniable.enrolment.key_file import replace_file
+from deniable.key_files import KeyFileError, replace_file
 from deniable.messages import (
     GatewayKeys,
     Manifest,

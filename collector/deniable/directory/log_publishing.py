@@ -7,7 +7,7 @@ from pathlib import Path
 from deniable.directory.collector_directory import opened_surveys, signed_envelopes
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
-from deniable.enrolment import KeyFileError
+from deniable.key_files import KeyFileError
 from deniable.logs import Log, LogPolicy, VerifierKey, log_origin
 from deniable.messages import (
     Manifest,

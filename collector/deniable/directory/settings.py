@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from deniable.logs import COSIGNER, VerifierKey, Witness
 from deniable.messages import (
     EARLY_SECONDS,
     InvalidManifest,
@@ -26,10 +25,13 @@ from deniable.messages import (
     check_origin,
     check_public_key,
 )
+from deniable.stores.opening import is_postgresql
+
+if TYPE_CHECKING:
+    from deniable.logs import Witness
 
 CONFIG_FILE: Final = "collector.toml"
 """The settings file's name in a collector's directory."""
-DATABASE_SCHEMES: Final = ("postgresql://", "postgres://")
 
 _ADDRESS: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+)):([0-9]{1,5})", re.ASCII)
 _ORIGIN: Final = re.compile(r"\*|https?://[a-z0-9.\[\]:-]+", re.ASCII)
@@ -106,10 +108,10 @@ def _authority(value: str) -> bytes:
 
 
 def _store(value: str) -> Path | str:
-    if value.startswith(DATABASE_SCHEMES):
+    if is_postgresql(value):
         return value
     if not value or "://" in value:
-        raise ValueError(f"must be a file, or {DATABASE_SCHEMES[0]}…")
+        raise ValueError("must be a file, or postgresql://…")
     return Path(value)
 
 
@@ -138,8 +140,12 @@ def _networks(value: list[str]) -> tuple[Network, ...]:
         raise ValueError('must be a list of addresses or networks, such as "10.0.0.0/8"') from error
 
 
-def _witnesses(value: list[str]) -> tuple[Witness, ...]:
+def _witnesses(value: list[str]) -> "tuple[Witness, ...]":
     """Read lines of a verifier key and a URL."""
+    if not value:  # most collectors have none, and need nothing of logs then
+        return ()
+    from deniable.logs import COSIGNER, VerifierKey, Witness
+
     try:
         read = [line.split() for line in value]
         witnesses = tuple(
@@ -153,7 +159,7 @@ def _witnesses(value: list[str]) -> tuple[Witness, ...]:
     keys = {witness.key.public_key for witness in witnesses}
     if len(keys) < len(witnesses) or any(one.key.algorithm != COSIGNER for one in witnesses):
         raise ValueError("must be the keys of witnesses, each once")
-    longest = max((len(one.key.name.encode()) for one in witnesses), default=0)
+    longest = max(len(one.key.name.encode()) for one in witnesses)
     if len(witnesses) > _MOST_WITNESSES or longest > _LONGEST_NAME:
         raise ValueError(
             f"must be at most {_MOST_WITNESSES}, with names of at most {_LONGEST_NAME} bytes, for "
@@ -259,7 +265,7 @@ class Config:
         "file of the gateway's keys, which `deniable gateway` writes, relative to this one",
         Path,
     )
-    witnesses: tuple[Witness, ...] = _setting(
+    witnesses: tuple["Witness", ...] = _setting(
         [],
         'witnesses of the public log: "name+id+key https://…" each; more than half must cosign',
         _witnesses,
@@ -306,11 +312,9 @@ class Config:
         """
         file = directory / CONFIG_FILE
         table = _read(file)
-        unknown = set(table) - {setting.name for setting in SETTINGS}
-        if unknown:
+        if unknown := set(table) - {setting.name for setting in SETTINGS}:
             raise InvalidConfig(f"{file}: unknown setting {min(unknown)!r}")
-        values: dict[str, Any] = {}
-        places = {}
+        values, places = dict[str, Any](), dict[str, str]()
         for setting in SETTINGS:
             places[setting.name], value = _value(setting, table, file, environment)
             values[setting.name] = directory / value if isinstance(value, Path) else value
@@ -342,10 +346,8 @@ def _read(file: Path) -> dict[str, object]:
             f"{file} does not exist; name the collector's directory with --dir or DENIABLE_DIR,"
             f" or make one with: deniable init {file.parent}"
         ) from error
-    except OSError as error:
-        raise InvalidConfig(f"{file}: {error.strerror}") from error
-    except ValueError as error:
-        raise InvalidConfig(f"{file}: {error}") from error
+    except (OSError, ValueError) as error:
+        raise InvalidConfig(f"{file}: {getattr(error, 'strerror', error)}") from error
 
 
 def _value(

@@ -21,8 +21,8 @@ from deniable.directory.settings import Config
 from deniable.messages import Manifest, Refusal, open_manifest
 from deniable.messages.bundle import Bundle, make_bundle
 from deniable.public_log.publish import PublicLog
-from deniable.reading import EpochCounts, ListedEpoch, Note, Source
-from deniable.stores import open_store
+from deniable.reading import EpochCounts, ListedEpoch, Source
+from deniable.stores import Note, open_store
 
 
 class StoreSource(Source):

@@ -11,7 +11,6 @@ from deniable.enrolment.epoch_keys import PublicKeys as PublicKeys
 from deniable.enrolment.epoch_keys import create_epoch_keys as create_epoch_keys
 from deniable.enrolment.errors import AnotherKey as AnotherKey
 from deniable.enrolment.errors import IssuerError as IssuerError
-from deniable.enrolment.errors import KeyFileError as KeyFileError
 from deniable.enrolment.errors import NotListed as NotListed
 from deniable.enrolment.errors import RecordError as RecordError
 from deniable.enrolment.errors import WrongRecordKey as WrongRecordKey
@@ -19,8 +18,9 @@ from deniable.enrolment.issuer import EnrolmentAnswer as EnrolmentAnswer
 from deniable.enrolment.issuer import Issuer as Issuer
 from deniable.enrolment.issuer import answer_enrolment as answer_enrolment
 from deniable.enrolment.issuer import answer_token_request as answer_token_request
-from deniable.enrolment.key_file import create_key_file as create_key_file
-from deniable.enrolment.key_file import read_key_file as read_key_file
-from deniable.enrolment.key_file import read_record_key as read_record_key
 from deniable.enrolment.record import IssuanceRecord as IssuanceRecord
 from deniable.enrolment.record import SqliteIssuanceRecord as SqliteIssuanceRecord
+from deniable.enrolment.record import read_record_key as read_record_key
+from deniable.key_files import KeyFileError as KeyFileError
+from deniable.key_files import create_key_file as create_key_file
+from deniable.key_files import read_key_file as read_key_file

@@ -17,8 +17,9 @@ from deniable.enrolment.account_issuer import (
     checked_account,
 )
 from deniable.enrolment.epoch_keys import EpochKeys
-from deniable.enrolment.errors import KeyFileError, NotListed
+from deniable.enrolment.errors import NotListed
 from deniable.enrolment.record import IssuanceRecord
+from deniable.key_files import KeyFileError
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.privacy_pass import InvalidToken, read_token_request, token_key_id
 

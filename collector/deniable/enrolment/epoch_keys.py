@@ -26,8 +26,14 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from deniable.enrolment.errors import IssuerError, KeyFileError
-from deniable.enrolment.key_file import create_whole, read_private, replace_file, sync_directory
+from deniable.enrolment.errors import IssuerError
+from deniable.key_files import (
+    KeyFileError,
+    create_whole,
+    read_private,
+    replace_file,
+    sync_directory,
+)
 from deniable.privacy_pass import EXPONENT, MODULUS_BYTES
 
 # The private operation of an RSA key, constant in time as far as Python can have it.

@@ -1,5 +1,7 @@
 """Errors of the issuer: the backend's own affair, but ``AnotherKey``, which a device is told.
 
+Of its files of keys there is also :class:`deniable.key_files.KeyFileError`.
+
 All other refusals of a request are plain ``Refusal``. No message repeats an account or a key.
 """
 
@@ -8,10 +10,6 @@ from deniable.messages import Refusal, RefusalCode
 
 class IssuerError(Exception):
     """The issuer cannot work as it is set up; the message says what to do."""
-
-
-class KeyFileError(IssuerError):
-    """The key file is missing, exposed, or not what it should be."""
 
 
 class NotListed(IssuerError):

@@ -19,6 +19,7 @@ from deniable.enrolment.account_issuer import (
 from deniable.enrolment.blind_issuer import BlindIssuer
 from deniable.enrolment.errors import IssuerError, NotListed
 from deniable.enrolment.record import IssuanceRecord
+from deniable.key_files import KeyFileError
 from deniable.messages import (
     MAX_ENROLMENT_BYTES,
     PROBLEM_JSON,
@@ -158,7 +159,7 @@ def _answer(
     except Refusal as refusal:
         status = malformed if refusal.code is RefusalCode.MALFORMED else None
         return refuse_enrolment(refusal.code, refusal.reason, status)
-    except IssuerError as error:
+    except (IssuerError, KeyFileError) as error:
         _LOG.error("nothing is issued: %s", error)
         return refuse_enrolment(
             RefusalCode.OVERLOADED, "the issuer cannot do it now; ask again later"

@@ -8,6 +8,7 @@ R4. It holds nothing but slots, holders and ends: no account, no key, no order, 
 """
 
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Final, Protocol
 
 from deniable import sqlite_files
 from deniable.enrolment.errors import RecordError
+from deniable.key_files import KeyFileError, create_whole, read_private
 
 
 class IssuanceRecord(Protocol):
@@ -41,6 +43,7 @@ class IssuanceRecord(Protocol):
 
 _APPLICATION_ID: Final = 0x64656E72  # "denr"
 _BUSY_SECONDS: Final = 10.0
+_RECORD_KEY_BYTES: Final = 32
 _MIGRATIONS: Final = (sqlite_files.migration_script("deniable.enrolment", "0001_initial.sql"),)
 
 
@@ -134,3 +137,23 @@ class SqliteIssuanceRecord:
 def _holder(connection: sqlite3.Connection, slot: bytes) -> bytes | None:
     row = connection.execute("SELECT holder FROM issuances WHERE slot = ?", (slot,)).fetchone()
     return None if row is None else bytes(row[0])
+
+
+def read_record_key(file: Path) -> bytes:
+    """Return the 32 bytes of an issuer's record key; made at random if the file is not there.
+
+    Raises:
+        KeyFileError: if it cannot be read or written, is readable by others, or is no such key.
+    """
+    if not file.exists():
+        try:
+            create_whole(file, f"{secrets.token_hex(_RECORD_KEY_BYTES)}\n".encode())
+        except OSError as error:
+            raise KeyFileError(f"{file} cannot be written: {error.strerror}") from error
+    try:
+        key = bytes.fromhex(read_private(file).decode("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != _RECORD_KEY_BYTES:
+        raise KeyFileError(f"{file} does not hold {_RECORD_KEY_BYTES} bytes in hex digits")
+    return key

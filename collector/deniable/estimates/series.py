@@ -34,7 +34,8 @@ from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.rows import ShownRows
 from deniable.mechanisms import Levels
 from deniable.reading.epochs import instant_text, iso_time
-from deniable.reading.notes import NOTES_SCHEMA, Note, note_maps, numbered_notes
+from deniable.reading.notes import NOTES_SCHEMA, note_maps, numbered_notes
+from deniable.stores import Note
 
 
 @dataclass(frozen=True, slots=True)

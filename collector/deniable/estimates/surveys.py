@@ -22,7 +22,6 @@ from deniable.reading import (
     EpochState,
     HttpSource,
     ListedEpoch,
-    Note,
     Source,
     TooFewReports,
     added_up,
@@ -35,6 +34,7 @@ from deniable.reading import (
     newest_closed_of,
     pinned,
 )
+from deniable.stores import Note
 
 _LEAST_FINAL_FIRST: Final = tuple(EpochState)
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from deniable.directory import Config, authority_chain, begin_publishing, read_authority_key
-from deniable.enrolment import KeyFileError
+from deniable.directory import Config, authority_chain, read_authority_key
+from deniable.directory.log_publishing import begin_publishing
 from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
+from deniable.key_files import KeyFileError
 from deniable.messages import InvalidManifest, Manifest, SigningKey, sign_manifest
 from deniable.planning.words import MOST_EPSILON, too_strong_text
 from deniable.public_log.publish import PublicLog, keep_record

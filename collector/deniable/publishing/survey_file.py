@@ -11,7 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from deniable.enrolment import KeyFileError, PublicKeys
+from deniable.enrolment import PublicKeys
+from deniable.key_files import KeyFileError
 from deniable.mechanisms import KINDS, InvalidPrivacyParameter
 from deniable.mechanisms.kind import as_tuples
 from deniable.messages import (

@@ -37,8 +37,6 @@ from deniable.reading.errors import Refused as Refused
 from deniable.reading.errors import TooFewReports as TooFewReports
 from deniable.reading.errors import Untrusted as Untrusted
 from deniable.reading.notes import NOTES_SCHEMA as NOTES_SCHEMA
-from deniable.reading.notes import Note as Note
-from deniable.reading.notes import check_note as check_note
 from deniable.reading.notes import note_maps as note_maps
 from deniable.reading.notes import notes_document as notes_document
 from deniable.reading.source import EpochCounts as EpochCounts

@@ -7,7 +7,7 @@ from typing import Final
 
 from deniable.messages import Schedule, calendar
 from deniable.messages import instant_text as instant_text
-from deniable.reading.seals import Seal
+from deniable.stores.seals import Seal
 
 UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 """Of lengths of time, in seconds."""

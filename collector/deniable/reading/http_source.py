@@ -40,9 +40,10 @@ from deniable.reading.errors import (
     Untrusted,
 )
 from deniable.reading.fetching import Fetcher, unreadable
-from deniable.reading.notes import Note, read_notes
+from deniable.reading.notes import read_notes
 from deniable.reading.source import EpochCounts, ListedEpoch, Source
 from deniable.reading.wire import most_epochs, read_counts, read_epochs
+from deniable.stores.values import Note
 
 _MOST_JSON_BYTES: Final = 128 << 20
 _MOST_ENVELOPE_BYTES: Final = MAX_MANIFEST_BYTES + 1024

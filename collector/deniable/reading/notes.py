@@ -2,24 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from deniable.documents import Column, Document, Table
 from deniable.documents.json import TEXT, Field, Json, array_of, object_of, plain
 from deniable.reading.epochs import instant_text, iso_time
-
-MOST_NOTE: Final = 120
-"""Characters of a note's text."""
-MOST_NOTES: Final = 200
-"""Notes of a name."""
-
-
-class Note(NamedTuple):
-    """A note: what happened at a time, in Unix seconds."""
-
-    at: int
-    text: str
-
+from deniable.stores.values import MOST_NOTES, Note, check_note
 
 _NOTE: Final = (
     Field("at", {"type": "string", "format": "date-time"}, lambda note: iso_time(note.at)),
@@ -34,19 +22,6 @@ _COLUMNS: Final = (
     Column("at", "at", "name", cell=lambda row: row["when"]),
     Column("text", "what happened"),
 )
-
-
-def check_note(text: str) -> str:
-    """Return a note's text without space around it.
-
-    Raises:
-        ValueError: if it is empty, too long, or has characters that are not seen.
-    """
-    text = text.strip()
-    # Control and format characters, surrogates and the like would hide or reorder what is read.
-    if not text or len(text) > MOST_NOTE or not text.isprintable():
-        raise ValueError(f"a note has 1 to {MOST_NOTE} characters that can be seen, on one line")
-    return text
 
 
 def note_maps(notes: Sequence[Note]) -> list[Json]:

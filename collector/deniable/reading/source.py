@@ -9,8 +9,8 @@ from deniable.messages import Manifest
 from deniable.messages.bundle import Bundle
 from deniable.reading.epochs import EpochStanding, EpochState
 from deniable.reading.errors import Untrusted
-from deniable.reading.notes import Note
-from deniable.reading.seals import Counts, Seal, counts_digest
+from deniable.stores.seals import Counts, Seal, counts_digest
+from deniable.stores.values import Note
 
 
 @dataclass(frozen=True, slots=True)

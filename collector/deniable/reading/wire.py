@@ -7,8 +7,8 @@ from typing import Any, Final, TypeVar
 from deniable.messages import Manifest
 from deniable.reading.epochs import EpochStanding, EpochState, iso_time
 from deniable.reading.errors import NotReached, Untrusted
-from deniable.reading.seals import Seal
 from deniable.reading.source import EpochCounts, ListedEpoch, added_up
+from deniable.stores.seals import Seal
 
 Read = TypeVar("Read")
 

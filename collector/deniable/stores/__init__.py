@@ -3,21 +3,19 @@
 from typing import TYPE_CHECKING
 
 from deniable.mechanisms.on_demand import on_demand
-from deniable.reading.seals import Counts as Counts
-from deniable.reading.seals import Seal as Seal
-from deniable.reading.seals import counts_digest as counts_digest
-from deniable.stores.backups import back_up as back_up
-from deniable.stores.backups import move as move
-from deniable.stores.backups import restore as restore
 from deniable.stores.opening import migrate_store as migrate_store
 from deniable.stores.opening import open_store as open_store
 from deniable.stores.opening import place_text as place_text
+from deniable.stores.seals import Counts as Counts
+from deniable.stores.seals import Seal as Seal
+from deniable.stores.seals import counts_digest as counts_digest
 from deniable.stores.sqlite import SqliteStore as SqliteStore
 from deniable.stores.store import Store as Store
 from deniable.stores.values import KEPT_SECONDS as KEPT_SECONDS
 from deniable.stores.values import LogConflict as LogConflict
 from deniable.stores.values import LogExtension as LogExtension
 from deniable.stores.values import NotAdmitted as NotAdmitted
+from deniable.stores.values import Note as Note
 from deniable.stores.values import NotEmpty as NotEmpty
 from deniable.stores.values import NotSealed as NotSealed
 from deniable.stores.values import Overloaded as Overloaded
@@ -33,8 +31,13 @@ from deniable.stores.values import Token as Token
 from deniable.stores.values import UnknownSchema as UnknownSchema
 from deniable.stores.values import Unreachable as Unreachable
 from deniable.stores.values import Verdict as Verdict
+from deniable.stores.values import check_note as check_note
 
 if TYPE_CHECKING:
+    from deniable.stores.backups import back_up as back_up
+    from deniable.stores.backups import move as move
+    from deniable.stores.backups import restore as restore
     from deniable.stores.postgres import PostgresStore as PostgresStore
-else:  # asyncpg is imported by who has a database
-    __getattr__ = on_demand(__name__, {"PostgresStore": "postgres"})
+else:  # asyncpg is imported by who has a database, and what copies a store by who copies one
+    _COPYING = dict.fromkeys(("back_up", "move", "restore"), "backups")
+    __getattr__ = on_demand(__name__, _COPYING | {"PostgresStore": "postgres"})

@@ -23,13 +23,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from functools import partial
 
 from deniable.messages import Manifest, Rotation
-from deniable.reading.notes import Note
-from deniable.reading.seals import Counts, Seal
 from deniable.stores.group_commit import GroupCommit
 from deniable.stores.rules import counting, operating
 from deniable.stores.rules.copying import StoredRow
+from deniable.stores.seals import Counts, Seal
 from deniable.stores.statements import Result, Rule
-from deniable.stores.values import LogExtension, Receipt, StoredLog, Token, Verdict
+from deniable.stores.values import LogExtension, Note, Receipt, StoredLog, Token, Verdict
 
 
 class Store(ABC):

@@ -135,6 +135,32 @@ class Token:
         return self.runs(now) and self.survey in {None, survey}
 
 
+MOST_NOTE: Final = 120
+"""Characters of a note's text."""
+MOST_NOTES: Final = 200
+"""Notes of a name."""
+
+
+class Note(NamedTuple):
+    """A note of an operator about the surveys of a name: what happened at a Unix second."""
+
+    at: int
+    text: str
+
+
+def check_note(text: str) -> str:
+    """Return a note's text without space around it.
+
+    Raises:
+        ValueError: if it is empty, too long, or has characters that are not seen.
+    """
+    text = text.strip()
+    # Control and format characters, surrogates and the like would hide or reorder what is read.
+    if not text or len(text) > MOST_NOTE or not text.isprintable():
+        raise ValueError(f"a note has 1 to {MOST_NOTE} characters that can be seen, on one line")
+    return text
+
+
 class StoredLog(NamedTuple):
     """The public log's entries (from some position on) and checkpoints; empty if there is none."""
 

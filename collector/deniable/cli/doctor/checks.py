@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from deniable.cli.doctor import devices, network
-from deniable.directory import Config, witnesses_of
+from deniable.directory import Config
 from deniable.directory.checks import machine, store, surveys
 from deniable.directory.checks.finding import Diagnosis
+from deniable.directory.log_publishing import witnesses_of
 from deniable.directory.states import current
 from deniable.logs import log_origin
 from deniable.server.transport.connection_slots import MOST_CONNECTIONS

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 from cryptography import x509
 
 from deniable.cli.asking import server_finding
-from deniable.directory import Config, InvalidConfig, witnesses_of
+from deniable.directory import Config, InvalidConfig
 from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
+from deniable.directory.log_publishing import witnesses_of
 from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import day_text
 from deniable.public_log.audit.entries import Heard

@@ -7,8 +7,8 @@ from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
 from deniable.directory.states import current
-from deniable.enrolment import KeyFileError
 from deniable.intake import Action, Due
+from deniable.key_files import KeyFileError
 from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import MAX_PROOF_BYTES, Manifest, day_text
 from deniable.public_log.publish import PublicLog, PublicLogError, Witnesses, entries_text

@@ -23,8 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from deniable.enrolment import KeyFileError, create_key_file, read_key_file
-from deniable.enrolment.key_file import replace_file
+from deniable.key_files import KeyFileError, create_key_file, read_key_file, replace_file
 from deniable.logs import (
     LOG,
     Checkpoint,

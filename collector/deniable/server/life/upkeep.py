@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from random import SystemRandom
 from typing import Final
 
-from deniable.directory import shown_seal
+from deniable.directory.epoch_figures import shown_seal
 from deniable.directory.states import AGREEMENT_SECONDS
 from deniable.intake import Action, Due, due, finished
 from deniable.messages import Manifest

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from deniable.directory import Config, shown_counts
+from deniable.directory import Config
+from deniable.directory.epoch_figures import shown_counts
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts, epoch_standing
 from deniable.server.operations.metrics import FIGURES

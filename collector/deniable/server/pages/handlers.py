@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from deniable.directory import Config, older_epochs, shown_epochs
+from deniable.directory import Config
+from deniable.directory.epoch_figures import older_epochs, shown_epochs
 from deniable.directory.states import collector_health
 from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated
 from deniable.publishing.notice import privacy_terms

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from deniable.directory import older_epochs, shown_counts
+from deniable.directory.epoch_figures import older_epochs, shown_counts
 from deniable.directory.states import epoch_health
 from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode

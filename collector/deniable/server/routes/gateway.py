@@ -17,8 +17,9 @@ from typing import Final
 
 from aiohttp import web
 
-from deniable.directory import Config, read_gateway_file
-from deniable.enrolment import KeyFileError
+from deniable.directory import Config
+from deniable.directory.gateway_file import read_gateway_file
+from deniable.key_files import KeyFileError
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
     PROBLEM_JSON,

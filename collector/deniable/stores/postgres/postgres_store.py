@@ -6,10 +6,10 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Final
 
-from deniable.reading.seals import Seal
 from deniable.stores.postgres.driver import LONG_SECONDS, VERSION, follow, migrate, version
 from deniable.stores.postgres.pool import Connection, Connections, translated
 from deniable.stores.rules import copying, counting
+from deniable.stores.seals import Seal
 from deniable.stores.statements import Result, Rule, Statement
 from deniable.stores.store import Store
 from deniable.stores.values import Receipt, StoreError, UnknownSchema, Verdict

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from deniable.reading.seals import Counts, Seal, as_counts, counts_digest
 from deniable.stores.rules.operating import find_survey
+from deniable.stores.seals import Counts, Seal, as_counts, counts_digest
 from deniable.stores.statements import (
     FOLDING,
     ISSUERS,

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from deniable.messages import MAX_ROTATIONS, Manifest, Rotation
-from deniable.reading.notes import MOST_NOTES, Note
 from deniable.stores.statements import (
     CATALOGUE,
     MOVE,
@@ -16,8 +15,10 @@ from deniable.stores.statements import (
     lock,
 )
 from deniable.stores.values import (
+    MOST_NOTES,
     LogConflict,
     LogExtension,
+    Note,
     Role,
     RotationConflict,
     StoredLog,

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from deniable.reading.seals import Seal
 from deniable.stores.rules import copying, counting
 from deniable.stores.rules.counting import begin_pruning
 from deniable.stores.rules.operating import find_survey
+from deniable.stores.seals import Seal
 from deniable.stores.sqlite.database import (
     SqliteDatabase,
     WalTruncation,

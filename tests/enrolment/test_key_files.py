@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.enrolment import KeyFileError, create_key_file, read_key_file, read_record_key
+from deniable.enrolment import read_record_key
+from deniable.key_files import KeyFileError, create_key_file, read_key_file
 
 
 def test_a_signing_key_is_read_as_it_was_made(tmp_path: Path) -> None:

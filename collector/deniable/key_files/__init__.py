@@ -1,10 +1,9 @@
-"""Private keys in files of their own: signing keys as PEM, and the key of an issuer's record."""
+"""Private files, durable and for their owner only; signing keys stand in some of them, as PEM."""
 
 import os
 import secrets
 import stat
 from pathlib import Path
-from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
@@ -14,10 +13,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from deniable.enrolment.errors import KeyFileError
 from deniable.messages import SigningKey
 
-_RECORD_KEY_BYTES: Final = 32
+
+class KeyFileError(Exception):
+    """A key file is missing, exposed, or not what it should be."""
 
 
 def create_key_file(file: Path) -> SigningKey:
@@ -49,26 +49,6 @@ def read_key_file(file: Path) -> SigningKey:
     if not isinstance(key, Ed25519PrivateKey):
         raise KeyFileError(f"{file} is not an Ed25519 key")
     return SigningKey(key.private_bytes_raw())
-
-
-def read_record_key(file: Path) -> bytes:
-    """Return the 32 bytes of an issuer's record key; made at random if the file is not there.
-
-    Raises:
-        KeyFileError: if it cannot be read or written, is readable by others, or is no such key.
-    """
-    if not file.exists():
-        try:
-            create_whole(file, f"{secrets.token_hex(_RECORD_KEY_BYTES)}\n".encode())
-        except OSError as error:
-            raise KeyFileError(f"{file} cannot be written: {error.strerror}") from error
-    try:
-        key = bytes.fromhex(read_private(file).decode("ascii"))
-    except ValueError:
-        key = b""
-    if len(key) != _RECORD_KEY_BYTES:
-        raise KeyFileError(f"{file} does not hold {_RECORD_KEY_BYTES} bytes in hex digits")
-    return key
 
 
 def create_private(file: Path, content: bytes) -> None:
