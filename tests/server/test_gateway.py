@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientResponse
 
-from deniable.directory.epoch_figures import shown_counts
 from deniable.directory.gateway_file import (
     first_gateway,
     read_gateway_file,
@@ -17,6 +16,7 @@ from deniable.directory.gateway_file import (
     sign_gateway_anew,
     write_gateway_file,
 )
+from deniable.directory.store_source import shown_counts
 from deniable.messages import (
     EARLY_SECONDS,
     ENCAPSULATED_REQUEST_BYTES,

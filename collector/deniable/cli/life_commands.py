@@ -23,7 +23,7 @@ from deniable.cli.options import (
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import find_survey, published
 from deniable.directory import Config, store_text, with_store
-from deniable.directory.epoch_figures import shown_seal
+from deniable.directory.store_source import shown_seal
 from deniable.messages import Manifest, blind_issuer_id, check_public_key, is_host_name
 from deniable.reading import find_version, instant_text
 from deniable.reading.epochs import cut_text, cuts

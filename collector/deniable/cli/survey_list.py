@@ -1,15 +1,98 @@
 """``deniable survey list`` and ``survey epochs``: the published surveys, and their epochs."""
 
 import time
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
+from typing import Any, Final
 
 import click
 
 from deniable.cli.options import Form, form_options, json_option, survey_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.screen import show_rows, show_table
-from deniable.directory.survey_list import surveys_document
-from deniable.reading import find_version
-from deniable.reading.asking import epochs_document
+from deniable.directory.states import state_of
+from deniable.documents import Column, Document, Table
+from deniable.messages import Manifest
+from deniable.reading import ListedEpoch, Source, appear_text, find_version, instant_text, iso_time
+from deniable.reading.wire import epochs_map
+
+_COLUMNS: Final = (
+    Column("name", "name", "name"),
+    Column("sequence", "sequence", "number"),
+    Column("id", "id begins", "name", cell=lambda row: str(row["id"][:12])),
+    Column("epsilon", "epsilon", "name"),
+    Column("repeat", "repeat", "name", cell=itemgetter("repeated")),
+    Column("", "epoch now", "name", cell=itemgetter("epoch")),
+    Column("state", "state", "name"),
+    Column("question", "question"),
+    *map(Column, ("origin", "start", "end", "epochs", "epoch_seconds")),
+)
+
+
+def surveys_document(source: Source, now: float) -> Document:
+    """Return the surveys of a source and their states, the newest of each name first."""
+    rows = []
+    for name in source.names():
+        surveys, ended = source.manifests(name), source.ended(name)
+        rows += [_row(survey, state_of(survey, surveys, ended, now), now) for survey in surveys]
+    heading = "" if rows else "no survey is published; see: deniable survey publish --help"
+    return Document(tables=[Table(_COLUMNS, rows)], heading=heading)
+
+
+def _row(manifest: Manifest, state: str, now: float) -> dict[str, Any]:
+    schedule, repeated = manifest.schedule, str(manifest.repeat.kind)
+    if manifest.repeat.epochs is not None:
+        name = manifest.kind.name if manifest.kind.first_round_kept else "memoised"
+        repeated = f"{name}, {manifest.repeat.epochs}"
+    epoch = schedule.epoch_at(now)
+    return {
+        "name": manifest.name,
+        "sequence": manifest.sequence,
+        "id": manifest.survey_id.hex(),
+        "state": state,
+        "question": manifest.question,
+        "origin": manifest.origin,
+        "epsilon": manifest.epsilon,
+        "repeat": manifest.repeat.kind,
+        "repeated": repeated,
+        "start": _instant(schedule.start),
+        "end": _instant(schedule.end),
+        "epochs": schedule.epochs,
+        "epoch": "-" if epoch is None else f"{epoch} of {schedule.epochs}",
+        "epoch_seconds": schedule.epoch_seconds,
+    }
+
+
+def _instant(when: int) -> str | None:
+    iso = iso_time(when)
+    return iso and iso.replace("Z", "+00:00")
+
+
+def epochs_document(
+    manifest: Manifest, epochs: Iterable[ListedEpoch], distrusted: Iterable[bytes]
+) -> Document:
+    """Return the epochs that have figures: their times, reports and seals."""
+    values = epochs_map(manifest, epochs, distrusted)
+
+    def start_of(following: int) -> Callable[[Mapping[str, Any]], str]:
+        start = manifest.schedule.epoch_start
+        return lambda row: instant_text(start(row["epoch"] + following))
+
+    columns = [
+        *map(Column, ("survey", "survey_id")),
+        Column("epoch", "epoch", "number"),
+        Column("start", "begins", "name", cell=start_of(0)),
+        Column("end", "ends", "name", cell=start_of(1)),
+        Column("n", "reports", "number"),
+        Column("state", "state", "name"),
+        *map(Column, ("seal", "whole", "sealed_at", "pruned_at", "cut_at")),
+    ]
+    heading = f"{manifest.name} {manifest.survey_id.hex()[:12]}"
+    if not values["epochs"]:
+        heading = f"no figures yet: they {appear_text(manifest)}"
+    return Document(
+        tables=[Table(columns, values["epochs"], "epochs")], heading=heading, values=values
+    )
 
 
 @click.command("list", short_help="List the published surveys.")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from deniable.directory import Config
-from deniable.directory.epoch_figures import shown_counts
+from deniable.directory.store_source import shown_counts
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts, epoch_standing
 from deniable.server.operations.metrics import FIGURES

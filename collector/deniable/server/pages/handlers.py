@@ -10,8 +10,8 @@ from typing import Any, Final
 from aiohttp import web
 
 from deniable.directory import Config
-from deniable.directory.epoch_figures import older_epochs, shown_epochs
 from deniable.directory.states import collector_health
+from deniable.directory.store_source import older_epochs, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated
 from deniable.publishing.notice import privacy_terms
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text

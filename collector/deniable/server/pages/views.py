@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from deniable.directory.epoch_figures import older_epochs, shown_counts
 from deniable.directory.states import epoch_health
+from deniable.directory.store_source import older_epochs, shown_counts
 from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, asked_alike

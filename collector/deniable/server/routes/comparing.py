@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from deniable.directory.epoch_figures import shown_counts, shown_epochs
+from deniable.directory.store_source import shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import (
     PREVIOUS,

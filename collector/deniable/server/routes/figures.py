@@ -7,7 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
-from deniable.directory.epoch_figures import shown_counts, shown_epochs
+from deniable.directory.store_source import shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import VIEWS, EpochCounts, appear_text, asked_alike, note_maps
 from deniable.reading.wire import counts_map, epochs_map, most_epochs
