@@ -48,10 +48,7 @@ STORED = [
 
 
 def imported(*commands: str) -> list[tuple[str, set[str]]]:
-    """Return which of the slow libraries each command finds imported, or imports, in one process.
-
-    Whatever one of them imports, the next ones have too.
-    """
+    """Return which of the slow libraries are imported after each command, all in one process."""
     program = PROGRAM.format(names=sorted(SLOW))
     done = subprocess.run(
         [sys.executable, "-c", program, *commands], capture_output=True, text=True, check=True
@@ -66,7 +63,6 @@ def test_help_imports_no_command() -> None:
 
 
 def test_no_help_waits_for_what_only_the_work_needs() -> None:
-    # One process for all: whatever the first of them imports, the others have too.
     program = HELP.format(names=sorted(SLOW - {"cryptography"}))
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

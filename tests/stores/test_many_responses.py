@@ -10,8 +10,8 @@ from deniable.directory.store_source import shown_counts
 from deniable.messages.codec import encode
 from deniable.stores import KEPT_SECONDS, SqliteStore, Store
 from deniable.stores.backups import back_up
-from deniable.stores.receipt import Receipt
 from deniable.stores.rules.copying import CountRow
+from deniable.stores.values import Receipt
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, Place, publish
 from tests.support.designs import large_survey
 

@@ -14,10 +14,9 @@ from deniable.directory.store_source import shown_counts, shown_epochs
 from deniable.messages import Enrolment
 from deniable.reading import EpochState
 from deniable.stores import KEPT_SECONDS, Role, Seal, Store, StoreError, Token, counts_digest
-from deniable.stores.sqlite import receipts
-from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.sqlite.driver import follow
-from deniable.stores.statements import MOST_NOTES, Note
+from deniable.stores.sqlite import sqlite_store
+from deniable.stores.sqlite.database import SqliteDatabase, follow
+from deniable.stores.values import MOST_NOTES, Note
 from tests.stores.databases import hooked_store, many
 from tests.stores.places import (
     ISSUER,
@@ -202,14 +201,14 @@ async def test_s6_collectors_that_prune_at_once_erase_each_receipt_once_while_ot
 async def test_s6_sqlite_erases_in_parts_and_goes_on_where_it_was_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receipts, "_ERASED_AT_ONCE", 7)
+    monkeypatch.setattr(sqlite_store, "_ERASED_AT_ONCE", 7)
     file = SqlitePlace(tmp_path).file
     async with hooked_store(file) as store:
         await store.add([*many(50), *reports(range(3), epoch=1)])
         await store.seal(ID, 0, NOW)
         for _ in range(2):
             with closing(SqliteDatabase(file)) as interrupted, interrupted.transaction() as opened:
-                assert follow(opened, receipts.erase(ID, 0, LATER)) == 7
+                assert follow(opened, sqlite_store.erase(ID, 0, LATER)) == 7
         assert await store.check() == []
         assert [seal.pruned_at for seal in await store.seals(ID)] == [None]
         assert await store.prune(ID, 0, LATER + 1) == 36
