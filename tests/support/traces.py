@@ -9,6 +9,7 @@ from types import FrameType
 import deniable.client
 
 _SDK = str(Path(deniable.client.__file__).parents[3])
+_TESTS = str(Path(__file__).parents[1])
 _HEADER, _FRAME_HEADER = 32, 24
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
@@ -45,7 +46,8 @@ def _dump(error: BaseException | None) -> Iterator[str]:
 
 def is_ours(frame: FrameType) -> bool:
     """Tell whether a frame is of the SDK."""
-    return "/tests/" not in (file := frame.f_code.co_filename) and file.startswith(_SDK)
+    file = frame.f_code.co_filename
+    return file.startswith(_SDK) and not file.startswith(_TESTS)
 
 
 def held_by(frame: FrameType) -> str:

@@ -15,11 +15,11 @@ from tests.support.doomed_device import Fate, Orders
 from tests.support.effort import THOROUGH
 from tests.support.processes import run
 
-# Every third line of the first call ever, and every fifth of a first report, whose lines are among
-# them; tests/client/test_killed_statements.py dies beside every SQL statement.
+# Every seventh line of the first call ever, and every eleventh of a first report, whose lines are
+# among them; tests/client/test_killed_statements.py dies beside every SQL statement.
 SCENES = {
-    "first call": {"scene": "lines", "step": 3 if THOROUGH else 39},
-    "first report": {"scene": "lines", "step": 5},
+    "first call": {"scene": "lines", "step": 7 if THOROUGH else 39},
+    "first report": {"scene": "lines", "step": 11},
     "from outside": {"scene": "instants", "most": 80 if THOROUGH else 10},
 }
 
