@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage import LEVEL, Floats, mechanism_of, questions_of, truths, write
 from deniable.estimates import Estimate, decoder_of
-from deniable.estimates.association import association
+from deniable.estimates.cross import association
 from deniable.estimates.estimate import Form, Sample, share_within
 from deniable.estimates.leaders import ranks_of
 from deniable.mechanisms import Mechanism

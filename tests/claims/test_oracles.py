@@ -127,37 +127,37 @@ ORACLES: dict[str, tuple[str, ...]] = {
     "cli.demo:demonstrate": (_BEST,),
     "cli.demo_result:demo_document": (_COVERED, _CURVE, _KINDS),
     "cli.doctor.devices:judge_lifetime": (_RESERVED,),
-    "estimates.cautions:reports_text": (
+    "presenting.cautions:reports_text": (
         "claims/test_sentences:test_so_many_reports_make_intervals_as_narrow_as_the_caution_says",
     ),
-    "estimates.cautions:_not_to_be_used": (
+    "presenting.cautions:_not_to_be_used": (
         "estimates/test_poisoning:test_the_fakes_said_to_be_there_are_there_but_so_seldom_exactly",
         "estimates/test_poisoning:test_honest_devices_are_flagged_at_most_so_often_exactly",
     ),
-    "estimates.cautions:_fakes": (
+    "presenting.cautions:_fakes": (
         "estimates/test_fakes_of_figures:test_no_fakes_move_a_figure_further_than_its_influence_and_some_population_as_far",
     ),
-    "estimates.cautions:_outside": (_CHANCE,),
-    "estimates.cautions:_chosen_by_size": (
+    "presenting.cautions:_outside": (_CHANCE,),
+    "presenting.cautions:_chosen_by_size": (
         "estimates/test_chosen_rows:test_the_largest_of_many_have_intervals_that_hold",
     ),
-    "estimates.cautions:_recurring_devices": (
+    "presenting.cautions:_recurring_devices": (
         "estimates/test_recurring_devices:test_what_changed_among_the_devices_that_reported_is_known_up_to_noise",
         _UP,
     ),
-    "estimates.cautions:_few_reports": (
+    "presenting.cautions:_few_reports": (
         "claims/test_sentences:test_so_many_reports_make_intervals_as_narrow_as_the_caution_says",
     ),
-    "estimates.cautions:_few_numbers": (
+    "presenting.cautions:_few_numbers": (
         _MEAN,
         "estimates/test_planning:test_shares_take_as_many_reports_as_make_the_summarys_intervals_that_narrow",
     ),
-    "estimates.cautions:_hidden_by_steps": (_STEPS,),
-    "estimates.cautions:_unseen_fakes": (
+    "presenting.cautions:_hidden_by_steps": (_STEPS,),
+    "presenting.cautions:_unseen_fakes": (
         "estimates/test_poisoning:test_fakes_show_from_the_detectable_share_on_at_best",
         "estimates/test_influence:test_so_many_fakes_move_an_estimate_so_far_and_one_fewer_does_not",
     ),
-    "estimates.comparison:Comparison.sentence": (
+    "presenting.comparison:comparison_sentence": (
         "estimates/test_one_kind_of_interval:test_the_sentence_table_and_chart_of_a_comparison_have_one_verdict",
         "estimates/test_object:test_where_nothing_changed_few_tests_say_so",
     ),
@@ -165,37 +165,37 @@ ORACLES: dict[str, tuple[str, ...]] = {
         "estimates/test_object:test_where_nothing_changed_few_tests_say_so",
         "estimates/test_object:test_of_sparse_samples_chance_is_counted_among_all_tables",
     ),
-    "estimates.cautions:_shared_noise": (
+    "presenting.cautions:_shared_noise": (
         "estimates/test_kept_responses:test_reports_of_one_range_are_not_independent",
     ),
-    "estimates.cross:CrossTable.document": (
+    "presenting.cross:cross_table_document": (
         "claims/test_sentences:test_all_cells_of_a_table_hold_at_once_as_often_as_its_note_says",
     ),
-    "estimates.document:supporting_text": (_TERMS,),
-    "estimates.document:_notes": (_ROWS,),
-    "estimates.estimate:bias_text": (
+    "presenting.histogram:supporting_text": (_TERMS,),
+    "presenting.histogram:_notes": (_ROWS,),
+    "presenting.cautions:bias_text": (
         _UP,
         "estimates/test_fakes_of_figures:test_no_fakes_move_a_figure_further_than_its_influence_and_some_population_as_far",
     ),
-    "estimates.estimate:Estimate.statement": (
+    "presenting.estimate:estimate_statement": (
         "estimates/test_nearest_possible:test_a_stated_limit_holds_as_often_as_its_level_says",
         _COVERED,
     ),
-    "estimates.leaders:Leaders.sentence": ("statistics/test_groups:test_all_ranks_hold_at_once",),
-    "estimates.leaders:Leaders.document": ("statistics/test_groups:test_all_ranks_hold_at_once",),
+    "presenting.leaders:leaders_sentence": ("statistics/test_groups:test_all_ranks_hold_at_once",),
+    "presenting.leaders:leaders_document": ("statistics/test_groups:test_all_ranks_hold_at_once",),
     "estimates.planning:Accuracy.half_width": (_PLANNED,),
     "estimates.planning:Accuracy.standard_error": (_WORST,),
     "estimates.planning:Accuracy.difference": (
         "planning/test_plan:test_a_planned_difference_is_found_as_often_as_was_asked",
     ),
-    "estimates.quantiles:Quantile.sentence": (_QUARTILES,),
-    "estimates.revealed:Revealed.brief": (_SHUFFLED,),
-    "estimates.revealed:Revealed.sentence": (
+    "presenting.quantiles:quantile_sentence": (_QUARTILES,),
+    "presenting.revealed:revealed_brief": (_SHUFFLED,),
+    "presenting.revealed:revealed_sentence": (
         _SHUFFLED,
         "estimates/test_revealed:test_fakes_come_off_each_group",
     ),
-    "estimates.revealed:Revealed._unlinked": (_SHUFFLED,),
-    "estimates.verdict:Verdict.note": (
+    "presenting.revealed:_unlinked": (_SHUFFLED,),
+    "presenting.estimate:verdict_note": (
         "claims/test_sentences:test_chance_alarms_about_as_often_as_the_note_says",
     ),
     "public_log.audit.document:_version_text": (_ODDS, _ONCE),
@@ -247,18 +247,18 @@ ORACLES: dict[str, tuple[str, ...]] = {
     "planning.facts:_compositions": (
         "cli/test_budget:test_three_reports_of_a_hundredth_need_the_delta_that_is_printed",
     ),
-    "estimates.beside:Beside.conclusion": (_COVERED,),
-    "estimates.cautions:_smoothed": (
+    "presenting.leaders:beside_conclusion": (_COVERED,),
+    "presenting.cautions:_smoothed": (
         "estimates/test_cumulative:test_it_is_the_triangular_average_and_bounds_what_it_averages",
     ),
-    "estimates.cross:CrossTable.sentence": (
+    "presenting.cross:cross_table_sentence": (
         "statistics/test_groups:test_questions_that_have_nothing_to_do_with_each_other_seldom_seem_to",
     ),
-    "estimates.leaders:Leaders._left_out": ("statistics/test_groups:test_all_ranks_hold_at_once",),
-    "estimates.revealed:Revealed.of": ("estimates/test_revealed:test_fakes_come_off_each_group",),
-    "estimates.revealed:Revealed.notes": (_STEPS, "estimates/test_revealed:test_epochs_compose"),
-    "estimates.revealed:revealed_at_worst": (_SHUFFLED,),
-    "estimates.verdict:Verdict.sentence": (_COVERED,),
+    "presenting.leaders:_left_out": ("statistics/test_groups:test_all_ranks_hold_at_once",),
+    "presenting.revealed:_WHY": ("estimates/test_revealed:test_fakes_come_off_each_group",),
+    "presenting.revealed:revealed_notes": (_STEPS, "estimates/test_revealed:test_epochs_compose"),
+    "presenting.revealed:revealed_at_worst": (_SHUFFLED,),
+    "presenting.estimate:verdict_sentence": (_COVERED,),
     "public_log.audit.findings:FINDINGS": (
         "public_log/audit/test_crowds:test_manifests_and_keys_for_few_devices_are_found",
         "public_log/audit/test_crowds:test_two_changes_of_a_survey_that_runs_raise_no_suspicion",
@@ -317,36 +317,35 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "stores.rules.counting:begin_pruning",
     ),
     "parameters, as they were given": (
-        "estimates.revealed:_EVERY",
         "mechanisms.randomised_response:RandomisedResponse.__repr__",
         "mechanisms.two_round:TwoRound.__repr__",
         "audit.document:audit_document",
         "central_model.laplace:LaplaceRelease.__repr__",
         "central_model.selection:ExponentialMechanism.__repr__",
-        "estimates.pictures:_notes",
+        "presenting.pictures:_notes",
         "server.pages.controls:width_text",
         "simulation.document:simulation_document",
     ),
     "names of rows, pages and parts": (
-        "estimates.document:UNBIASED",
-        "estimates.document:_numeric_notes",
+        "presenting.histogram:UNBIASED",
+        "presenting.histogram:_numeric_notes",
         "estimates.answers:no_answer",
-        "estimates.cautions:_biased_view",
-        "estimates.cautions:_distrusted",
-        "estimates.cautions:_small_group",
-        "estimates.comparison:Comparison._notes",
-        "estimates.comparison:Comparison._title",
-        "estimates.cross:_NOTES",
-        "estimates.document:_rows_notes",
-        "estimates.document:histogram_facts",
+        "presenting.cautions:_biased_view",
+        "presenting.cautions:_distrusted",
+        "presenting.cautions:_small_group",
+        "presenting.comparison:_notes",
+        "presenting.comparison:_title",
+        "presenting.cross:_NOTES",
+        "presenting.histogram:_rows_notes",
+        "presenting.tables:histogram_facts",
         "estimates.estimate:Estimate._and",
-        "estimates.estimate:Estimate._untold",
+        "presenting.estimate:_untold",
         "estimates.histogram:_vouched",
-        "estimates.pictures:_lines",
-        "estimates.fields:_CURVE",
-        "estimates.fields:_FAKES_DECIDE",
-        "estimates.fields:_HISTOGRAM",
-        "estimates.fields:_SHARES",
+        "presenting.pictures:_lines",
+        "presenting.fields:_CURVE",
+        "presenting.rows:_FAKES_DECIDE",
+        "presenting.fields:_HISTOGRAM",
+        "presenting.fields:_SHARES",
         "planning.plans:Figure.of",
         "planning.accuracy:_WITHIN",
         "publishing.document:_keys_text",
@@ -357,7 +356,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "templates:survey.html",
         "templates:surveys.html",
         "cli.demo_result:_curve",
-        "estimates.document:_distribution_tables",
+        "presenting.histogram:_distribution_tables",
         "server.pages.table:PAGES",
     ),
 }
@@ -382,7 +381,7 @@ NO_CLAIMS_OF: dict[str, tuple[str, ...]] = {
         "stores.*",
     ),
     "what is there, counted or named, and what went on from where": (
-        "estimates.series:Series*",
+        "presenting.series:*",
         "publishing.changes:_[!dg]*",
         "publishing.look_alikes:*",
         "publishing.notice:[N_][oq]*",

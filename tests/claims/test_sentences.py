@@ -23,14 +23,16 @@ from deniable.estimates import (
     decoder_of,
     estimate_histogram,
 )
-from deniable.estimates.document import supporting_text
-from deniable.estimates.estimate import Unit, bias_text
-from deniable.estimates.rows import chosen_rows
+from deniable.estimates.estimate import Unit
 from deniable.messages import Manifest, Schedule
 from deniable.planning import plan
 from deniable.planning.facts import plan_document
 from deniable.planning.plans import Figure
 from deniable.planning.specification import AUTO, specified
+from deniable.presenting.cautions import bias_text
+from deniable.presenting.estimate import estimate_statement
+from deniable.presenting.histogram import supporting_text
+from deniable.presenting.rows import chosen_rows
 from deniable.publishing.changes import changes
 from deniable.publishing.document import published_facts, survey_facts
 from deniable.publishing.following import CEILING, reserved
@@ -123,7 +125,7 @@ def test_a_limit_of_the_impossible_is_on_its_own_side(
     high = low + width
     share = estimate_histogram(manifest(), 0, [9] * 5).share("good")
     one = replace(share, unit=unit, low=low, high=high, value=high + 1 if above else low - 1)
-    told = re.search(r": at (most|least) ([-+\d.,e]+)[ ]", one.statement())
+    told = re.search(r": at (most|least) ([-+\d.,e]+)[ ]", estimate_statement(one))
     assert told
     stated = Fraction(told[2].replace(",", "")) / (100 if unit is Unit.DIFFERENCE else 1)
     assert told[1] == ("least" if above else "most")

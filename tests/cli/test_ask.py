@@ -12,9 +12,10 @@ from deniable.directory.store_source import StoreSource
 from deniable.documents import Document
 from deniable.documents.csv import table_csv
 from deniable.documents.json import document_json
-from deniable.estimates import Comparison, Series, Surveys, compare
+from deniable.estimates import Comparison, Series, compare
 from deniable.estimates.answers import Range
-from deniable.estimates.document import quantile_document
+from deniable.presenting import Surveys
+from deniable.presenting.histogram import quantile_document
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.support.surveys import manifest
 

@@ -13,7 +13,8 @@ import pytest
 
 from deniable.directory import Config
 from deniable.directory.store_source import StoreSource
-from deniable.estimates import Model, Surveys
+from deniable.estimates import Model
+from deniable.presenting import Surveys
 from deniable.reading import EpochState, ListedEpoch, newest_closed_of
 from tests.cli.commands import Workplace, fail, succeed
 

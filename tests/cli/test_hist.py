@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from deniable.documents.terminal import bar
-from deniable.estimates import EpochStanding, EpochState, estimate_histogram
+from deniable.estimates import estimate_histogram
+from deniable.reading import EpochStanding, EpochState
 from tests.cli.commands import Workplace, all_commands, fail, run, succeed
 
 MARKUP = ["[bold]x[/]", "[/]", ":smile:", "[link=x]y[/link]", "50 % [red]"]

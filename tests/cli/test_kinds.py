@@ -18,11 +18,11 @@ from deniable.estimates import (
     reports_for_mean,
     reports_for_shares,
 )
-from deniable.estimates.cautions import reports_text
 from deniable.estimates.numeric import numeric_summary
 from deniable.estimates.planning import even_counts
 from deniable.mechanisms import ClampedGeometric
 from deniable.messages import Specification
+from deniable.presenting.cautions import reports_text
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import Workplace, succeed, without_places

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.estimates import connect
+from deniable.presenting import connect
 from deniable.reading.notes import read_notes
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
@@ -64,9 +64,9 @@ def test_a_note_is_on_every_surface(place: Workplace) -> None:
             assert server.request("GET", path)[0] == 401
     assert escape(HOSTILE).encode() in page
     assert b"<script>alert" not in page
-    assert [note._asdict() for note in series.notes] == [
-        {"at": int(day.timestamp()), "text": "2.0 released"},
-        {"at": int(day.timestamp()) + 1800, "text": HOSTILE},
+    assert [*series.notes] == [
+        (int(day.timestamp()), "2.0 released"),
+        (int(day.timestamp()) + 1800, HOSTILE),
     ]
     assert "<script>" not in series.plot().svg
     assert series.plot().svg.count('class="noted"') == 2 * 4

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from deniable.estimates import estimate_histogram
-from deniable.estimates.rows import chosen_rows
 from deniable.messages import is_simulated
+from deniable.presenting.rows import chosen_rows
 from deniable.publishing.publish import draft
 from deniable.simulation import SimulatedReports, read_truth
 from tests.cli.commands import SURVEY, Workplace, fail, run, succeed

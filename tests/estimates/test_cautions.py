@@ -12,12 +12,13 @@ import pytest
 from deniable.documents import Caution, Document, Level
 from deniable.documents.html import document_html
 from deniable.documents.terminal import document_text
-from deniable.estimates import Histogram, View, combined, estimate_histogram, histogram_csv
-from deniable.estimates.cautions import CAUTIONS
+from deniable.estimates import Histogram, View, combined, estimate_histogram
 from deniable.estimates.comparison import Comparison, compare
-from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest, Repeat, Specification
+from deniable.presenting.cautions import CAUTIONS
+from deniable.presenting.fields import histogram_csv
+from deniable.presenting.rows import chosen_rows
 from tests.support.surveys import manifest
 
 COUNTS = (400, 300, 200, 150, 150)

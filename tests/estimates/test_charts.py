@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.estimates.charts import (
+from deniable.presenting.charts import (
     Dot,
     Line,
     Markup,
@@ -24,8 +24,8 @@ from deniable.estimates.charts import (
     standalone,
     stylesheet,
 )
-from deniable.estimates.charts.dates import date_ticks
-from deniable.estimates.charts.svg import element
+from deniable.presenting.charts.dates import date_ticks
+from deniable.presenting.charts.svg import element
 
 SVG = "{http://www.w3.org/2000/svg}"
 DRAWN = ("svg", "title", "desc", "text", "g", "rect", "circle", "line", "polygon", "path")

@@ -6,9 +6,9 @@ import pytest
 from deniable.documents.terminal import document_text
 from deniable.estimates import Histogram, View, estimate_histogram
 from deniable.estimates.decoders import Floats, decoder_of
-from deniable.estimates.rows import ShownRows, chosen_rows, shown_rows
 from deniable.messages import Manifest
 from deniable.planning import best
+from deniable.presenting.rows import ShownRows, chosen_rows, shown_rows
 from deniable.reading import MOST_ROWS
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.support.kinds import EXAMPLES, example_survey
@@ -19,7 +19,7 @@ K, N = 1_000, 20_000
 def note(histogram: Histogram, rows: ShownRows) -> str:
     """Return what the choice by size does to the figures, if there was one."""
     cautions = {caution.code: caution.text for caution in histogram.cautions_of(rows)}
-    return cautions.get("chosen-by-size", "")
+    return str(cautions.get("chosen-by-size", ""))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from deniable.estimates import Estimate, Histogram, Model, estimate_histogram, estimated_covariance
 from deniable.estimates.comparison import compare
 from deniable.estimates.contrasts import Ends, difference_ends, multiple_ends
+from deniable.presenting.estimate import estimate_text
 from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
 from tests.estimates.test_margins import JOINT, SHAPE, expected
 from tests.support.surveys import manifest
@@ -117,7 +118,8 @@ def test_the_sentence_of_two_answers_says_what_their_rows_say() -> None:
         row = change.rows[1].estimate
         assert row.distinguishable == (yes == 1_800)
         assert ("2 of 2 answers changed" in change.sentence) == row.distinguishable
-        assert f"{row.text(row.low)} to {row.text(row.high)}, which" in change.sentence
+        low, high = (estimate_text(row, end) for end in (row.low, row.high))
+        assert f"{low} to {high}, which" in change.sentence
 
 
 def test_of_counts_that_honest_devices_do_not_cause_nothing_is_concluded() -> None:

@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix
 from deniable.estimates import (
-    HISTOGRAM_SCHEMAS,
     Model,
     covariance,
     decoder_of,
     estimate_histogram,
     fewest_fakes,
     frequency_intervals,
-    histogram_csv,
     impossible_counts,
     linear_query,
     quantiles,
@@ -32,6 +30,7 @@ from deniable.estimates import (
 from deniable.estimates.decoders import Decoder, DenseDecoder, SupportDecoder
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from deniable.mechanisms.subset import Subset
+from deniable.presenting.fields import HISTOGRAM_SCHEMAS, histogram_csv
 from tests.estimates.matrices import (
     FORMULAS,
     MECHANISMS,

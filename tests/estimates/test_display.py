@@ -7,14 +7,14 @@ from xml.etree import ElementTree as ET
 import pyarrow as pa
 import pytest
 
-from deniable.estimates import Estimate, Histogram, View, estimate_histogram, plot_differences
-from deniable.estimates.charts import Dot
+from deniable.estimates import Estimate, Histogram, View, estimate_histogram
 from deniable.estimates.decoders import decoder_of
-from deniable.estimates.pictures import histogram_dots
-from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point, Series
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest
+from deniable.presenting.charts import Dot
+from deniable.presenting.pictures import histogram_dots, plot_differences
+from deniable.presenting.rows import chosen_rows
 from tests.support.kinds import EXAMPLES, calibrated
 from tests.support.surveys import manifest
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from benchmarks.views import TRUTHS, population
 from deniable.estimates import Histogram, View
 from deniable.estimates.decoders import Decoder, Tally, decoder_of
-from deniable.estimates.rows import chosen_rows
 from deniable.estimates.views import first_view, projected
 from deniable.messages import Manifest
 from deniable.planning import best
+from deniable.presenting.rows import chosen_rows
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.processes import ROOT
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.estimates.frames import PREFIX, MissingPackage, Tabular, Values
+from deniable.estimates.results import PREFIX, MissingPackage, Tabular, Values
 
 
 class Answers(Tabular):

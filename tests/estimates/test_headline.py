@@ -5,9 +5,9 @@ import re
 import pytest
 
 from deniable.estimates import Histogram
-from deniable.estimates.headline import headline
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
+from deniable.presenting.series import headline
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.surveys import MANIFEST
 

@@ -12,27 +12,23 @@ import pytest
 
 from deniable.documents import bound_text
 from deniable.estimates import (
-    EpochStanding,
-    EpochState,
     Histogram,
     IntervalMethod,
     Model,
     debias,
-    epoch_standing,
     estimate_histogram,
     frequency_intervals,
     influence,
-    iso_time,
     mean,
     reports_for_half_width,
     reports_for_shares,
     standard_errors,
 )
-from deniable.estimates.cautions import reports_text
-from deniable.estimates.fields import category_rows
 from deniable.estimates.planning import even_counts
 from deniable.messages import Enrolment, SigningKey, Specification
-from deniable.reading import instant_text
+from deniable.presenting.cautions import reports_text
+from deniable.presenting.rows import category_rows
+from deniable.reading import EpochStanding, EpochState, epoch_standing, instant_text, iso_time
 from tests.support.kinds import MATRIX
 from tests.support.surveys import CATEGORIES, MANIFEST, QUESTION, manifest
 

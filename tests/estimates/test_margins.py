@@ -11,13 +11,13 @@ from deniable.estimates import (
     conditional,
     estimate_histogram,
     estimated_covariance,
-    histogram_csv,
     margin,
     margins,
 )
 from deniable.estimates.decoders import decoder_of
 from deniable.messages import Manifest, Specification
 from deniable.planning.specification import answered_best
+from deniable.presenting.fields import histogram_csv
 from tests.support.surveys import manifest
 
 DIMENSIONS = (("plan", "free", "paid"), ("theme", "A", "B", "C"), ("beta", "no", "yes"))

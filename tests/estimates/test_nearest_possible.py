@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from deniable.estimates import Estimate, Histogram
-from deniable.estimates.cautions import most_by_chance
 from deniable.mechanisms import RandomisedResponse
+from deniable.presenting.cautions import most_by_chance
+from deniable.presenting.estimate import estimate_statement
 
 N = 200
 TRUTHS = (0.0, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3, 0.7, 0.98, 1.0)
@@ -37,8 +38,8 @@ def test_a_stated_limit_holds_as_often_as_its_level_says(epsilon: str, categorie
     impossible = np.array([not 0 <= share.value <= 1 for share in shares])
     widths = np.array([share.high - share.low for share in shares])
     for share in shares:
-        assert "-" not in share.statement()
-        assert not re.search(r"\b\d{3,}\.\d %", share.statement().replace("100.0 %", ""))
+        assert "-" not in estimate_statement(share)
+        assert not re.search(r"\b\d{3,}\.\d %", estimate_statement(share).replace("100.0 %", ""))
     # No interval is shorter for an estimate that is further astray.
     values = np.array([share.value for share in shares])
     for beyond in (widths[values < 0], widths[values > 1]):

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix
 from deniable.estimates import Model, debias, decoder_of, linear_query, mean, numeric, quantiles
-from deniable.estimates.fields import numeric_map
 from deniable.estimates.numeric import GroupBounds, NumericSummary, bin_ends, numeric_summary
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import ClampedGeometric, Mechanism
+from deniable.presenting.fields import numeric_map
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(200))

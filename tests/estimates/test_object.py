@@ -29,11 +29,11 @@ from deniable.estimates import (
 )
 from deniable.estimates import change as tests_of_change
 from deniable.estimates.decoders import DenseDecoder
-from deniable.estimates.pictures import series_panels
 from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.views import likeliest
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat
+from deniable.presenting.pictures import series_panels
 from tests.support.effort import effort
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.surveys import manifest

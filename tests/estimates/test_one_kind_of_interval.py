@@ -6,9 +6,9 @@ import pytest
 
 from deniable.documents.terminal import document_text
 from deniable.estimates import Histogram, compare, estimate_histogram
-from deniable.estimates.headline import headline
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
+from deniable.presenting.series import headline
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.surveys import MANIFEST
 

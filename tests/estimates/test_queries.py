@@ -22,9 +22,9 @@ from deniable.estimates import (
     mean,
 )
 from deniable.estimates.decoders import Decoder, Tally
-from deniable.estimates.fields import estimate_map
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from deniable.presenting.rows import estimate_map
 from tests.estimates.matrices import (
     FORMULAS,
     FREQUENCIES,

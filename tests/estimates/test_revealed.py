@@ -10,12 +10,13 @@ import pytest
 from scipy import stats
 
 from deniable.accounting import shuffled_epsilon
-from deniable.estimates import EpochStanding, EpochState, Histogram, estimate_histogram
-from deniable.estimates.revealed import Revealed, revealed_at_worst
-from deniable.estimates.surveys import histogram_of
+from deniable.estimates import Histogram, estimate_histogram
+from deniable.estimates.revealed import Revealed
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
-from deniable.reading import EpochCounts
+from deniable.presenting import histogram_of
+from deniable.presenting.revealed import revealed_at_worst
+from deniable.reading import EpochCounts, EpochStanding, EpochState
 from deniable.stores.seals import Counts
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
@@ -174,7 +175,9 @@ def test_the_collector_itself_has_a_number_only_where_nobody_can_tell_whose_a_re
         figures = histogram_of(survey, read)
         assert figures.anonymity_set == (250 if survey.enrolment.mode == "blind" else None)
         revealed = figures.revealed(honest=0.9)
-        notes = [note for note in revealed.notes if note.startswith("The collector itself")]
+        notes = [
+            note for note in revealed.document().notes if note.startswith("The collector itself")
+        ]
         assert bool(notes) == (revealed.to_collector is not None) == told
         if told:
             assert revealed.to_collector is not None

@@ -7,8 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from deniable.estimates import Series, compare, estimate_histogram, series_of
+from deniable.estimates import Series, compare, estimate_histogram
 from deniable.messages import Manifest
+from deniable.presenting import series_of
 from deniable.reading import EpochCounts, EpochStanding, EpochState
 from tests.support.surveys import MANIFEST, manifest
 

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 
 from deniable.directory import Config
 from deniable.directory.store_source import StoreSource
-from deniable.estimates import Accuracy, Surveys
+from deniable.estimates import Accuracy
 from deniable.planning import plan
+from deniable.presenting import Surveys
 from deniable.simulation.bulk import SimulatedReports
 from tests.cli.commands import Workplace, run, succeed
 from tests.cli.serving import Server, serving

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.estimates import Surveys, connect, estimate_histogram
+from deniable.estimates import estimate_histogram
 from deniable.messages import Enrolment, SigningKey, sign_manifest
 from deniable.messages.bundle import make_bundle
+from deniable.presenting import Surveys, connect
 from deniable.reading import (
     AmbiguousSurvey,
     EpochState,

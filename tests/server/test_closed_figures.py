@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from deniable.estimates import estimate_histogram
-from deniable.estimates.rows import chosen_rows
 from deniable.messages import Manifest
+from deniable.presenting.rows import chosen_rows
 from deniable.server.operations import closed_figures
 from deniable.server.operations.closed_figures import ClosedFigures
 from deniable.server.operations.metrics import Meters, exposition

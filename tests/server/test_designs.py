@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from deniable.estimates import EpochStanding, EpochState, estimate_histogram
+from deniable.estimates import estimate_histogram
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import DesignMechanism
 from deniable.messages import RefusalCode
+from deniable.reading import EpochStanding, EpochState
 from tests.server.collector import running
 from tests.stores.places import PLACES, publish
 from tests.support.designs import large_survey

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from deniable.estimates import View, connect, covariance_map, histogram_csv
+from deniable.estimates import View
 from deniable.messages import FRESH, Manifest
+from deniable.presenting import connect
+from deniable.presenting.fields import covariance_map, histogram_csv
 from deniable.stores.seals import counts_digest
 from tests.server.collector import Collector, problem, running
 from tests.support.designs import large_survey

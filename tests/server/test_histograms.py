@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from deniable.directory import new_token
-from deniable.estimates import EpochStanding, EpochState, Histogram, estimate_histogram
+from deniable.estimates import Histogram, estimate_histogram
 from deniable.messages import Manifest, Repeat, UploadAnswer
+from deniable.reading import EpochStanding, EpochState
 from deniable.server.routes.estimating import Estimating
 from tests.server.collector import Collector, problem, running
 from tests.server.sockets import SECONDS, connected, until
@@ -206,7 +207,7 @@ async def test_a_histogram_is_made_once_while_nothing_new_comes(
         made.append(sum(counts.values()))
         return estimate_histogram(manifest, epoch, counts, *more, **named)
 
-    monkeypatch.setattr("deniable.estimates.surveys.estimate_histogram", counting)
+    monkeypatch.setattr("deniable.presenting.surveys.estimate_histogram", counting)
     await fill(collector, devices=5)
     token = await collector.token()
     bodies = await asyncio.gather(*(collector.client.get(PATH, headers=token) for _ in range(4)))
@@ -242,7 +243,7 @@ async def test_whoever_leaves_before_the_histogram_is_made_is_no_error_of_ours(
     asked: list[Any] = []
     made = Estimating.made
     monkeypatch.setattr(Estimating, "made", noted)
-    monkeypatch.setattr("deniable.estimates.surveys.estimate_histogram", slow)
+    monkeypatch.setattr("deniable.presenting.surveys.estimate_histogram", slow)
     errors: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: errors.append(context))

@@ -18,11 +18,12 @@ import pytest_asyncio
 from aiohttp import ClientResponse
 from yarl import URL
 
-from deniable.estimates import Accuracy, Histogram, View, connect
-from deniable.estimates.rows import largest_shares
+from deniable.estimates import Accuracy, Histogram, View
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import PROBLEM_JSON, Schedule, Specification
 from deniable.planning import plan
+from deniable.presenting import connect
+from deniable.presenting.rows import largest_shares
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.publish import draft
 from deniable.publishing.survey_file import SurveyFile
@@ -179,7 +180,7 @@ async def test_numbers_of_page_api_and_command_are_the_same_for_every_kind(
 async def test_one_rule_decides_which_view_every_surface_shows_first(
     public: Collector, monkeypatch: pytest.MonkeyPatch, view: View
 ) -> None:
-    monkeypatch.setattr("deniable.estimates.histogram.first_view", lambda *_: view)
+    monkeypatch.setattr("deniable.estimates.debiased.first_view", lambda *_: view)
     at = str(public.client.make_url("/")).rstrip("/")
     key = AUTHORITY.public_key.hex()
     read = partial(connect, at, authority=key)

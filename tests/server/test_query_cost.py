@@ -44,7 +44,7 @@ class Counted:
 @pytest.fixture
 def estimates(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted(estimate_histogram)
-    monkeypatch.setattr("deniable.estimates.surveys.estimate_histogram", counted)
+    monkeypatch.setattr("deniable.presenting.surveys.estimate_histogram", counted)
     monkeypatch.setattr(figures, "_STRANGERS_REST", 0.0)
     return counted
 

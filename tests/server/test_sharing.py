@@ -10,8 +10,8 @@ from aiohttp import ClientResponse
 
 from deniable.directory import new_token, token_digest
 from deniable.directory.tokens import new_link
-from deniable.estimates import connect
 from deniable.messages import Enrolment, Manifest
+from deniable.presenting import connect
 from deniable.server.pages.table import PAGES
 from deniable.server.routes.routing import ROUTES
 from deniable.stores import Role, SqliteStore, Token

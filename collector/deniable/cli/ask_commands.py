@@ -29,7 +29,7 @@ from deniable.reading import PREVIOUS, appear_text
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
     from deniable.documents import Document
-    from deniable.estimates import SurveyFigures
+    from deniable.presenting import SurveyFigures
 
 _MOST_TABLES: Final = 12
 _NUMBERS: Final = {"ignore_unknown_options": True}
@@ -156,7 +156,7 @@ def leaders(figures: Figures, count: int, question: str) -> None:
 @click.argument("share", type=proportion)
 def quantile(figures: Figures, share: float) -> None:
     """Tell the answer up to which SHARE lie, of ordered answers: 50% is the median."""
-    from deniable.estimates.document import quantile_document
+    from deniable.presenting.histogram import quantile_document
 
     show_table(quantile_document(figures.histogram, share), figures.form)
 
@@ -175,6 +175,8 @@ def trend(
 
     Its surveys that ask the same stand beside each other; with --survey it is one alone.
     """
+    from deniable.presenting.series import series_document
+
     with found_survey(place, name, survey_id) as survey:
         groups = () if share is None else (asked_answers(share, survey.manifest),)
         series = survey.series(successors=survey_id is None, level=level)
@@ -189,7 +191,7 @@ def trend(
                     f"{len(figures):,} answers are too many to show: name some with --share, or "
                     "take --json or --csv"
                 )
-            return series.document(figures, *groups)
+            return series_document(series, figures, *groups)
 
         csv = partial(series.to_csv, *groups)
         show_figures(form, partial(series.to_dict, *groups), csv, document)

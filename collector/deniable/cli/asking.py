@@ -22,8 +22,9 @@ from deniable.messages import Manifest
 from deniable.reading import named_epochs
 
 if TYPE_CHECKING:
-    from deniable.estimates import Histogram, SurveyFigures
+    from deniable.estimates import Histogram
     from deniable.estimates.answers import Range
+    from deniable.presenting import SurveyFigures
 
 
 SECONDS: Final = 8.0
@@ -99,7 +100,7 @@ def _object(body: bytes) -> dict[str, Any]:
 @contextmanager
 def found_survey(place: Place, name: str, survey_id: str | None) -> "Iterator[SurveyFigures]":
     """Yield the survey; a question that has no answer ends the command with the reason."""
-    from deniable.estimates import Surveys
+    from deniable.presenting import Surveys
 
     with place.source() as source:
         survey = Surveys(source).find(name, survey_id)

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from deniable.documents import Column, Document, Table, upper_text
 from deniable.documents.terminal import BARS, bar
-from deniable.estimates.document import UNBIASED, supporting_text
 from deniable.mechanisms import SurveyMechanism, percent_text
+from deniable.presenting.histogram import UNBIASED, supporting_text
 
 _Row = dict[str, Any]
 

@@ -24,7 +24,7 @@ from deniable.cli.statuses import FindingCommand
 from deniable.reading import MOST_ROWS, VIEWS, TooFewReports
 
 if TYPE_CHECKING:
-    from deniable.estimates import SurveyFigures
+    from deniable.presenting import SurveyFigures
 
 
 @click.command(short_help="Show the debiased histogram of a survey.")
@@ -59,7 +59,8 @@ def hist(
     Surveys of one name but different ids are never pooled. Questions about the figures are
     commands of `deniable ask`.
     """
-    from deniable.estimates import View, histogram_csv
+    from deniable.estimates import View
+    from deniable.presenting.fields import histogram_csv
 
     if top is not None and form != "text":
         raise click.UsageError("--json and --csv have all answers, with both intervals")

@@ -13,8 +13,7 @@ integers, and NotInvertible if no estimate can tell the categories apart.
 from deniable.estimates.answers import Answers
 from deniable.estimates.binomial import IntervalMethod, clopper_pearson, wilson
 from deniable.estimates.change import Test
-from deniable.estimates.comparison import COMPARISON_SCHEMA, Comparison, compare
-from deniable.estimates.curves import CumulativeCurve, cumulative_curve
+from deniable.estimates.comparison import Comparison, compare
 from deniable.estimates.decoders import (
     Counts,
     Model,
@@ -23,9 +22,17 @@ from deniable.estimates.decoders import (
     left_inverse,
     solution_matrix,
 )
-from deniable.estimates.estimate import Estimate, Form, Sample, Unit, combined, linear_query, mean
-from deniable.estimates.fields import HISTOGRAM_SCHEMAS, covariance_map, histogram_csv
-from deniable.estimates.frames import MissingPackage
+from deniable.estimates.estimate import (
+    Estimate,
+    Form,
+    Sample,
+    Side,
+    Unit,
+    Verdict,
+    combined,
+    linear_query,
+    mean,
+)
 from deniable.estimates.frequencies import (
     Intervals,
     covariance,
@@ -45,7 +52,6 @@ from deniable.estimates.influence import (
 )
 from deniable.estimates.margins import Margin, conditional, margin, margins
 from deniable.estimates.numeric import Bin, NumericSummary
-from deniable.estimates.pictures import plot_differences
 from deniable.estimates.planning import (
     Accuracy,
     cumulative_variance,
@@ -65,27 +71,20 @@ from deniable.estimates.poisoning import (
     fewest_fakes,
     impossible_counts,
 )
-from deniable.estimates.quantiles import Quantile, quantiles
+from deniable.estimates.quantiles import CumulativeCurve, Quantile, cumulative_curve, quantiles
+from deniable.estimates.results import MissingPackage
 from deniable.estimates.revealed import Revealed
-from deniable.estimates.series import SERIES_SCHEMA, Point, Series
-from deniable.estimates.surveys import SurveyFigures, Surveys, connect, histogram_of, series_of
-from deniable.estimates.verdict import Side, Verdict
+from deniable.estimates.series import Point, Series
 from deniable.estimates.views import View
-from deniable.reading import EpochStanding, EpochState, epoch_standing, iso_time
 
 __all__ = [
-    "COMPARISON_SCHEMA",
     "FALSE_ALARM",
-    "HISTOGRAM_SCHEMAS",
-    "SERIES_SCHEMA",
     "Accuracy",
     "Answers",
     "Bin",
     "Comparison",
     "Counts",
     "CumulativeCurve",
-    "EpochStanding",
-    "EpochState",
     "Estimate",
     "Form",
     "Histogram",
@@ -103,8 +102,6 @@ __all__ = [
     "Sample",
     "Series",
     "Side",
-    "SurveyFigures",
-    "Surveys",
     "Test",
     "Unit",
     "Verdict",
@@ -113,32 +110,25 @@ __all__ = [
     "combined",
     "compare",
     "conditional",
-    "connect",
     "covariance",
-    "covariance_map",
     "cumulative_curve",
     "cumulative_variance",
     "debias",
     "decoder_of",
     "detectable_share",
-    "epoch_standing",
     "estimate_histogram",
     "estimated_covariance",
     "fakes_needed",
     "fewest_fakes",
     "frequency_intervals",
-    "histogram_csv",
-    "histogram_of",
     "impossible_counts",
     "influence",
-    "iso_time",
     "left_inverse",
     "linear_query",
     "margin",
     "margins",
     "mean",
     "mean_variance",
-    "plot_differences",
     "quantiles",
     "quartiles_reach",
     "query_influence",
@@ -148,7 +138,6 @@ __all__ = [
     "reports_for_quartiles",
     "reports_for_share",
     "reports_for_shares",
-    "series_of",
     "set_influence",
     "share_variance",
     "solution_matrix",

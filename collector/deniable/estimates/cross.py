@@ -1,34 +1,21 @@
 """Two questions that are asked together: a two-way table, and whether their answers go together."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
-from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
+from scipy import linalg, special
 
-from deniable.documents import Caution, Column, Document, Table
-from deniable.documents.csv import rows_csv
-from deniable.documents.document import number_text
 from deniable.estimates.answers import NOTHING_TOGETHER
-from deniable.estimates.association import association
-from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.change import Test
-from deniable.estimates.document import estimate_columns, estimate_row, histogram_facts
-from deniable.estimates.estimate import Estimate, Form, Unit, furthest, share_within
-from deniable.estimates.fields import estimate_map, sentence_map
+from deniable.estimates.debiased import DebiasedCounts
+from deniable.estimates.decoders import Floats
+from deniable.estimates.estimate import Estimate, Form, Sample, Unit, share_within
+from deniable.estimates.results import Documented, presented
 from deniable.mechanisms.answering import sizes_of
-from deniable.reading.epochs import reporters
 
-if TYPE_CHECKING:
-    from deniable.estimates.decoders import Floats
-    from deniable.estimates.histogram import Histogram
-
-_WIDEST: Final = 5
-"""Columns beside each other that can be read on a phone; more of them are below each other."""
-_ALL: Final = "all"
+_EXPECTED: Final = 10
 
 
 class Of(StrEnum):
@@ -40,7 +27,7 @@ class Of(StrEnum):
 
 
 @dataclass(frozen=True)
-class CrossTable:
+class CrossTable(Documented):
     """The shares of two questions' answers together.
 
     Attributes:
@@ -50,147 +37,19 @@ class CrossTable:
         test: whether the answers go together at all; None if the reports are too few to tell.
     """
 
-    histogram: "Histogram"
+    histogram: DebiasedCounts
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     of: Of
     cells: tuple[tuple[Estimate, ...], ...]
     test: Test | None
 
-    @property
-    def sentence(self) -> str:
-        """Return whether the answers go together, as it can be published."""
-        both = f"{self.rows[0]} and {self.columns[0]}"
-        whom = reporters(self.histogram.sample.place)
-        if self.histogram.sample.fewest_fakes:
-            text = f"Nobody can tell whether {both} go together."
-        elif self.test is None:
-            text = f"The reports of {whom} are too few to tell whether {both} go together."
-        elif self.test.p_value < 1 - self.histogram.level:
-            text = f"Among {whom}, {both} go together ({self.test})."
-        else:
-            text = f"Among {whom}, no sign was found that {both} go together ({self.test})."
-        return " ".join([text, *(caution.text for caution in self.cautions if caution.brief)])
-
-    @property
-    def cautions(self) -> tuple[Caution, ...]:
-        """Return the cautions of its figures."""
-        cells = [cell for row in self.cells for cell in row]
-        return DisplayedFigures(
-            (self.histogram.sample,),
-            *furthest(cells, "a share"),
-            outside=sum(cell.outside for cell in cells),
-            level=self.histogram.level,
-            too_small=any(cell.too_small for cell in cells),
-        ).cautions
-
-    def document(self) -> Document:
-        """Return the table as a document; with many columns, a row a cell."""
-        histogram = self.histogram
-        wide = len(self.cells[0]) > _WIDEST
-        return Document(
-            facts=[*histogram_facts(histogram)],
-            tables=[*self._lists()] if wide else [self._table()],
-            notes=[
-                _NOTES[self.of].format(rows=self.rows[0], columns=self.columns[0]),
-                "Intervals hold for all cells at once, and are cut to [0 %, 100 %]. "
-                + "A group without figures is too small." * any(map(_untold, self._cells())),
-            ],
-            cautions=self.cautions,
-            heading=histogram.question,
-            sentence=self.sentence,
-            values=self._shared() | {"cells": [*self._records()]},
-        )
-
     def to_csv(self) -> str:
         """Return a row a cell as CSV."""
-        shared = self._shared()
-        shared["epochs"] = " ".join(map(str, shared["epochs"]))
-        keys = ("survey", "survey_id", "epochs", "n", "of", "row", "column", *_FIGURES, "level")
-        return rows_csv(keys, self._records(), shared)
-
-    def _shared(self) -> dict[str, Any]:
-        return {
-            **sentence_map(self.histogram, self.sentence),
-            "rows": self.rows[0],
-            "columns": self.columns[0],
-            "of": str(self.of),
-            "p_value": None if self.test is None else self.test.p_value,
-        }
-
-    def _cells(self) -> Iterator[Estimate]:
-        return (cell for row in self.cells for cell in row)
-
-    @property
-    def _names(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the names of rows and columns, with those of all devices."""
-        rows, columns = [*self.rows[1:], _ALL], [*self.columns[1:], _ALL]
-        return rows[: len(self.cells)], columns[: len(self.cells[0])]
-
-    def _records(self) -> Iterator[dict[str, Any]]:
-        places = product(*self._names)
-        for (row, column), cell in zip(places, self._cells(), strict=True):
-            yield {"row": row, "column": column, **estimate_map(cell)}
-
-    def _table(self) -> Table:
-        rows, columns = self._names
-        titles = [
-            Column(f"column_{at}", name, "name", cell=partial(_text, at))
-            for at, name in enumerate(columns)
-        ]
-        named = [
-            {"name": name, "cells": cells} for name, cells in zip(rows, self.cells, strict=True)
-        ]
-        keyed = [row | {column.key: "" for column in titles} for row in named]
-        title = f"{self.rows[0]} (rows) and {self.columns[0]} (columns): shares"
-        return Table([Column("name", self.rows[0]), *titles], keyed, title=title)
-
-    def _lists(self) -> Iterator[Table]:
-        """Yield a table for each answer of the rows, with a row for each of the columns."""
-        titles = estimate_columns(self.histogram.level, simultaneous=True)
-        rows, columns = self._names
-        for name, cells in zip(rows, self.cells, strict=True):
-            records = [
-                {"name": column, **_fields(cell)}
-                for column, cell in zip(columns, cells, strict=True)
-            ]
-            title = f"{self.rows[0]}: {name}" if name != _ALL else "all devices"
-            yield Table([Column("name", self.columns[0]), *titles], records, title=title)
+        return str(presented(self, "csv"))
 
 
-_FIGURES: Final = ("estimate", "standard_error", "low", "high", "outside")
-_NOTES: Final = {
-    Of.ROWS: "Shares of rows: among those who gave a row's answer to {rows}, of each answer to "
-    "{columns}; the last row is of all devices.",
-    Of.COLUMNS: "Shares of columns: among those who gave a column's answer to {columns}, of each "
-    "answer to {rows}; the last column is of all devices.",
-    Of.ALL: "Shares of all devices: of those that gave both answers.",
-}
-
-
-def _untold(cell: Estimate) -> bool:
-    return cell.too_small
-
-
-def _fields(cell: Estimate) -> dict[str, Any]:
-    fields = estimate_map(cell)
-    return estimate_row(fields | {"low": None, "high": None} if cell.too_small else fields)
-
-
-def _text(at: int, row: Any) -> str:
-    """Return a cell in short: the share, and the ends of its interval."""
-    cell: Estimate = row["cells"][at]
-    if cell.too_small:
-        return "-"
-    width = cell.high - cell.low
-    value, low, high = (
-        number_text(number, width or 1.0, kind="share")
-        for number in (cell.value, cell.low, cell.high)
-    )
-    return f"{value} ({low.removesuffix('%')}–{high.removesuffix('%')})"
-
-
-def cross_table(histogram: "Histogram", rows: str, columns: str, of: Of) -> CrossTable:
+def cross_table(histogram: DebiasedCounts, rows: str, columns: str, of: Of) -> CrossTable:
     """Return the two-way table of two questions.
 
     Raises:
@@ -213,7 +72,7 @@ def cross_table(histogram: "Histogram", rows: str, columns: str, of: Of) -> Cros
 
     level = histogram.level_at_once  # of as many rows as there are cells, or more
 
-    def share(name: str, w: "Floats", group: str = "", within: "Floats | None" = None) -> Estimate:
+    def share(name: str, w: Floats, group: str = "", within: Floats | None = None) -> Estimate:
         if within is None:
             own = sample.query(w, level, histogram.model, label=name, unit=Unit.SHARE)
         else:
@@ -240,3 +99,41 @@ def cross_table(histogram: "Histogram", rows: str, columns: str, of: Of) -> Cros
             cells[i].append(share(f"{rows}: {questions[0][i + 1]}", w))
     test = association(sample, one, other)
     return CrossTable(histogram, questions[0], questions[1], of, tuple(map(tuple, cells)), test)
+
+
+def association(sample: Sample, one: Floats, other: Floats) -> Test | None:
+    """Return the test whether the answers to two questions go together; None if it cannot tell.
+
+    The weights are those of each answer. d_ij = f_ij - f_i f_j, which is 0 if they do not, has the
+    covariance V = J C J^T, C being that of the f_ij and J the slopes of d by them; and d^T V^-1 d
+    has Hotelling's law, in large samples chi-square, with (r - 1)(c - 1) degrees of freedom. Where
+    a combination is expected of less than 10 devices, it is larger by chance too often.
+    """
+    decoder, tally = sample.decoder, sample.tally
+    r, c = len(one), len(other)
+    if tally.epochs > 1:
+        return None
+    weights = (one[:, None] * other[None]).reshape(r * c, -1)
+    kernels = decoder.kernels(weights)
+    f = (kernels @ tally.shares).reshape(r, c)
+    spread = (kernels * tally.shares) @ kernels.T - np.outer(f, f)
+    row, column = f.sum(axis=1), f.sum(axis=0)
+    if not tally.n * np.outer(row, column).min() >= _EXPECTED:
+        return None
+    kept = [(i, j) for i in range(r - 1) for j in range(c - 1)]
+    slopes = np.zeros((len(kept), r, c))
+    for at, (i, j) in enumerate(kept):
+        slopes[at, i, j] += 1
+        slopes[at, i, :] -= column[j]
+        slopes[at, :, j] -= row[i]
+    d = np.array([f[i, j] - row[i] * column[j] for i, j in kept])
+    jacobian = slopes.reshape(len(kept), -1)
+    covariance = jacobian @ spread @ jacobian.T / max(tally.n - 1, 1)
+    try:
+        statistic = float(d @ linalg.solve(covariance, d, assume_a="pos"))
+    except (linalg.LinAlgError, ValueError):
+        return None
+    p, n = len(kept), tally.n
+    if n <= p:
+        return None
+    return Test(statistic, p, float(special.fdtrc(p, n - p, statistic * (n - p) / ((n - 1) * p))))

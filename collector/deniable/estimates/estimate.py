@@ -6,9 +6,9 @@ different epochs or surveys are independent.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from enum import Enum, StrEnum
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -17,9 +17,7 @@ from typing import Final, SupportsFloat
 import numpy as np
 from scipy import optimize
 
-from deniable.documents import Caution, bound_text, decimals, level_text, number_text
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
-from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.contrasts import Ends, difference_ends, multiple_ends
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.frequencies import beyond
@@ -31,9 +29,8 @@ from deniable.estimates.queries import (
     query_values,
     widening,
 )
-from deniable.estimates.verdict import Side, Verdict
+from deniable.estimates.results import Documented, Worded, presented
 from deniable.mechanisms import Mechanism
-from deniable.reading.epochs import reporters
 
 _ALIKE: Final = 1e-9
 """Values of a kernel that differ by less, of their whole range, are the same number."""
@@ -41,14 +38,9 @@ _ALIKE: Final = 1e-9
 
 _FEW: Final = 5
 """A sum of fewer moves of a kernel is not normal: whether 0 or 1 was drawn decides it."""
-_WORTH: Final = 0.5
-"""A share's interval or standard error over more than this of [0, 1] says too little."""
 
 _IN_GROUP: Final = 3.0
 """A group has a share of its own if its size is as many standard errors above 0 (benchmarks)."""
-
-AT_ONCE: Final = ", which holds for all answers at once"
-"""Behind an interval that does."""
 
 
 class Unit(Enum):
@@ -66,40 +58,17 @@ class Unit(Enum):
         return self in {Unit.SHARE, Unit.DIFFERENCE}
 
 
-_FAKES: Final = 0.01
+FAKES: Final = 0.01
 """The share of fake reports whose bias is told beside every figure."""
 
 
 def decided_by_fakes(influence: float, widest: float = 1.0) -> bool:
     """Return whether 1 % of fake reports move a figure over all that is possible of it."""
-    return influence != 0 and not _FAKES * influence < widest
-
-
-def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False) -> str:
-    """Return how far 1 % of fake reports move a figure of this name, as a part of a sentence."""
-    if influence == 0:
-        return f"{name} stays as it is: fakes cannot move it"
-    moved = influence * _FAKES * (100 if unit.of_shares else 1)
-    if not math.isfinite(moved):
-        return f"{name} may be anything: fakes decide it"
-    points = " percentage points" * unit.of_shares
-    return f"{name} is off by up to {bound_text(moved)}{points}" + ": fakes decide it" * decided
-
-
-def furthest(estimates: Iterable["Estimate"], name: str = "it") -> tuple[str, bool]:
-    """Return how far fakes move the estimate that they move furthest, and whether they decide it.
-
-    As a part of a sentence; "" if nobody knows.
-    """
-    known = [one for one in estimates if not math.isnan(one.influence)]
-    if not known:
-        return "", False
-    one = max(known, key=lambda estimate: estimate.influence)
-    return bias_text(name, one.influence, one.unit, decided=one.fakes_decide), one.fakes_decide
+    return influence != 0 and not FAKES * influence < widest
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Worded):
     """One unbiased number with its uncertainty.
 
     Sums, differences, multiples and quotients of estimates are estimates, with exact variances.
@@ -156,116 +125,13 @@ class Estimate:
         """Return the value; None where a group is too small for it to mean anything."""
         return None if self.too_small else self.value
 
-    @property
-    def sentence(self) -> str:
-        """Return the estimate in words, as it can be published."""
-        return self.worded()
-
-    def worded(self, conclusion: str = "") -> str:
-        """Return the sentence with a conclusion in it, and the cautions behind it."""
-        cautions = (caution.text for caution in self.cautions if caution.brief)
-        return " ".join((self.statement(conclusion), *cautions))
-
-    def statement(self, conclusion: str = "") -> str:
-        """Return the sentence without cautions, for those who have these beside it."""
-        concluded = f": {conclusion}" * bool(conclusion)
-        if self.too_small:
-            return f"The reports do not tell {self._untold}{concluded}."
-        show = self.text
-        limited = self.unit is Unit.SHARE and (self.low <= 0 or self.high >= 1)
-        bounds = ("least", "most") if limited or self._impossible else ("", "")
-        low, high = map(show, (self.low, self.high), bounds)
-        ends = f" from {low} up" if self.high == math.inf else f" {low} to {high}"
-        interval = f"{level_text(self.level)} interval{ends}{AT_ONCE * self.at_once}"
-        match self.unit:
-            case Unit.SHARE if self.low >= 1 - _ALIKE:
-                text = f"All of {self._whom} answered {self.label}"
-                interval = "whatever was counted"
-            case Unit.SHARE if not max(self.standard_error, self.high - self.low) <= _WORTH:
-                estimate = f", {show(self.value)}," * (not self._impossible)
-                text = (
-                    f"The reports do not tell how many of {self._whom} answered {self.label}: the "
-                    f"estimate{estimate} may be off by more than a quarter of all"
-                )
-            case Unit.SHARE if limited:
-                limit = f"Fewer than {high}" if self.low <= 0 else f"More than {low}"
-                text = f"{limit} of {self._whom} answered {self.label}"
-                if not self._impossible:
-                    interval = f"an estimated {show(self.value)}, {interval}"
-            case Unit.SHARE:
-                text = f"An estimated {show(self.value)} of {self._whom} answered {self.label}"
-            case _ if self._impossible:
-                points = " percentage points" * self.unit.of_shares
-                limit = f"at most {high}" if self.value < self.low else f"at least {low}"
-                text = f"{self.label or 'estimate'}: {limit}{points}"
-            case Unit.DIFFERENCE | Unit.CHANGE:
-                points = " percentage points" * self.unit.of_shares
-                text = f"{self.label}: {show(self.value)}{points}"
-                if not self.distinguishable:
-                    interval += "; not distinguishable from no difference"
-            case Unit.RATIO:
-                text = f"{self.label}: {show(self.value)}"
-                if not self.distinguishable:
-                    same = ": the same" * (self.nothing == 1)
-                    interval += f"; not distinguishable from {self.nothing:g}{same}"
-            case _:
-                text = f"{self.label or 'estimate'}: {show(self.value)}"
-        return f"{text} ({interval}){concluded}."
-
-    @property
-    def _impossible(self) -> bool:
-        """Return whether no population has the value, which its interval then lies beside."""
-        return self.value < self.low or self.value > self.high
-
-    def above(self, limit: float) -> Verdict:
+    def above(self, limit: float) -> "Verdict":
         """Return the verdict of a limit, a share in [0, 1]: whether the interval lies above it."""
         return Verdict(self, limit, Side.ABOVE)
 
-    def below(self, limit: float) -> Verdict:
+    def below(self, limit: float) -> "Verdict":
         """Return the verdict of a limit: whether the interval lies below it."""
         return Verdict(self, limit, Side.BELOW)
-
-    def text(self, number: float, bound: str = "") -> str:
-        """Return a value or an end as it is written; the "least" rounded down, the "most" up."""
-        match self.unit:
-            case Unit.SHARE:
-                return f"{_outward(100 * number, 1, bound):z.1f} %"
-            case Unit.DIFFERENCE:
-                return f"{_outward(100 * number, 1, bound):+z.1f}"
-            case Unit.RATIO if math.isnan(number):
-                return "not known"
-            case Unit.RATIO:
-                return f"{_outward(number, 2 - _magnitude(number), bound):.3g}"
-            case Unit.NUMBER | Unit.CHANGE:
-                width, sign = self.high - self.low, "+" * (self.unit is Unit.CHANGE)
-                places = decimals(width, 0) if 0 < width < math.inf else 5 - _magnitude(number)
-                return number_text(_outward(number, places, bound), width, sign)
-
-    @property
-    def cautions(self) -> tuple[Caution, ...]:
-        """Return the cautions of its use."""
-        reports = "the reports of each" if len(self.samples) > 1 else "the reports"
-        return DisplayedFigures(
-            self.samples,
-            *furthest([self]),
-            reports,
-            outside=int(self.outside),
-            level=self.level,
-            disjoint=self.form is not None and self.form.disjoint,
-            too_small=self.too_small,
-        ).cautions
-
-    @property
-    def _whom(self) -> str:
-        places = [sample.place for sample in self.samples]
-        return reporters(places[0] if len(places) == 1 else "", self.group)
-
-    @property
-    def _untold(self) -> str:
-        """Return the figure that the reports do not tell, as a part of a sentence."""
-        if self.group:
-            return f"how many of {self._whom} answered {self.label}"
-        return f"the {'ratio' if self.unit is Unit.RATIO else 'difference'}, {self.label}"
 
     def at(self, level: float) -> "Estimate":
         """Return the same with an interval of another level; of shares and linear estimates."""
@@ -391,17 +257,47 @@ def places_text(one: "Form", word: str, other: "Form") -> str:
     )
 
 
-def _magnitude(number: float) -> int:
-    return max(-9, math.floor(math.log10(abs(number)))) if number and math.isfinite(number) else 0
+class Side(StrEnum):
+    """Sides of a limit on which a whole interval can lie."""
+
+    ABOVE = "above"
+    BELOW = "below"
+    NEITHER = "neither"
+    """The limit is in the interval, or some of the reports are fake: nobody can tell."""
 
 
-def _outward(number: float, places: int, bound: str) -> float:
-    """Return a number with so many decimals: the "least" rounded down, the "most" up."""
-    if not bound or not math.isfinite(number):
-        return number
-    scaled = number * 10.0**places
-    whole = math.floor(scaled + _ALIKE) if bound == "least" else math.ceil(scaled - _ALIKE)
-    return whole / 10.0**places
+@dataclass(frozen=True, slots=True)
+class Verdict(Documented):
+    """The answer to whether a figure is beyond a limit.
+
+    Attributes:
+        estimate: the figure, with its interval.
+        limit: a share is in [0, 1], as the estimate is.
+        beyond: the side that was in question, above or below.
+    """
+
+    estimate: "Estimate"
+    limit: float
+    beyond: Side
+
+    @property
+    def side(self) -> Side:
+        """Return on which side the whole interval lies."""
+        if any(sample.fewest_fakes for sample in self.estimate.samples):
+            return Side.NEITHER
+        if self.estimate.low > self.limit:
+            return Side.ABOVE
+        return Side.BELOW if self.estimate.high < self.limit else Side.NEITHER
+
+    @property
+    def holds(self) -> bool | None:
+        """Return whether the figure is beyond the limit; None if that cannot be told."""
+        return None if self.side is Side.NEITHER else self.side is self.beyond
+
+    @property
+    def note(self) -> str:
+        """Return how often chance alone gives the alarm, for who asks again and again."""
+        return str(presented(self, "note"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -749,7 +645,7 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     spread = above.plus(below, -value).figures()[1] / abs(b) if b else math.nan
     low, high = _fieller(a, b, above, below, normal_quantile(level))
     least, most = _range_of_ratio(above, below)
-    influence = _moved_ratio((a, above), (b, below), _FAKES) / _FAKES
+    influence = _moved_ratio((a, above), (b, below), FAKES) / FAKES
     widest = most - least if math.isfinite(most - least) else abs(value)
     uncut = Estimate(
         *(value, spread, low, high, level),
@@ -810,10 +706,10 @@ def _multiple(one: Estimate, other: Estimate, label: str) -> Estimate:
     if other.value > 0 and not too_small:
         slope = one.slope.plus(other.slope, -value)
         error = slope.figures()[1] / other.value
-        up, down = (_FAKES * estimate.influence for estimate in (one, other))
+        up, down = (FAKES * estimate.influence for estimate in (one, other))
         if down < other.value:
             moved = (one.value + up) / (other.value - down) - value
-    influence = moved / _FAKES
+    influence = moved / FAKES
     samples = tuple(dict.fromkeys((*one.samples, *other.samples)))
     uncut = Estimate(
         *(value, error, low, high, level, False, influence),

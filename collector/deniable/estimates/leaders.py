@@ -9,32 +9,51 @@ looked at. Source: Mogstad, Romano, Shaikh and Wilhelm 2024; docs/mathematics.md
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.documents import Caution, Column, Document, Table, level_text
-from deniable.estimates.answers import listed
 from deniable.estimates.binomial import normal_quantile
-from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.contrasts import Ends, difference_ends
+from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.decoders import Decoder, Floats, Model, Tally
-from deniable.estimates.document import estimate_columns, estimate_row, histogram_facts
-from deniable.estimates.estimate import Estimate, furthest
-from deniable.estimates.fields import estimate_map, sentence_map
+from deniable.estimates.estimate import Estimate, Unit
 from deniable.estimates.frequencies import errors_of, uncut_intervals
 from deniable.estimates.queries import cautious_values, query_values
+from deniable.estimates.results import Documented
 from deniable.mechanisms.answering import sizes_of
-from deniable.reading.epochs import reporters
-
-if TYPE_CHECKING:
-    from deniable.estimates.histogram import Histogram
 
 _MOST: Final = 64
 """So many with the largest estimates are set against all: more may only be behind them."""
-_NAMED: Final = 10
 _SHOWN: Final = 20
+
+
+@dataclass(frozen=True)
+class Beside(Documented):
+    """A share and another of the same histogram: of two groups, or of two answers.
+
+    Attributes:
+        names: what tells them apart.
+        race: whether the question is which of them is ahead; the ratio is left to programs then.
+    """
+
+    histogram: DebiasedCounts
+    names: tuple[str, str]
+    one: Estimate
+    other: Estimate
+    race: bool = False
+
+    @cached_property
+    def difference(self) -> Estimate:
+        """Return one less the other."""
+        return self.one - self.other
+
+    @cached_property
+    def ratio(self) -> Estimate:
+        """Return one as a multiple of the other."""
+        return self.one / self.other
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +67,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaders:
+class Leaders(Documented):
     """The most frequent answers, so many, as far as the reports tell which they are.
 
     Attributes:
@@ -56,7 +75,7 @@ class Leaders:
         candidates: all that may be; answers: how many answers there are.
     """
 
-    histogram: "Histogram"
+    histogram: DebiasedCounts
     count: int
     rows: tuple[Ranked, ...]
     candidates: tuple[str, ...]
@@ -75,94 +94,8 @@ class Leaders:
         certain = self.certain
         return tuple(name for name in self.candidates if name not in certain)
 
-    @property
-    def sentence(self) -> str:
-        """Return the result as it can be published."""
-        certain, others, left = self.certain, self.possible, self.count - len(self.certain)
-        name = "most frequent answer" if self.count == 1 else f"{self.count} most frequent answers"
-        name += f" of {reporters(self.histogram.sample.place)}"
-        text = f"The {name}"
-        if len(others) > _NAMED:
-            named = (*others[:_NAMED], f"{len(others) - _NAMED:,} others")
-        else:
-            named = others
-        rest = f"among {listed(named, 'and')}"
-        verb = "is" if self.count == 1 else "are"
-        if not left:
-            text += f" {verb} {listed(certain, 'and')}" + ", in this order" * self._ordered
-        elif not certain:
-            text += f" {verb} {rest}"
-        else:
-            other = "other is" if left == 1 else f"other {left} are"
-            text += f" include {listed(certain, 'and')}; the {other} {rest}"
-        of_all = f"that all of this holds, of {self.answers:,} answers"
-        text += f" ({level_text(self.histogram.level)} confidence {of_all})."
-        if self.histogram.sample.fewest_fakes:
-            text = f"Nobody can tell which {verb} the {name}."
-        elif len(self.candidates) == self.answers and not certain:
-            text = (
-                f"The reports do not tell which {verb} the {name}: any of {self.answers:,} may be."
-            )
-        return " ".join([text, *(caution.text for caution in self.cautions if caution.brief)])
 
-    @property
-    def _ordered(self) -> bool:
-        ranks = [(row.first, row.last) for row in self.rows[: self.count]]
-        return self.count > 1 and ranks == [(at, at) for at in range(1, self.count + 1)]
-
-    @property
-    def cautions(self) -> tuple[Caution, ...]:
-        """Return the cautions of its figures."""
-        lead = [self.rows[0].share - row.share for row in self.rows[-1:] if len(self.rows) > 1]
-        return DisplayedFigures(
-            (self.histogram.sample,),
-            *furthest(lead, "the lead of one answer over another"),
-            outside=sum(row.share.outside for row in self.rows),
-            level=self.histogram.level,
-        ).cautions
-
-    def document(self) -> Document:
-        """Return the ranks as a document."""
-        histogram = self.histogram
-        columns = [
-            Column("answer", "answer"),
-            Column("ranks", "rank"),
-            *estimate_columns(histogram.level),
-            *map(Column, ("high", "first", "last", "certain", "standard_error", "outside")),
-        ]
-        return Document(
-            facts=[*histogram_facts(histogram)],
-            tables=[Table(columns, [*map(self._row, self.rows)], key="answers")],
-            notes=[
-                "Ranks hold for all answers at once, whichever are looked at: "
-                f"{level_text(histogram.level)} of such surveys or more have all of them right. "
-                "Intervals of shares each stand by themselves; how far two are apart has an "
-                "interval of its own.",
-                *self._left_out(),
-            ],
-            cautions=self.cautions,
-            heading=histogram.question,
-            sentence=self.sentence,
-            values=sentence_map(histogram, self.sentence) | {"leaders": self.count},
-        )
-
-    def _left_out(self) -> list[str]:
-        more = len(self.candidates) - len(self.rows)
-        return [f"{more:,} more answers may be among them; the largest are shown."] * bool(more)
-
-    def _row(self, row: Ranked) -> dict[str, Any]:
-        certain = row.label in self.certain
-        ranks = str(row.first) if row.first == row.last else f"{row.first} to {row.last:,}"
-        return estimate_row(estimate_map(row.share)) | {
-            "answer": row.label,
-            "ranks": ranks,
-            "first": row.first,
-            "last": row.last,
-            "certain": certain,
-        }
-
-
-def leaders_of(histogram: "Histogram", count: int, question: str = "") -> Leaders:
+def leaders_of(histogram: DebiasedCounts, count: int, question: str = "") -> Leaders:
     """Return the most frequent answers, so many; to a question, of several.
 
     Raises:
@@ -190,10 +123,16 @@ def leaders_of(histogram: "Histogram", count: int, question: str = "") -> Leader
         raise ValueError("one report has no standard error; wait for more")
     first, last, order = ranks_of(decoder, tally, histogram.level, weights)
     may_lead = [at for at in order if first[at] <= count]
-    share = (lambda at: {question: margin.answers[at]}) if question else (lambda at: labels[at])
+
+    def share(at: int) -> Estimate:
+        answer = {question: margin.answers[at]} if question else labels[at]
+        w, label = histogram.weights(answer)
+        return histogram.sample.query(
+            w, histogram.level, histogram.model, label=label, unit=Unit.SHARE
+        )
+
     rows = [
-        Ranked(labels[at], histogram.share(share(at)), first[at], last[at])
-        for at in may_lead[: max(_SHOWN, count)]
+        Ranked(labels[at], share(at), first[at], last[at]) for at in may_lead[: max(_SHOWN, count)]
     ]
     return Leaders(histogram, count, tuple(rows), tuple(labels[at] for at in may_lead), k)
 

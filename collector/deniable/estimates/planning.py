@@ -13,10 +13,15 @@ from scipy import special
 from deniable.documents import level_text
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of
-from deniable.estimates.curves import MOST_CUTS
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.estimates.numeric import GroupBounds, group_bounds
-from deniable.estimates.quantiles import QUARTILES, QuantileBounds, ShareQueries, quantiles
+from deniable.estimates.quantiles import (
+    MOST_CUTS,
+    QUARTILES,
+    QuantileBounds,
+    ShareQueries,
+    quantiles,
+)
 from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50

@@ -19,12 +19,12 @@ from deniable.estimates import (
 )
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import group_labels
-from deniable.estimates.revealed import revealed_at_worst
 from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
 from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
 from deniable.planning.plans import best_specification, tells_distribution
 from deniable.planning.specification import AUTO, LEVELS, specified
+from deniable.presenting.revealed import revealed_at_worst
 
 _POINTS: Final = 0.05
 """Half the width of an interval of which shares are of some use."""

@@ -147,7 +147,7 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
 
     A survey by its epsilon says what other epsilons would do.
     """
-    from deniable.estimates.revealed import revealed_at_worst  # numpy
+    from deniable.presenting.revealed import revealed_at_worst  # numpy
 
     manifest, year = made.manifest, year_of(made.manifest, lifetime)
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"

@@ -1,12 +1,14 @@
 """Epochs: when each was, and whether its figures are final."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from deniable.messages import Schedule, calendar
+from deniable.messages import epochs_text as epochs_text
 from deniable.messages import instant_text as instant_text
+from deniable.messages import ranges_text as ranges_text
 from deniable.stores.seals import Seal
 
 UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
@@ -83,11 +85,6 @@ def duration_text(seconds: int) -> str:
     return f"{seconds} seconds"
 
 
-def epochs_text(epochs: Sequence[int]) -> str:
-    """Return which epochs a figure is of, such as "epochs 0 to 3, 5"."""
-    return f"epoch{'s' * (len(epochs) > 1)} {ranges_text(epochs)}"
-
-
 def reporters(place: str = "", group: str = "") -> str:
     """Return the devices that a figure is about: those that reported, in a place if it is known.
 
@@ -95,17 +92,6 @@ def reporters(place: str = "", group: str = "") -> str:
     """
     did = f"answered {group}" if group else "reported"
     return f"the devices that {did}{f' in {place}' if place else ''}"
-
-
-def ranges_text(epochs: Iterable[int]) -> str:
-    """Return sorted numbers as ranges, such as "0 to 3, 5"."""
-    ranges: list[list[int]] = []
-    for epoch in epochs:
-        if ranges and ranges[-1][1] == epoch - 1:
-            ranges[-1][1] = epoch
-        else:
-            ranges.append([epoch, epoch])
-    return ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in ranges)
 
 
 def cuts(schedule: Schedule, seals: Iterable[Seal]) -> dict[int, int]:

@@ -87,7 +87,9 @@ from deniable.messages.schedule import (
     Schedule,
     calendar,
     day_text,
+    epochs_text,
     instant_text,
+    ranges_text,
 )
 from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
 from deniable.messages.texts import (
@@ -161,6 +163,7 @@ __all__ = [
     "derive_report_key",
     "encapsulated_answer_bytes",
     "enrolment_statement",
+    "epochs_text",
     "exact_value",
     "follow_rotations",
     "format_value",
@@ -178,6 +181,7 @@ __all__ = [
     "pack_problem",
     "pack_rotations",
     "pack_upload",
+    "ranges_text",
     "read_credential",
     "read_problem",
     "read_values",

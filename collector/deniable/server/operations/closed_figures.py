@@ -95,9 +95,8 @@ class ClosedFigures:
 
 
 def _figures_of(manifest: Manifest, counts: Sequence[EpochCounts]) -> Figures:
-    from deniable.estimates import histogram_of
-    from deniable.estimates.fields import estimate_map
-    from deniable.estimates.rows import chosen_rows, shown_rows
+    from deniable.presenting import histogram_of
+    from deniable.presenting.rows import chosen_rows, estimate_map, shown_rows
 
     histogram = histogram_of(manifest, counts)
     if histogram.values is not None:

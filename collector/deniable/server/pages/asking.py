@@ -49,7 +49,7 @@ async def ask(visit: Visit) -> web.Response:
         return await visit.view(subject, message(lacking))
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.estimates import histogram_of
+        from deniable.presenting import histogram_of
 
         histogram = histogram_of(manifest, counts, level)
         return {
@@ -76,7 +76,7 @@ async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
     asking = Asking.of(request.query, manifest)
 
     def packed(counts: Sequence[EpochCounts]) -> bytes:
-        from deniable.estimates import histogram_of
+        from deniable.presenting import histogram_of
 
         if lacking := _lacking(asking, request.query):
             raise ValueError(lacking.rstrip("."))
@@ -138,7 +138,7 @@ def _answered(
                 raise ValueError("the number of leaders must be one such as 3")
             document = histogram.leaders(int(count), question).document()
         case "quantile":
-            from deniable.estimates.document import quantile_document
+            from deniable.presenting.histogram import quantile_document
 
             percent = read_number(query.get("quantile", "50"))
             if percent is None or not 0 <= percent < 100:

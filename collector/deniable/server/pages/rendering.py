@@ -98,7 +98,7 @@ async def static(visit: "Visit") -> web.Response:
 @cache
 def _file(name: str) -> bytes:
     if name == "charts.css":
-        from deniable.estimates.charts import stylesheet
+        from deniable.presenting.charts import stylesheet
 
         return stylesheet().encode()
     return files(__package__).joinpath("static", name).read_bytes()

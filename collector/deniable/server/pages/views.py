@@ -43,7 +43,8 @@ async def figures(visit: Visit) -> web.Response:
     limit = asked_limit(request, percent=not numeric)
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.estimates import compare, histogram_of
+        from deniable.estimates import compare
+        from deniable.presenting import histogram_of
 
         check_view(subject.newest, view or VIEWS[0])
         histogram = histogram_of(subject.newest, counts, level)
@@ -72,9 +73,8 @@ async def figures(visit: Visit) -> web.Response:
 
 def _crossed(histogram: "Histogram") -> Document | None:
     """Return single questions' shares, and two questions in a table; None of more, or of many."""
-    from deniable.estimates.document import histogram_document
-    from deniable.estimates.fields import at_once, crossed_rows
-    from deniable.estimates.rows import ShownRows
+    from deniable.presenting.histogram import rows_document
+    from deniable.presenting.rows import ShownRows, at_once, crossed_rows
 
     if len(histogram.dimensions) != 2 or len(histogram.categories) > MOST_CELLS:
         return None
@@ -82,7 +82,7 @@ def _crossed(histogram: "Histogram") -> Document | None:
     table = histogram.cross(first, second, "all").document()
     single = tuple(map(at_once, crossed_rows(histogram)))
     rows = ShownRows(single, len(single), len(single), simultaneous=True)
-    document = histogram_document(histogram, rows, raw=False, notes=table.notes[:1])
+    document = rows_document(histogram, rows, raw=False, notes=table.notes[:1])
     return replace(document, tables=[*document.tables, *table.tables])
 
 
@@ -98,8 +98,8 @@ async def line(visit: Visit) -> web.Response:
         return await shown_counts(site.store, subject.newest, epochs, site.clock())
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.estimates import series_of
-        from deniable.estimates.headline import headline
+        from deniable.presenting import series_of
+        from deniable.presenting.series import headline
 
         document = headline(series_of(visit.name, subject.surveys, counts))
         assert document.chart is not None
@@ -116,8 +116,8 @@ async def card(visit: Visit) -> web.Response:
     manifest, level = subject.newest, asked_level(visit.request)
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.estimates import histogram_of, series_of
-        from deniable.estimates.headline import headline
+        from deniable.presenting import histogram_of, series_of
+        from deniable.presenting.series import headline
 
         main = headline(series_of(visit.name, subject.surveys, counts[-1:], level))
         whole = histogram_of(manifest, counts[-1:], level)
@@ -150,8 +150,8 @@ async def chart(visit: Visit) -> web.Response:
     title = manifest.question or manifest.name
 
     def packed(counts: Sequence[EpochCounts]) -> bytes:
-        from deniable.estimates import histogram_of
-        from deniable.estimates.charts import standalone
+        from deniable.presenting import histogram_of
+        from deniable.presenting.charts import standalone
 
         check_view(manifest, view or VIEWS[0])
         histogram = histogram_of(manifest, counts, level)
@@ -176,7 +176,7 @@ def _file(visit: Visit, surveys: Sequence[Manifest], body: bytes) -> web.Respons
 
 
 def _no_figures(title: str, text: str) -> bytes:
-    from deniable.estimates.charts import notice, standalone
+    from deniable.presenting.charts import notice, standalone
 
     return standalone(notice(title, text)).encode()
 
@@ -203,8 +203,8 @@ async def series(visit: Visit) -> web.Response:
         return counts
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.estimates import series_of
-        from deniable.estimates.rows import ShownRows, largest_shares
+        from deniable.presenting import series_of
+        from deniable.presenting.rows import ShownRows, largest_shares
 
         figures = series_of(visit.name, subject.surveys, counts, level, notes=noted)
         added_up = [list(groups)] if groups else []
@@ -212,7 +212,7 @@ async def series(visit: Visit) -> web.Response:
         if not (figures.numeric or groups):
             names = largest_shares(figures.histograms, wanted, everywhere=False)
         most = visit.page.most
-        # Those that are chosen by their estimates, chance has helped: see deniable.estimates.rows.
+        # Those that are chosen by their estimates, chance has helped: see deniable.presenting.rows.
         cut = len(names) > most
         chosen = [
             (label, estimates)
@@ -257,7 +257,7 @@ async def difference_chart(visit: Visit) -> web.Response:
     level, wanted = asked_level(request), request.query.get("find", "")
 
     def packed(counts: Sequence[EpochCounts]) -> bytes:
-        from deniable.estimates.charts import standalone
+        from deniable.presenting.charts import standalone
 
         comparison, _ = _compared(sides, counts, level, groups, wanted, visit.page.most)
         return standalone(comparison.plot().svg).encode()
@@ -279,7 +279,7 @@ def _compared(
 ) -> "tuple[Comparison, list[str]]":
     """Return the comparison of a share or of the largest ones, and notes of which these are."""
     from deniable.estimates import compare
-    from deniable.estimates.rows import largest_shares
+    from deniable.presenting.rows import largest_shares
 
     now, before = sides.histograms(counts, level)
     names: list[str] = []

@@ -79,7 +79,7 @@ class Sides:
         self, counts: Sequence[EpochCounts], level: float
     ) -> "tuple[Histogram, Histogram]":
         """Return the histogram of the subject, and that of the other side."""
-        from deniable.estimates import histogram_of
+        from deniable.presenting import histogram_of
 
         ours, other = self.subject.surveys
         now = histogram_of(ours, counts[self.before :], level)

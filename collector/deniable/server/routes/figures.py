@@ -112,7 +112,9 @@ class FigureService:
         check_view(subject.newest, view)
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
-            from deniable.estimates import View, histogram_csv, histogram_of
+            from deniable.estimates import View
+            from deniable.presenting import histogram_of
+            from deniable.presenting.fields import histogram_csv
 
             histogram = histogram_of(subject.newest, counts, level)
             if form == "csv":
@@ -129,7 +131,7 @@ class FigureService:
         notes = tuple(await self.store.notes(name))
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
-            from deniable.estimates import series_of
+            from deniable.presenting import series_of
 
             series = series_of(name, subject.surveys, counts, level, notes=notes)
             return series.to_csv().encode() if form == "csv" else packed_json(series.to_dict())
@@ -173,7 +175,8 @@ class FigureService:
             raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_COVARIED} {_CALCULATE}")
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
-            from deniable.estimates import covariance_map, histogram_of
+            from deniable.presenting import histogram_of
+            from deniable.presenting.fields import covariance_map
 
             histogram = histogram_of(subject.newest, counts)
             try:

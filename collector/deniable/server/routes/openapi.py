@@ -139,7 +139,9 @@ _SCHEMAS: Final[dict[str, Json]] = {
 def schemas() -> dict[str, Json]:
     """Return the schemas by name; each object has exactly the members that it lists."""
     # With numpy and scipy.
-    from deniable.estimates import COMPARISON_SCHEMA, HISTOGRAM_SCHEMAS, SERIES_SCHEMA
+    from deniable.presenting.comparison import COMPARISON_SCHEMA
+    from deniable.presenting.fields import HISTOGRAM_SCHEMAS
+    from deniable.presenting.series import SERIES_SCHEMA
 
     own = {"Series": SERIES_SCHEMA, "Comparison": COMPARISON_SCHEMA}
     return _SCHEMAS | HISTOGRAM_SCHEMAS | own

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.estimates.charts.bands import LINE, SMALL, Band, Dot, foot, head, tick_class, upright
-from deniable.estimates.charts.dates import date_ticks
-from deniable.estimates.charts.scales import SHARES, Axis, Scale, axis_over
-from deniable.estimates.charts.svg import Markup, element, label, picture, text_width
+from deniable.presenting.charts.bands import LINE, SMALL, Band, Dot, foot, head, tick_class, upright
+from deniable.presenting.charts.dates import date_ticks
+from deniable.presenting.charts.scales import SHARES, Axis, Scale, axis_over
+from deniable.presenting.charts.svg import Markup, element, label, picture, text_width
 
 _PANEL = 165
 _WIDEST = 3

@@ -1,13 +1,17 @@
 """Histograms, series and differences as charts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from deniable.documents import Caution, level_text
 from deniable.documents.json import Json
 from deniable.estimates.answers import Answers
-from deniable.estimates.cautions import CHANCE
-from deniable.estimates.charts import (
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.histogram import Histogram
+from deniable.estimates.series import Series, SeriesFigures
+from deniable.estimates.views import View
+from deniable.presenting.cautions import CHANCE, histogram_cautions
+from deniable.presenting.charts import (
     POINTS,
     SHARES,
     Band,
@@ -20,24 +24,18 @@ from deniable.estimates.charts import (
     dots_chart,
     series_chart,
 )
-from deniable.estimates.estimate import Estimate
-from deniable.estimates.rows import ShownRows, shown_rows
-from deniable.estimates.views import View
+from deniable.presenting.estimate import estimate_sentence
+from deniable.presenting.rows import ShownRows, shown_rows
 from deniable.reading.epochs import epochs_text, instant_text
-
-if TYPE_CHECKING:
-    from deniable.estimates.histogram import Histogram
-    from deniable.estimates.series import Series
+from deniable.stores import Note
 
 INNER: Final = 0.5
 """The level of the inner band."""
 
 WIDTH: Final = 720
-SeriesFigures = Sequence[tuple[str, tuple[Estimate | None, ...]]]
-"""Labels of groups of answers, and the estimate of each in each epoch; None is a gap."""
 
 
-def histogram_dots(histogram: "Histogram", chosen: ShownRows) -> list[Dot]:
+def histogram_dots(histogram: Histogram, chosen: ShownRows) -> list[Dot]:
     """Return the rows of a chart, with their intervals of 50 % inside, unless all hold at once."""
     own = () if chosen.simultaneous else shown_rows(histogram.at(INNER))
     inner = {row["category"]: _band(row) for row in own}
@@ -57,8 +55,8 @@ def _band(row: Json) -> Band | None:
     return row["low"], row["high"]
 
 
-def histogram_picture(
-    histogram: "Histogram",
+def rows_picture(
+    histogram: Histogram,
     chosen: ShownRows,
     *,
     width: float = WIDTH,
@@ -80,13 +78,13 @@ def histogram_picture(
     return Picture(svg)
 
 
-def _notes(histogram: "Histogram", chosen: ShownRows) -> Iterator[str]:
+def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
     """Yield the notes of a chart that stands by itself; a document has its own."""
     if len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows)} of {chosen.total:,} answers."
     if histogram.values is not None and not chosen.rows:  # no group's interval tells anything
-        yield histogram.mean().sentence
-    yield from brief_texts(histogram.cautions_of(chosen))
+        yield estimate_sentence(histogram.mean())
+    yield from brief_texts(histogram_cautions(histogram, chosen))
     where = f"{histogram.survey}, {epochs_text(histogram.epochs)}: "
     yield (
         f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "
@@ -102,7 +100,7 @@ def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
 
 
 def series_panels(
-    series: "Series",
+    series: Series,
     *groups: Answers,
     figures: SeriesFigures | None = None,
 ) -> list[Panel]:
@@ -128,7 +126,7 @@ def series_panels(
 
 
 def series_picture(
-    series: "Series",
+    series: Series,
     width: float = WIDTH,
     *groups: Answers,
     heading: bool = True,
@@ -138,7 +136,7 @@ def series_picture(
     simultaneous = series.holds_at_once(*groups)
     held = "that hold for all answers of an epoch at once" if simultaneous else "each by itself"
     points, levels = series.points, [histogram.level for histogram in series.histograms]
-    notes = list(enumerate(series.notes, start=1))
+    notes = list(enumerate((Note(*note) for note in series.notes), start=1))
     svg = series_chart(
         series_panels(series, *groups) if panels is None else panels,
         [str(point.epoch) for point in points],
@@ -166,7 +164,7 @@ def series_picture(
     return Picture(svg)
 
 
-def _lines(series: "Series") -> list[Line]:
+def _lines(series: Series) -> list[Line]:
     """Return the lines of a series of several surveys, named by their ids and first epochs."""
     lines, first = series.lines, 0
     drawn = []
@@ -178,7 +176,7 @@ def _lines(series: "Series") -> list[Line]:
     return drawn
 
 
-def series_scale(series: "Series") -> Scale:
+def series_scale(series: Series) -> Scale:
     """Return the scale of a series: of shares, or of its numbers."""
     if not series.numeric:
         return SHARES

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from deniable.estimates.charts.bands import (
+from deniable.presenting.charts.bands import (
     LINE,
     SMALL,
     Band,
@@ -14,8 +14,8 @@ from deniable.estimates.charts.bands import (
     tick_class,
     upright,
 )
-from deniable.estimates.charts.scales import POINTS, SHARES, Axis, Scale, axis_over
-from deniable.estimates.charts.svg import Markup, element, label, picture, text_width
+from deniable.presenting.charts.scales import POINTS, SHARES, Axis, Scale, axis_over
+from deniable.presenting.charts.svg import Markup, element, label, picture, text_width
 
 _WIDE = 480
 """From this width on label, chart and numbers have one line; below it, the chart has its own."""

@@ -3,20 +3,21 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from scipy import special
 
-from deniable.documents import Caution, Level, Rule, bound_text, cautions_of, level_text
+from deniable.documents import CAUTION, Caution, Level, Rule, bound_text, cautions_of, level_text
+from deniable.documents.json import array_of
+from deniable.estimates.estimate import FAKES, Estimate, Sample, Unit, decided_by_fakes
+from deniable.estimates.histogram import Histogram
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.estimates.views import View
+from deniable.presenting.rows import ShownRows, crossed_rows
 from deniable.reading.epochs import epochs_text
 
-if TYPE_CHECKING:
-    from deniable.estimates.estimate import Sample
-    from deniable.estimates.histogram import Histogram
-    from deniable.estimates.rows import ShownRows
+CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what is to be known before they are used")
 
 _RARELY: Final = 0.05
 _MANY: Final = 10**9
@@ -50,13 +51,13 @@ class DisplayedFigures:
         too_small: whether the own share of a group, among whom a share is, may be 0.
     """
 
-    samples: tuple["Sample", ...]
+    samples: tuple[Sample, ...]
     biases: str = ""
     fakes_decide: bool = False
     reports: str = "the reports"
     outside: int = 0
-    histogram: "Histogram | None" = None
-    rows: "ShownRows | None" = None
+    histogram: Histogram | None = None
+    rows: ShownRows | None = None
     view: View = View.UNBIASED
     level: float = 0.95
     compared: bool = False
@@ -70,6 +71,34 @@ class DisplayedFigures:
         return cautions_of(CAUTIONS, self)
 
 
+def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False) -> str:
+    """Return how far 1 % of fake reports move a figure of this name, as a part of a sentence."""
+    if influence == 0:
+        return f"{name} stays as it is: fakes cannot move it"
+    moved = influence * FAKES * (100 if unit.of_shares else 1)
+    if not math.isfinite(moved):
+        return f"{name} may be anything: fakes decide it"
+    points = " percentage points" * unit.of_shares
+    return f"{name} is off by up to {bound_text(moved)}{points}" + ": fakes decide it" * decided
+
+
+def furthest(estimates: Iterable[Estimate], name: str = "it") -> tuple[str, bool]:
+    """Return how far fakes move the estimate that they move furthest, and whether they decide it.
+
+    As a part of a sentence; "" if nobody knows.
+    """
+    known = [one for one in estimates if not math.isnan(one.influence)]
+    if not known:
+        return "", False
+    one = max(known, key=lambda estimate: estimate.influence)
+    return bias_text(name, one.influence, one.unit, decided=one.fakes_decide), one.fakes_decide
+
+
+def with_cautions(text: str, cautions: Iterable[Caution]) -> str:
+    """Return a sentence with the cautions behind it that stand wherever the result does."""
+    return " ".join((text, *(caution.text for caution in cautions if caution.brief)))
+
+
 def reports_text(count: int) -> str:
     """Return a number of reports in two digits, rounded up."""
     if count > _MANY:
@@ -78,7 +107,7 @@ def reports_text(count: int) -> str:
     return f"about {-(-count // step) * step:,} reports"
 
 
-def _places(samples: Iterable["Sample"]) -> str:
+def _places(samples: Iterable[Sample]) -> str:
     """Return the epochs of samples, by survey, with ids where surveys have one name."""
     epochs: dict[tuple[str, str], set[int]] = {}
     for sample in samples:
@@ -258,7 +287,7 @@ def _few_reports(figures: DisplayedFigures) -> str:
     return f"{text}."
 
 
-def _few_numbers(histogram: "Histogram") -> str:
+def _few_numbers(histogram: Histogram) -> str:
     numeric = histogram.numeric
     assert numeric is not None
     mean, texts = numeric.mean, []
@@ -345,3 +374,47 @@ CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("chance-alone", Level.NOTE, _chance_alone),
 )
 """Each code, its level, and its sentence where it holds."""
+
+
+def histogram_cautions(
+    histogram: Histogram, rows: ShownRows | None = None, view: View = View.UNBIASED
+) -> tuple[Caution, ...]:
+    """Return the cautions of some of its rows, or of all in a view."""
+    outside = int((histogram.outside & ~histogram.poisoning.impossible).sum())
+    if histogram.numeric is not None:
+        estimates = (histogram.numeric.mean, *(group.share for group in histogram.numeric.bins))
+        outside = sum(estimate.outside for estimate in estimates)
+    elif rows is not None:
+        outside = sum(row["outside"] and not row.get("impossible") for row in rows.rows)
+    return DisplayedFigures(
+        (histogram.sample,),
+        *_biases(histogram),
+        outside=outside,
+        histogram=histogram,
+        rows=rows,
+        view=view if rows is None else rows.view,
+        level=histogram.level,
+    ).cautions
+
+
+def _biases(histogram: Histogram) -> tuple[str, bool]:
+    """Return how far 1 % of fakes move the figures that are shown, and whether they decide."""
+    if (numeric := histogram.numeric) is not None:
+        kinds = [("the mean", [numeric.mean.influence], Unit.NUMBER, float(numeric.span))]
+        shares = [one.share.influence for one in numeric.bins if not numeric.too_wide(one)]
+        kinds += [("a share", shares, Unit.SHARE, 1.0)] if shares else []
+    elif answers := [row["influence"] for row in crossed_rows(histogram)]:
+        kinds = [
+            ("a combination", histogram.influence.tolist(), Unit.SHARE, 1.0),
+            ("an answer to one question", answers, Unit.SHARE, 1.0),
+        ]
+    else:
+        kinds = [("a share", histogram.influence.tolist(), Unit.SHARE, 1.0)]
+    most = [(name, max(influences), unit, widest) for name, influences, unit, widest in kinds]
+    decided = [decided_by_fakes(influence, widest) for _, influence, _, widest in most]
+    texts = [
+        bias_text(name, influence, unit, decided=fakes_decide)
+        for (name, influence, unit, _), fakes_decide in zip(most, decided, strict=True)
+    ]
+    sums = "; a sum has a bound of its own" * any(unit is Unit.SHARE for _, _, unit, _ in most)
+    return ", ".join(texts) + sums, any(decided)

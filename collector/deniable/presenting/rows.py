@@ -16,22 +16,127 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from deniable.documents.json import Json
-from deniable.estimates.fields import at_once, category_rows, crossed_rows, estimate_map
+from deniable.documents.json import (
+    BOOLEAN,
+    COUNT,
+    NUMBER,
+    TEXT,
+    Field,
+    Fields,
+    Json,
+    or_null,
+    plain,
+)
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.frequencies import beyond
+from deniable.estimates.histogram import Histogram
+from deniable.estimates.margins import Margin
 from deniable.estimates.views import View
 from deniable.reading import MOST_ROWS
 
-if TYPE_CHECKING:
-    from deniable.estimates.histogram import Histogram
+_INFLUENCE: Final = (
+    "a share of fake reports moves it by at most so many times that share; null if by any amount"
+)
+_FAKES_DECIDE: Final = "whether 1 % of fake reports move it by all that is possible"
+TIME: Final = or_null({"type": "string", "format": "date-time"})
+ESTIMATE: Final = (
+    Field("estimate", or_null(NUMBER), "stated"),
+    Field("standard_error", or_null(NUMBER)),
+    Field("low", NUMBER),
+    Field("high", NUMBER),
+    Field("outside", BOOLEAN),
+    Field("influence", or_null(NUMBER, description=_INFLUENCE)),
+    Field("fakes_decide", {**BOOLEAN, "description": _FAKES_DECIDE}),
+)
+# Columns: each value is a list with one entry a category, or a response.
+CATEGORY: Final = (
+    Field("category", TEXT, "categories"),
+    Field(
+        "raw",
+        or_null(COUNT, description="null where responses are not the categories"),
+        lambda h: (None,) * len(h.categories) if h.responses else h.raw,
+    ),
+    Field("estimate", NUMBER),
+    Field("standard_error", or_null(NUMBER)),
+    Field("low", NUMBER),
+    Field("high", NUMBER),
+    Field("simultaneous_low", NUMBER, "simultaneous.low"),
+    Field("simultaneous_high", NUMBER, "simultaneous.high"),
+    Field("method", TEXT, "methods"),
+    Field("outside", BOOLEAN),
+    Field("impossible", BOOLEAN, "poisoning.impossible"),
+    Field("influence", NUMBER),
+)
+RESPONSE: Final = (
+    Field("response", TEXT, "responses"),
+    Field("raw", COUNT),
+    Field("impossible", BOOLEAN, "poisoning.impossible_responses"),
+)
 
 NOT_FOUND: Final = "No answer is called so."
 
 
+def estimate_map(estimate: Estimate | None) -> Json:
+    """Return an estimate and its interval."""
+    return plain(estimate, ESTIMATE)
+
+
+def margin_rows(margin: Margin) -> list[Json]:
+    """Return the figures of each answer to one of several questions."""
+    pairs = zip(margin.answers, margin.shares, strict=True)
+    return [{"answer": answer, **estimate_map(share)} for answer, share in pairs]
+
+
+def crossed_rows(histogram: Histogram) -> list[Json]:
+    """Return the figures of single questions' answers, where categories are combinations."""
+    if not histogram.crossed:
+        return []
+    return [
+        {
+            **row,
+            "category": f"{margin.question}: {row['answer']}",
+            "simultaneous_low": at_once.low,
+            "simultaneous_high": at_once.high,
+        }
+        for margin in histogram.margins
+        for row, at_once in zip(
+            margin_rows(margin),
+            (share.at(histogram.level_at_once) for share in margin.shares),
+            strict=True,
+        )
+    ]
+
+
+def at_once(row: Json) -> Json:
+    """Return a row with the interval that holds for all rows at once in place of its own."""
+    low, high = row["simultaneous_low"], row["simultaneous_high"]
+    value = row["estimate"]
+    outside = value is not None and beyond(value, low, high, 0.0, 1.0)
+    return row | {"low": low, "high": high, "outside": outside}
+
+
+def _rows(histogram: Histogram, columns: Fields) -> list[Json]:
+    names, values = [c.name for c in columns], [c.of(histogram) for c in columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def category_rows(histogram: Histogram) -> list[Json]:
+    """Return the rows of the categories."""
+    return _rows(histogram, CATEGORY)
+
+
+def response_rows(histogram: Histogram) -> list[Json] | None:
+    """Return the rows of the responses that were counted; None if responses are categories."""
+    if not histogram.responses:
+        return None
+    return [row for row in _rows(histogram, RESPONSE) if row["raw"] or row["impossible"]]
+
+
 @dataclass(frozen=True, slots=True)
 class ShownRows:
-    """Rows of figures, as :mod:`deniable.estimates.fields` has them.
+    """Rows of figures, as this module makes them.
 
     Attributes:
         rows: low and high are the ends of the interval to be shown, "shown" the estimate in another
@@ -51,7 +156,7 @@ class ShownRows:
 
 
 def chosen_rows(
-    histogram: "Histogram",
+    histogram: Histogram,
     view: View | str | None = None,
     *,
     top: int | None = None,
@@ -85,7 +190,7 @@ def chosen_rows(
     return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous, view)
 
 
-def shown_rows(histogram: "Histogram", view: View = View.UNBIASED) -> list[Json]:
+def shown_rows(histogram: Histogram, view: View = View.UNBIASED) -> list[Json]:
     """Return the rows of answers to single questions, then of categories; or of groups."""
     if (numeric := histogram.numeric) is not None:
         groups = (group for group in numeric.bins if not numeric.too_wide(group))
@@ -98,7 +203,7 @@ def shown_rows(histogram: "Histogram", view: View = View.UNBIASED) -> list[Json]
 
 
 def largest_shares(
-    histograms: Sequence["Histogram"], wanted: str = "", *, everywhere: bool
+    histograms: Sequence[Histogram], wanted: str = "", *, everywhere: bool
 ) -> list[str]:
     """Return the answers, those with the largest shares in all histograms together first.
 

@@ -3,37 +3,100 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from html import escape
+from typing import Any, Final
 
-from deniable.documents import Column, ColumnKind, Document, Fact, Level, Table, level_text
+from deniable.documents import Column, Document, Table
+from deniable.documents.html import document_html
 from deniable.documents.json import Json
-from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.distribution import WITHHELD, Distribution, curve_picture
-from deniable.estimates.fields import numeric_map, response_rows, sentence_map, statistic_rows
+from deniable.documents.terminal import document_text
+from deniable.estimates.histogram import Histogram
 from deniable.estimates.numeric import bin_ends
-from deniable.estimates.pictures import histogram_dots, histogram_picture
-from deniable.estimates.quantiles import Quantile, answer_text
-from deniable.estimates.rows import NOT_FOUND, ShownRows
+from deniable.estimates.quantiles import Distribution
 from deniable.estimates.views import View
-from deniable.reading.epochs import EpochState, epochs_text, instant_text
-
-if TYPE_CHECKING:
-    from deniable.estimates.histogram import Histogram
+from deniable.presenting.cautions import CHANCE, histogram_cautions
+from deniable.presenting.charts import Markup, Picture, standalone
+from deniable.presenting.estimate import estimate_sentence
+from deniable.presenting.fields import histogram_columns as histogram_columns
+from deniable.presenting.fields import histogram_map as histogram_map
+from deniable.presenting.fields import histogram_metadata as histogram_metadata
+from deniable.presenting.fields import numeric_map, statistic_rows
+from deniable.presenting.pictures import WIDTH, brief_texts, histogram_dots, rows_picture
+from deniable.presenting.quantiles import (
+    WITHHELD,
+    curve_picture,
+    curve_rows,
+    quantile_cautions,
+    quantile_sentence,
+    quantile_table,
+)
+from deniable.presenting.rows import NOT_FOUND, ShownRows, chosen_rows, response_rows
+from deniable.presenting.tables import (
+    estimate_columns,
+    estimate_row,
+    histogram_facts,
+    marked,
+    sentence_map,
+)
 
 UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals do not"
 _MOST_RESPONSES: Final = 64
 _NAMED: Final = 5
 """So many impossible values of a numeric survey are named."""
-_STATES: Final = {
-    EpochState.OPEN: "open: more reports may come",
-    EpochState.GRACE: "over; late reports are still taken",
-    EpochState.CLOSED: "over; no more reports are taken, and it is about to be sealed",
-    EpochState.SEALED: "sealed: these counts are final",
-}
 
 
 def histogram_document(
-    histogram: "Histogram",
+    histogram: Histogram,
+    view: View | str | None = None,
+    *,
+    top: int | None = None,
+    find: str = "",
+    raw: bool | None = None,
+    notes: Sequence[str] = (),
+) -> Document:
+    """Return the document of a histogram, of rows as its picture has them."""
+    rows = chosen_rows(histogram, view, top=top, wanted=find)
+    return rows_document(histogram, rows, raw=raw, notes=notes)
+
+
+def histogram_picture(
+    histogram: Histogram,
+    view: View | str | None = None,
+    *,
+    top: int | None = None,
+    find: str = "",
+    width: float = WIDTH,
+) -> Picture:
+    """Return the chart of a histogram; ValueError if no row has the text to be found."""
+    rows = chosen_rows(histogram, view, top=top, wanted=find)
+    if find and not rows.rows:
+        raise ValueError(NOT_FOUND.rstrip("."))
+    return rows_picture(histogram, rows, width=width)
+
+
+def histogram_curve(histogram: Histogram, width: float = WIDTH) -> Picture:
+    """Return the chart of the shares up to each answer; ValueError if answers have no order."""
+    rows = chosen_rows(histogram)
+    cautions = histogram_cautions(histogram, rows)
+    notes = [*brief_texts(cautions), f"The band is {CHANCE}"]
+    return curve_picture(histogram.cumulative(), histogram.question, width, notes=notes)
+
+
+def histogram_terminal(histogram: Histogram) -> str:
+    """Return the document as text of 100 columns."""
+    return document_text(histogram_document(histogram))
+
+
+def histogram_html(histogram: Histogram) -> str:
+    """Return the document as HTML, for a notebook."""
+    document = histogram_document(histogram)
+    chart = "" if document.chart is None else standalone(Markup(document.chart(WIDTH)))
+    heading = f"<strong>{escape(histogram.question)}</strong>" * bool(histogram.question)
+    return f"<div>{heading}{document_html(document, chart, folded=True)}</div>"
+
+
+def rows_document(
+    histogram: Histogram,
     rows: ShownRows,
     *,
     raw: bool | None = None,
@@ -45,7 +108,7 @@ def histogram_document(
     """
     numeric = histogram.numeric is not None
     raw = not numeric if raw is None else raw
-    distribution = Distribution.of(histogram) if histogram.ordered else None
+    distribution = histogram.distribution() if histogram.ordered else None
     shares, curve = [*_row_tables(histogram, rows, raw=raw)], list[Table]()
     if distribution is not None:
         curve += _distribution_tables(distribution, quartiles=not numeric)
@@ -63,26 +126,28 @@ def histogram_document(
             *([WITHHELD] if distribution is not None and distribution.withheld else []),
             *notes,
         ],
-        cautions=histogram.cautions_of(rows),
+        cautions=histogram_cautions(histogram, rows),
         heading=histogram.question,
         sentence=_mean_sentence(histogram),
         chart=_chart(histogram, rows, distribution) if rows.rows else None,
     )
 
 
-def _mean_sentence(histogram: "Histogram") -> str:
+def _mean_sentence(histogram: Histogram) -> str:
     """Return the sentence of a numeric survey's mean, unless that is too wide to be shown."""
     numeric = histogram.numeric
-    return "" if numeric is None or numeric.too_wide(numeric.mean) else numeric.mean.sentence
+    return (
+        "" if numeric is None or numeric.too_wide(numeric.mean) else estimate_sentence(numeric.mean)
+    )
 
 
 def _chart(
-    histogram: "Histogram", rows: ShownRows, distribution: Distribution | None
+    histogram: Histogram, rows: ShownRows, distribution: Distribution | None
 ) -> Callable[[float], str]:
     dots = cache(partial(histogram_dots, histogram, rows))  # whose intervals are found once
 
     def drawing(width: float) -> str:
-        shares = histogram_picture(histogram, rows, width=width, heading=False, dots=dots()).svg
+        shares = rows_picture(histogram, rows, width=width, heading=False, dots=dots()).svg
         if distribution is None or distribution.withheld:
             return shares
         curve = curve_picture(distribution.curve, "", width, heading=False).svg
@@ -91,64 +156,12 @@ def _chart(
     return drawing
 
 
-def _curve_first(histogram: "Histogram") -> bool:
+def _curve_first(histogram: Histogram) -> bool:
     """Return whether the curve precedes shares: where noise alone makes single ones impossible."""
     return histogram.first_view is not View.UNBIASED
 
 
-def estimate_columns(
-    level: float,
-    kind: ColumnKind = "share",
-    title: str = "estimate",
-    key: str = "estimate",
-    simultaneous: bool = False,
-) -> list[Column]:
-    """Return the columns of an estimate with its interval of a level, and a bar."""
-    return [
-        Column(key, title, kind, "width"),
-        Column(
-            "low",
-            f"{level_text(level)} {'simultaneous ' * simultaneous}interval",
-            kind,
-            "width",
-            "interval",
-        ),
-        Column(key, "", kind, shape="bar"),
-    ]
-
-
-def estimate_row(row: Json) -> Json:
-    """Return an estimate's fields with the width of its interval, if that is of any use."""
-    known = row["low"] is not None and row["high"] is not None
-    # Of few reports a standard error tells little: they scatter less than their number does.
-    few = row.get("method") == IntervalMethod.CLOPPER_PEARSON
-    return {
-        **row,
-        "standard_error": None if few else row.get("standard_error"),
-        "width": row["high"] - row["low"] if known else None,
-        **_marked(row),
-    }
-
-
-def histogram_facts(histogram: "Histogram") -> Iterator[Fact]:
-    """Yield the reports that the figures are of, in facts for people."""
-    if histogram.survey:
-        yield Fact("survey", f"{histogram.survey}, {epochs_text(histogram.epochs)}")
-    if histogram.start is not None and histogram.end is not None:
-        yield Fact("time", f"{instant_text(histogram.start)} to {instant_text(histogram.end)}")
-    yield Fact("reports", f"{histogram.n:,}")
-    if histogram.standing is not None:
-        yield Fact("state", _STATES[histogram.standing.state])
-    yield Fact("epsilon", histogram.guarantee)
-    yield Fact("devices", histogram.enrolment)
-    if histogram.anonymity_set is not None:
-        among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest"
-        yield Fact("hides among", f"{histogram.anonymity_set:,} reports of one survey id{among}")
-    if histogram.groups:  # or nobody knows what else is shown
-        yield Fact("reveals", histogram.revealed().brief)
-
-
-def _statistic_tables(histogram: "Histogram") -> Iterator[Table]:
+def _statistic_tables(histogram: Histogram) -> Iterator[Table]:
     """Yield the table of a numeric survey's mean and quartiles that are not too wide."""
     if histogram.numeric is None:
         return
@@ -162,40 +175,17 @@ def _statistic_tables(histogram: "Histogram") -> Iterator[Table]:
     yield Table(columns, rows, title="Mean and quartiles")
 
 
-def quantile_table(quantiles: Sequence[Quantile[Any]], title: str = "") -> Table:
-    """Return a row a quantile, for people and programs."""
-    numbers = any(not isinstance(one.value, str) for one in quantiles)
-    columns = [
-        Column("name", "figure"),
-        Column("value", "answer", "exact" if numbers else "text"),
-        Column("reach", "from – to"),
-        *(Column(key) for key in ("probability", "low", "high", "level")),
-    ]
-    rows = [
-        {
-            "name": one.name,
-            "value": one.value,
-            "reach": " – ".join(dict.fromkeys(map(answer_text, (one.low, one.high)))),
-            "probability": one.probability,
-            "low": one.low,
-            "high": one.high,
-            "level": one.level,
-        }
-        for one in quantiles
-    ]
-    return Table(columns, rows, title=title)
-
-
-def quantile_document(histogram: "Histogram", probability: float) -> Document:
+def quantile_document(histogram: Histogram, probability: float) -> Document:
     """Return the document of a quantile; ValueError if the answers have no order."""
     quantile = histogram.quantile(probability)
+    sentence = quantile_sentence(quantile)
     return Document(
         facts=[*histogram_facts(histogram)],
         tables=[replace(quantile_table([quantile]), key="quantiles")],
-        cautions=quantile.cautions,
+        cautions=quantile_cautions(quantile),
         heading=histogram.question,
-        sentence=quantile.sentence,
-        values=sentence_map(histogram, quantile.sentence),
+        sentence=sentence,
+        values=sentence_map(histogram, sentence),
     )
 
 
@@ -204,7 +194,7 @@ def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iter
     if quartiles:
         yield quantile_table(distribution.quartiles, "Quartiles")
     if not distribution.withheld:
-        curve, rows = distribution.curve, distribution.rows
+        curve, rows = distribution.curve, curve_rows(distribution)
         names = curve.categories
         title = "smoothed share" if curve.blur else "share"
         columns = estimate_columns(curve.level, "share", title, simultaneous=True)
@@ -216,7 +206,7 @@ def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iter
         )
 
 
-def _row_tables(histogram: "Histogram", chosen: ShownRows, *, raw: bool) -> Iterator[Table]:
+def _row_tables(histogram: Histogram, chosen: ShownRows, *, raw: bool) -> Iterator[Table]:
     """Yield the table of single questions' answers, and that of categories; or of the largest."""
     of_questions = sum(not chosen.chosen and "raw" not in row for row in chosen.rows)
     if histogram.numeric is not None:
@@ -232,7 +222,7 @@ def _row_tables(histogram: "Histogram", chosen: ShownRows, *, raw: bool) -> Iter
 
 
 def _row_columns(
-    histogram: "Histogram", chosen: ShownRows, rows: Sequence[Json], *, raw: bool
+    histogram: Histogram, chosen: ShownRows, rows: Sequence[Json], *, raw: bool
 ) -> Iterator[Column]:
     numeric = histogram.numeric
     yield Column("category", "answer" if numeric is None else "values")
@@ -255,7 +245,7 @@ def _row_columns(
     yield from _mark_columns(rows)
 
 
-def _response_tables(histogram: "Histogram") -> Iterator[Table]:
+def _response_tables(histogram: Histogram) -> Iterator[Table]:
     """Yield the raw counts that the rows do not have, unless they are too many to read."""
     if len(histogram.raw) > _MOST_RESPONSES:
         return
@@ -263,16 +253,9 @@ def _response_tables(histogram: "Histogram") -> Iterator[Table]:
     if rows is None and histogram.numeric is not None:
         names = zip(histogram.categories, histogram.raw.tolist(), strict=True)
         rows = [{"response": name, "raw": count} for name, count in names]
-    rows = [row | _marked(row) for row in rows or ()]
+    rows = [row | marked(row) for row in rows or ()]
     columns = [Column("response", "response"), Column("raw", "raw", "number")]
     yield Table([*columns, *_mark_columns(rows)], rows, title="Raw counts of responses")
-
-
-def _marked(row: Json) -> Json:
-    """Return the mark of a row's count, if honest devices do not cause it."""
-    if not row.get("impossible"):
-        return {"mark": ""}
-    return {"mark": "impossible", "caution": Level.ALERT}
 
 
 def _mark_columns(rows: Sequence[Json]) -> list[Column]:
@@ -291,7 +274,7 @@ def supporting_text(mechanism: Any) -> str:
     )
 
 
-def _notes(histogram: "Histogram", chosen: ShownRows) -> Iterator[str]:
+def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
     held = "hold all at once" if chosen.simultaneous else "each stands by itself"
     cut = UNBIASED if chosen.view is View.UNBIASED else "Intervals are cut to [0 %, 100 %]"
     yield f"{cut}, and {held}."
@@ -307,7 +290,7 @@ def _notes(histogram: "Histogram", chosen: ShownRows) -> Iterator[str]:
         )
 
 
-def _raw_notes(histogram: "Histogram", tables: Sequence[Table]) -> Iterator[str]:
+def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
     keys = {column.key for table in tables if table.rows for column in table.columns}
     if "raw" in keys:
         yield "Counts contain the noise: they are no shares."
@@ -317,7 +300,7 @@ def _raw_notes(histogram: "Histogram", tables: Sequence[Table]) -> Iterator[str]
         yield "Raw counts of the responses are in JSON and CSV."
 
 
-def _numeric_notes(histogram: "Histogram") -> Iterator[str]:
+def _numeric_notes(histogram: Histogram) -> Iterator[str]:
     yield (
         "The mean is unbiased and may leave the range, as shares may [0 %, 100 %]; intervals are "
         "cut to what is possible, and each stands by itself unless its title says otherwise. "

@@ -7,7 +7,7 @@ probably is, a light one where it very probably is.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deniable.estimates.charts.svg import Markup, element, lines, text_width
+from deniable.presenting.charts.svg import Markup, element, lines, text_width
 
 Band = tuple[float, float]
 

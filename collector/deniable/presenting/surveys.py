@@ -9,11 +9,11 @@ from deniable.documents import Document
 from deniable.estimates.answers import Answers
 from deniable.estimates.comparison import Comparison, compare
 from deniable.estimates.decoders import Model
-from deniable.estimates.headline import headline
 from deniable.estimates.histogram import Histogram, estimate_histogram
-from deniable.estimates.revealed import smallest_group
+from deniable.estimates.revealed import Group, smallest_group
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
+from deniable.presenting.series import headline
 from deniable.reading import (
     LINE_EPOCHS,
     PREVIOUS,
@@ -224,9 +224,16 @@ def histogram_of(
         model,
         distrusted=sum(counted.distrusted for counted in read),
         standing=_standing([counted.standing for counted in read]),
-        groups=[smallest_group(manifest, counted.reports, counted) for counted in read],
+        groups=[_group(manifest, counted) for counted in read],
         relayed=all(counted.relayed for counted in read),
     )
+
+
+def _group(manifest: Manifest, read: EpochCounts) -> Group:
+    """Return the reports of an epoch, and the least number that anything shown tells apart."""
+    if read.standing.state is not EpochState.SEALED:
+        return smallest_group(manifest, read.reports)
+    return smallest_group(manifest, read.reports, len(read.by_issuer or ()))
 
 
 def _standing(standings: Sequence[EpochStanding]) -> EpochStanding:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deniable.documents import CAUTION, caution_maps
+from deniable.documents import caution_maps
 from deniable.documents.csv import rows_csv
 from deniable.documents.json import (
     BOOLEAN,
@@ -22,11 +22,23 @@ from deniable.documents.json import (
     plain,
     plain_value,
 )
-from deniable.estimates.frequencies import beyond
+from deniable.estimates.histogram import Histogram
 from deniable.estimates.quantiles import QUARTILES
-from deniable.estimates.revealed import REVEALED
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
+from deniable.presenting.cautions import CAUTIONS_SCHEMA, histogram_cautions
+from deniable.presenting.quantiles import curve_rows
+from deniable.presenting.revealed import REVEALED
+from deniable.presenting.rows import (
+    CATEGORY,
+    ESTIMATE,
+    RESPONSE,
+    TIME,
+    category_rows,
+    crossed_rows,
+    margin_rows,
+    response_rows,
+)
 from deniable.reading.epochs import EpochState, iso_time
 
 
@@ -34,19 +46,6 @@ def _figures(summary: Any, figures: Sequence[Any], fields: Fields) -> list[Json]
     return [plain(figure, fields) | {"too_wide": summary.too_wide(figure)} for figure in figures]
 
 
-_INFLUENCE: Final = (
-    "a share of fake reports moves it by at most so many times that share; null if by any amount"
-)
-_FAKES_DECIDE: Final = "whether 1 % of fake reports move it by all that is possible"
-ESTIMATE: Final = (
-    Field("estimate", or_null(NUMBER), "stated"),
-    Field("standard_error", or_null(NUMBER)),
-    Field("low", NUMBER),
-    Field("high", NUMBER),
-    Field("outside", BOOLEAN),
-    Field("influence", or_null(NUMBER, description=_INFLUENCE)),
-    Field("fakes_decide", {**BOOLEAN, "description": _FAKES_DECIDE}),
-)
 _QUARTILE: Final = tuple(Field(name, NUMBER) for name in ("probability", "value", "low", "high"))
 _BIN: Final = (
     Field("bin", TEXT, "label"),
@@ -94,7 +93,7 @@ _DISTRIBUTION: Final = (
             object_of(*_CURVE),
             description="shares of all answers up to each; low and high hold for all at once",
         ),
-        "rows",
+        lambda d: curve_rows(d),
     ),
     Field(
         "deviations",
@@ -127,73 +126,10 @@ _POISONING: Final = (
     Field("false_alarm", NUMBER),
     Field("fewest_fakes", COUNT),
 )
-# Columns: each value is a list with one entry a category, or a response.
-_CATEGORY: Final = (
-    Field("category", TEXT, "categories"),
-    Field(
-        "raw",
-        or_null(COUNT, description="null where responses are not the categories"),
-        lambda h: (None,) * len(h.categories) if h.responses else h.raw,
-    ),
-    Field("estimate", NUMBER),
-    Field("standard_error", or_null(NUMBER)),
-    Field("low", NUMBER),
-    Field("high", NUMBER),
-    Field("simultaneous_low", NUMBER, "simultaneous.low"),
-    Field("simultaneous_high", NUMBER, "simultaneous.high"),
-    Field("method", TEXT, "methods"),
-    Field("outside", BOOLEAN),
-    Field("impossible", BOOLEAN, "poisoning.impossible"),
-    Field("influence", NUMBER),
-)
 _VIEWS: Final = [str(view) for view in View if view is not View.UNBIASED]
 _SHOWN: Final = Field(
     "shown", {**NUMBER, "description": "in the view, if another than unbiased"}, optional=True
 )
-_RESPONSE: Final = (
-    Field("response", TEXT, "responses"),
-    Field("raw", COUNT),
-    Field("impossible", BOOLEAN, "poisoning.impossible_responses"),
-)
-
-
-def estimate_map(estimate: object) -> Json:
-    """Return an estimate and its interval."""
-    return plain(estimate, ESTIMATE)
-
-
-def margin_rows(margin: Any) -> list[Json]:
-    """Return the figures of each answer to one of several questions."""
-    pairs = zip(margin.answers, margin.shares, strict=True)
-    return [{"answer": answer, **estimate_map(share)} for answer, share in pairs]
-
-
-def crossed_rows(histogram: Any) -> list[Json]:
-    """Return the figures of single questions' answers, where categories are combinations."""
-    if not histogram.crossed:
-        return []
-    return [
-        {
-            **row,
-            "category": f"{margin.question}: {row['answer']}",
-            "simultaneous_low": at_once.low,
-            "simultaneous_high": at_once.high,
-        }
-        for margin in histogram.margins
-        for row, at_once in zip(
-            margin_rows(margin),
-            (share.at(histogram.level_at_once) for share in margin.shares),
-            strict=True,
-        )
-    ]
-
-
-def at_once(row: Json) -> Json:
-    """Return a row with the interval that holds for all rows at once in place of its own."""
-    low, high = row["simultaneous_low"], row["simultaneous_high"]
-    value = row["estimate"]
-    outside = value is not None and beyond(value, low, high, 0.0, 1.0)
-    return row | {"low": low, "high": high, "outside": outside}
 
 
 def numeric_map(summary: object) -> Json:
@@ -201,27 +137,6 @@ def numeric_map(summary: object) -> Json:
     return plain(summary, _NUMERIC)
 
 
-CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what is to be known before they are used")
-
-
-def _rows(histogram: object, columns: Fields) -> list[Json]:
-    names, values = [c.name for c in columns], [c.of(histogram) for c in columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
-
-
-def category_rows(histogram: object) -> list[Json]:
-    """Return the rows of the categories."""
-    return _rows(histogram, _CATEGORY)
-
-
-def response_rows(histogram: Any) -> list[Json] | None:
-    """Return the rows of the responses that were counted; None if responses are categories."""
-    if not histogram.responses:
-        return None
-    return [row for row in _rows(histogram, _RESPONSE) if row["raw"] or row["impossible"]]
-
-
-TIME: Final = or_null({"type": "string", "format": "date-time"})
 _SHARES: Final = "give all bins ± 10 percentage points, if answers are spread evenly; "
 _OF_SEVERAL: Final = "each question's shares, of a survey of several"
 _SEEN: Final = "those that were seen, of a survey whose responses are not its categories"
@@ -273,14 +188,14 @@ _HISTOGRAM: Final = (
         optional=True,
     ),
     Field("view", one_of(*_VIEWS), lambda _: None, optional=True),
-    Field("categories", array_of(object_of(*_CATEGORY, _SHOWN)), category_rows),
+    Field("categories", array_of(object_of(*CATEGORY, _SHOWN)), category_rows),
     Field(
         "responses",
-        array_of(object_of(*_RESPONSE), description=_SEEN),
+        array_of(object_of(*RESPONSE), description=_SEEN),
         response_rows,
         optional=True,
     ),
-    Field("cautions", CAUTIONS_SCHEMA, lambda h: caution_maps(h.cautions)),
+    Field("cautions", CAUTIONS_SCHEMA, lambda h: caution_maps(histogram_cautions(h))),
 )
 _COVARIANCE: Final = (
     Field("survey", TEXT),
@@ -311,7 +226,7 @@ HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
 """JSON Schemas by the names under which they refer to each other."""
 
 
-def histogram_map(histogram: Any, view: View = View.UNBIASED) -> Json:
+def histogram_map(histogram: Histogram, view: View = View.UNBIASED) -> Json:
     """Return a histogram as plain values for JSON; a number that does not exist is None.
 
     With another view than the unbiased one, categories have what they show in that as well.
@@ -321,25 +236,18 @@ def histogram_map(histogram: Any, view: View = View.UNBIASED) -> Json:
         return fields
     pairs = zip(fields["categories"], plain_value(histogram.view(view)), strict=True)
     return fields | {
-        "cautions": caution_maps(histogram.cautions_of(view=view)),
+        "cautions": caution_maps(histogram_cautions(histogram, view=view)),
         "view": str(view),
         "categories": [{**row, _SHOWN.name: value} for row, value in pairs],
     }
 
 
-def sentence_map(histogram: Any, sentence: str) -> Json:
-    """Return the values of a sentence about a histogram, and what it is of."""
-    names = {"survey", "survey_id", "epochs", "n", "level"}
-    fields = plain(histogram, tuple(field for field in _HISTOGRAM if field.name in names))
-    return fields | {"sentence": sentence}
-
-
-def covariance_map(histogram: Any) -> Json:
+def covariance_map(histogram: Histogram) -> Json:
     """Return the covariance of a histogram's frequencies as plain values for JSON."""
     return plain(histogram, _COVARIANCE)
 
 
-def histogram_columns(histogram: Any) -> dict[str, Any]:
+def histogram_columns(histogram: Histogram) -> dict[str, Any]:
     """Return the columns of a table: a row a category, or of a numeric survey one a statistic."""
     if histogram.numeric is not None:
         rows = statistic_rows(numeric_map(histogram.numeric))
@@ -350,7 +258,7 @@ def histogram_columns(histogram: Any) -> dict[str, Any]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def histogram_metadata(histogram: Any) -> dict[str, str]:
+def histogram_metadata(histogram: Histogram) -> dict[str, str]:
     """Return the fields that all rows share, as texts."""
     fields = plain(histogram, tuple(field for field in _HISTOGRAM if field.name in _METADATA))
     texts = {name: str(fields[name]) for name in _METADATA if fields[name] is not None}
@@ -375,7 +283,7 @@ _MARKS: Final = ("simultaneous_low", "simultaneous_high", "method", "outside", "
 _OF_STATISTICS: Final = ("too_wide", "blur", "reports_for_shares")
 
 
-def histogram_csv(histogram: Any, view: View = View.UNBIASED) -> str:
+def histogram_csv(histogram: Histogram, view: View = View.UNBIASED) -> str:
     """Return a histogram as CSV, one row a category; a number that does not exist is empty.
 
     Of a numeric survey, whose single values are noise, one row a statistic. If responses are not

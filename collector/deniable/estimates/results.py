@@ -1,9 +1,11 @@
-"""Tables of estimates in the formats of others: Arrow, pandas, Polars, Parquet.
+"""What a result can be beside its numbers: words and drawings, and a table in others' formats.
 
-All go through Arrow, so that types, gaps and metadata are the same everywhere. The packages are
-those of the extra ``analysis``, and are imported when they are asked for.
+Words are made by :mod:`deniable.presenting`, which this package does not know: it is imported when
+somebody asks a result for them. Tables go through Arrow, so that types, gaps and metadata are the
+same everywhere; the packages are those of the extra ``analysis``, imported when asked for.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -24,6 +26,43 @@ _EXTRA: Final = ("narwhals", "pandas", "pyarrow")
 
 class MissingPackage(ImportError):
     """A package is not installed; the message says what installs it."""
+
+
+def presented(result: object, what: str, *choices: Any, **more: Any) -> Any:
+    """Return what :mod:`deniable.presenting` makes of a result: its sentence, document and so on.
+
+    Of a ``CrossTable`` of the module ``cross``, ``presenting.cross.cross_table_sentence`` makes it.
+    """
+    kind = type(result)
+    name = re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+    module = kind.__module__.replace("deniable.estimates", "deniable.presenting")
+    return getattr(import_module(module), f"{name}_{what}")(result, *choices, **more)
+
+
+class Worded:
+    """A result with words: they are made by :mod:`deniable.presenting`, when they are asked for."""
+
+    __slots__ = ()
+
+    @property
+    def sentence(self) -> str:
+        """Return the result in words, as it can be published."""
+        return str(presented(self, "sentence"))
+
+    @property
+    def cautions(self) -> tuple[Any, ...]:
+        """Return the cautions of its use: each has a code, a level and a text."""
+        return tuple(presented(self, "cautions"))
+
+
+class Documented(Worded):
+    """A result of several figures, which is a document too."""
+
+    __slots__ = ()
+
+    def document(self, *choices: Any, **more: Any) -> Any:
+        """Return the result as a :class:`deniable.documents.Document`."""
+        return presented(self, "document", *choices, **more)
 
 
 class Tabular(ABC):

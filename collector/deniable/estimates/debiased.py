@@ -1,0 +1,266 @@
+"""The debiased counts of a survey: what a histogram knows, before anything is asked of it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import compress
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.answers import Answers, Range, answers_text, weights_of
+from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.decoders import Floats, Model
+from deniable.estimates.estimate import Sample
+from deniable.estimates.frequencies import (
+    Intervals,
+    covariance_of,
+    frequency_intervals,
+    intervals_of,
+    standard_errors,
+)
+from deniable.estimates.influence import influences
+from deniable.estimates.margins import Margin
+from deniable.estimates.numeric import NumericSummary, numeric_summary
+from deniable.estimates.planning import reports_for_half_width, reports_for_shares
+from deniable.estimates.poisoning import Poisoning, poisoning
+from deniable.estimates.revealed import Group, Revealed
+from deniable.estimates.views import View, first_view
+from deniable.mechanisms import Mechanism
+from deniable.mechanisms.answering import Dimensions
+
+
+class Standing(Protocol):
+    """Whether the counts of an epoch are final, as :class:`deniable.reading.EpochStanding` says."""
+
+    @property
+    def state(self) -> str:
+        """The state of the epoch."""
+
+    @property
+    def seal(self) -> str | None:
+        """The digest of its seal."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DebiasedCounts:
+    """Debiased frequencies of one survey, of one epoch or several, with their uncertainty.
+
+    Attributes:
+        survey_id: histograms of different ids are never pooled.
+        start, end: of the epochs, Unix seconds; None if nobody knows.
+        responses: what devices send, if it has names of its own; else empty.
+        raw: how many reports each of these has; or, if it is empty, each of the categories: how
+            many name it, or support it.
+        estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
+        standard_error: of each estimate, in the model named; NaN for a single report.
+        low, high: ends of each category's confidence interval, within [0, 1], about the possible
+            share that is nearest to the estimate. They are about chance, and exclude manipulation.
+        outside: where the estimate is further from all shares that are possible than they reach.
+        level_at_once: what each of R intervals is of if all hold at once with the probability of
+            the level: 1 - (1 - level)/R (Bonferroni). The R rows are the categories, and single
+            questions' answers where categories are combinations.
+        simultaneous: these wider intervals.
+        pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
+            to 1. Equal to epsilon, up to rounding, if delta is 0.
+        reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
+        reports_for_shares: how many give those of groups of values ± 10 percentage points, if
+            answers are spread evenly; None unless the categories are numbers.
+        influence: how far fake reports move each estimate for each share of them at most.
+        distrusted: how many reports are by issuers that are not trusted any more.
+        kept_range: first and last epoch in which the same devices may have given the same kept
+            responses, so that figures of these epochs share noise: neither their average nor their
+            difference has the error that independent figures would. None where all is fresh.
+        margins: of several questions, the shares of each one's answers; frequencies are then the
+            same, within each question, or those of combinations of answers.
+        dimensions: the questions' names and answers; values: the numbers that the categories are.
+        ordered: whether categories go from a least to a greatest, so that there are quantiles.
+        groups: of each epoch its reports, and the least number that figures tell apart; empty of
+            counts of no survey.
+        sequence: the survey's place among those of its name.
+        sample: the reports, of which everything is made.
+    """
+
+    survey: str
+    survey_id: str
+    question: str
+    epochs: tuple[int, ...]
+    start: int | None
+    end: int | None
+    n: int
+    categories: tuple[str, ...]
+    responses: tuple[str, ...]
+    raw: NDArray[np.int64]
+    estimate: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    level: float
+    model: Model
+    methods: tuple[IntervalMethod, ...]
+    outside: NDArray[np.bool_] = field(repr=False)
+    level_at_once: float = field(repr=False)
+    simultaneous: Intervals = field(repr=False)
+    mechanism: str
+    epsilon: str
+    delta: str
+    pure_epsilon: str
+    enrolment: str
+    poisoning: Poisoning
+    reports_for_five_points: int
+    influence: Floats = field(repr=False)
+    reports_for_shares: int | None = None
+    distrusted: int = 0
+    kept_range: tuple[int, int] | None = None
+    standing: Standing | None = None
+    numeric: NumericSummary | None = None
+    margins: tuple[Margin, ...] = ()
+    dimensions: Dimensions = ()
+    values: tuple[Fraction, ...] | None = field(default=None, repr=False)
+    ordered: bool = False
+    groups: tuple[Group, ...] = field(default=(), repr=False)
+    blind: bool = False
+    relayed: bool = False
+    sequence: int = field(default=0, repr=False)
+    sample: Sample = field(repr=False, kw_only=True)
+
+    @property
+    def together(self) -> bool:
+        """Return whether each device answers all questions, of one or several."""
+        return len(self.sample.decoder.parts) == 1
+
+    @property
+    def anonymity_set(self) -> int | None:
+        """Return the reports among which each hides whose it is; None unless its issuer is blind.
+
+        Those of one survey id and epoch; of several epochs the fewest.
+        """
+        return min(reports for reports, _ in self.groups) if self.blind else None
+
+    @property
+    def first_view(self) -> View:
+        """Return the view that people are shown first, which does not depend on the answers.
+
+        Where rows are of sums (single questions of combinations, groups of numbers), unbiased.
+        """
+        if self.numeric is not None or self.crossed:
+            return View.UNBIASED
+        return first_view(self.sample.decoder, self.sample.tally)
+
+    @property
+    def covariance(self) -> Floats:
+        """Return the estimated covariance of the frequencies, (categories, categories)."""
+        return covariance_of(self.sample.decoder, self.sample.tally, self.model)
+
+    @property
+    def guarantee(self) -> str:
+        """Return the epsilon of a report, with its delta if there is one, as text."""
+        return self.epsilon + (f", delta {self.delta}" if self.delta != "0" else "")
+
+    @property
+    def crossed(self) -> bool:
+        """Return whether categories are combinations of the answers to several questions."""
+        return bool(self.margins) and self.together
+
+    @property
+    def distinguishable(self) -> NDArray[np.bool_]:
+        """Return which categories' simultaneous intervals exclude 0."""
+        return np.asarray(self.simultaneous.low > 0)
+
+    @property
+    def impossible(self) -> tuple[str, ...]:
+        """Return the categories, and responses, whose counts honest devices do not cause."""
+        marks = self.poisoning
+        return (
+            *compress(self.categories, marks.impossible),
+            *compress(self.responses, marks.impossible_responses),
+        )
+
+    def revealed(self, *, honest: float = 1) -> Revealed:
+        """Return the bound of what these figures reveal about a device, such a share being honest.
+
+        Counts of no survey are taken for all that is shown of their reports. ValueError for a share
+        that is not above 0 and at most 1.
+        """
+        return Revealed.of(
+            self.sample.mechanism,
+            self.groups or ((self.n, self.n),),
+            step=self.sample.step,
+            kept=self.kept_range is not None,
+            vouched=not self.enrolment.startswith("open"),
+            honest=honest,
+            # Whom an issuer vouched for that is not trusted any more may be anybody.
+            unlinked=self.blind and self.relayed and not self.distrusted,
+        )
+
+    def check_ordered(self) -> None:
+        """Raise ValueError unless the answers have an order."""
+        if not self.ordered:
+            raise ValueError(
+                "nothing says that the answers go from a least to a greatest; publish the survey "
+                'with tells = "distribution"'
+            )
+
+    def weights(self, answers: Answers) -> tuple[Floats, str]:
+        """Return 1 for the categories that are meant, 0 for the others, and how they are called."""
+        if isinstance(answers, Range):
+            self.check_ordered()
+        elif not isinstance(answers, str | Mapping):
+            answers = tuple(answers)  # an iterator has them once
+        weights = weights_of(answers, self.categories, self.dimensions, together=self.together)
+        return weights, answers_text(answers)
+
+
+def debiased_fields(
+    mechanism: Mechanism,
+    sample: Sample,
+    categories: tuple[str, ...],
+    level: float,
+    model: Model,
+    labels: tuple[str, ...] = (),
+    values: tuple[Fraction, ...] | None = None,
+    answers: int = 0,
+) -> dict[str, Any]:
+    """Return the fields of a histogram that follow from mechanism and counts.
+
+    So many answers have rows beside the categories.
+    """
+    decoder, tally = sample.decoder, sample.tally
+    estimate = decoder.frequencies(tally)
+    if model is Model.SAMPLED and tally.n < 2:
+        errors = np.full(decoder.categories, np.nan)
+    else:
+        errors = standard_errors(mechanism, tally, model)
+    numeric = shares = None
+    if values is not None:
+        numeric = numeric_summary(mechanism, tally, categories, values, level, model)
+        shares = reports_for_shares(mechanism, 0.1)
+    intervals = frequency_intervals(mechanism, tally, level)
+    rows = len(categories) + answers
+    at_once = min(1 - (1 - level) / rows, math.nextafter(1.0, 0.0))
+    return {
+        "n": tally.n,
+        "categories": categories,
+        "responses": labels,
+        "raw": tally.counts if labels else decoder.tested_counts(tally),
+        "estimate": estimate,
+        "standard_error": errors,
+        "low": intervals.low,
+        "high": intervals.high,
+        "level": level,
+        "model": model,
+        "methods": intervals.methods,
+        "outside": intervals.outside,
+        "level_at_once": at_once,
+        "simultaneous": intervals_of(decoder, tally, at_once),
+        "pure_epsilon": str(mechanism.privacy.epsilon),
+        "poisoning": poisoning(mechanism, tally, estimate, errors, same=not labels),
+        "reports_for_five_points": reports_for_half_width(mechanism, 0.05),
+        "influence": influences(mechanism),
+        "reports_for_shares": shares,
+        "numeric": numeric,
+        "values": values,
+        "sample": sample,
+    }

@@ -1,0 +1,315 @@
+"""Words of a comparison: what changed, or differs, and how much of it is chance."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, Final
+
+from deniable.documents import (
+    Caution,
+    Column,
+    ColumnKind,
+    Document,
+    Fact,
+    Table,
+    caution_codes,
+    caution_maps,
+    level_text,
+)
+from deniable.documents.csv import rows_csv
+from deniable.documents.html import document_html
+from deniable.documents.json import (
+    BOOLEAN,
+    COUNT,
+    NUMBER,
+    TEXT,
+    Field,
+    Json,
+    array_of,
+    object_of,
+    or_null,
+    plain,
+)
+from deniable.documents.terminal import document_text
+from deniable.estimates.comparison import Comparison, Row
+from deniable.estimates.decoders import Model
+from deniable.estimates.estimate import Estimate, Sample, places_text
+from deniable.estimates.histogram import Histogram
+from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest, with_cautions
+from deniable.presenting.charts import Markup, Picture, standalone
+from deniable.presenting.estimate import AT_ONCE, estimate_sentence, estimate_text
+from deniable.presenting.pictures import WIDTH, difference_dots, plot_differences
+from deniable.presenting.rows import ESTIMATE
+from deniable.presenting.tables import estimate_columns, estimate_row
+from deniable.reading.epochs import epochs_text
+
+
+def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
+    """Return the cautions of its figures."""
+    figure = "a share" if comparison.of_shares else "the mean"
+    samples: tuple[Sample, ...] = (comparison.histogram.sample,)
+    reports = "the reports"
+    if comparison.against is not None:
+        figure = f"a difference{' of means' * (not comparison.of_shares)}"
+        samples = (comparison.against.sample, *samples)
+        reports = "the reports on each side"
+    return DisplayedFigures(
+        samples,
+        *furthest((row.estimate for row in comparison.rows), figure),
+        reports,
+        wider=max((_wider(row.estimate) for row in comparison.rows), default=1.0),
+        disjoint=comparison.histogram.model is Model.FIXED,
+        outside=sum(row.estimate.outside for row in comparison.rows),
+        level=comparison.histogram.level,
+        compared=comparison.against is not None,
+        too_small=any(row.estimate.too_small for row in comparison.rows),
+    ).cautions
+
+
+def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Document:
+    """Return the shares or differences as a document."""
+    histogram, against = comparison.histogram, comparison.against
+    places = [Fact("epochs", _place(histogram))]
+    if against is not None:
+        heads = zip(_heads(comparison), (against, histogram), strict=True)
+        places = [Fact(head, _place(side)) for head, side in heads][::-1]
+    return Document(
+        facts=[
+            Fact("survey", histogram.survey),
+            *places,
+            Fact("epsilon", _guarantees(comparison)),
+            Fact("devices", histogram.enrolment),
+        ],
+        tables=[
+            Table(
+                _columns(comparison),
+                [*map(_shown_row, comparison.rows)],
+                title=_title(comparison),
+            )
+        ],
+        notes=[*_notes(comparison), *notes],
+        cautions=comparison_cautions(comparison),
+        heading=histogram.question,
+        sentence=comparison_sentence(comparison),
+        chart=_chart(comparison) if against is not None else None,
+    )
+
+
+def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
+    """Return the chart of the differences; ValueError if there are none."""
+    if comparison.against is None:
+        raise ValueError("this is compared with nothing, and has no chart")
+    differences = {row.label: row.estimate for row in comparison.rows}
+    places = _differences(comparison.rows[0])
+    return plot_differences(differences, title=f"Differences, {places}", width=width)
+
+
+def comparison_sentence(comparison: Comparison) -> str:
+    """Return the result in words, as it can be published: what changed most, if anything did.
+
+    Of several answers, by intervals that hold for all of them at once.
+    """
+    if not comparison.at_once:
+        return estimate_sentence(comparison.rows[0].estimate)
+    rows = comparison.rows
+    known = [row for row in rows if row.distinguishable]
+    row = max(known or rows, key=lambda row: abs(row.estimate.value))
+    most = row.estimate
+    text = partial(estimate_text, most)
+    if comparison.one_survey:
+        verb, nothing = ("changed" if known else "have changed"), "nothing changed"
+    else:
+        verb, nothing = f"differ{'s' * (len(known) == 1)}", "nothing differs"
+    head = f"{len(known):,} of {len(rows):,} answers" if known else "No answer is known to"
+    if (
+        not known
+        and comparison.test is not None
+        and comparison.test.p_value < 1 - comparison.histogram.level
+    ):
+        some = "changed" if comparison.one_survey else "differs"
+        head = f"Something {some}, but no answer by itself is known to"
+    ends = f"{text(most.low)} to {text(most.high)}"
+    texts = [
+        f"{head} {verb} ({_differences(row)}): {row.label} the most, by "
+        f"{text(most.value)} percentage points ({level_text(comparison.histogram.level)} "
+        f"interval {ends}{AT_ONCE})."
+    ]
+    if not known and comparison.test is not None:
+        texts.append(f"All answers together: p {comparison.test.p_value:.2g} if {nothing}.")
+    return with_cautions(" ".join(texts), comparison_cautions(comparison))
+
+
+def _heads(comparison: Comparison) -> tuple[str, str]:
+    """Return the names of the sides, that of the one that is subtracted first."""
+    if comparison.against is None or comparison.one_survey:
+        return "before", "now"
+    one, other = comparison.against, comparison.histogram
+    if one.survey != other.survey:
+        return one.survey, other.survey
+    return f"{one.survey} {one.survey_id[:12]}", f"{other.survey} {other.survey_id[:12]}"
+
+
+def _differences(row: Row) -> str:
+    """Return in words which side is subtracted from which."""
+    assert row.before is not None
+    return places_text(row.now.slope, "less", row.before.slope)
+
+
+def _guarantees(comparison: Comparison) -> str:
+    ours = comparison.histogram.guarantee
+    theirs = ours if comparison.against is None else comparison.against.guarantee
+    return ours if ours == theirs else f"{ours}; {_heads(comparison)[0]} {theirs}"
+
+
+def _title(comparison: Comparison) -> str:
+    figures = "Shares" if comparison.of_shares else "Means"
+    if comparison.against is None:
+        return figures
+    own = "" if comparison.one_survey else ": {1} less {0}".format(*_heads(comparison))
+    return f"{figures}, and their differences{own}"
+
+
+def _columns(comparison: Comparison) -> list[Column]:
+    kind: ColumnKind = "share" if comparison.of_shares else "number"
+    columns = estimate_columns(comparison.histogram.level, kind)
+    if comparison.against is None:
+        error = Column("standard_error", "std error", kind, "standard_error")
+        return [Column("answers", "answer"), columns[0], error, *columns[1:]]
+    kind_of_difference: ColumnKind = "points" if comparison.of_shares else "number"
+    return [
+        Column("answers", "answer"),
+        Column("before", _heads(comparison)[0], kind, "width_before"),
+        Column("now", _heads(comparison)[1], kind, "width_now"),
+        *(
+            replace(column, signed=True)
+            for column in estimate_columns(
+                comparison.histogram.level,
+                kind_of_difference,
+                "difference",
+                simultaneous=comparison.at_once,
+            )[:2]
+        ),
+        Column("mark", ""),
+        Column("distinguishable"),
+    ]
+
+
+def _shown_row(row: Row) -> dict[str, Any]:
+    fields = estimate_row(plain(row, _ROW))
+    before = row.before
+    if before is None:
+        return fields
+    return fields | {
+        "before": before.stated,
+        "now": row.now.stated,
+        "width_before": (before.high - before.low) or fields["width"],
+        "width_now": (row.now.high - row.now.low) or fields["width"],
+        "mark": "" if row.estimate.distinguishable else "not distinguishable",
+    }
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    if comparison.against is not None and comparison.of_shares:
+        yield (
+            "Differences are in percentage points. Whether the intervals of the two shares "
+            "overlap tells less than those of the differences."
+        )
+    if comparison.at_once:
+        yield "Intervals hold for all answers at once."
+    if comparison.histogram.model is Model.FIXED:
+        yield (
+            "Intervals are about the devices that reported, of noise alone: not about others "
+            "that they may stand for."
+        )
+    if comparison.test is not None:
+        differs = "changed" if comparison.one_survey else "differs"
+        yield f"Whether anything {differs} at all: {comparison.test}."
+
+
+def _chart(comparison: Comparison) -> Callable[[float], str]:
+    differences = {row.label: row.estimate for row in comparison.rows}
+    dots = cache(partial(difference_dots, differences))
+
+    def drawing(width: float) -> str:
+        return plot_differences(differences, width=width, heading=False, dots=dots()).svg
+
+    return drawing
+
+
+def comparison_map(comparison: Comparison) -> dict[str, Any]:
+    """Return plain values for JSON."""
+    return plain(comparison, _FIELDS)
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """Return a row an answer as CSV."""
+    shared = plain(comparison, _SHARED)
+    for key in ("epochs", "against_epochs"):
+        shared[key] = " ".join(map(str, shared[key] or ()))
+    shared["cautions"] = caution_codes(comparison_cautions(comparison))
+    names = [field.name for field in (*_SHARED, *_ROW)]
+    return rows_csv((*names, "cautions"), (plain(row, _ROW) for row in comparison.rows), shared)
+
+
+def _place(side: Histogram) -> str:
+    reports = f"{side.n:,} report{'s' * (side.n != 1)}"
+    return f"{epochs_text(side.epochs)} ({reports})"
+
+
+def _wider(estimate: Estimate) -> float:
+    if estimate.form is None:  # shares within groups
+        return math.inf
+    try:
+        noise = replace(estimate.linear, model=Model.FIXED).figures()[1]
+    except ValueError:  # of sums over several questions nobody knows
+        return math.inf
+    return estimate.standard_error / noise if noise else math.inf
+
+
+_SHARED: Final = (
+    *(Field(name, TEXT, f"histogram.{name}") for name in ("survey", "survey_id")),
+    Field("epochs", array_of(COUNT), "histogram.epochs"),
+    Field("n", COUNT, "histogram.n"),
+    *(
+        Field(f"against_{name}", or_null(TEXT), f"against.{name}")
+        for name in ("survey", "survey_id")
+    ),
+    Field("against_epochs", or_null(array_of(COUNT)), "against.epochs"),
+    Field("against_n", or_null(COUNT), "against.n"),
+    Field("level", NUMBER, "histogram.level"),
+)
+_ROW: Final = (
+    Field("answers", TEXT, "label"),
+    Field("now", NUMBER, "now.stated"),
+    Field("before", or_null(NUMBER), "before.stated"),
+    *(field._replace(source=f"estimate.{field.source or field.name}") for field in ESTIMATE),
+    Field("distinguishable", or_null(BOOLEAN)),
+    Field("sentence", TEXT, lambda row: estimate_sentence(row.estimate)),
+)
+_TEST: Final = (
+    Field("statistic", NUMBER),
+    Field("degrees", COUNT),
+    Field("p_value", NUMBER),
+)
+_FIELDS: Final = (
+    *_SHARED,
+    Field("sentence", TEXT, lambda it: comparison_sentence(it)),
+    Field("rows", array_of(object_of(*_ROW)), lambda it: [plain(row, _ROW) for row in it.rows]),
+    Field("test", object_of(*_TEST), lambda it: it.test and plain(it.test, _TEST), optional=True),
+    Field("cautions", CAUTIONS_SCHEMA, lambda it: caution_maps(comparison_cautions(it))),
+)
+COMPARISON_SCHEMA: Final[Json] = object_of(*_FIELDS)
+"""Of a comparison as JSON: its two sides, and of each answer the difference."""
+
+
+def comparison_terminal(comparison: Comparison) -> str:
+    """Return the document as text of 100 columns."""
+    return document_text(comparison_document(comparison))
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return the document as HTML, for a notebook."""
+    document = comparison_document(comparison)
+    chart = "" if document.chart is None else standalone(Markup(document.chart(WIDTH)))
+    return f"<div>{document_html(document, chart)}</div>"

@@ -1,0 +1,175 @@
+"""Words of who leads: of the most frequent answers, and of two shares beside each other."""
+
+from typing import Any, Final
+
+from deniable.documents import Caution, Column, Document, Table, level_text
+from deniable.estimates.answers import listed
+from deniable.estimates.estimate import Estimate, Unit
+from deniable.estimates.leaders import Beside, Leaders, Ranked
+from deniable.presenting.cautions import DisplayedFigures, furthest, with_cautions
+from deniable.presenting.estimate import estimate_sentence, estimate_statement
+from deniable.presenting.rows import estimate_map
+from deniable.presenting.tables import estimate_columns, estimate_row, histogram_facts, sentence_map
+from deniable.reading.epochs import reporters
+
+_NAMED: Final = 10
+_NAMES = ("the difference", "the ratio")
+_MORE = [
+    Column(key) for key in ("high", "standard_error", "outside", "influence", "distinguishable")
+]
+
+
+def _row(name: str, kind: str, estimate: Estimate) -> dict[str, Any]:
+    fields = {"figure": name, "kind": kind, **estimate_map(estimate)}
+    if estimate.too_small:
+        fields |= {"low": None, "high": None}
+    apart = None if estimate.unit is Unit.SHARE else estimate.distinguishable
+    return estimate_row(fields) | {"distinguishable": apart}
+
+
+def leaders_sentence(leaders: Leaders) -> str:
+    """Return the result as it can be published."""
+    certain, others, left = leaders.certain, leaders.possible, leaders.count - len(leaders.certain)
+    name = (
+        "most frequent answer" if leaders.count == 1 else f"{leaders.count} most frequent answers"
+    )
+    name += f" of {reporters(leaders.histogram.sample.place)}"
+    text = f"The {name}"
+    if len(others) > _NAMED:
+        named = (*others[:_NAMED], f"{len(others) - _NAMED:,} others")
+    else:
+        named = others
+    rest = f"among {listed(named, 'and')}"
+    verb = "is" if leaders.count == 1 else "are"
+    if not left:
+        text += f" {verb} {listed(certain, 'and')}" + ", in this order" * _ordered(leaders)
+    elif not certain:
+        text += f" {verb} {rest}"
+    else:
+        other = "other is" if left == 1 else f"other {left} are"
+        text += f" include {listed(certain, 'and')}; the {other} {rest}"
+    of_all = f"that all of this holds, of {leaders.answers:,} answers"
+    text += f" ({level_text(leaders.histogram.level)} confidence {of_all})."
+    if leaders.histogram.sample.fewest_fakes:
+        text = f"Nobody can tell which {verb} the {name}."
+    elif len(leaders.candidates) == leaders.answers and not certain:
+        text = (
+            f"The reports do not tell which {verb} the {name}: any of {leaders.answers:,} may be."
+        )
+    return with_cautions(text, leaders_cautions(leaders))
+
+
+def _ordered(leaders: Leaders) -> bool:
+    ranks = [(row.first, row.last) for row in leaders.rows[: leaders.count]]
+    return leaders.count > 1 and ranks == [(at, at) for at in range(1, leaders.count + 1)]
+
+
+def leaders_cautions(leaders: Leaders) -> tuple[Caution, ...]:
+    """Return the cautions of its figures."""
+    lead = [leaders.rows[0].share - row.share for row in leaders.rows[-1:] if len(leaders.rows) > 1]
+    return DisplayedFigures(
+        (leaders.histogram.sample,),
+        *furthest(lead, "the lead of one answer over another"),
+        outside=sum(row.share.outside for row in leaders.rows),
+        level=leaders.histogram.level,
+    ).cautions
+
+
+def leaders_document(leaders: Leaders) -> Document:
+    """Return the ranks as a document."""
+    histogram = leaders.histogram
+    columns = [
+        Column("answer", "answer"),
+        Column("ranks", "rank"),
+        *estimate_columns(histogram.level),
+        *map(Column, ("high", "first", "last", "certain", "standard_error", "outside")),
+    ]
+    return Document(
+        facts=[*histogram_facts(histogram)],
+        tables=[Table(columns, [_ranks(leaders, row) for row in leaders.rows], key="answers")],
+        notes=[
+            "Ranks hold for all answers at once, whichever are looked at: "
+            f"{level_text(histogram.level)} of such surveys or more have all of them right. "
+            "Intervals of shares each stand by themselves; how far two are apart has an "
+            "interval of its own.",
+            *_left_out(leaders),
+        ],
+        cautions=leaders_cautions(leaders),
+        heading=histogram.question,
+        sentence=leaders_sentence(leaders),
+        values=sentence_map(histogram, leaders_sentence(leaders)) | {"leaders": leaders.count},
+    )
+
+
+def _left_out(leaders: Leaders) -> list[str]:
+    more = len(leaders.candidates) - len(leaders.rows)
+    return [f"{more:,} more answers may be among them; the largest are shown."] * bool(more)
+
+
+def _ranks(leaders: Leaders, row: Ranked) -> dict[str, Any]:
+    certain = row.label in leaders.certain
+    ranks = str(row.first) if row.first == row.last else f"{row.first} to {row.last:,}"
+    return estimate_row(estimate_map(row.share)) | {
+        "answer": row.label,
+        "ranks": ranks,
+        "first": row.first,
+        "last": row.last,
+        "certain": certain,
+    }
+
+
+def beside_conclusion(beside: Beside) -> str:
+    """Return the leader in words, if the interval of the difference tells."""
+    first, second = beside.names
+    if not beside.difference.distinguishable or any(
+        sample.fewest_fakes for sample in beside.difference.samples
+    ):
+        return f"nobody can tell whether {first} or {second} is ahead"
+    if beside.difference.low > 0:
+        return f"{first} is ahead of {second}"
+    return f"{second} is ahead of {first}"
+
+
+def beside_sentence(beside: Beside) -> str:
+    """Return the result as it can be published."""
+    place = beside.histogram.sample.place
+    where = f"In {place}: " * bool(place)
+    if beside.race:
+        return where + estimate_sentence(beside.difference, beside_conclusion(beside))
+    statements = " ".join(map(estimate_statement, (beside.difference, beside.ratio)))
+    return where + with_cautions(statements, beside_cautions(beside))
+
+
+def beside_cautions(beside: Beside) -> tuple[Caution, ...]:
+    """Return the cautions of its figures."""
+    figures = (beside.difference,) if beside.race else (beside.difference, beside.ratio)
+    texts = [furthest([one], name) for one, name in zip(figures, _NAMES, strict=False)]
+    return DisplayedFigures(
+        beside.difference.samples,
+        ", ".join(text for text, _ in texts if text),
+        any(decided for _, decided in texts),
+        outside=sum(one.outside for one in (beside.one, beside.other, *figures)),
+        level=beside.histogram.level,
+        too_small=beside.difference.too_small,
+    ).cautions
+
+
+def beside_document(beside: Beside) -> Document:
+    """Return both shares, their difference and their ratio as a document."""
+    histogram, (first, second) = beside.histogram, beside.names
+    rows = [
+        _row(first, "share", beside.one),
+        _row(second, "share", beside.other),
+        _row("difference", "points", beside.difference),
+        _row("ratio", "number", beside.ratio),
+    ]
+    columns = estimate_columns(histogram.level)
+    return Document(
+        facts=[*histogram_facts(histogram)],
+        tables=[Table([Column("figure", "figure"), *columns, *_MORE], rows, key="figures")],
+        notes=["The difference is in percentage points."],
+        cautions=beside_cautions(beside),
+        heading=histogram.question,
+        sentence=beside_sentence(beside),
+        values=sentence_map(histogram, beside_sentence(beside)),
+    )

@@ -1,0 +1,169 @@
+"""Words of what published figures reveal about one device."""
+
+from fractions import Fraction
+from typing import Final
+
+from deniable.documents import Caution, Document, upper_text
+from deniable.documents.json import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
+from deniable.estimates.revealed import Revealed, Unbounded, smallest_group
+from deniable.mechanisms import exp_enclosure, times_likelier
+from deniable.messages import Manifest
+
+REVEALED: Final = (
+    Field(
+        "epsilon",
+        or_null(
+            {
+                **DECIMAL,
+                "description": "of all these epochs together: any event is at most e^epsilon times "
+                "as likely, plus delta",
+            },
+            description="null where nothing but the odds of a report bounds it",
+        ),
+        lambda r: None if r.epsilon is None else f"{r.epsilon:f}",
+    ),
+    Field("delta", NUMBER, lambda r: float(r.delta)),
+    Field(
+        "level",
+        or_null(
+            {
+                **DECIMAL,
+                "description": "what is seen is at most e^level times as likely as with any other "
+                "answer, except with a chance of delta",
+            },
+            description="null where epsilon is",
+        ),
+        lambda r: None if r.level is None else f"{r.level:f}",
+    ),
+    Field("devices", COUNT),
+    Field("honest", NUMBER, lambda r: float(r.honest)),
+    Field("odds", {**NUMBER, "description": "of one report alone"}, lambda r: float(r.odds)),
+    Field("sentence", TEXT, lambda r: revealed_sentence(r)),
+    Field(
+        "to_collector",
+        or_null(
+            {**DECIMAL, "description": "epsilon, at the same delta"},
+            description="null unless relays and blind enrolment keep reports from being linked",
+        ),
+        lambda r: None if r.to_collector is None else f"{r.to_collector.epsilon:f}",
+    ),
+)
+"""The fields for JSON."""
+
+
+_WHY: Final = {
+    Unbounded.KEPT: (
+        "devices keep their responses, and two histograms that differ by one device show what it "
+        "keeps"
+    ),
+    Unbounded.EVERY: "they may be read after every single report (minimum_reports is below 2)",
+    Unbounded.ISSUERS: (
+        "they are shown in steps, and apart by issuer: a step may have a single report of an issuer"
+    ),
+    Unbounded.OPEN: (
+        "anybody may send reports, so that all but one of those by which figures were renewed may "
+        "come from somebody who compares the figures before and after"
+    ),
+    Unbounded.FAKES: "if {fakes} of all reports are fake, they may be all but one of the {least:,} "
+    "that figures tell apart",
+}
+"""Why there is no bound, in words."""
+
+
+def revealed_brief(revealed: Revealed) -> str:
+    """Return the figure as a sentence without its capital and full stop."""
+    if revealed.why is not None:
+        fakes = _percent(1 - revealed.honest)
+        why = _WHY[revealed.why].format(fakes=fakes, least=revealed.least)
+        return f"figures may tell as much as a report does: {why}"
+    assert revealed.level is not None
+    odds = Fraction(exp_enclosure(Fraction(revealed.level), 64)[1], 1 << 64)
+    answers, other = ("answers", "others") if revealed.epochs > 1 else ("answer", "other")
+    together = (
+        f"figures of {revealed.epochs:,} epochs together" if revealed.epochs > 1 else "figures"
+    )
+    return (
+        f"{together} are {times_likelier(odds)} with the {answers} of one of "
+        f"{revealed.devices:,} honest devices than with any {other}, except with a chance of 1 in "
+        f"{revealed.delta.denominator:,}"
+    )
+
+
+def revealed_sentence(revealed: Revealed) -> str:
+    """Return the figure beside the device's promise, as it can be published."""
+    alone = (
+        f"One report alone, to whoever sees it, is {times_likelier(revealed.odds)} than with any "
+        "other answer."
+    )
+    if revealed.level is None:
+        return f"{alone} These {revealed_brief(revealed)}."
+    honest = "all of the devices that reported"
+    if revealed.honest < 1:  # fakes may all be in the figures, and honest reports held back
+        honest = f"at least {_percent(revealed.honest)} of the devices whose reports they count"
+    return f"{alone} These published {revealed_brief(revealed)}. That holds if {honest} are honest."
+
+
+def revealed_notes(revealed: Revealed) -> tuple[str, ...]:
+    """Return the conditions."""
+    whose = "That of one report holds against everybody, the collector too; "
+    if revealed.epsilon is None:
+        return (f"{whose}of these figures only that can be promised.", *_unlinked(revealed))
+    groups = (
+        f"figures are renewed by {revealed.step:,} reports or more, and readers may compare them "
+        "before and after"
+        if revealed.step
+        else "these figures came all at once, and nothing tells some of their reports apart"
+    )
+    return (
+        f"{whose}that of figures against those who see these alone, and of whom none knows "
+        "which report is whose.",
+        f"Devices hide among each other: {groups}. Fakes hide nobody.",
+        "Figures of more epochs add up for a device that reported in each. That it took part "
+        "is not hidden.",
+        *_unlinked(revealed),
+    )
+
+
+def _unlinked(revealed: Revealed) -> tuple[str, ...]:
+    """Return the note on the collector, where it cannot tell which report is whose."""
+    if revealed.to_collector is None:
+        return ()
+    return (
+        "The collector itself has each report, and sees no more than figures of them all: "
+        f"{revealed_brief(revealed.to_collector)}. It takes reports by relays alone, with tokens "
+        "that their issuer signed unseen. That holds while collector, issuer and relay put no "
+        "records together, all devices have the same survey, and no time of sending tells whose a "
+        "report is; for fresh responses of one epoch. Fakes, and whoever works with the "
+        "collector, hide nobody.",
+    )
+
+
+def revealed_cautions(_: Revealed) -> tuple[Caution, ...]:
+    """Return none: its conditions are notes."""
+    return ()
+
+
+def revealed_document(revealed: Revealed) -> Document:
+    """Return the document: sentence, conditions, and fields for programs."""
+    fields = {field.name: field.of(revealed) for field in REVEALED}
+    return Document(
+        notes=revealed_notes(revealed), sentence=revealed_sentence(revealed), values=fields
+    )
+
+
+def revealed_at_worst(manifest: Manifest) -> str:
+    """Return the worst that figures of an epoch can reveal, however many reports, in words."""
+    step = max(1, manifest.minimum_reports)
+    figures = Revealed.of(
+        manifest.mechanism,
+        [smallest_group(manifest, 2 * step)],
+        step=step,
+        kept=manifest.repeat.epochs is not None,
+        vouched=bool(manifest.enrolment.issuer_ids),
+    )
+    return f"at worst, of one epoch, for whoever sees them alone: {revealed_brief(figures)}"
+
+
+def _percent(share: Fraction) -> str:
+    """Return a share of a condition: rounded up, if at all, what it is a condition of holds."""
+    return f"{upper_text(100 * share, 17)} %"

@@ -1,0 +1,251 @@
+"""Words of figures over time, and the one line of a survey where there is no room for more."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Final
+
+from deniable.documents import Caution, Column, Document, Fact, Table, caution_codes, caution_maps
+from deniable.documents.csv import rows_csv
+from deniable.documents.json import (
+    COUNT,
+    ID,
+    TEXT,
+    Field,
+    Json,
+    array_of,
+    object_of,
+    or_null,
+    plain,
+)
+from deniable.estimates.answers import Answers
+from deniable.estimates.comparison import compare
+from deniable.estimates.estimate import Estimate, Unit
+from deniable.estimates.results import Values
+from deniable.estimates.series import Series, SeriesFigures
+from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
+from deniable.presenting.charts import sparkline
+from deniable.presenting.comparison import comparison_sentence
+from deniable.presenting.estimate import estimate_cautions, estimate_sentence
+from deniable.presenting.pictures import series_panels, series_picture, series_scale
+from deniable.presenting.rows import ESTIMATE, TIME, ShownRows, largest_shares
+from deniable.presenting.tables import estimate_columns, estimate_row
+from deniable.reading.epochs import epochs_text, instant_text, iso_time
+from deniable.reading.notes import NOTES_SCHEMA, note_maps, numbered_notes
+from deniable.stores import Note
+
+_DAY: Final = 86_400
+_POINT: Final = (
+    Field("survey_id", ID),
+    Field("epoch", COUNT),
+    Field("start", TIME, lambda point: iso_time(point.start)),
+    Field("end", TIME, lambda point: iso_time(point.end)),
+    Field("n", COUNT),
+    Field("fewest_fakes", COUNT),
+)
+_CATEGORY: Final = (Field("category", TEXT),)
+_GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in ESTIMATE)
+
+SERIES_SCHEMA: Final[Json] = object_of(
+    Field("survey", TEXT),
+    Field("apart", array_of(ID, description="surveys of the name that ask something else")),
+    Field("sentence", TEXT),
+    Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS))),
+    Field("notes", NOTES_SCHEMA),
+    Field("cautions", CAUTIONS_SCHEMA),
+)
+"""Of a series as JSON; figures are null where there is a gap."""
+
+
+def series_rows(series: Series, figures: SeriesFigures) -> Iterator[Json]:
+    """Yield a row for each epoch and group; its figures are None where there is a gap."""
+    heads = [plain(point, _POINT) for point in series.points]
+    for place, head in enumerate(heads):
+        for label, estimates in figures:
+            yield {**head, "category": label} | plain(estimates[place], ESTIMATE)
+
+
+def series_columns(series: Series) -> Mapping[str, Values]:
+    """Return a table with a row for each epoch and category."""
+    rows = [*series_rows(series, list(series.figures()))]
+    names = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def series_document(
+    series: Series,
+    figures: SeriesFigures,
+    *groups: Answers,
+    chosen: ShownRows | None = None,
+    notes: Sequence[str] = (),
+) -> Document:
+    """Return figures of the series, of groups of answers or of categories, as a document.
+
+    ``chosen`` are the categories, if they are those with the largest shares.
+    """
+    simultaneous = series.holds_at_once(*groups)
+    held = "hold for all answers of an epoch at once" if simultaneous else "stand by themselves"
+    levels = {histogram.level for histogram in series.histograms}
+    panels = cache(partial(series_panels, series, *groups, figures=figures))
+
+    def drawing(width: float) -> str:
+        return series_picture(series, width, *groups, heading=False, panels=panels()).svg
+
+    return Document(
+        tables=[
+            *(
+                _table(series, label, estimates, min(levels, default=0.95), simultaneous)
+                for label, estimates in figures
+            ),
+            *([numbered_notes(_notes(series))] if series.notes else []),
+        ],
+        notes=[f"Intervals {held}. Dates are in UTC.", *_apart(series), *notes],
+        cautions=series_cautions(series, figures, chosen),
+        heading=f"{series.survey}, epoch by epoch",
+        sentence=series_sentence(series, *groups, among=[label for label, _ in figures]),
+        chart=drawing if levels else None,
+    )
+
+
+def _notes(series: Series) -> list[Note]:
+    return [Note(*note) for note in series.notes]
+
+
+def _apart(series: Series) -> Iterator[str]:
+    """Yield which surveys of the name are left out."""
+    if series.apart:
+        ids = ", ".join(survey_id[:12] for survey_id in series.apart)
+        yield f"Not shown is what asks something else under this name: survey {ids}."
+
+
+def _table(
+    series: Series,
+    label: str,
+    estimates: Sequence[Estimate | None],
+    level: float,
+    simultaneous: bool,
+) -> Table:
+    daily = all(point.end - point.start >= _DAY for point in series.points)
+    several = len(series.lines) > 1
+    shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
+    columns = [
+        Column("epoch", "epoch", "number"),
+        *([Column("survey", "survey")] if several else []),
+        Column("begins", "begins"),
+        Column("n", "reports", "number"),
+        *estimate_columns(level, "share" if shares else "number", simultaneous=simultaneous),
+        *map(Column, ("category", "survey_id")),
+    ]
+    rows = [
+        estimate_row(
+            plain(point, _POINT)
+            | plain(estimate, ESTIMATE)
+            | {
+                "survey": point.survey_id[:12],
+                "category": label,
+                "begins": instant_text(point.start).partition(" " if daily else " UTC")[0],
+                "n": point.n or None,
+            }
+        )
+        for point, estimate in zip(series.points, estimates, strict=True)
+    ]
+    return Table(columns, rows, title=label)
+
+
+def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | None = None) -> str:
+    """Return the change from the first figures to the last, and what was noted, in words.
+
+    Of answers, or of categories ``among`` all; "" if these figures cannot be compared. Both are
+    of one survey: of several, of the newest that has two epochs with figures.
+    """
+    pairs = [
+        (known[0], known[-1])
+        for line in series.lines
+        if len(known := [point for point in line if point.histogram]) > 1
+    ]
+    if not pairs:
+        return ""
+    first, last = pairs[-1]
+    assert first.histogram is not None
+    assert last.histogram is not None
+    answers, names = (groups or (None,))[0], None if groups or series.numeric else among
+    try:
+        change = compare(last.histogram, answers, first.histogram, names)
+    except ValueError:  # such as kept responses, or other answers
+        return ""
+    noted = "; ".join(
+        f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})"
+        for note in _notes(series)
+        if first.start <= note.at < last.end
+    )
+    texts = [comparison_sentence(change)]
+    if len(series.lines) > 1:
+        texts.append(f"Both epochs are of survey {last.survey_id[:12]}.")
+    return " ".join([*texts, f"Noted: {noted}."] if noted else texts)
+
+
+def series_cautions(
+    series: Series, figures: SeriesFigures, chosen: ShownRows | None = None
+) -> tuple[Caution, ...]:
+    """Return the cautions of some of its figures, which may be chosen by their size."""
+    histograms = series.histograms
+    estimates = [estimate for _, row in figures for estimate in row if estimate is not None]
+    means = any(estimate.unit is Unit.NUMBER for estimate in estimates)
+    name = "the mean" if means else "a share"
+    return DisplayedFigures(
+        tuple(histogram.sample for histogram in histograms),
+        *furthest(estimates, name),
+        "an epoch's reports",
+        outside=sum(estimate.outside for estimate in estimates),
+        rows=chosen,
+        level=histograms[0].level if histograms else 0.95,
+    ).cautions
+
+
+def series_map(series: Series, *groups: Answers) -> Json:
+    """Return plain values for JSON."""
+    figures = list(series.figures(*groups))
+    cautions = caution_maps(series_cautions(series, figures))
+    return {
+        "survey": series.survey,
+        "apart": list(series.apart),
+        "sentence": series_sentence(series, *groups, among=[label for label, _ in figures]),
+        "rows": list(series_rows(series, figures)),
+        "notes": note_maps(_notes(series)),
+        "cautions": cautions,
+    }
+
+
+def series_csv(series: Series, *groups: Answers) -> str:
+    """Return a row for each epoch and group as CSV."""
+    columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
+    figures = list(series.figures(*groups))
+    shared = {"survey": series.survey, "cautions": caution_codes(series_cautions(series, figures))}
+    return rows_csv(("survey", *columns, "cautions"), series_rows(series, figures), shared)
+
+
+def headline(series: Series) -> Document:
+    """Return the newest mean, or largest share, in a sentence; its chart is small, of all epochs.
+
+    The largest share is that of all epochs together, with intervals that hold for all answers at
+    once: chance made it neither so large nor so large just now (:mod:`deniable.presenting.rows`).
+    """
+    histograms = series.histograms
+    figures = dict(series.figures())
+    label = "mean"
+    if not series.numeric:
+        label = largest_shares(histograms, everywhere=False)[0]
+    newest = next(estimate for estimate in reversed(figures[label]) if estimate is not None)
+    reports = sum(histogram.n for histogram in histograms)
+    epochs = [point.epoch for point in series.points if point.histogram]
+
+    def drawing(width: float) -> str:
+        (panel,) = series_panels(series, figures=[(label, figures[label])])
+        numbers = [point.epoch for point in series.points]
+        return sparkline(panel, numbers, width, scale=series_scale(series))
+
+    return Document(
+        facts=[Fact("reports", f"{reports:,} in {epochs_text(epochs)}", "reports", reports)],
+        sentence=estimate_sentence(newest),
+        cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
+        chart=drawing,
+    )
