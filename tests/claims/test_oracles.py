@@ -337,7 +337,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "presenting.comparison:_title",
         "presenting.cross:_NOTES",
         "presenting.histogram:_rows_notes",
-        "presenting.tables:histogram_facts",
+        "presenting.rows:histogram_facts",
         "estimates.estimate:Estimate._and",
         "presenting.estimate:_untold",
         "estimates.histogram:_vouched",

@@ -24,8 +24,7 @@ from deniable.presenting.charts import (
     standalone,
     stylesheet,
 )
-from deniable.presenting.charts.dates import date_ticks
-from deniable.presenting.charts.svg import element
+from deniable.presenting.charts.svg import date_ticks, element
 
 SVG = "{http://www.w3.org/2000/svg}"
 DRAWN = ("svg", "title", "desc", "text", "g", "rect", "circle", "line", "polygon", "path")

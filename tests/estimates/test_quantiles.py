@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix
 from deniable.estimates import Quantile, debias, quantiles, solution_matrix
-from deniable.estimates.cumulative import blur_of, rising_shares
+from deniable.estimates.quantiles import blur_of, rising_shares
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 from tests.estimates.matrices import SURVEYED, Floats
 from tests.support.effort import effort

@@ -12,7 +12,6 @@ from scipy import special
 
 from deniable.documents import level_text
 from deniable.estimates.binomial import check_level, normal_quantile
-from deniable.estimates.cumulative import averaged_shares, blur_of, cuts_of
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.estimates.numeric import GroupBounds, group_bounds
 from deniable.estimates.quantiles import (
@@ -20,6 +19,9 @@ from deniable.estimates.quantiles import (
     QUARTILES,
     QuantileBounds,
     ShareQueries,
+    averaged_shares,
+    blur_of,
+    cuts_of,
     quantiles,
 )
 from deniable.mechanisms import Mechanism

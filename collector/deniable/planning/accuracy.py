@@ -17,8 +17,8 @@ from deniable.estimates import (
     reports_for_share,
     reports_for_shares,
 )
-from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import group_labels
+from deniable.estimates.quantiles import blur_of
 from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
 from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest

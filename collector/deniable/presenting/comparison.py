@@ -40,8 +40,7 @@ from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furt
 from deniable.presenting.charts import Markup, Picture, standalone
 from deniable.presenting.estimate import AT_ONCE, estimate_sentence, estimate_text
 from deniable.presenting.pictures import WIDTH, difference_dots, plot_differences
-from deniable.presenting.rows import ESTIMATE
-from deniable.presenting.tables import estimate_columns, estimate_row
+from deniable.presenting.rows import ESTIMATE, estimate_columns, estimate_row
 from deniable.reading.epochs import epochs_text
 
 

@@ -11,8 +11,13 @@ from deniable.documents.document import number_text
 from deniable.estimates.cross import CrossTable, Of
 from deniable.estimates.estimate import Estimate
 from deniable.presenting.cautions import DisplayedFigures, furthest, with_cautions
-from deniable.presenting.rows import estimate_map
-from deniable.presenting.tables import estimate_columns, estimate_row, histogram_facts, sentence_map
+from deniable.presenting.rows import (
+    estimate_columns,
+    estimate_map,
+    estimate_row,
+    histogram_facts,
+    sentence_map,
+)
 from deniable.reading.epochs import reporters
 
 _WIDEST: Final = 5

@@ -30,12 +30,15 @@ from deniable.presenting.quantiles import (
     quantile_sentence,
     quantile_table,
 )
-from deniable.presenting.rows import NOT_FOUND, ShownRows, chosen_rows, response_rows
-from deniable.presenting.tables import (
+from deniable.presenting.rows import (
+    NOT_FOUND,
+    ShownRows,
+    chosen_rows,
     estimate_columns,
     estimate_row,
     histogram_facts,
     marked,
+    response_rows,
     sentence_map,
 )
 

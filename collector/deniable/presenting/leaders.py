@@ -8,8 +8,13 @@ from deniable.estimates.estimate import Estimate, Unit
 from deniable.estimates.leaders import Beside, Leaders, Ranked
 from deniable.presenting.cautions import DisplayedFigures, furthest, with_cautions
 from deniable.presenting.estimate import estimate_sentence, estimate_statement
-from deniable.presenting.rows import estimate_map
-from deniable.presenting.tables import estimate_columns, estimate_row, histogram_facts, sentence_map
+from deniable.presenting.rows import (
+    estimate_columns,
+    estimate_map,
+    estimate_row,
+    histogram_facts,
+    sentence_map,
+)
 from deniable.reading.epochs import reporters
 
 _NAMED: Final = 10

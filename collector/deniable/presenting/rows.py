@@ -14,10 +14,11 @@ often are not: of the ten largest of 1,024, at times hardly any (docs/coverage.m
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from deniable.documents import Column, ColumnKind, Fact, Level, level_text
 from deniable.documents.json import (
     BOOLEAN,
     COUNT,
@@ -29,12 +30,16 @@ from deniable.documents.json import (
     or_null,
     plain,
 )
+from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.frequencies import beyond
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.margins import Margin
 from deniable.estimates.views import View
+from deniable.presenting.revealed import revealed_brief
 from deniable.reading import MOST_ROWS
+from deniable.reading.epochs import EpochState, epochs_text, instant_text
 
 _INFLUENCE: Final = (
     "a share of fake reports moves it by at most so many times that share; null if by any amount"
@@ -230,3 +235,82 @@ def largest_shares(
     if wanted and not names:
         raise ValueError(NOT_FOUND.rstrip("."))
     return sorted(names, key=lambda name: -reports[name])
+
+
+_STATES: Final = {
+    EpochState.OPEN: "open: more reports may come",
+    EpochState.GRACE: "over; late reports are still taken",
+    EpochState.CLOSED: "over; no more reports are taken, and it is about to be sealed",
+    EpochState.SEALED: "sealed: these counts are final",
+}
+
+
+def estimate_columns(
+    level: float,
+    kind: ColumnKind = "share",
+    title: str = "estimate",
+    key: str = "estimate",
+    simultaneous: bool = False,
+) -> list[Column]:
+    """Return the columns of an estimate with its interval of a level, and a bar."""
+    return [
+        Column(key, title, kind, "width"),
+        Column(
+            "low",
+            f"{level_text(level)} {'simultaneous ' * simultaneous}interval",
+            kind,
+            "width",
+            "interval",
+        ),
+        Column(key, "", kind, shape="bar"),
+    ]
+
+
+def estimate_row(row: Json) -> Json:
+    """Return an estimate's fields with the width of its interval, if that is of any use."""
+    known = row["low"] is not None and row["high"] is not None
+    # Of few reports a standard error tells little: they scatter less than their number does.
+    few = row.get("method") == IntervalMethod.CLOPPER_PEARSON
+    return {
+        **row,
+        "standard_error": None if few else row.get("standard_error"),
+        "width": row["high"] - row["low"] if known else None,
+        **marked(row),
+    }
+
+
+def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
+    """Yield the reports that the figures are of, in facts for people."""
+    if histogram.survey:
+        yield Fact("survey", f"{histogram.survey}, {epochs_text(histogram.epochs)}")
+    if histogram.start is not None and histogram.end is not None:
+        yield Fact("time", f"{instant_text(histogram.start)} to {instant_text(histogram.end)}")
+    yield Fact("reports", f"{histogram.n:,}")
+    if histogram.standing is not None:
+        yield Fact("state", _STATES[EpochState(histogram.standing.state)])
+    yield Fact("epsilon", histogram.guarantee)
+    yield Fact("devices", histogram.enrolment)
+    if histogram.anonymity_set is not None:
+        among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest"
+        yield Fact("hides among", f"{histogram.anonymity_set:,} reports of one survey id{among}")
+    if histogram.groups:  # or nobody knows what else is shown
+        yield Fact("reveals", revealed_brief(histogram.revealed()))
+
+
+def marked(row: Json) -> Json:
+    """Return the mark of a row's count, if honest devices do not cause it."""
+    if not row.get("impossible"):
+        return {"mark": ""}
+    return {"mark": "impossible", "caution": Level.ALERT}
+
+
+def sentence_map(histogram: DebiasedCounts, sentence: str) -> Json:
+    """Return the values of a sentence about a histogram, and what it is of."""
+    return {
+        "survey": histogram.survey,
+        "survey_id": histogram.survey_id,
+        "epochs": list(histogram.epochs),
+        "n": histogram.n,
+        "level": histogram.level,
+        "sentence": sentence,
+    }

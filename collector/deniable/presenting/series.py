@@ -27,8 +27,14 @@ from deniable.presenting.charts import sparkline
 from deniable.presenting.comparison import comparison_sentence
 from deniable.presenting.estimate import estimate_cautions, estimate_sentence
 from deniable.presenting.pictures import series_panels, series_picture, series_scale
-from deniable.presenting.rows import ESTIMATE, TIME, ShownRows, largest_shares
-from deniable.presenting.tables import estimate_columns, estimate_row
+from deniable.presenting.rows import (
+    ESTIMATE,
+    TIME,
+    ShownRows,
+    estimate_columns,
+    estimate_row,
+    largest_shares,
+)
 from deniable.reading.epochs import epochs_text, instant_text, iso_time
 from deniable.reading.notes import NOTES_SCHEMA, note_maps, numbered_notes
 from deniable.stores import Note

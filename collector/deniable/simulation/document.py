@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.documents import Column, Document, Fact, Table, level_text
-from deniable.estimates.cumulative import blur_of
-from deniable.estimates.quantiles import QUARTILES
+from deniable.estimates.quantiles import QUARTILES, blur_of
 from deniable.estimates.views import View
 from deniable.messages import Manifest, simulated_name
 from deniable.simulation.bulk import SimulatedReports

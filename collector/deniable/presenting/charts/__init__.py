@@ -4,11 +4,20 @@ All functions are pure, and the same arguments give the same bytes. Every text m
 it never becomes markup. ``charts.css`` has the looks; ``standalone`` puts it into the image.
 """
 
-from deniable.presenting.charts.bands import Band, Dot
 from deniable.presenting.charts.dots import difference_chart, dots_chart
-from deniable.presenting.charts.scales import POINTS, SHARES, Scale
 from deniable.presenting.charts.series import Line, Panel, series_chart, sparkline
-from deniable.presenting.charts.svg import Markup, Picture, notice, standalone, stylesheet
+from deniable.presenting.charts.svg import (
+    POINTS,
+    SHARES,
+    Band,
+    Dot,
+    Markup,
+    Picture,
+    Scale,
+    notice,
+    standalone,
+    stylesheet,
+)
 
 __all__ = [
     "POINTS",

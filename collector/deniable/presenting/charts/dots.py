@@ -4,18 +4,26 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from deniable.presenting.charts.bands import (
+from deniable.presenting.charts.svg import (
     LINE,
+    POINTS,
+    SHARES,
     SMALL,
+    Axis,
     Band,
     Dot,
+    Markup,
+    Scale,
+    axis_over,
+    element,
     foot,
     head,
+    label,
+    picture,
+    text_width,
     tick_class,
     upright,
 )
-from deniable.presenting.charts.scales import POINTS, SHARES, Axis, Scale, axis_over
-from deniable.presenting.charts.svg import Markup, element, label, picture, text_width
 
 _WIDE = 480
 """From this width on label, chart and numbers have one line; below it, the chart has its own."""

@@ -5,10 +5,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.presenting.charts.bands import LINE, SMALL, Band, Dot, foot, head, tick_class, upright
-from deniable.presenting.charts.dates import date_ticks
-from deniable.presenting.charts.scales import SHARES, Axis, Scale, axis_over
-from deniable.presenting.charts.svg import Markup, element, label, picture, text_width
+from deniable.presenting.charts.svg import (
+    LINE,
+    SHARES,
+    SMALL,
+    Axis,
+    Band,
+    Dot,
+    Markup,
+    Scale,
+    axis_over,
+    date_ticks,
+    element,
+    foot,
+    head,
+    label,
+    picture,
+    text_width,
+    tick_class,
+    upright,
+)
 
 _PANEL = 165
 _WIDEST = 3

@@ -1,15 +1,20 @@
-"""SVG as text: what is not markup already is escaped, so that no label can become markup."""
+"""The parts of a chart as SVG: elements, texts, scales, ticks of dates, bands and dots."""
 
+import math
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
+from deniable.documents import decimals
 from deniable.documents.html import escape
+from deniable.messages import calendar
 
 _NARROW: Final = frozenset("fijlrtI.,:;'|!()[] -")
 _BROAD: Final = frozenset("mwMW%@—")
@@ -133,3 +138,218 @@ def lines(text: str, most: float, size: float = 13) -> Iterator[str]:
             line = f"{line} {word}" if line else word
     if line:
         yield line
+
+
+_DAY: Final = 86_400
+_MONDAY: Final = 4 * _DAY
+"""The first Monday after the first of January 1970."""
+_STEPS: Final = (
+    *(1, 5, 15, 30, 60, 300, 900, 1800),
+    *(hours * 3600 for hours in (1, 2, 3, 6, 12)),
+    *(days * _DAY for days in (1, 2, 7, 14, 28)),
+)
+_MONTHS: Final = (1, 2, 3, 6, 12, 24, 60, 120)
+
+
+def date_ticks(starts: Sequence[int], most: int) -> dict[int, str]:
+    """Return texts for the places of epochs that begin a round stretch of time, at most so many.
+
+    Of starts in Unix seconds, in order. Hours have the date where a day begins.
+    """
+    for step in _STEPS:
+        first = _MONDAY if step % (7 * _DAY) == 0 else 0
+        places = _changes([(start - first) // step for start in starts], most)
+        if len(places) <= most:
+            return {place: _text(starts, place, step) for place in places}
+    months = [12 * moment.year + moment.month - 1 for moment in map(_moment, starts)]
+    for step in _MONTHS:
+        places = _changes([month // step for month in months], most)
+        if len(places) <= most:
+            break
+    return {place: f"{_moment(starts[place]):%b %Y}" for place in places[: max(most, 1)]}
+
+
+def _changes(stretches: Sequence[int], most: int) -> list[int]:
+    """Return the places at which another stretch begins, and the first where there is room."""
+    later = [place for place, (one, other) in enumerate(pairwise(stretches), 1) if one != other]
+    room = not later or later[0] * most >= len(stretches)
+    return [0, *later] if room else later
+
+
+def _moment(instant: int) -> datetime:
+    return calendar(instant) or datetime.max.replace(tzinfo=UTC)
+
+
+def _text(starts: Sequence[int], place: int, step: int) -> str:
+    moment = _moment(starts[place])
+    date = f"{moment.day} {moment:%b}"
+    new_day = not place or _moment(starts[place - 1]).date() != moment.date()
+    return date if step >= _DAY or new_day else f"{moment:%H:%M:%S}"[: 5 if step >= 60 else 8]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The numbers that are drawn: written as ``factor`` times each and a suffix, within bounds."""
+
+    least: float
+    most: float
+    factor: float = 100
+    suffix: str = "%"
+    signed: bool = False
+
+    def text(self, value: float, decimals: int) -> str:
+        """Return the number as it is written beside the chart."""
+        if not math.isfinite(value):
+            return "none"
+        # Adding 0 turns -0.0 into 0.0.
+        scaled = round(value * self.factor, decimals) + 0.0
+        form = f",.{decimals}f" if abs(scaled) < 1e6 else ".3g"
+        return f"{scaled:{'+' if self.signed and scaled else ''}{form}}{self.suffix}"
+
+    def decimals(self, widths: Iterable[float]) -> int:
+        """Return how many digits after the point tell ends of intervals of such widths apart."""
+        known = sorted(width for width in widths if width > 0) or [1.0]
+        return decimals(known[len(known) // 2] * self.factor, least=1)
+
+
+SHARES: Final = Scale(0, 1)
+"""Shares of all reports, in percent."""
+
+POINTS: Final = Scale(-1, 1, suffix="", signed=True)
+"""Differences of shares, in percentage points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A stretch of pixels for a stretch of numbers, with round ones marked."""
+
+    scale: Scale
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """Return where a number is drawn; beyond the axis, at its end."""
+        return self.start + (self.within(value) - self.low) / (self.high - self.low) * (
+            self.end - self.start
+        )
+
+    def within(self, value: float) -> float:
+        """Return the number, or the nearest end of the axis."""
+        return min(max(value, self.low), self.high)
+
+    def tick_text(self, tick: float) -> str:
+        """Return the label of a tick."""
+        step = (self.ticks[1] - self.ticks[0]) * self.scale.factor
+        return self.scale.text(tick, max(0, -math.floor(math.log10(step) + 1e-9)))
+
+
+def axis_over(
+    values: Iterable[float], scale: Scale, start: float, end: float, apart: float = 55
+) -> Axis:
+    """Return an axis over 0, if it is possible, and all values.
+
+    It goes beyond what is possible if values do, by half of that range at most: farther ones
+    are drawn at its end.
+    """
+    beyond = (scale.most - scale.least) / 2
+    known = [
+        min(max(value, scale.least - beyond), scale.most + beyond)
+        for value in values
+        if math.isfinite(value)
+    ]
+    if scale.least <= 0 <= scale.most:
+        known.append(0.0)
+    low, high = min(known, default=scale.least), max(known, default=scale.most)
+    if not high > low:
+        low, high = scale.least, scale.most
+    step = _round_step((high - low) / max(2, abs(end - start) // apart))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    ticks = tuple(number * step for number in range(first, last + 1))
+    return Axis(scale, ticks[0], ticks[-1], ticks, start, end)
+
+
+def _round_step(least: float) -> float:
+    """Return the first of 1, 2, 5 times a power of ten that is no less."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
+
+
+# Bars would tell of lengths from 0, whiskers hide how likely is what: a dark band is where a value
+# probably is, a light one where it very probably is.
+
+
+Band = tuple[float, float]
+
+LINE = 18
+"""How high a line of text is."""
+
+SMALL = 11
+"""The size of the small one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """An estimate and two intervals, None where no possible value is in them, or there is none.
+
+    ``value`` may be impossible, or NaN. ``mark`` is a short text after the numbers that tells what
+    is to be known before they are used.
+    """
+
+    label: str
+    value: float
+    inner: Band | None
+    outer: Band | None
+    mark: str = ""
+
+    @property
+    def numbers(self) -> list[float]:
+        """Return the values that an axis is to reach."""
+        return [self.value, *(self.inner or ()), *(self.outer or ())]
+
+
+def head(title: str, width: float) -> tuple[list[Markup], float]:
+    """Return the lines of a title, and where they end."""
+    drawn: list[Markup] = []
+    for line in lines(title, width - 8, 17):
+        drawn.append(element("text", line, cls="heading", x=4.0, y=22.0 * len(drawn) + 18))
+    return drawn, 22.0 * len(drawn)
+
+
+def foot(
+    levels: tuple[str, str], notes: Sequence[str], width: float, top: float, value: str = "estimate"
+) -> tuple[list[Markup], float]:
+    """Return the legend of the marks, with the notes below it, and where they end.
+
+    ``value`` names the dots. A level that is empty has no marks.
+    """
+    y = top + LINE
+    drawn = [element("circle", cls="dot", cx=12.0, cy=y - 4, r=3.0)]
+    x = 20.0
+    bands = zip(("inner", "outer"), levels, strict=True)
+    for cls, name in (
+        ("", value),
+        *((cls, f"{level} interval") for cls, level in bands if level),
+    ):
+        if cls:
+            drawn.append(element("rect", cls=cls, x=x, y=y - 8, width=16, height=8))
+            x += 20
+        drawn.append(element("text", name, cls="small", x=x, y=y))
+        x += 12 + text_width(name, SMALL)
+    for note in notes:
+        for line in lines(note, width - 8, SMALL):
+            y += 16
+            drawn.append(element("text", line, cls="small", x=4.0, y=y))
+    return drawn, y + 8
+
+
+def upright(x: float, top: float, bottom: float, cls: str) -> Markup:
+    """Return a line at a number."""
+    return element("line", cls=cls, x1=x, x2=x, y1=top, y2=bottom)
+
+
+def tick_class(tick: float) -> str:
+    """Return the class of a line at a tick."""
+    return "zero" if abs(tick) < 1e-12 else "grid"
