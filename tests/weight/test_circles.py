@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.processes import ROOT
+from tests.claims.test_oracles import trees
 
 LEFT: Final = {
     ("server.routes.comparing", "server.routes.figures"),
@@ -17,24 +17,19 @@ LEFT: Final = {
 
 def imports() -> dict[str, set[str]]:
     """Return which modules of ours each one imports, by names without "deniable."."""
-    files = {
-        ".".join(file.relative_to(ROOT / root / "deniable").with_suffix("").parts): file
-        for root in ("shared", "client", "collector")
-        for file in (ROOT / root / "deniable").rglob("*.py")
-    }
-    modules = {name.removesuffix(".__init__"): file for name, file in files.items()}
-    graph: dict[str, set[str]] = {}
-    for name, file in modules.items():
-        graph[name] = {
+    modules = {name.removesuffix(".__init__"): tree for name, tree in trees().items()}
+    return {
+        name: {
             target
-            for node in ast.walk(ast.parse(file.read_text("utf-8")))
+            for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom) and node.module
             for alias in node.names
             for path in [f"{node.module}.{alias.name}".removeprefix("deniable.")]
             for target in [path if path in modules else path.rpartition(".")[0]]
             if target in modules and target != name
         }
-    return graph
+        for name, tree in modules.items()
+    }
 
 
 def test_no_circle_exists_but_those_that_are_left() -> None:

@@ -10,138 +10,69 @@ that allow no estimate and for numbers outside their domain, TypeError for count
 integers, and NotInvertible if no estimate can tell the categories apart.
 """
 
-from deniable.estimates.answers import Answers
-from deniable.estimates.binomial import IntervalMethod, clopper_pearson, wilson
-from deniable.estimates.change import Test
-from deniable.estimates.comparison import Comparison, compare
-from deniable.estimates.decoders import (
-    Counts,
-    Model,
-    NotInvertible,
-    decoder_of,
-    left_inverse,
-    solution_matrix,
-)
-from deniable.estimates.estimate import (
-    Estimate,
-    Form,
-    Sample,
-    Side,
-    Unit,
-    Verdict,
-    combined,
-    linear_query,
-    mean,
-)
-from deniable.estimates.frequencies import (
-    Intervals,
-    covariance,
-    debias,
-    estimated_covariance,
-    frequency_intervals,
-    standard_errors,
-)
-from deniable.estimates.histogram import Histogram, estimate_histogram
-from deniable.estimates.influence import (
-    fakes_needed,
-    influence,
-    query_influence,
-    query_shifts,
-    set_influence,
-    worst_shifts,
-)
-from deniable.estimates.margins import Margin, conditional, margin, margins
-from deniable.estimates.numeric import Bin, NumericSummary
-from deniable.estimates.planning import (
-    Accuracy,
-    cumulative_variance,
-    mean_variance,
-    quartiles_reach,
-    reports_for_half_width,
-    reports_for_mean,
-    reports_for_quartiles,
-    reports_for_share,
-    reports_for_shares,
-    share_variance,
-)
-from deniable.estimates.poisoning import (
-    FALSE_ALARM,
-    Poisoning,
-    detectable_share,
-    fewest_fakes,
-    impossible_counts,
-)
-from deniable.estimates.quantiles import CumulativeCurve, Quantile, cumulative_curve, quantiles
-from deniable.estimates.results import MissingPackage
-from deniable.estimates.revealed import Revealed
-from deniable.estimates.series import Point, Series
-from deniable.estimates.views import View
-
-__all__ = [
-    "FALSE_ALARM",
-    "Accuracy",
-    "Answers",
-    "Bin",
-    "Comparison",
-    "Counts",
-    "CumulativeCurve",
-    "Estimate",
-    "Form",
-    "Histogram",
-    "IntervalMethod",
-    "Intervals",
-    "Margin",
-    "MissingPackage",
-    "Model",
-    "NotInvertible",
-    "NumericSummary",
-    "Point",
-    "Poisoning",
-    "Quantile",
-    "Revealed",
-    "Sample",
-    "Series",
-    "Side",
-    "Test",
-    "Unit",
-    "Verdict",
-    "View",
-    "clopper_pearson",
-    "combined",
-    "compare",
-    "conditional",
-    "covariance",
-    "cumulative_curve",
-    "cumulative_variance",
-    "debias",
-    "decoder_of",
-    "detectable_share",
-    "estimate_histogram",
-    "estimated_covariance",
-    "fakes_needed",
-    "fewest_fakes",
-    "frequency_intervals",
-    "impossible_counts",
-    "influence",
-    "left_inverse",
-    "linear_query",
-    "margin",
-    "margins",
-    "mean",
-    "mean_variance",
-    "quantiles",
-    "quartiles_reach",
-    "query_influence",
-    "query_shifts",
-    "reports_for_half_width",
-    "reports_for_mean",
-    "reports_for_quartiles",
-    "reports_for_share",
-    "reports_for_shares",
-    "set_influence",
-    "share_variance",
-    "solution_matrix",
-    "standard_errors",
-    "wilson",
-    "worst_shifts",
-]
+from deniable.estimates.answers import Answers as Answers
+from deniable.estimates.binomial import IntervalMethod as IntervalMethod
+from deniable.estimates.binomial import clopper_pearson as clopper_pearson
+from deniable.estimates.binomial import wilson as wilson
+from deniable.estimates.change import Test as Test
+from deniable.estimates.comparison import Comparison as Comparison
+from deniable.estimates.comparison import compare as compare
+from deniable.estimates.decoders import Counts as Counts
+from deniable.estimates.decoders import Model as Model
+from deniable.estimates.decoders import NotInvertible as NotInvertible
+from deniable.estimates.decoders import decoder_of as decoder_of
+from deniable.estimates.decoders import left_inverse as left_inverse
+from deniable.estimates.decoders import solution_matrix as solution_matrix
+from deniable.estimates.estimate import Estimate as Estimate
+from deniable.estimates.estimate import Form as Form
+from deniable.estimates.estimate import Sample as Sample
+from deniable.estimates.estimate import Side as Side
+from deniable.estimates.estimate import Unit as Unit
+from deniable.estimates.estimate import Verdict as Verdict
+from deniable.estimates.estimate import combined as combined
+from deniable.estimates.estimate import linear_query as linear_query
+from deniable.estimates.estimate import mean as mean
+from deniable.estimates.frequencies import Intervals as Intervals
+from deniable.estimates.frequencies import covariance as covariance
+from deniable.estimates.frequencies import debias as debias
+from deniable.estimates.frequencies import estimated_covariance as estimated_covariance
+from deniable.estimates.frequencies import frequency_intervals as frequency_intervals
+from deniable.estimates.frequencies import standard_errors as standard_errors
+from deniable.estimates.histogram import Histogram as Histogram
+from deniable.estimates.histogram import estimate_histogram as estimate_histogram
+from deniable.estimates.influence import fakes_needed as fakes_needed
+from deniable.estimates.influence import influence as influence
+from deniable.estimates.influence import query_influence as query_influence
+from deniable.estimates.influence import query_shifts as query_shifts
+from deniable.estimates.influence import set_influence as set_influence
+from deniable.estimates.influence import worst_shifts as worst_shifts
+from deniable.estimates.margins import Margin as Margin
+from deniable.estimates.margins import conditional as conditional
+from deniable.estimates.margins import margin as margin
+from deniable.estimates.margins import margins as margins
+from deniable.estimates.numeric import Bin as Bin
+from deniable.estimates.numeric import NumericSummary as NumericSummary
+from deniable.estimates.planning import Accuracy as Accuracy
+from deniable.estimates.planning import cumulative_variance as cumulative_variance
+from deniable.estimates.planning import mean_variance as mean_variance
+from deniable.estimates.planning import quartiles_reach as quartiles_reach
+from deniable.estimates.planning import reports_for_half_width as reports_for_half_width
+from deniable.estimates.planning import reports_for_mean as reports_for_mean
+from deniable.estimates.planning import reports_for_quartiles as reports_for_quartiles
+from deniable.estimates.planning import reports_for_share as reports_for_share
+from deniable.estimates.planning import reports_for_shares as reports_for_shares
+from deniable.estimates.planning import share_variance as share_variance
+from deniable.estimates.poisoning import FALSE_ALARM as FALSE_ALARM
+from deniable.estimates.poisoning import Poisoning as Poisoning
+from deniable.estimates.poisoning import detectable_share as detectable_share
+from deniable.estimates.poisoning import fewest_fakes as fewest_fakes
+from deniable.estimates.poisoning import impossible_counts as impossible_counts
+from deniable.estimates.quantiles import CumulativeCurve as CumulativeCurve
+from deniable.estimates.quantiles import Quantile as Quantile
+from deniable.estimates.quantiles import cumulative_curve as cumulative_curve
+from deniable.estimates.quantiles import quantiles as quantiles
+from deniable.estimates.results import MissingPackage as MissingPackage
+from deniable.estimates.revealed import Revealed as Revealed
+from deniable.estimates.series import Point as Point
+from deniable.estimates.series import Series as Series
+from deniable.estimates.views import View as View

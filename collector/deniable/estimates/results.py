@@ -1,4 +1,4 @@
-"""What a result can be beside its numbers: words and drawings, and a table in others' formats.
+"""Results beside their numbers: in words and drawings, and as tables in others' formats.
 
 Words are made by :mod:`deniable.presenting`, which this package does not know: it is imported when
 somebody asks a result for them. Tables go through Arrow, so that types, gaps and metadata are the
@@ -29,7 +29,7 @@ class MissingPackage(ImportError):
 
 
 def presented(result: object, what: str, *choices: Any, **more: Any) -> Any:
-    """Return what :mod:`deniable.presenting` makes of a result: its sentence, document and so on.
+    """Return the sentence of a result, its document and so on, by :mod:`deniable.presenting`.
 
     Of a ``CrossTable`` of the module ``cross``, ``presenting.cross.cross_table_sentence`` makes it.
     """

@@ -139,5 +139,5 @@ def smallest_group(manifest: Manifest, reports: int, issuers: int | None = None)
         return reports, 1
     if reports < 2 * step:
         return reports, reports
-    shown = len(manifest.enrolment.issuer_ids) if issuers is None else issuers
-    return reports, 1 if shown > 1 else step
+    parts = len(manifest.enrolment.issuer_ids) if issuers is None else issuers
+    return reports, 1 if parts > 1 else step

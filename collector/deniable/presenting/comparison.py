@@ -105,10 +105,7 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
 
 
 def comparison_sentence(comparison: Comparison) -> str:
-    """Return the result in words, as it can be published: what changed most, if anything did.
-
-    Of several answers, by intervals that hold for all of them at once.
-    """
+    """Return the largest change, if there is any, by intervals that hold for all rows at once."""
     if not comparison.at_once:
         return estimate_sentence(comparison.rows[0].estimate)
     rows = comparison.rows

@@ -105,10 +105,7 @@ def rows_document(
     raw: bool | None = None,
     notes: Sequence[str] = (),
 ) -> Document:
-    """Return the document of rows of a histogram, with raw counts or without.
-
-    By default they are left out of a numeric survey, in which each by itself is mostly noise.
-    """
+    """Return the document of rows; of a numeric survey, whose raw counts are noise, without."""
     numeric = histogram.numeric is not None
     raw = not numeric if raw is None else raw
     distribution = histogram.distribution() if histogram.ordered else None

@@ -84,10 +84,7 @@ def series_document(
     chosen: ShownRows | None = None,
     notes: Sequence[str] = (),
 ) -> Document:
-    """Return figures of the series, of groups of answers or of categories, as a document.
-
-    ``chosen`` are the categories, if they are those with the largest shares.
-    """
+    """Return figures of the series as a document, of categories perhaps that are ``chosen``."""
     simultaneous = series.holds_at_once(*groups)
     held = "hold for all answers of an epoch at once" if simultaneous else "stand by themselves"
     levels = {histogram.level for histogram in series.histograms}
@@ -158,11 +155,7 @@ def _table(
 
 
 def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | None = None) -> str:
-    """Return the change from the first figures to the last, and what was noted, in words.
-
-    Of answers, or of categories ``among`` all; "" if these figures cannot be compared. Both are
-    of one survey: of several, of the newest that has two epochs with figures.
-    """
+    """Return the change from the first figures to the last, and what was noted, in words."""
     pairs = [
         (known[0], known[-1])
         for line in series.lines
