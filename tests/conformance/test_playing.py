@@ -81,7 +81,7 @@ def test_a_fault_of_the_tester_leaves_its_rule_unjudged_and_keeps_what_was_seen(
         raise LookupError("no such thing")
 
     with closing(mutant("sends-at-once")) as adapter:
-        one = Scenario(("D1", "D2"), "a fault", play, lambda _: "", steady=True)
+        one = Scenario(("D1", "D2"), "a fault", play)
         played = play_one(adapter, OFFERS, one)
     first, second = judge([played], ["D1", "D2"])
     assert (first.verdict, second.verdict) == (Verdict.FAILS, Verdict.UNJUDGED)

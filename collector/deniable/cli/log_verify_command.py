@@ -4,6 +4,7 @@ import asyncio
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,13 +73,13 @@ def verify(
     from deniable.public_log.audit.entries import NOBODY, Offered, Trust
     from deniable.public_log.audit.findings import STATUSES, finding
     from deniable.public_log.audit.visiting import (
-        LogDirectory,
         LogSite,
         Visit,
         bundled,
         download,
         hear,
         read_checkpoint,
+        read_file,
         read_leaves,
         write_proof,
     )
@@ -101,13 +102,14 @@ def verify(
         if site is None:
             raise click.UsageError("a directory needs --authority: nobody else says whose it is")
         trusted, notes = site.signer(), [finding("unpinned-authority")]
-    first = read_checkpoint(source := site or LogDirectory(Path(place)))
+    read = partial(read_file, Path(place)) if site is None else site.read
+    first = read_checkpoint(read)
     heard = NOBODY
     if read_policy is not None:  # before the log is read, which is then no older than they know
         heard = asyncio.run(hear(read_policy.witnesses, first.checkpoint.origin))
     own = [] if bundle is None else bundled(bundle)
     if site is None:
-        downloaded, history, offered = download(source, first), None, Offered(None, own)
+        downloaded, history, offered = download(read, first), None, Offered(None, own)
         notes.append(finding("offline"))
     else:
         names = () if bundle is None else {manifest.name for manifest in bundle.opened}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from deniable.conformance.observations import Log, Request, read_upload
 from deniable.messages import (
@@ -40,8 +40,15 @@ class Answer:
 CUT: Final = None
 """In place of an answer: the connection ends without one."""
 
-Respond = Callable[[int, str, str, tuple[tuple[str, str], ...], bytes], Answer | None]
-"""Given the connection's number, method, path, headers and body, returns the answer."""
+
+class Came(NamedTuple):
+    """A request as it came on a connection of this number; headers by lower-case name, in order."""
+
+    connection: int
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
 
 
 class HostileCollector(socketserver.ThreadingTCPServer):
@@ -54,7 +61,9 @@ class HostileCollector(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, respond: Respond, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, respond: Callable[[Came], Answer | None], clock: Callable[[], float]
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.respond = respond
         self.clock = clock
@@ -93,7 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "OPTIONS":  # a browser asks whether it may
             answer: Answer | None = Answer(204)
         else:
-            answer = self.server.respond(self._number, self.command, self.path, headers, body)
+            came = Came(self._number, self.command, self.path, headers, body)
+            answer = self.server.respond(came)
         if answer is CUT:
             self.close_connection = True
             return
@@ -109,9 +119,8 @@ class _Handler(BaseHTTPRequestHandler):
             *(f"{name}: {value}" for name, value in answer.headers),
             f"content-length: {len(answer.body)}",
         ]
-        if (
-            "origin" in self.headers
-        ):  # of a page, which controls no connection and reads few headers
+        # A page's has an origin: it controls no connection, and reads few headers.
+        if "origin" in self.headers:
             lines += ["access-control-expose-headers: date, retry-after", "connection: close"]
             self.close_connection = True
         self.wfile.write("\r\n".join((*lines, "", "")).encode("latin-1") + answer.body)
@@ -199,14 +208,9 @@ class HostileOperator:
         name = request.survey
         if name in self.fetches:
             return self.fetches[name](self._count("fetch", name))
-        return self.manifests_of(name) or problem(RefusalCode.NOT_FOUND)
-
-    def manifests_of(self, name: str) -> Answer | None:
-        """Return the honest answer to a fetch."""
-        envelopes = self.served.get(name)
+        if not (envelopes := self.served.get(name)):
+            return problem(RefusalCode.NOT_FOUND)
         msgpack = (("content-type", "application/msgpack"),)
-        if not envelopes:
-            return None
         return Answer(200, pack_manifests(envelopes, [*map(self.prove, envelopes)]), msgpack)
 
     def _count(self, kind: str, name: str) -> int:

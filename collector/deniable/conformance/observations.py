@@ -173,12 +173,8 @@ def _draws(sent: list[Sent], rule: str) -> Iterator[Conviction]:
 def _followed(sent: list[Sent], log: Log) -> Iterator[Conviction]:
     for survey_id, why in log.never.items():
         if any(one.manifest.survey_id == survey_id for one in sent):
-            yield Conviction(*_split(why))
-
-
-def _split(why: str) -> tuple[str, str]:
-    rule, _, seen = why.partition(": ")
-    return rule, f"a survey was reported {seen}"
+            rule, _, how = why.partition(": ")
+            yield Conviction(rule, f"a survey was reported {how}")
 
 
 def _calls(log: Log) -> Iterator[Conviction]:
@@ -254,12 +250,6 @@ def _requests(log: Log) -> Iterator[Conviction]:
     longer = {r.path for r in log.requests if not _WHOLE.fullmatch(r.path)} - strange
     if longer:
         yield Conviction("D7", f"a request for {min(longer)}, more than the protocol's path")
-
-
-def shares_connections(log: Log) -> bool:
-    """Tell whether two requests came on one connection."""
-    numbers = [request.connection for request in log.requests]
-    return len(numbers) != len(set(numbers))
 
 
 def _sends(sent: list[Sent], *, steady: bool) -> Iterator[Conviction]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from deniable.conformance.adapter import Adapter, AdapterBroke
 from deniable.conformance.observations import Conviction, convictions
-from deniable.conformance.stage import RULES, SCENARIOS, Scenario, Unjudgeable, staged
+from deniable.conformance.stage import RULES, SCENARIOS, Scenario, Stage, Unjudgeable
 from deniable.documents import Column, Document, Fact, Table
 
 AT_ONCE: Final = max(2, os.cpu_count() or 2)
@@ -100,10 +100,9 @@ def play_one(adapter: Adapter, offers: Mapping[str, Any], scenario: Scenario) ->
     """Play one scenario."""
     if missing := scenario.missing(offers):
         return Played(scenario, missing=missing)
-    with (
-        TemporaryDirectory(prefix="conformance-") as folder,
-        staged(adapter, offers, Path(folder)) as stage,
-    ):
+    with TemporaryDirectory(prefix="conformance-") as folder, ExitStack() as ending:
+        stage = Stage(adapter, offers, Path(folder))
+        ending.callback(stage.end)
         seen: list[Conviction] = []
         broken = []
         judged = convictions(stage.log, scenario.rules[0], steady=scenario.steady)

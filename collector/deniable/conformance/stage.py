@@ -4,7 +4,7 @@ import shutil
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite
@@ -16,6 +16,7 @@ from deniable.conformance.hostile_collector import (
     CATEGORIES,
     DAY,
     Answer,
+    Came,
     HostileCollector,
     HostileOperator,
     declared,
@@ -181,9 +182,11 @@ class Stage(HostileOperator):
             if name in gone if gone else name not in self.offers["mark"]:
                 file.unlink()
 
-    def on_disk(self, *needles: bytes, device: str = "a") -> list[str]:
-        """Return the names of the files in a state that hold any of these bytes."""
-        return files_with(self.state(device), *needles)
+    def on_disk(self, *needles: bytes) -> bool:
+        """Tell whether a file of the state holds any of these bytes, as they are or written out."""
+        written = [form for needle in needles for form in written_forms(needle)]
+        contents = (file.read_bytes() for file in self.state("a").rglob("*") if file.is_file())
+        return any(form in content for content in contents for form in written)
 
     def end(self) -> None:
         """Close the device and free the port."""
@@ -202,16 +205,7 @@ class Stage(HostileOperator):
         finally:
             self._during = ""
 
-    def observe(
-        self,
-        connection: int,
-        method: str,
-        path: str,
-        headers: tuple[tuple[str, str], ...],
-        body: bytes,
-        *,
-        relayed: bool = False,
-    ) -> Request:
+    def observe(self, came: Came, *, relayed: bool = False) -> Request:
         """Note a request."""
         with self._lock:
             request = Request(
@@ -221,41 +215,15 @@ class Stage(HostileOperator):
                 self.device,
                 self._during,
                 self.device in self._consented,
-                connection,
-                method,
-                path,
-                headers,
-                body,
+                *came,
                 relayed,
             )
             self.log.requests.append(request)
         self.meanwhile(request)
         return request
 
-    def _respond(self, *request: Any) -> Answer | None:
-        return self.answer(self.observe(*request))
-
-
-@contextmanager
-def staged(adapter: Adapter, offers: Mapping[str, Any], folder: Path) -> Iterator[Stage]:
-    """Yield a stage, and clear it in the end."""
-    stage = Stage(adapter, offers, folder)
-    try:
-        yield stage
-    finally:
-        stage.end()
-
-
-def files_with(folder: Path, *needles: bytes) -> list[str]:
-    """Return the names of the files that hold any of these bytes, as they are or written out."""
-    written = [form for needle in needles for form in written_forms(needle)]
-    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
-    return [
-        file.name
-        for file in files
-        for content in [file.read_bytes()]
-        if any(form in content for form in written)
-    ]
+    def _respond(self, came: Came) -> Answer | None:
+        return self.answer(self.observe(came))
 
 
 def written_forms(needle: bytes) -> Iterator[bytes]:
@@ -291,8 +259,6 @@ RULES: Final = {
 
 
 Play = Callable[[Stage], Iterator[Conviction]]
-Missing = Callable[[Mapping[str, Any]], str]
-"""Given what a device offers, returns what it lacks for a scenario; "" if nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,14 +268,24 @@ class Scenario:
     Attributes:
         rules: that it judges; a second draw breaks the first of them.
         title: what happens to the device.
+        needs: keys of a device's offers, or key:value.
         steady: whether its clocks run evenly, so that days between requests can be told.
     """
 
     rules: tuple[str, ...]
     title: str
     play: Play
-    missing: Missing
-    steady: bool
+    needs: tuple[str, ...] = ()
+    steady: bool = True
+
+    def missing(self, offers: Mapping[str, Any]) -> str:
+        """Return what a device lacks that offers this; "" if nothing."""
+
+        def offered(need: str) -> bool:
+            key, _, value = need.partition(":")
+            return value in offers.get(key, ()) if value else bool(offers.get(key))
+
+        return ", ".join(need for need in self.needs if not offered(need))
 
 
 SCENARIOS: Final[list[Scenario]] = []
@@ -319,17 +295,10 @@ SCENARIOS: Final[list[Scenario]] = []
 def scenario(
     *rules: str, title: str, needs: tuple[str, ...] = (), steady: bool = True
 ) -> Callable[[Play], Play]:
-    """Make a scenario of a function; ``needs`` are keys of a device's offers, or key:value."""
-
-    def offered(offers: Mapping[str, Any], need: str) -> bool:
-        key, _, value = need.partition(":")
-        return value in offers.get(key, ()) if value else bool(offers.get(key))
-
-    def missing(offers: Mapping[str, Any]) -> str:
-        return ", ".join(need for need in needs if not offered(offers, need))
+    """Make a scenario of a function."""
 
     def enlisted(play: Play) -> Play:
-        SCENARIOS.append(Scenario(rules, title, play, missing, steady))
+        SCENARIOS.append(Scenario(rules, title, play, needs, steady))
         return play
 
     return enlisted

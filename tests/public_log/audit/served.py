@@ -83,11 +83,11 @@ def offer_of(
 
 def downloaded(envelopes: Sequence[bytes]) -> Downloaded:
     files = files_of(envelopes)
-    return download(files, read_checkpoint(files))
+    return download(files.read, read_checkpoint(files.read))
 
 
 def audited(files: Files, offered: Offered | None = None, trust: Trust = TRUST) -> Audit:
-    return audit(download(files, read_checkpoint(files)), offered, trust, NOW)
+    return audit(download(files.read, read_checkpoint(files.read)), offered, trust, NOW)
 
 
 def codes(audit: Audit) -> set[str]:

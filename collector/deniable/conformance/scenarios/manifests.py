@@ -290,11 +290,6 @@ class _WitnessedLog:
         )
         return LogPolicy((log,), tuple(witnesses), QUORUM).text
 
-    def append(self, envelope: bytes) -> int:
-        """Append an envelope; return its index."""
-        self.leaves.append(leaf_hash(log_entry(envelope)))
-        return len(self.leaves) - 1
-
     def proof(
         self,
         envelope: bytes,
@@ -305,8 +300,8 @@ class _WitnessedLog:
         index: int | None = None,
     ) -> bytes:
         """Return the proof that an envelope is in the log, honest but for what is given."""
-        appended = self.append(envelope)
-        at = appended if index is None else index
+        at = len(self.leaves) if index is None else index
+        self.leaves.append(leaf_hash(log_entry(envelope)))
         checkpoint = Checkpoint(self.origin, len(self.leaves), root_hash(self.leaves))
         keys = self.witnesses if cosigners is None else cosigners
         lines = [cosign(checkpoint, self.names[n], keys[n], self.time) for n in witnesses]

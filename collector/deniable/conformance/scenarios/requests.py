@@ -16,7 +16,7 @@ from deniable.conformance.hostile_collector import (
     problem,
     refused,
 )
-from deniable.conformance.observations import MOST_SENDS, Conviction, shares_connections
+from deniable.conformance.observations import MOST_SENDS, Conviction
 from deniable.conformance.stage import Stage, Unjudgeable, scenario
 from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule
 
@@ -107,7 +107,8 @@ def connections(stage: Stage) -> Iterator[Conviction]:
     for name in ("first", "second"):
         if not stage.log.sent(name):
             stage.deliver(name)
-    if shares_connections(stage.log):
+    numbers = [request.connection for request in stage.log.requests]
+    if len(numbers) != len({*numbers}):
         yield Conviction("D7", "two requests on one connection")
 
 

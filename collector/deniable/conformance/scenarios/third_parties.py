@@ -16,6 +16,7 @@ from deniable.conformance.hostile_collector import (
     CUT,
     DAY,
     Answer,
+    Came,
     HostileCollector,
     declared,
     problem,
@@ -73,14 +74,8 @@ class _Relay:
             "gateway_keys": b64encode(sign_gateway_keys(keys, stage.authority)).decode(),
         }
 
-    def _respond(
-        self,
-        connection: int,
-        method: str,
-        path: str,
-        headers: tuple[tuple[str, str], ...],
-        body: bytes,
-    ) -> Answer | None:
+    def _respond(self, came: Came) -> Answer | None:
+        connection, method, path, headers, body = came
         if (method, path) != ("POST", "/relay") or ("content-type", REQUEST_TYPE) not in headers:
             self.faults.add(f"the relay got {method} {path}, no sealed request")
         if len(body) != ENCAPSULATED_REQUEST_BYTES:
@@ -94,10 +89,8 @@ class _Relay:
         except ObliviousHttpError as error:
             self.faults.add(f"a sealed request does not open: {error}")
             return Answer(400)
-        fields = tuple(inner.headers)
-        request = self._stage.observe(
-            connection, inner.method, inner.path, fields, inner.body, relayed=True
-        )
+        asked = Came(connection, inner.method, inner.path, tuple(inner.headers), inner.body)
+        request = self._stage.observe(asked, relayed=True)
         if self.answers is not None:
             return next(self.answers)
         answer = self._stage.answer(request)
@@ -222,9 +215,8 @@ class _Issuer:
         """Return the requests of a device in an epoch, in order."""
         return [one for one in self.requests if (one.device, one.epoch) == (device, epoch)]
 
-    def _respond(
-        self, _: int, method: str, path: str, headers: tuple[tuple[str, str], ...], body: bytes
-    ) -> Answer | None:
+    def _respond(self, came: Came) -> Answer | None:
+        _, method, path, headers, body = came
         base, name, number = ["", "", *path.rsplit("/", 2)][-3:]
         key = self._keys.get((name, number))
         fits = (method, base) == ("POST", "/v1/enrolments")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import urlsplit
 
 from deniable.logs import (
@@ -60,44 +60,30 @@ _MOST_BYTES: Final = 128 << 20
 _MOST_ENVELOPE_BYTES: Final = MAX_MANIFEST_BYTES + 1_024
 
 
-class Place(Protocol):
-    """A place where a log is served."""
-
-    def read(self, path: str, most: int) -> bytes:
-        """Return a file below the log's address, of so many bytes at most.
-
-        Raises:
-            NotThere: if there is none.
-            ReadingError: if it cannot be had.
-        """
+Read = Callable[[str, int], bytes]
+"""Returns a log's file by its path, of so many bytes at most; else raises ReadingError."""
 
 
-class LogDirectory:
-    """A log in a directory, as it was exported, or copied from its collector."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    def read(self, path: str, most: int) -> bytes:
-        """Return a file of the directory."""
-        try:
-            with (self._directory / path).open("rb") as stream:
-                content = stream.read(most + 1)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise NotThere(f"{self._directory / path} does not exist") from error
-        if len(content) > most:
-            raise NotReached("the file is too long")
-        return content
+def read_file(directory: Path, path: str, most: int) -> bytes:
+    """Return a file of a log in a directory, as it was exported, or copied from its collector."""
+    try:
+        with (directory / path).open("rb") as stream:
+            content = stream.read(most + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotThere(f"{directory / path} does not exist") from error
+    if len(content) > most:
+        raise NotReached("the file is too long")
+    return content
 
 
-def read_checkpoint(place: Place) -> SignedCheckpoint:
+def read_checkpoint(read: Read) -> SignedCheckpoint:
     """Return the checkpoint of a log.
 
     Raises:
         ReadingError: if it cannot be had, or is none.
     """
     try:
-        return SignedCheckpoint.parse(place.read(CHECKPOINT_PATH, MAX_CHECKPOINT_BYTES))
+        return SignedCheckpoint.parse(read(CHECKPOINT_PATH, MAX_CHECKPOINT_BYTES))
     except NotThere as error:
         raise NotThere(
             "there is no log: a collector that has published nothing yet has none, and one that "
@@ -107,7 +93,7 @@ def read_checkpoint(place: Place) -> SignedCheckpoint:
         raise NotReached(f"the log's checkpoint is none: {plain(error)}") from error
 
 
-def download(place: Place, checkpoint: SignedCheckpoint) -> Downloaded:
+def download(read: Read, checkpoint: SignedCheckpoint) -> Downloaded:
     """Return the files of a log that a checkpoint's size says there are.
 
     Raises:
@@ -125,7 +111,7 @@ def download(place: Place, checkpoint: SignedCheckpoint) -> Downloaded:
     def file(path: str, most: int) -> bytes | None:
         nonlocal left
         try:
-            content = place.read(path, min(most, left))
+            content = read(path, min(most, left))
         except ReadingError as error:
             missing[path] = str(error)
             return None
@@ -140,13 +126,13 @@ def download(place: Place, checkpoint: SignedCheckpoint) -> Downloaded:
             continue
         path = entry_bundle_path(index, width)
         bundle = file(path, width * (MAX_ENTRY_BYTES + 2))
-        read: Sequence[bytes | None] = [None] * width
+        held: Sequence[bytes | None] = [None] * width
         if bundle is not None:
             try:
-                read = read_entry_bundle(bundle, width)
+                held = read_entry_bundle(bundle, width)
             except TransparencyLogError as error:
                 damaged[path] = str(error)
-        entries += read
+        entries += held
     envelopes = [*entries]
     for index, entry in enumerate(entries):
         if digest := large_digest(entry or b""):
@@ -300,9 +286,9 @@ class LogSite:
             for name in sorted(wanted):
                 self._check_time()
                 listed[name] = source.identifiers(name)
-            checkpoint = read_checkpoint(self)
+            checkpoint = read_checkpoint(self.read)
             if read is None or read[0].checkpoint != checkpoint:
-                downloaded = download(self, checkpoint)
+                downloaded = download(self.read, checkpoint)
                 read = downloaded, History.read(downloaded.envelopes, authority)
             wanted = read[1].versions.keys() - listed.keys()
         return *read, replace(offered, listed=listed)

@@ -303,7 +303,7 @@ class Publisher:
         claims = [answer for answer in answers if answer.claims_more]
         for answer, seen in zip(claims, await gather(*map(self._seen_by, claims)), strict=True):
             if seen is not None:
-                self.check_extends(seen, _named(answer))
+                self.check_extends(seen, f"the witness {answer.witness.key.name}")
             _LOG.warning("%s; that is not shown by a checkpoint of the log", answer.refusal)
         if claims and len(answers) - len(claims) < self._witnesses.quorum:
             raise PublicLogError(
@@ -353,7 +353,3 @@ async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -
     await store.extend_log(LogExtension(log.size, (), signed.text))
     await cosign(store, witnesses)
     return publisher
-
-
-def _named(answer: Answer) -> str:
-    return f"the witness {answer.witness.key.name}"

@@ -83,16 +83,14 @@ def submission(old_size: int, path: Sequence[bytes], signed: SignedCheckpoint) -
     return "\n".join((f"old {old_size}", *hashes)) + f"\n\n{signed.text}"
 
 
-async def newest_checkpoint(
-    url: str, origin: str, *, seconds: float = _SECONDS
-) -> SignedCheckpoint | None:
+async def newest_checkpoint(url: str, origin: str) -> SignedCheckpoint | None:
     """Return the newest checkpoint of a log that a witness cosigned, not verified; None if none is.
 
     Raises:
         NoAnswer: if it was not reached, or its answer is no witness's.
     """
     named = sha256(origin.encode()).hexdigest()
-    status, _, answer = await _exchange(f"{_prefix(url)}/{named}/checkpoint", seconds)
+    status, _, answer = await _exchange(f"{_prefix(url)}/{named}/checkpoint", _SECONDS)
     if status == HTTPStatus.NOT_FOUND:
         return None
     if status != HTTPStatus.OK:
@@ -245,24 +243,18 @@ async def cosign(store: Store, witnesses: Witnesses) -> list[Answer]:
     log = PublicLog(await store.log())
     if log.newest is None:
         return []
+    cosigned = log.newest.checkpoint
     answers = await ask(log, log.newest, witnesses)
-    await keep_cosignatures(store, log.newest, [answer.line for answer in answers], witnesses)
-    return answers
-
-
-async def keep_cosignatures(
-    store: Store, of: SignedCheckpoint, lines: Sequence[str], witnesses: Witnesses
-) -> None:
-    """Store cosignatures of the newest checkpoint, unless another has become the newest."""
 
     def add(text: str) -> tuple[str, bool]:
         newest = SignedCheckpoint.parse(text)
-        if newest.checkpoint != of.checkpoint:
+        if newest.checkpoint != cosigned:  # another has become the newest
             return text, False
-        newest = newest.with_signatures(line for line in lines if line)
+        newest = newest.with_signatures(answer.line for answer in answers if answer.line)
         return newest.text, witnesses.are_enough(newest)
 
     await store.cosign_log(add)
+    return answers
 
 
 def consistency_path(leaf_hashes: Sequence[bytes], old_size: int) -> tuple[bytes, ...]:
