@@ -145,13 +145,11 @@ class Stage(HostileOperator):
         """Let time pass until a day after the first midnight."""
         self.run(self.midnight + day * DAY - self.now)
 
-    def deliver(self, name: str, seconds: float = 2 * 3600) -> None:
+    def deliver(self, name: str) -> None:
         """Let time pass until the next report of a survey arrives, which it has to."""
         before = len(self.log.sent(name))
-        if not self.run(seconds, until=lambda: len(self.log.sent(name)) > before):
-            raise Unjudgeable(
-                f"the report of {name!r} did not arrive within {seconds:,.0f} seconds"
-            )
+        if not self.run(7200, until=lambda: len(self.log.sent(name)) > before):
+            raise Unjudgeable(f"the report of {name!r} did not arrive within 7,200 seconds")
 
     def close(self) -> None:
         """End the app in order."""
@@ -174,9 +172,9 @@ class Stage(HostileOperator):
         shutil.rmtree(self.state(other), ignore_errors=True)
         shutil.copytree(self.state(device), self.state(other))
 
-    def lose_state(self, gone: Sequence[str] = (), device: str = "a") -> None:
+    def lose_state(self, gone: Sequence[str] = ()) -> None:
         """Erase these files of a state; by default all but its mark."""
-        state = self.state(device)
+        state = self.state("a")
         for file in [file for file in state.rglob("*") if file.is_file()]:
             name = str(file.relative_to(state))
             if name in gone if gone else name not in self.offers["mark"]:

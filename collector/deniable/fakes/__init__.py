@@ -14,8 +14,8 @@ from deniable.fakes.behaviour import (
     Route,
 )
 from deniable.fakes.fake_collector import FakeCollector
+from deniable.fakes.fake_parties import FakeIssuer, FakeRelay
 from deniable.fakes.loopback import ReceivedRequest
-from deniable.fakes.third_parties import FakeIssuer, FakeRelay
 
 __all__ = [
     "AnyMisbehaviour",

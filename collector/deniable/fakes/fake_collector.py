@@ -23,8 +23,8 @@ from deniable.fakes.behaviour import (
     misleading_answer,
     problem_answer,
 )
+from deniable.fakes.fake_parties import FakeGateway
 from deniable.fakes.loopback import LoopbackDouble, ReceivedRequest, pack_answer
-from deniable.fakes.third_parties import FakeGateway
 from deniable.mechanisms import KINDS
 from deniable.messages import (
     FRESH,
