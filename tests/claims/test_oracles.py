@@ -292,7 +292,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
     "which limit of its input an error names": (
         "cli.demo_data:DemoSurvey.population",
         "audit.exponential_sum:_exact",
-        "audit.matrix_file:_matrix",
+        "publishing.survey_matrix:_matrix",
         "audit.solution_matrix:SolutionMatrix.__init__",
         "planning.choice:best",
         "client.ledger.admission:_check_fits",

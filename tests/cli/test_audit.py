@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from deniable.audit import MAX_FILE_BYTES
 from deniable.cli.root import deniable
 from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.messages import Manifest, Specification, sign_manifest
+from deniable.publishing.survey_matrix import MAX_FILE_BYTES
 from tests.cli.commands import fail, run, succeed
 from tests.support.kinds import KINDS
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest

@@ -23,7 +23,6 @@ from deniable.audit.databases import (
     hamming_distance,
 )
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum, ExponentsTooFarApart
-from deniable.audit.matrix_file import MAX_FILE_BYTES, InvalidMatrixFile, NamedMatrix, read_matrix
 from deniable.audit.neighbours import (
     Checks,
     Condition,
@@ -87,7 +86,6 @@ from deniable.central_model.exact_choice import UnboundedSelection, exact_choice
 
 __all__ = [
     "MAX_DATABASES",
-    "MAX_FILE_BYTES",
     "Checks",
     "Condition",
     "Database",
@@ -98,11 +96,9 @@ __all__ = [
     "Finding",
     "HammingUtility",
     "InvalidMatrix",
-    "InvalidMatrixFile",
     "Lie",
     "MatrixMechanism",
     "MatrixTooLarge",
-    "NamedMatrix",
     "NoFiniteEpsilon",
     "NotOnGrid",
     "PrivacyCurve",
@@ -154,7 +150,6 @@ __all__ = [
     "pure_odds",
     "pure_odds_of_design",
     "query_matrix",
-    "read_matrix",
     "released_epsilon",
     "sensitivity",
     "theorem_2",

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from deniable.audit import MAX_FILE_BYTES, InvalidMatrixFile, MatrixTooLarge, read_matrix
+from deniable.audit import MatrixTooLarge
 from deniable.audit.document import AuditSubject, audit_document
 from deniable.cli import screen
 from deniable.cli.options import json_option
 from deniable.mechanisms import InvalidPrivacyParameter, SurveyMechanism
 from deniable.mechanisms.answering import CombinationLabels
+from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
 
 if TYPE_CHECKING:
     from deniable.audit.all_pairs import Incidences

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.audit import (
+from deniable.audit import SolutionMatrix
+from deniable.mechanisms import MAX_DENSE
+from deniable.publishing.survey_matrix import (
     MAX_FILE_BYTES,
     InvalidMatrixFile,
     NamedMatrix,
-    SolutionMatrix,
     read_matrix,
 )
-from deniable.mechanisms import MAX_DENSE
 from tests.audit.matrices import entries, matrices
 from tests.support.effort import effort
 
