@@ -6,11 +6,23 @@ from itertools import combinations, permutations
 
 from hypothesis import strategies as st
 
-from deniable.audit import ExponentialRatio, MatrixMechanism, SolutionMatrix
+from deniable.audit import (
+    DiscreteExponential,
+    ExponentialRatio,
+    ExponentialSum,
+    MatrixMechanism,
+    SolutionMatrix,
+    distance_utility,
+)
 from deniable.mechanisms import Rows
 
 G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])
 """The matrix of the check values."""
+
+term = ExponentialSum.term
+ONE = term(1)
+EXAMPLE_2 = DiscreteExponential(3, 2, distance_utility)
+"""The paper's."""
 
 
 def of_weights(rows: Sequence[Sequence[int]]) -> SolutionMatrix:

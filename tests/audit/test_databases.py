@@ -30,16 +30,11 @@ from deniable.audit import (
     pure_level,
 )
 from deniable.mechanisms import InvalidPrivacyParameter
-from tests.audit.matrices import mechanisms, rational
+from tests.audit.matrices import EXAMPLE_2, ONE, mechanisms, rational, term
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(30))
 
-term = ExponentialSum.term
-ONE = term(1)
-
-# Example 2 of the paper.
-EXAMPLE_2 = DiscreteExponential(3, 2, distance_utility)
 WEIGHTS = {
     2: ((3, 1), (2, 2), (1, 3)),
     3: ((6, 3, 1), (2, 5, 3), (1, 1, 2)),

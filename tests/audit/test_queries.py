@@ -14,7 +14,6 @@ from deniable.audit import (
     Database,
     DiscreteExponential,
     ExponentialRatio,
-    ExponentialSum,
     MatrixMechanism,
     ProductMechanism,
     Queried,
@@ -36,13 +35,13 @@ from tests.audit.matrices import (
     mechanisms,
     odds,
     rational,
+    term,
     worst_by_definition,
 )
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(40))
 
-term = ExponentialSum.term
 labels = st.lists(st.sampled_from("abc"), min_size=8, max_size=8)
 
 

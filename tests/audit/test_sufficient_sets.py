@@ -23,7 +23,6 @@ from deniable.audit import (
     corollary_1,
     corollary_2,
     count_checks,
-    distance_utility,
     is_private,
     larger_set,
     least_delta,
@@ -32,16 +31,10 @@ from deniable.audit import (
     theorem_2,
     theorem_2_plus,
 )
-from tests.audit.matrices import rational
+from tests.audit.matrices import EXAMPLE_2, ONE, rational, term
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(25))
-
-term = ExponentialSum.term
-ONE = term(1)
-
-# Example 2 of the paper.
-EXAMPLE_2 = DiscreteExponential(3, 2, distance_utility)
 
 
 def circular_distance(true: Database, response: Database) -> int:
