@@ -277,7 +277,7 @@ class Scenario:
     steady: bool = True
 
     def missing(self, offers: Mapping[str, Any]) -> str:
-        """Return what a device lacks that offers this; "" if nothing."""
+        """Return the needs that a device with these offers lacks; "" if there are none."""
 
         def offered(need: str) -> bool:
             key, _, value = need.partition(":")

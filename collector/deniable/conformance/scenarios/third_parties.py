@@ -89,8 +89,10 @@ class _Relay:
         except ObliviousHttpError as error:
             self.faults.add(f"a sealed request does not open: {error}")
             return Answer(400)
-        asked = Came(connection, inner.method, inner.path, tuple(inner.headers), inner.body)
-        request = self._stage.observe(asked, relayed=True)
+        sealed_request = Came(
+            connection, inner.method, inner.path, tuple(inner.headers), inner.body
+        )
+        request = self._stage.observe(sealed_request, relayed=True)
         if self.answers is not None:
             return next(self.answers)
         answer = self._stage.answer(request)
