@@ -351,7 +351,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "publishing.document:_keys_text",
         "publishing.document:answers_of",
         "publishing.document:left_behind_text",
-        "terms.sentences:_part",
+        "terms.sentences:Coalitions.of",
         "terms.sentences:part_meanings",
         "templates:survey.html",
         "templates:surveys.html",

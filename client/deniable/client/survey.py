@@ -1,16 +1,13 @@
 """A survey as the app declares it: in code, before any answer exists (D1)."""
 
 import math
-import operator
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from enum import Enum, EnumType
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
-from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import (
@@ -44,10 +41,10 @@ from deniable.messages import (
     check_name,
     check_text,
     exact_value,
-    format_value,
     read_values,
     value_range,
 )
+from deniable.messages.texts import number_value, value_text
 
 if TYPE_CHECKING:
     from deniable.messages.bundle import Bundle
@@ -55,8 +52,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _ID: Final = re.compile("[0-9a-f]{64}", re.ASCII)
-_BEYOND: Final = 10**30
-_BEYOND_PLACES: Final = 30
 
 _OneAnswer = str | Enum | SupportsIndex | SupportsFloat
 Answer = _OneAnswer | Mapping[str, _OneAnswer]
@@ -210,8 +205,7 @@ class Survey:
         values = value_range(
             exact_value("low", low), exact_value("high", high), exact_value("step", step)
         )
-        if unknown := ceilings.keys() - Ceilings.__optional_keys__:
-            raise TypeError(f"{sorted(unknown)} cannot be set of a numeric survey")
+        _check_names(ceilings, "{} cannot be set of a numeric survey")
         return cls(name, question, values, max_epsilon, mechanisms=mechanisms, **ceilings)
 
     @classmethod
@@ -241,16 +235,10 @@ class Survey:
             check_dimensions(rows)
         except InvalidParameter as error:
             raise InvalidManifest(error.name, error.reason) from error
-        if unknown := ceilings.keys() - Ceilings.__optional_keys__:
-            raise TypeError(f"{sorted(unknown)} cannot be set of several questions")
+        _check_names(ceilings, "{} cannot be set of several questions")
+        labels = answer_labels(rows)
         return cls(
-            name,
-            question,
-            answer_labels(rows),
-            max_epsilon,
-            dimensions=rows,
-            mechanisms=mechanisms,
-            **ceilings,
+            name, question, labels, max_epsilon, dimensions=rows, mechanisms=mechanisms, **ceilings
         )
 
     @classmethod
@@ -267,8 +255,7 @@ class Survey:
         """
         from deniable.messages.bundle import read_bundle
 
-        if unknown := ceilings.keys() - Ceilings.__optional_keys__:
-            raise TypeError(f"the bundle declares what is asked; {sorted(unknown)} cannot be set")
+        _check_names(ceilings, "the bundle declares what is asked; {} cannot be set")
         bundle = read_bundle(file if isinstance(file, bytes) else Path(file).read_bytes())
         return replace(cls.declared({**bundle.declaration, **ceilings}), bundle=bundle)
 
@@ -324,7 +311,7 @@ class Survey:
         What lies outside the range becomes its nearest end. NaN is an ``UndeclaredAnswer``.
         """
         values = self._values
-        exact = _exact(value)
+        exact = number_value(value)
         if exact is None:
             raise UndeclaredAnswer(f"the answer to {self.name!r} is not a number")
         steps = (exact - values[0]) / (values[1] - values[0])
@@ -369,10 +356,15 @@ class Survey:
         return combined((place for place, *_ in places), sizes_of(self.dimensions))
 
 
+def _check_names(ceilings: Mapping[str, object], reason: str) -> None:
+    if unknown := ceilings.keys() - Ceilings.__optional_keys__:
+        raise TypeError(reason.format(sorted(unknown)))
+
+
 def _places(answer: object, categories: Sequence[str]) -> list[int]:
     """Return where an answer stands, of itself or as the value of an Enum's member; or nothing."""
     value = answer.value if isinstance(answer, Enum) else answer
-    text = value if isinstance(value, str) else _number_text(value)
+    text = value if isinstance(value, str) else value_text(value)
     # Compared with every category, whichever matches: the time taken says nothing, and no KeyError
     # carries the answer along as its context.
     return [index for index, category in enumerate(categories) if category == text]
@@ -405,53 +397,3 @@ def _checked_kinds(given: object) -> frozenset[str]:
     if not kinds <= KINDS.keys():
         raise InvalidManifest("mechanisms", f"may hold {', '.join(sorted(KINDS))}")
     return kinds
-
-
-def _number_text(answer: object) -> str | None:
-    """Return a number as the category that it would be, or None if it can be none."""
-    number = _as_builtin(answer)
-    if number is None:
-        return None
-    if isinstance(number, Decimal) and number.is_finite() and number and _vanishes(number):
-        return None
-    exact = _exact(number)
-    try:
-        return None if exact is None else format_value(exact)
-    except InvalidManifest:
-        return None
-
-
-def _as_builtin(given: object) -> float | Decimal | Fraction | None:
-    """Return a number of whatever library as Python's own; None for what has no such value."""
-    if isinstance(given, bool):
-        return None
-    if isinstance(given, float | Decimal | Fraction):
-        return given
-    try:
-        if isinstance(given, SupportsIndex):
-            return operator.index(given)
-        if isinstance(given, Real) and ((value := float(given)) == given or math.isnan(value)):
-            return value
-    except (TypeError, ValueError, OverflowError):  # such as an array of several
-        pass
-    return None
-
-
-def _exact(given: object) -> Fraction | None:
-    """Return a number exactly, or as near as its nearest value could depend on; None for NaN."""
-    value = _as_builtin(given)
-    if value is None:
-        raise TypeError("a number is expected: a float, int, Decimal, Fraction, or one of numpy")
-    if not isinstance(value, float | Decimal):
-        return Fraction(value)
-    if value.is_nan() if isinstance(value, Decimal) else math.isnan(value):
-        return None
-    # No value has more than 15 digits before or 6 after the point, and Decimal("1e-999999999")
-    # would fill the memory.
-    if not -_BEYOND <= value <= _BEYOND:
-        return Fraction(_BEYOND if value > 0 else -_BEYOND)
-    return Fraction(0) if isinstance(value, Decimal) and _vanishes(value) else Fraction(value)
-
-
-def _vanishes(value: Decimal) -> bool:
-    return not value or value.adjusted() < -_BEYOND_PLACES

@@ -9,13 +9,17 @@ declares.
 """
 
 import ipaddress
+import math
+import operator
 import re
 import unicodedata
 from bisect import bisect
+from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate
-from typing import Final
+from numbers import Real
+from typing import Final, SupportsIndex
 
 from deniable.mechanisms import MAX_CATEGORIES, MAX_DENSE, Number, exact_number
 from deniable.messages.refusals import InvalidManifest
@@ -62,6 +66,8 @@ _NAMED: Final = 40  # characters of a text that a refusal repeats
 _PREFIX: Final = "simulated-"
 _PLACES: Final = 6
 _MOST_STEPS: Final = 10**12
+_BEYOND: Final = 10**30
+_BEYOND_PLACES: Final = 30
 
 VALUE_PATTERN: Final = re.compile(r"(?!-0\Z)-?(0|[1-9][0-9]{0,14})(\.[0-9]{0,5}[1-9])?", re.ASCII)
 """A value's one form: no exponent, no outer zeros, 15 digits before and 6 after the point."""
@@ -183,6 +189,53 @@ def format_value(value: Fraction) -> str:
     whole, part = divmod(abs(scaled.numerator), 10**_PLACES)
     decimals = f"{part:0{_PLACES}d}".rstrip("0")
     return f"{'-' if value < 0 else ''}{whole}{'.' if decimals else ''}{decimals}"
+
+
+def value_text(given: object) -> str | None:
+    """Return a number, of whatever library, as the category that it would be; None if none."""
+    value = None if _as_builtin(given) is None else number_value(given)
+    try:
+        return None if value is None else format_value(value)
+    except InvalidManifest:
+        return None
+
+
+def number_value(given: object) -> Fraction | None:
+    """Return a number exactly, or as near as its nearest value could depend on; None for NaN.
+
+    Raises:
+        TypeError: if it is none.
+    """
+    value = _as_builtin(given)
+    if value is None:
+        raise TypeError("a number is expected: a float, int, Decimal, Fraction, or one of numpy")
+    if not isinstance(value, float | Decimal):
+        return Fraction(value)
+    if value.is_nan() if isinstance(value, Decimal) else math.isnan(value):
+        return None
+    # No value has more than 15 digits before or 6 after the point, and Decimal("1e-999999999")
+    # would fill the memory.
+    if not -_BEYOND <= value <= _BEYOND:
+        return Fraction(_BEYOND if value > 0 else -_BEYOND)
+    if isinstance(value, Decimal) and (not value or value.adjusted() < -_BEYOND_PLACES):
+        return Fraction((value > 0) - (value < 0), _BEYOND)
+    return Fraction(value)
+
+
+def _as_builtin(given: object) -> float | Decimal | Fraction | None:
+    """Return a number of whatever library as Python's own; None for what has no such value."""
+    if isinstance(given, bool):
+        return None
+    if isinstance(given, float | Decimal | Fraction):
+        return given
+    try:
+        if isinstance(given, SupportsIndex):
+            return operator.index(given)
+        if isinstance(given, Real) and ((value := float(given)) == given or math.isnan(value)):
+            return value
+    except (TypeError, ValueError, OverflowError):  # such as an array of several
+        pass
+    return None
 
 
 def check_origin(origin: str) -> None:

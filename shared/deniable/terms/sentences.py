@@ -14,13 +14,43 @@ from deniable.budget import format_nano
 from deniable.mechanisms import is_vast, odds_text, percent_text, promise_text, times_likelier
 from deniable.messages import Manifest, instant_text
 from deniable.terms.facts import change_shows, guess_of, odds_of, pure_odds, whole_cost
-from deniable.terms.text import UNITS, counted, shown_duration
+from deniable.terms.text import counted, in_units, shown_duration
 
 Translate = Callable[[str], str]
 """A function such as the ``gettext`` of a translation; it returns other texts as they are."""
 Mode = Literal["open", "certificate", "blind"]
 Row = tuple[str, str]
 """A thing to learn, and who could: alone, or only together."""
+_FINEST: Final = 10**6
+SAME_TIMES: Final = " that repeat and change in the same epochs as yours"
+"""The answers that a cost covers where responses are kept (docs/mathematics.md, section 16)."""
+_CREDENTIAL: Final = {
+    "open": "empty: nobody vouches for this device",
+    "certificate": "an issuer's signature of that key; no other report bears it",
+    "blind": "a token, which an issuer signed without seeing it; no other report bears it",
+}
+_VOUCHED: Final = "Only devices for which an issuer vouches can take part."
+_VOUCHING: Final = {
+    "open": (),
+    "certificate": (
+        f"{_VOUCHED} At the start of each epoch, before there is an answer, this app asks its "
+        "issuer, its own backend as a rule, to sign the key of this device's one report.",
+        "The issuer learns which account takes part, the key, and when. It is not sent the report.",
+    ),
+    "blind": (
+        f"{_VOUCHED} In the first half of each epoch this app asks its issuer, its own backend as "
+        "a rule, for a token, which the issuer signs without seeing it.",
+        "The issuer learns which account takes part, and when. It sees neither the token nor the "
+        "report.",
+    ),
+}
+_SAME: Final = {
+    True: "This survey was built into the app, so that it is the same on all devices and marks "
+    "none of them.",
+    False: "Not promised here: that the issuer and the collector together cannot tell which report "
+    "is whose. They could give this device a survey, or a key that it seals for, that others do "
+    "not get; what is built into an app is the same for all, and here one of them was fetched.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +89,37 @@ class Coalitions:
     ) -> "Coalitions":
         """Return the table for a survey.
 
-        Args:
-            mode: of its enrolment.
-            relayed: whether reports go through a relay.
-            same: whether it is certain that all devices get the same survey, and seal for the same
-                gateway key; for tokens it counts. None where that is up to the app: then the rows
-                are as if it were, and the condition says so, and of ``beside``.
-            beside: whether the device takes part in other surveys, which are not blind.
-            translate: gives each sentence in another language.
+        It may be certain that all devices get the ``same`` survey, and seal for the same gateway
+        key; for tokens it counts. None where that is up to the app: then the rows are as if it
+        were, and the condition says so. The app may ask others ``beside`` it that are not blind.
         """
         _, shared = translate, same is not False
         betrayed = beside and mode == "blind"  # the issuer sees which account, the collector when
+        # Whoever has an access log sees accounts, addresses and moments.
+        logged = _(
+            "an access log of the app's backend and the collector together, by the network address "
+            "that both see"
+        )
+        if relayed:
+            logged = _(
+                "an access log of the app's backend and the collector together, among the people "
+                "whose app was open at that moment"
+            )
+        part = _("the collector by your network address, or the network itself")
+        address, account = _("the collector"), logged
+        if relayed:
+            part = _("the relay by your network address, or the network itself")
+            who = _address("certificate" if betrayed else mode, shared, _)
+            address = _("{some}; or {others}").format(some=who, others=logged)
+        if mode != "open":
+            part = _("the issuer by your account, or {others}").format(others=part)
+            who = _account(mode, relayed, shared, betrayed and relayed, _)
+            account = _("{some}; or {others}").format(some=who, others=logged)
         rows = (
-            (_("That you take part"), _part(mode, relayed, _)),
+            (_("That you take part"), part),
             (_("A response"), _("the collector")),
-            (
-                _("Which network address a response came from"),
-                _address("certificate" if betrayed else mode, relayed, shared, _),
-            ),
-            (
-                _("Which account a response came from"),
-                _account(mode, relayed, shared, betrayed and relayed, _),
-            ),
+            (_("Which network address a response came from"), address),
+            (_("Which account a response came from"), account),
             (_("Your answer"), _("nobody: together they have only responses that dice chose")),
         )
         condition = _(
@@ -108,87 +147,46 @@ class Coalitions:
         return " ".join([*(f"{what}: {who}." for what, who in rows), self.condition]).strip()
 
 
-def _part(mode: Mode, relayed: bool, _: Translate) -> str:
-    others = _("the collector by your network address, or the network itself")
-    if relayed:
-        others = _("the relay by your network address, or the network itself")
-    if mode == "open":
-        return others
-    return _("the issuer by your account, or {others}").format(others=others)
-
-
-def _address(mode: Mode, relayed: bool, same: bool, _: Translate) -> str:
-    if not relayed:
-        return _("the collector")
+def _address(mode: Mode, same: bool, _: Translate) -> str:
     if mode == "open" or (mode == "blind" and same):
-        who = _("the relay and the collector together")
-    elif mode == "certificate":
-        who = _(
+        return _("the relay and the collector together")
+    if mode == "certificate":
+        return _(
             "the relay and the collector together, or the issuer, which is asked from there, and "
             "the collector"
         )
-    else:
-        who = _(
-            "the relay and the collector together, or the issuer and the collector if the survey "
-            "or the key that this app fetched was made for this device alone"
-        )
-    return _("{some}; or {others}").format(some=who, others=_logged(relayed, _))
-
-
-def _account(mode: Mode, relayed: bool, same: bool, betrayed: bool, _: Translate) -> str:
-    if mode == "open":
-        return _logged(relayed, _)
-    if mode == "certificate":
-        who = _("the issuer and the collector together, by the key that both see")
-    elif betrayed:
-        who = _(
-            "the issuer and the collector together, since this app's other questions, which take "
-            "no blind token, show when it is open"
-        )
-    elif same and not relayed:
-        who = _(
-            "the issuer and the collector together, by the network address that both see, though "
-            "not by what the issuer signs"
-        )
-    elif same:
-        who = _(
-            "the issuer, the relay and the collector, all three together, by your network address"
-        )
-    elif not relayed:
-        who = _(
-            "the issuer and the collector together, by the network address that both see, or if "
-            "the survey that this app fetched was made for this device alone"
-        )
-    else:
-        who = _(
-            "the issuer and the collector together, if the survey or the key that this app fetched "
-            "was made for this device alone"
-        )
-    return _("{some}; or {others}").format(some=who, others=_logged(relayed, _))
-
-
-def _logged(relayed: bool, _: Translate) -> str:
-    """Return the party that sees accounts, addresses and moments, and whom it joins."""
-    if relayed:
-        return _(
-            "an access log of the app's backend and the collector together, among the people whose "
-            "app was open at that moment"
-        )
     return _(
-        "an access log of the app's backend and the collector together, by the network address "
-        "that both see"
+        "the relay and the collector together, or the issuer and the collector if the survey or "
+        "the key that this app fetched was made for this device alone"
     )
 
 
-# Devices and collectors say the same. Each sentence is a message id of gettext, in English, which a
-# translation of the app's own may replace: ``xgettext`` finds them here, in ``coalitions``, and as
-# the ``likeness`` and ``sent`` of the kinds.
-
-
-_FINEST: Final = 10**6
-
-SAME_TIMES: Final = " that repeat and change in the same epochs as yours"
-"""The answers that a cost covers where responses are kept (docs/mathematics.md, section 16)."""
+def _account(mode: Mode, relayed: bool, same: bool, betrayed: bool, _: Translate) -> str:
+    if mode == "certificate":
+        return _("the issuer and the collector together, by the key that both see")
+    if betrayed:
+        return _(
+            "the issuer and the collector together, since this app's other questions, which take "
+            "no blind token, show when it is open"
+        )
+    if same and not relayed:
+        return _(
+            "the issuer and the collector together, by the network address that both see, though "
+            "not by what the issuer signs"
+        )
+    if same:
+        return _(
+            "the issuer, the relay and the collector, all three together, by your network address"
+        )
+    if not relayed:
+        return _(
+            "the issuer and the collector together, by the network address that both see, or if "
+            "the survey that this app fetched was made for this device alone"
+        )
+    return _(
+        "the issuer and the collector together, if the survey or the key that this app fetched was "
+        "made for this device alone"
+    )
 
 
 def summary(manifest: Manifest, translate: Translate = str) -> tuple[str, str, str]:
@@ -200,18 +198,16 @@ def _dice(manifest: Manifest, _: Translate) -> str:
     """Return how chance stands between an answer and what is sent."""
     mechanism, kind = manifest.mechanism, manifest.kind
     if mechanism.truth is not None:
-        lies = _times(1 - mechanism.truth, _)
+        text = _(
+            "Up to about {lies}, dice choose another answer, {likeness}, and that is sent instead "
+            "of yours; nobody can tell when."
+        )
         if mechanism.privacy.apart is not None:
             text = _(
                 "About {lies}, dice choose another answer, and that is sent instead of yours; "
                 "nobody can tell when."
             )
-            return text.format(lies=lies)
-        text = _(
-            "Up to about {lies}, dice choose another answer, {likeness}, and that is sent instead "
-            "of yours; nobody can tell when."
-        )
-        return text.format(lies=lies, likeness=_(kind.likeness))
+        return text.format(lies=_times(1 - mechanism.truth, _), likeness=_(kind.likeness))
     if mechanism.hit is None:
         text = _(
             "Dice choose which of {count} responses is sent: your answer makes some of them "
@@ -253,8 +249,7 @@ def _consent(manifest: Manifest, _: Translate) -> str:
         "Nothing is sent unless you agree, and then at most one response in each {length}, {count} "
         "in all; you can stop at any time."
     )
-    length = _length(schedule.epoch_seconds, _)
-    return text.format(length=length, count=f"{schedule.epochs:,}")
+    return text.format(length=_length(schedule.epoch_seconds, _), count=f"{schedule.epochs:,}")
 
 
 def _times(share: Fraction, _: Translate) -> str:
@@ -271,40 +266,8 @@ def _times(share: Fraction, _: Translate) -> str:
 
 def _length(seconds: int, _: Translate) -> str:
     """Return a length of time for "in each": "week", "2 weeks"."""
-    for length, unit in UNITS:
-        if seconds % length == 0:
-            count = seconds // length
-            return _(unit) if count == 1 else f"{count:,} {_(f'{unit}s')}"
-    return f"{seconds:,} {_('seconds')}"
-
-
-_CREDENTIAL: Final = {
-    "open": "empty: nobody vouches for this device",
-    "certificate": "an issuer's signature of that key; no other report bears it",
-    "blind": "a token, which an issuer signed without seeing it; no other report bears it",
-}
-_VOUCHED: Final = "Only devices for which an issuer vouches can take part."
-_VOUCHING: Final = {
-    "open": (),
-    "certificate": (
-        f"{_VOUCHED} At the start of each epoch, before there is an answer, this app asks its "
-        "issuer, its own backend as a rule, to sign the key of this device's one report.",
-        "The issuer learns which account takes part, the key, and when. It is not sent the report.",
-    ),
-    "blind": (
-        f"{_VOUCHED} In the first half of each epoch this app asks its issuer, its own backend as "
-        "a rule, for a token, which the issuer signs without seeing it.",
-        "The issuer learns which account takes part, and when. It sees neither the token nor the "
-        "report.",
-    ),
-}
-_SAME: Final = {
-    True: "This survey was built into the app, so that it is the same on all devices and marks "
-    "none of them.",
-    False: "Not promised here: that the issuer and the collector together cannot tell which report "
-    "is whose. They could give this device a survey, or a key that it seals for, that others do "
-    "not get; what is built into an app is the same for all, and here one of them was fetched.",
-}
+    count, unit = in_units(seconds)
+    return _(unit) if count == 1 else f"{count:,} {_(f'{unit}s')}"
 
 
 def shown_guess(guess: Fraction) -> str:
@@ -355,11 +318,8 @@ def truthfulness(manifest: Manifest) -> str:
     """Return how often the answer is what is sent."""
     mechanism, kind = manifest.mechanism, manifest.kind
     if mechanism.truth is None and mechanism.hit is not None:
-        other = (
-            ""
-            if mechanism.miss is None
-            else f", any other answer at least {percent_text(mechanism.miss, 'least')}"
-        )
+        miss = "" if mechanism.miss is None else percent_text(mechanism.miss, "least")
+        other = f", any other answer at least {miss}" if miss else ""
         return (
             f"What is sent stands for {kind.sent}, drawn at random: yours is among them at "
             f"most {percent_text(mechanism.hit, 'most')} of the time{other}."

@@ -16,7 +16,7 @@ _WIDTH: Final = 80
 _LABEL: Final = 16
 _OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS: Final = "\u200c\u200d"  # which Persian, Sinhala and emoji are not written without
-UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
+_UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def printable(text: str) -> str:
@@ -77,12 +77,17 @@ def _columns(text: str) -> int:
     return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in visible)
 
 
+def in_units(seconds: int) -> tuple[int, str]:
+    """Return a length of time as a number of its largest whole unit."""
+    for length, unit in _UNITS:
+        if seconds % length == 0 and seconds:
+            return seconds // length, unit
+    return seconds, "second"
+
+
 def shown_duration(seconds: int) -> str:
     """Return a length of time in its largest whole unit: "2 weeks", "36 hours", "90 seconds"."""
-    for length, unit in UNITS:
-        if seconds % length == 0 and seconds:
-            return counted(seconds // length, unit)
-    return counted(seconds, "second")
+    return counted(*in_units(seconds))
 
 
 def counted(count: int, unit: str) -> str:
