@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 from deniable.budget import changing_cost
 from deniable.client.arguments import Arguments
@@ -160,21 +160,24 @@ def _any_history(
     Ranges share nothing, and neither do fresh reports: their costs add.
     """
     total = fresh
-    opened: dict[bytes, Manifest] = {}  # each once: a large one takes a second
+    opened = cache(partial(held_manifest, connection))  # each once: a large one takes a second
     for survey_id, reports in ranges:
-        if survey_id not in opened:
-            row = connection.execute(
-                "SELECT envelope, signer FROM manifests WHERE survey_id = ?", (survey_id,)
-            ).fetchone()
-            try:
-                opened[survey_id] = open_manifest(*row)
-            except (Refusal, TypeError):  # bytes that rotted, or are gone
-                return None
-        cost = changing_cost(opened[survey_id].mechanism, reports)
+        manifest = opened(survey_id)
+        cost = None if manifest is None else changing_cost(manifest.mechanism, reports)
         if cost is None:
             return None
         total += cost
     return total
+
+
+def held_manifest(connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
+    """Return the survey of an id; None if its bytes rotted, or are gone."""
+    for row in connection.execute(
+        "SELECT envelope, signer FROM manifests WHERE survey_id = ?", (survey_id,)
+    ).fetchall():
+        with suppress(Refusal, TypeError):
+            return open_manifest(*row)
+    return None
 
 
 def _budget(

@@ -6,13 +6,13 @@ kind of entry is one table of the state: its query names the fields, its rows ar
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar, get_args
 
 from deniable.budget import format_nano
 from deniable.client.consent import ConsentRecord
+from deniable.client.explaining.explain import held_manifest
 from deniable.client.explaining.explanation import consent_lines
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
@@ -23,11 +23,11 @@ from deniable.messages import (
     SignedReport,
     day_text,
     instant_text,
-    open_manifest,
 )
 from deniable.terms.text import Disclosure, Row, labelled, printable, text_of, wrapped
 
 _ERASED: Final = "erased"
+_DRAWN: Final = "drawn at random: each may or may not stand for the answer, which is stored nowhere"
 _VERDICTS: Final = {
     "accepted": "the collector has counted it",
     "duplicate": "the collector had counted it before",
@@ -49,7 +49,6 @@ _SEEN_BLINDLY: Final = (
     "the account, the survey, the epoch and a value in which it can never recognise this device's "
     "key; no response"
 )
-_FORK: Final = "its signer has handed over to two keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +61,14 @@ class _Entry(Disclosure):
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
-        return [*wrapped(f"{self._when()}  {self._title()}", rest="  "), *text_of(self._rows())]
+        title, rows = self._told()
+        return [*wrapped(f"{self._when()}  {title}", rest="  "), *text_of(rows)]
 
     def _when(self) -> str:
         return instant_text(self.at)
 
-    def _title(self) -> str:
+    def _told(self) -> tuple[str, list[Row]]:
         raise NotImplementedError
-
-    def _rows(self) -> list[Row]:
-        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +111,14 @@ class ReportEntry(_Entry):
     def _when(self) -> str:
         return instant_text(self.at) if self.settled is None else day_text(self.at)
 
-    def _title(self) -> str:
-        return f"report to {self.survey!r}, epoch {self.epoch}: {self.status}"
-
-    def _rows(self) -> list[Row]:
+    def _told(self) -> tuple[str, list[Row]]:
         meaning = _VERDICTS.get(self.verdict)
         because = f"{self.verdict} ({meaning})" if meaning else self.verdict
         settled = "" if self.settled is None else f"{because}, {day_text(self.settled)}"
         waits = self.settled is None and self.due is not None
         unanswered = f", {self.unanswered} of them without an answer" if self.unanswered else ""
         by = ", by way of a relay only" if self.relayed else ""
-        return [
+        return f"report to {self.survey!r}, epoch {self.epoch}: {self.status}", [
             ("Verdict", settled),
             ("Last answer", because if self.settled is None else ""),
             ("Next send", f"not before {instant_text(self.due or 0)}" if waits else ""),
@@ -149,11 +143,9 @@ class PreviewEntry(_Entry):
     response: str | None  # what was drawn, if the survey is still known
     content: bytes = field(repr=False)  # what a report would sign
 
-    def _title(self) -> str:
-        return f"preview of a report to {self.survey!r}, epoch {self.epoch}: never sent"
-
-    def _rows(self) -> list[Row]:
-        return _content(self.response, self.content)
+    def _told(self) -> tuple[str, list[Row]]:
+        title = f"preview of a report to {self.survey!r}, epoch {self.epoch}: never sent"
+        return title, _content(self.response, self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +158,8 @@ class EventEntry(_Entry):
     event: str  # a code
     detail: str
 
-    def _title(self) -> str:
-        return f"{self.event}: {self.detail}"
+    def _told(self) -> tuple[str, list[Row]]:
+        return f"{self.event}: {self.detail}", []
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +187,9 @@ class ManifestEntry(_Entry):
     content: bytes = field(repr=False)
     contradicted: bytes | None = field(repr=False)  # the other of the same sequence, as a proof
 
-    def _title(self) -> str:
-        return f"survey {self.survey!r}, sequence {self.sequence}: {self.role}"
-
-    def _rows(self) -> list[Row]:
+    def _told(self) -> tuple[str, list[Row]]:
         accepted, proof = self.role == "accepted", self.contradicted is not None
-        return [
+        return f"survey {self.survey!r}, sequence {self.sequence}: {self.role}", [
             ("Survey id", self.survey_id),
             ("Signed by", self.authority),
             ("Because", self.reason),
@@ -227,15 +216,12 @@ class RotationEntry(_Entry):
     role: str  # followed (the new key is trusted, for good) or forking
     content: bytes = field(repr=False)  # what both keys signed, as it came
 
-    def _title(self) -> str:
-        return f"authority's key rotated, sequence {self.sequence}: {self.role}"
-
-    def _rows(self) -> list[Row]:
+    def _told(self) -> tuple[str, list[Row]]:
         forking = self.role == "forking"
-        return [
+        return f"authority's key rotated, sequence {self.sequence}: {self.role}", [
             ("From", self.old_key),
             ("To", self.new_key),
-            ("Proof", _FORK if forking else ""),
+            ("Proof", "its signer has handed over to two keys" if forking else ""),
             ("Bytes", self.content if forking else None),
         ]
 
@@ -263,16 +249,12 @@ class EnrolmentEntry(_Entry):
     reported: bool  # whether the bytes of a report have it
     issuer_name: str | None  # of a token, if the survey is still there
 
-    def _title(self) -> str:
-        missing = "none so far" if self.issuer is None else _ERASED
-        held = missing if self.content is None else "held"
+    def _told(self) -> tuple[str, list[Row]]:
+        held = "held" if self.content else _ERASED if self.issuer else "none so far"
         kind = "token" if self.blind else "certificate"
-        return f"{kind} for {self.survey!r}, epoch {self.epoch}: {held}"
-
-    def _rows(self) -> list[Row]:
         ending = "those that the report ends with" if self.reported else self.content
         saw = f": it saw {_SEEN_BLINDLY if self.blind else _SEEN}" if self.asks else ""
-        return [
+        return f"{kind} for {self.survey!r}, epoch {self.epoch}: {held}", [
             ("Asked", f"the app's issuer, {_times(self.asks)}{saw}"),
             ("Given by", self.issuer and (self.issuer_name or self.issuer)),
             ("Bytes", ending),
@@ -280,13 +262,9 @@ class EnrolmentEntry(_Entry):
 
 
 JournalEntry = (
-    ReportEntry | PreviewEntry | EventEntry | ManifestEntry | RotationEntry | EnrolmentEntry
+    EventEntry | RotationEntry | ManifestEntry | EnrolmentEntry | ReportEntry | PreviewEntry
 )
-"""Whatever the journal has an entry of."""
-_KINDS: Final[tuple[type[JournalEntry], ...]] = (
-    *(EventEntry, RotationEntry, ManifestEntry),
-    *(EnrolmentEntry, ReportEntry, PreviewEntry),
-)
+"""Whatever the journal has an entry of; within a second, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,17 +303,12 @@ class Journal(Disclosure):
         lines = consent_lines(self.consent)
         if not self.entries:
             return "\n".join([*lines, *labelled("Journal", "nothing was stored or sent", indent=0)])
-        lines += labelled(
-            "Responses",
-            "drawn at random: each may or may not stand for the answer, which is stored nowhere",
-            indent=0,
-        )
+        lines += labelled("Responses", _DRAWN, indent=0)
         for entry in self.entries:
             lines += ["", *entry.lines()]
         counts = ", ".join(f"{reason} {count}" for reason, count in self.dropped.items())
         lines += ["", *text_of([("Dropped", counts)], indent=0)]
-        for memo in self.memos:
-            lines += memo.lines()
+        lines += [line for memo in self.memos for line in memo.lines()]
         return "\n".join(lines).rstrip("\n")
 
 
@@ -354,8 +327,10 @@ def _read_journal(state: State, now: float) -> Journal:
         if connection is None:
             return Journal(consent)
         entries: list[JournalEntry] = []
-        survey_of = cache(partial(_survey, connection))  # each once: a large one takes a second
-        for kind in _KINDS:
+        survey_of = cache(
+            partial(held_manifest, connection)
+        )  # each once: a large one takes a second
+        for kind in get_args(JournalEntry):
             entries += _read(kind, connection, survey_of)
         dropped = connection.execute(
             "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped'"
@@ -379,9 +354,8 @@ def _read(kind: type[_E], connection: sqlite3.Connection, survey_of: _SurveyOf) 
     """Read the entries of a kind, with what the surveys call their responses."""
     types = {column.name: column.type for column in fields(kind)}
     rows = connection.execute(kind._query)
-    names = [column[0] for column in rows.description]
     for row in rows.fetchall():
-        named = zip(names, row, strict=True)
+        named = zip((name for name, *_ in rows.description), row, strict=True)
         values = {name: _sound(name, value, types[name]) for name, value in named}
         if kind is EnrolmentEntry:
             survey = survey_of(bytes.fromhex(values["survey_id"]))
@@ -406,25 +380,13 @@ def _response(content: bytes | None, kind: type[Disclosure], survey_of: _SurveyO
     if content is None:
         return None
     try:
-        signed = kind is ReportEntry
-        report = (
-            SignedReport.from_envelope(content).report if signed else Report.from_payload(content)
-        )
+        signed = SignedReport.from_envelope(content) if kind is ReportEntry else None
+        report = signed.report if signed else Report.from_payload(content)
     except Refusal:
         return None
     survey = survey_of(report.survey_id)
     known = survey.responses if survey else ()
     return known[report.response] if report.response < len(known) else None
-
-
-def _survey(connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
-    """Return the survey of an id; None if it is gone."""
-    for signer, envelope in connection.execute(
-        "SELECT signer, envelope FROM manifests WHERE survey_id = ?", (survey_id,)
-    ).fetchall():
-        with suppress(Refusal):  # bytes that rotted
-            return open_manifest(envelope, signer)
-    return None
 
 
 def _content(response: str | None, content: bytes | None) -> list[Row]:
