@@ -61,13 +61,13 @@ class _Entry(Disclosure):
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
-        title, rows = self._told()
+        title, rows = self._text()
         return [*wrapped(f"{self._when()}  {title}", rest="  "), *text_of(rows)]
 
     def _when(self) -> str:
         return instant_text(self.at)
 
-    def _told(self) -> tuple[str, list[Row]]:
+    def _text(self) -> tuple[str, list[Row]]:
         raise NotImplementedError
 
 
@@ -111,7 +111,7 @@ class ReportEntry(_Entry):
     def _when(self) -> str:
         return instant_text(self.at) if self.settled is None else day_text(self.at)
 
-    def _told(self) -> tuple[str, list[Row]]:
+    def _text(self) -> tuple[str, list[Row]]:
         meaning = _VERDICTS.get(self.verdict)
         because = f"{self.verdict} ({meaning})" if meaning else self.verdict
         settled = "" if self.settled is None else f"{because}, {day_text(self.settled)}"
@@ -143,7 +143,7 @@ class PreviewEntry(_Entry):
     response: str | None  # what was drawn, if the survey is still known
     content: bytes = field(repr=False)  # what a report would sign
 
-    def _told(self) -> tuple[str, list[Row]]:
+    def _text(self) -> tuple[str, list[Row]]:
         title = f"preview of a report to {self.survey!r}, epoch {self.epoch}: never sent"
         return title, _content(self.response, self.content)
 
@@ -158,7 +158,7 @@ class EventEntry(_Entry):
     event: str  # a code
     detail: str
 
-    def _told(self) -> tuple[str, list[Row]]:
+    def _text(self) -> tuple[str, list[Row]]:
         return f"{self.event}: {self.detail}", []
 
 
@@ -187,7 +187,7 @@ class ManifestEntry(_Entry):
     content: bytes = field(repr=False)
     contradicted: bytes | None = field(repr=False)  # the other of the same sequence, as a proof
 
-    def _told(self) -> tuple[str, list[Row]]:
+    def _text(self) -> tuple[str, list[Row]]:
         accepted, proof = self.role == "accepted", self.contradicted is not None
         return f"survey {self.survey!r}, sequence {self.sequence}: {self.role}", [
             ("Survey id", self.survey_id),
@@ -216,7 +216,7 @@ class RotationEntry(_Entry):
     role: str  # followed (the new key is trusted, for good) or forking
     content: bytes = field(repr=False)  # what both keys signed, as it came
 
-    def _told(self) -> tuple[str, list[Row]]:
+    def _text(self) -> tuple[str, list[Row]]:
         forking = self.role == "forking"
         return f"authority's key rotated, sequence {self.sequence}: {self.role}", [
             ("From", self.old_key),
@@ -249,7 +249,7 @@ class EnrolmentEntry(_Entry):
     reported: bool  # whether the bytes of a report have it
     issuer_name: str | None  # of a token, if the survey is still there
 
-    def _told(self) -> tuple[str, list[Row]]:
+    def _text(self) -> tuple[str, list[Row]]:
         held = "held" if self.content else _ERASED if self.issuer else "none so far"
         kind = "token" if self.blind else "certificate"
         ending = "those that the report ends with" if self.reported else self.content
