@@ -85,15 +85,15 @@ def test_d8_what_each_code_brings_about(code: RefusalCode) -> None:
 
 def test_d8_a_certificate_that_is_refused_is_asked_for_once_more() -> None:
     answer = refused(RefusalCode.NOT_ENROLLED)
-    assert step(answer, replace(pending(), renewable=True)) == Enrol(NOW + 30, 0.0)
+    assert step(answer, replace(pending(), renewing=False)) == Enrol(NOW + 30, 0.0)
     for code in set(RefusalCode) - {RefusalCode.NOT_ENROLLED}:
-        assert step(refused(code), replace(pending(), renewable=True)) == step(refused(code))
+        assert step(refused(code), replace(pending(), renewing=False)) == step(refused(code))
 
 
 def test_d8_another_certificate_brings_no_send_before_its_time_and_none_after_the_last() -> None:
     answer = refused(RefusalCode.NOT_ENROLLED)
-    assert step(answer, replace(pending(1), renewable=True)) == Enrol(NOW + 60, NOW + DAY)
-    assert step(answer, replace(pending(5), renewable=True)) == Drop("not-enrolled")
+    assert step(answer, replace(pending(1), renewing=False)) == Enrol(NOW + 60, NOW + DAY)
+    assert step(answer, replace(pending(5), renewing=False)) == Drop("not-enrolled")
 
 
 def test_d8_a_problem_document_as_html_or_plain_json_drops_nothing() -> None:

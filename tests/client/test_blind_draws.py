@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from deniable.client import Client, EnrolmentRequest, ManifestFault, ManifestRefused, NotChosen
-from deniable.client.ledger.drawn_ahead import chosen_survey
+from deniable.client.optional.credential_rows import chosen_survey
 from deniable.messages import Enrolment, Manifest, Schedule
 from tests.support.devices import Bench, read_upload
 from tests.support.surveys import DAY, DECLARED, START, manifest

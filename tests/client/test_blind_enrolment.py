@@ -20,7 +20,7 @@ from deniable.client import (
     Survey,
 )
 from deniable.client.client import engine_of
-from deniable.client.ledger.drawn_ahead import asked_at, leaves_at, middle
+from deniable.client.optional.credential_rows import asked_at, leaves_at, middle
 from deniable.fakes import FakeCollector, FakeIssuer
 from deniable.messages import (
     Enrolment,

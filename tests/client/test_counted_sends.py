@@ -199,9 +199,7 @@ class Household:
                 client.close()
                 self.clients[turn.who] = self.start()
             case "enrol":
-                enroller = engine_of(client).enroller
-                assert enroller is not None
-                enroller.ask_now()
+                engine_of(client).issuer.ask_now()
             case _:
                 self.environment["DO_NOT_TRACK"] = "01"[self.environment.get("DO_NOT_TRACK") != "1"]
 

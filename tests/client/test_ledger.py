@@ -21,7 +21,7 @@ from deniable.client import (
     OutcomeStatus,
     ReportDropped,
 )
-from deniable.client.ledger.drawn_ahead import chosen_slot
+from deniable.client.ledger.ledger import chosen_slot
 from deniable.client.testing import Capture
 from deniable.messages import Manifest, RefusalCode, Schedule
 from tests.support.devices import NAME, Bench, refused, took

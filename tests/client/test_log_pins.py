@@ -15,7 +15,7 @@ from deniable.client import (
     OutcomeStatus,
 )
 from deniable.client.client import engine_of
-from deniable.client.log_pin import LogPin
+from deniable.client.optional.pins import LogPin
 from deniable.logs import (
     LogPolicy,
     LogProof,
@@ -211,7 +211,7 @@ def test_each_check_of_a_proof_is_needed(
     # One is left out at a time: then just those proofs pass that it is there for.
     proofs = {what: make(log) for what, make in INSUFFICIENT.items()}
     pin = engine_of(pinned(bench, log)).arguments.log_pin
-    assert pin is not None
+    assert isinstance(pin, LogPin)
     if left_out == "entry":
         monkeypatch.setattr(LogProof, "check_entry", lambda *_: None)
     elif left_out == "log":

@@ -14,6 +14,7 @@ from deniable.client import (
 )
 from deniable.client.client import engine_of
 from deniable.client.explaining.explain import explain_stored
+from deniable.client.optional.relay import Keyring
 from deniable.fakes import FakeCollector
 from deniable.logs import (
     LogPolicy,
@@ -388,5 +389,5 @@ def newest_key(bench: Bench, client: Client) -> bytes:
 
 def sealed_for(client: Client) -> int:
     engine = engine_of(client)
-    assert engine._keyring is not None
+    assert isinstance(engine._keyring, Keyring)
     return engine._keyring.newest(engine.arguments.settings.clock.now()).key_id

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from deniable.client import HttpAnswer, OutcomeStatus, ReportEntry, Survey, TransportError
-from deniable.client.sending.relay_transport import Relay as RelayAddress
-from deniable.client.sending.relay_transport import RelayTransport
+from deniable.client.optional.relay import Relay as RelayAddress
+from deniable.client.optional.relay import RelayTransport
 from deniable.messages import (
     Enrolment,
     RefusalCode,

@@ -84,8 +84,8 @@ def test_what_a_report_reads_and_writes_hardly_grows_from_thirty_decisions_to_te
             connection.executemany(
                 "INSERT INTO decisions SELECT :name, :epoch, origin, survey_id, cost,"
                 " starts + :gone, ends + :gone, closes + :gone, 'delivered', 'accepted', NULL, 1,"
-                " 0, due, held, decided, decided, lived + :gone, relayed FROM decisions"
-                " WHERE name = :name AND epoch = 0",
+                " 0, due, held, opens, until, decided, decided, lived + :gone, relayed"
+                " FROM decisions WHERE name = :name AND epoch = 0",
                 (
                     {"name": NAME, "epoch": epoch, "gone": epoch * DAY}
                     for epoch in range(decided() + 1, decisions - 1)

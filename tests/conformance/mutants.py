@@ -16,9 +16,10 @@ from deniable.client.client import engine_of
 from deniable.client.engine import Engine
 from deniable.client.errors import ManifestFault
 from deniable.client.ledger import admission, ledger
-from deniable.client.ledger.drawn_ahead import chosen_survey
+from deniable.client.optional.credential_rows import chosen_survey
+from deniable.client.optional.relay import RelayTransport
+from deniable.client.parts import FreshNoise
 from deniable.client.sending.outbox import Outbox
-from deniable.client.sending.relay_transport import RelayTransport
 from deniable.client.sending.uploader import Uploader
 from deniable.client.state.mark import Mark
 from deniable.client.state.state import State
@@ -106,13 +107,13 @@ ANSWERS: Final[dict[bytes, int]] = {}
 
 
 def knowing_answers() -> None:
-    respond = ledger._respond
+    respond = FreshNoise.respond
 
-    def noted(manifest: Any, answer: int, *rest: Any) -> int:
+    def noted(noise: Any, manifest: Any, answer: int, draw: Any) -> int:
         ANSWERS[manifest.survey_id] = answer
-        return respond(manifest, answer, *rest)
+        return respond(noise, manifest, answer, draw)
 
-    put("ledger.ledger:_respond", noted)
+    put("parts:FreshNoise.respond", noted)
 
 
 class _Timed(ConformanceDevice):
@@ -507,7 +508,7 @@ def goes_round_the_relay() -> None:
             origin = f"{self._scheme}://{self._authority}"
             return HttpTransport(origin).request(*arguments, **named)
 
-    put("sending.relay_transport:RelayTransport.request", straight)
+    put("optional.relay:RelayTransport.request", straight)
 
 
 @mutant("D13")
@@ -521,8 +522,8 @@ def sends_without_the_relay() -> None:
 
 
 def draw_blind_surveys(drawn: Callable[[Any, Any, Any, int], str]) -> None:
-    """Put the draw of an epoch's blind survey: of following, connection, manifest and epoch."""
-    put("ledger.following:Following.drawn_survey", drawn)
+    """Put the draw of an epoch's blind survey: of issuer, connection, manifest and epoch."""
+    put("optional.enrolling:Enrolling.drawn_survey", drawn)
 
 
 @mutant("blind")
@@ -571,7 +572,7 @@ def never_draws_the_second() -> None:
     def others(secret: bytes, starts: int, names: Iterable[str]) -> str:
         return chosen_survey(secret, starts, {*names} - {"second"} or names)
 
-    put("ledger.following:chosen_survey", others)
+    put("optional.enrolling:chosen_survey", others)
 
 
 @mutant("log")
@@ -594,27 +595,27 @@ def tells_the_truth() -> ConformanceDevice:
 
 @mutant("noise")
 def tells_the_truth_but_for_the_middle() -> None:
-    respond = ledger._respond
+    respond = FreshNoise.respond
 
-    def plain(manifest: Any, answer: int, *rest: Any) -> int:
+    def plain(noise: Any, manifest: Any, answer: int, draw: Any) -> int:
         if answer == len(manifest.categories) // 2:
-            return respond(manifest, answer, *rest)
+            return respond(noise, manifest, answer, draw)
         mechanism = manifest.mechanism
         return max(range(mechanism.responses), key=lambda r: mechanism.probability(answer, r))
 
-    put("ledger.ledger:_respond", plain)
+    put("parts:FreshNoise.respond", plain)
 
 
 @mutant("noise")
 def lies_less_than_it_says() -> None:
-    respond = ledger._respond
+    respond = FreshNoise.respond
 
-    def louder(manifest: Any, *rest: Any) -> int:
+    def louder(noise: Any, manifest: Any, answer: int, draw: Any) -> int:
         if manifest.specification.kind == "randomised-response":
             manifest = replace(manifest, epsilon="3")  # it escapes 1 time in 10^12
-        return respond(manifest, *rest)
+        return respond(noise, manifest, answer, draw)
 
-    put("ledger.ledger:_respond", louder)
+    put("parts:FreshNoise.respond", louder)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.audit import SolutionMatrix
 from deniable.budget import NANO, RangeCost
-from deniable.client.ledger.drawn_ahead import asked_at, leaves_at
+from deniable.client.optional.credential_rows import asked_at, leaves_at
 from deniable.estimates import (
     Accuracy,
     Model,

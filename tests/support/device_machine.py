@@ -556,9 +556,7 @@ class DeviceMachine(RuleBasedStateMachine):
 
     def enrol(self, who: int) -> None:
         """Ask the issuer as the thread does; here on this one, since nothing is left to chance."""
-        enroller = engine_of(self.clients[who]).enroller
-        assert enroller is not None
-        enroller.ask_now()
+        engine_of(self.clients[who]).issuer.ask_now()
 
     @rule(up=st.booleans())
     def issuer_goes_or_comes_back(self, up: bool) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from deniable.client import Client, ManifestRefused
 from deniable.client.client import engine_of
-from deniable.client.enroller import Enroller
+from deniable.client.optional.enrolling import Enrolling
 from deniable.fakes import FakeIssuer
 from deniable.messages import Enrolment, Schedule, SignedReport, split_upload
 from deniable.messages.admissible import check_report
@@ -14,10 +14,10 @@ from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 
-def enroller_of(client: Client) -> Enroller:
-    enroller = engine_of(client).enroller
-    assert enroller is not None
-    return enroller
+def enroller_of(client: Client) -> Enrolling:
+    issuer = engine_of(client).issuer
+    assert isinstance(issuer, Enrolling)
+    return issuer
 
 
 class BlindIssuer(FakeIssuer):

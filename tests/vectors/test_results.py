@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client.ledger.drawn_ahead import chosen_survey
+from deniable.client.optional.credential_rows import chosen_survey
 from deniable.enrolment.issuer import read_enrolment_statement
 from deniable.fakes.behaviour import Receipts
 from deniable.intake import judge_report

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, ClientSettings
 from deniable.client.client import Client
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.enrolment import Enrol, EnrolmentRequest
 from deniable.client.errors import (
     AppError,
     BudgetExhausted,
@@ -37,6 +36,7 @@ from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
     from deniable.client.console import device_commands
+    from deniable.client.optional.credentials import Enrol, EnrolmentRequest
     from deniable.client.explaining.explanation import (
         BudgetExplanation,
         Explanation,
@@ -59,6 +59,7 @@ else:
         "console": ["device_commands"],
         "explaining.explanation": ["BudgetExplanation", "Explanation", "SurveyExplanation"],
         "explaining.journal": [
+        "optional.credentials": ["Enrol", "EnrolmentRequest"],
             *("EnrolmentEntry", "EventEntry", "Journal", "JournalEntry", "ManifestEntry"),
             *("MemoEntry", "PreviewEntry", "ReportEntry", "RotationEntry"),
         ],

@@ -4,51 +4,47 @@ Arguments that no client could work with are refused by a ValueError or TypeErro
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from math import inf
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent, Declared
 from deniable.client.coverage import declared_by
-from deniable.client.enrolment import Enrol
 from deniable.client.errors import UndeclaredSurvey
-from deniable.client.ledger.admission import SignedManifest
+from deniable.client.ledger.admission import SignedManifest, logged_envelope
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
-from deniable.client.log_pin import LogPin
+from deniable.client.parts import FreshNoise, NoIssuer, NoPin
 from deniable.client.sending.delivery import Backoff
 from deniable.client.sending.http_transport import HttpTransport
-from deniable.client.sending.relay_transport import Relay
-from deniable.client.sending.transport import Transport
+from deniable.client.sending.transport import Direct, Transport
 from deniable.client.state.erasing import OutboxCaps
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import (
-    GatewayKeys,
     InvalidManifest,
     LoggedEnvelope,
     Refusal,
     check_origin,
     check_public_key,
-    open_gateway_keys,
-    split_logged,
 )
 from deniable.messages.ed25519 import KEY_BYTES
+
+if TYPE_CHECKING:
+    from deniable.client.optional.credentials import Enrol
+    from deniable.client.optional.relay import Relay
 
 _CO_COROUTINE: Final = 0x80
 """Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
 
 _Given = TypeVar("_Given")
-
-_ARRAYS: Final = {b"\x92", b"\x93"}
-"""First bytes of envelopes, which are arrays of bytes; what holds one begins with its own."""
 
 DEFAULT_LIFETIME_EPSILON: Final = 20
 """What a device spends on all surveys together unless the app says otherwise."""
@@ -157,10 +153,10 @@ def check_slot_seconds(seconds: int | None) -> None:
         raise ValueError("slot_seconds must be a whole number of seconds, at least 1")
 
 
-def checked_enrol(enrol: Enrol | None) -> Enrol | None:
+def checked_enrol(enrol: "Enrol") -> "Enrol":
     """Return a callback that can be called on a thread."""
     given: object = enrol
-    if given is not None and not callable(given):
+    if not callable(given):
         raise TypeError("enrol must be a function of an EnrolmentRequest")
     method = getattr(type(given), "__call__", None)  # noqa: B004 - a function's or an object's
     for called in (given, method):
@@ -213,7 +209,7 @@ def bundled_manifests(
     manifests: Iterable[bytes], surveys: Iterable[Survey], collector: str, authority: bytes
 ) -> list[LoggedEnvelope | SignedManifest]:
     """Return the app's signed manifests; those of a bundle were verified when it was read."""
-    bundled: list[LoggedEnvelope | SignedManifest] = [*map(_logged, manifests)]
+    bundled: list[LoggedEnvelope | SignedManifest] = [*map(logged_envelope, manifests)]
     for survey in surveys:
         bundle = survey.bundle
         if bundle is None:
@@ -236,54 +232,6 @@ def bundled_manifests(
             else map(LoggedEnvelope, bundle.manifests, proofs)
         )
     return bundled
-
-
-def _logged(given: bytes) -> LoggedEnvelope:
-    """Return an envelope and its proof, of ``[envelope, proof]`` or of an envelope alone."""
-    if given[1:2] not in _ARRAYS:
-        return LoggedEnvelope(given, b"")
-    try:
-        return split_logged(given)
-    except Refusal:  # it is refused when it is opened
-        return LoggedEnvelope(given, b"")
-
-
-def bundled_gateway_keys(
-    given: bytes | None,
-    surveys: Iterable[Survey],
-    collector: str,
-    authority: bytes,
-    pin: LogPin | None = None,
-) -> GatewayKeys:
-    """Return the newest of the app's gateway keys, of which a relay needs some."""
-    of_argument: object = given
-    if not isinstance(of_argument, bytes | None):
-        raise TypeError("gateway_keys must be the bytes of the signed keys, not their path")
-    logged = [] if given is None else [_logged(given)]
-    logged += [
-        LoggedEnvelope(bundle.gateway, bundle.gateway_proof)
-        for survey in surveys
-        if (bundle := survey.bundle) is not None and bundle.gateway is not None
-    ]
-    if not logged:
-        raise ValueError(
-            "relay needs the collector's gateway keys: bundles have them that `deniable survey "
-            "export` makes once `deniable gateway new` was called; or pass gateway_keys"
-        )
-    try:
-        keys = [open_gateway_keys(envelope, (authority,)) for envelope, _ in logged]
-    except Refusal as error:
-        raise ValueError(f"gateway_keys are not what the authority signed: {error}") from error
-    if any(one.origin != collector for one in keys):
-        raise ValueError(f"gateway_keys are of another collector than {collector}")
-    why_not = [pin.why_not(*one) if pin else "" for one in logged]
-    if all(why_not):
-        raise ValueError(
-            f"gateway_keys are not what log_policy asks for: {why_not[0]}; bundles have the proof "
-            "that `deniable survey export` makes once the keys are in the public log"
-        )
-    witnessed = [one for one, why in zip(keys, why_not, strict=True) if not why]
-    return max(witnessed, key=lambda one: one.sequence)
 
 
 def _of_kind(name: str, given: _Given, kind: type[_Given]) -> _Given | None:
@@ -315,16 +263,19 @@ class Arguments:
     consent: Consent
     lifetime: Ceiling
     sliding: SlidingCeiling | None
-    enrol: Enrol | None
+    enrol: "Enrol | None"
     background: bool
-    relay: Relay | None
-    gateway_keys: GatewayKeys | None  # some behind a relay, and none without
-    log_pin: LogPin | None
+    relay: "Relay | None"
+    log_pin: NoPin
     settings: ClientSettings
     # What the settings, and what else it takes, amount to.
     manifests: Sequence[LoggedEnvelope | SignedManifest]  # also those of the surveys' bundles
     transport: Transport  # to the relay, if there is one
     debug: bool
+    # The other optional parts.
+    issuer: Callable[[], NoIssuer]  # of one client each
+    way: Direct
+    noise: FreshNoise
 
     @property
     def allowance(self) -> Allowance:
@@ -375,11 +326,29 @@ def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
     given = SimpleNamespace(**arguments)
     settings = _of_kind("settings", given.settings, ClientSettings) or ClientSettings()
     declared, key = surveys_by_name(given.surveys), authority_key(given.authority)
-    collector, relay, keys = checked_origin(given.collector), None, None
-    pin = None if given.log_policy is None else LogPin.of(given.log_policy, collector)
+    collector, relay = checked_origin(given.collector), None
+    pin, way, noise = NoPin(), Direct(), FreshNoise()
+    issuer: Callable[[], NoIssuer] = NoIssuer
+    if given.log_policy is not None:
+        from deniable.client.optional.pins import LogPin
+
+        pin = LogPin.of(given.log_policy, collector)
     if given.relay is not None:
+        from deniable.client.optional.relay import ByRelay, Relay, bundled_gateway_keys
+
         relay = Relay.at(given.relay, collector)
         keys = bundled_gateway_keys(given.gateway_keys, declared.values(), collector, key, pin)
+        pinned = all(survey.pinned_ids is not None for survey in declared.values())
+        way = ByRelay(relay, collector, keys, pin, pinned=pinned)
+    if given.enrol is not None:
+        from deniable.client.optional.enrolling import Enrolling
+
+        times = settings.clock, settings.backoff, settings.delivery_seconds
+        issuer = partial(Enrolling, checked_enrol(given.enrol), *times)
+    if any(survey.max_kept_epsilon is not None for survey in declared.values()):
+        from deniable.client.optional.kept_answers import KeptAnswers
+
+        noise = KeptAnswers()
     return Arguments(
         collector=collector,
         authority=key,
@@ -388,13 +357,15 @@ def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
         consent=checked_consent(given.consent),
         lifetime=Ceiling(epsilon_to_nano("lifetime_epsilon", given.lifetime_epsilon)),
         sliding=_of_kind("sliding", given.sliding, SlidingCeiling),
-        enrol=checked_enrol(given.enrol),
+        enrol=given.enrol,
         background=given.background,
         relay=relay,
-        gateway_keys=keys,
         log_pin=pin,
         settings=settings,
         manifests=bundled_manifests(settings.manifests, declared.values(), collector, key),
         transport=settings.transport or HttpTransport(relay.origin if relay else collector),
         debug=settings.debug or settings.environment.get("DENIABLE_DEBUG", "") not in {"", "0"},
+        issuer=issuer,
+        way=way,
+        noise=noise,
     )

@@ -20,7 +20,6 @@ from deniable.client.arguments import (
 )
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.engine import REFRESH_SECONDS, Engine, acting_for
-from deniable.client.enrolment import Enrol
 from deniable.client.errors import StateUnavailable, forget_locals
 from deniable.client.ledger.allowance import SlidingCeiling
 from deniable.client.outcome import Delivery, Outcome, Refresh
@@ -31,6 +30,7 @@ from deniable.mechanisms import Number
 if TYPE_CHECKING:
     from deniable.client.explaining.explanation import Explanation
     from deniable.client.explaining.journal import Journal
+    from deniable.client.optional.credentials import Enrol
     from deniable.terms.sentences import Translate
 
 _T = TypeVar("_T")
@@ -83,7 +83,7 @@ class Client:
         consent: Consent | str = Consent.UNSET,
         lifetime_epsilon: Number = DEFAULT_LIFETIME_EPSILON,
         sliding: SlidingCeiling | None = None,
-        enrol: Enrol | None = None,
+        enrol: "Enrol | None" = None,
         background: bool = True,
         relay: str | None = None,
         gateway_keys: bytes | None = None,

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from deniable.client.arguments import Arguments, check_slot_seconds, checked_consent
 from deniable.client.clock import SystemClock
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.enroller import Enroller
 from deniable.client.errors import (
     ConsentMissing,
     ManifestRefused,
@@ -30,9 +29,7 @@ from deniable.client.errors import (
     say_held,
 )
 from deniable.client.ledger.authorities import Authorities
-from deniable.client.ledger.credentials import Credentials
 from deniable.client.ledger.following import Following
-from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Decision, Ledger
 from deniable.client.ledger.refreshes import Refreshes
 from deniable.client.manifests import Manifests
@@ -40,8 +37,7 @@ from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.delivery import LONGEST_REST
 from deniable.client.sending.launch import LaunchDelay
 from deniable.client.sending.outbox import Outbox
-from deniable.client.sending.relay_transport import RelayTransport
-from deniable.client.sending.transport import REQUEST_SECONDS, Transport
+from deniable.client.sending.transport import REQUEST_SECONDS
 from deniable.client.sending.uploader import Uploader
 from deniable.client.state import state_file
 from deniable.client.state.state import State
@@ -78,7 +74,8 @@ class Engine:
         settings = arguments.settings
         self.jitter = uniform
         clock = self._clock = settings.clock
-        enrols, longest = arguments.enrol is not None, settings.delivery_seconds
+        longest, relayed = settings.delivery_seconds, arguments.way.relayed
+        self.issuer = arguments.issuer()
         self.state = State(
             arguments.state,
             arguments.consent,
@@ -95,13 +92,17 @@ class Engine:
             arguments.collector,
             pin,
             arguments.surveys,
-            enrols=enrols,
+            self.issuer,
         )
-        relayed = arguments.relay is not None
         self.ledger = Ledger(
-            following, settings.caps, self._delay, settings.unsafe_draw, relayed=relayed
+            following,
+            settings.caps,
+            self._delay,
+            settings.unsafe_draw,
+            arguments.noise,
+            relayed=relayed,
         )
-        self._keyring, transport = self._relayed(authorities)
+        self._keyring, transport = arguments.way.reached(arguments.transport, authorities, clock)
         self.launch = LaunchDelay(self.state, arguments.collector, clock, self.jitter, longest)
         self.manifests = Manifests(
             self.ledger,
@@ -120,7 +121,7 @@ class Engine:
             arguments.collector,
             settings.caps,
             max(longest, settings.backoff.most, LONGEST_REST),
-            enrols=enrols,
+            self.issuer,
             relayed=relayed,
         )
         self.uploader = Uploader(
@@ -132,37 +133,16 @@ class Engine:
             jitter=self.jitter,
             spread=self._delay,
             chores=self.do_chores,
-            asks=self._ask_issuers,
+            asks=self.issuer.step,
         )
-        self.enroller: Enroller | None = None
-        if arguments.enrol is not None:
-            self.enroller = Enroller(
-                arguments.enrol,
-                Credentials(self.ledger, arguments.surveys.values(), self._delay),
-                arguments,
-                self.jitter,
-                self.uploader.wake,
-                self.launch.hold,
-            )
+        self.issuer.attach(
+            self.ledger, self.jitter, self._delay, self.uploader.wake, self.launch.hold
+        )
         self._debug: Debug | None = None
         if arguments.debug:
             from deniable.client import debug as of_developers
 
             self._debug = of_developers.Debug(self.outbox, arguments)
-
-    def _relayed(self, authorities: Authorities) -> tuple[GatewayKeyring | None, Transport]:
-        """Return the way to the collector, and the keys to seal for if it is by a relay."""
-        relay, keys = self.arguments.relay, self.arguments.gateway_keys
-        if relay is None or keys is None:
-            return None, self.arguments.transport
-        pinned = all(survey.pinned_ids is not None for survey in self.arguments.surveys.values())
-        keyring = GatewayKeyring(authorities, keys, self.arguments.log_pin, pinned=pinned)
-        return keyring, RelayTransport(
-            self.arguments.transport,
-            relay,
-            self.arguments.collector,
-            lambda: keyring.newest(self._clock.now()),
-        )
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
         """Record a response to the answer: the first half of ``report``, and all that sees it."""
@@ -189,9 +169,9 @@ class Engine:
     def refresh(self, timeout: float, *, force: bool) -> Refresh:
         """Fetch the manifests that are due, and ask for the certificates that are wanted."""
         end = time.monotonic() + timeout
-        longest = timeout if self.enroller is None else math.inf  # which enrol= takes
         try:
-            refreshed = self._aside(partial(self._refresh, timeout, end, force), longest)
+            refresh = partial(self._refresh, timeout, end, force)
+            refreshed = self._aside(refresh, timeout + self.issuer.takes)
         except StateUnavailable as error:
             refreshed = self._not_refreshed(error)
         with self._asking(end - time.monotonic()):
@@ -200,9 +180,8 @@ class Engine:
     def _refresh(self, timeout: float, end: float, force: bool) -> Refresh:
         try:
             with self.state.patience(end - time.monotonic()):
-                force |= self.enroller is not None and self.enroller.wants_tokens()
-                later = self.manifests.refresh(timeout, force=force)
-            enrolled = {} if self.enroller is None else self.enroller.ask_now()
+                later = self.manifests.refresh(timeout, force=force or self.issuer.wants_tokens())
+            enrolled = self.issuer.ask_now()
         except NotRecorded as error:
             return self._not_refreshed(error)
         with self.state.patience(end - time.monotonic()):
@@ -309,11 +288,9 @@ class Engine:
 
     def _close(self) -> None:
         deadline = time.monotonic() + CLOSE_SECONDS
-        if self.enroller is not None:
-            self.enroller.stop()
+        self.issuer.stop()
         self.uploader.stop()
-        if self.enroller is not None:
-            self.enroller.join(deadline)
+        self.issuer.join(deadline)
         with self.state.patience(deadline - time.monotonic()):
             self.state.close()
 
@@ -330,18 +307,12 @@ class Engine:
     def do_chores(self) -> float:
         """Do the chores that are due besides sending; return the seconds until there are more."""
         wait = max(0.0, self.refresh_when_due() - self._clock.monotonic())
-        return min(wait, self._ask_issuers())  # for what came with a manifest
-
-    def _ask_issuers(self) -> float:
-        return math.inf if self.enroller is None else self.enroller.step()
+        return min(wait, self.issuer.step())  # for what came with a manifest
 
     def refresh_when_due(self) -> float:
         """Fetch the manifests that are due; return when more may be, by the monotonic clock."""
         waited = self.manifests.uncovered  # consent may have been given since, by any process
-        token_request = False
-        if self.enroller is not None:
-            token_request = self.enroller.token_request
-            self.enroller.token_request = False
+        token_request = self.issuer.asked_tokens()
         due = token_request or self._clock.monotonic() >= self.manifests.next_refresh
         if due or (waited and waited != self.state.uncovered(self._clock.now())):
             try:
@@ -405,8 +376,7 @@ class Engine:
         try:
             return self.ledger.decide(survey, index, now, slot_seconds)
         except NotEnrolled as error:
-            outcome = None if self.enroller is None else self.enroller.last_outcome(survey.name)
-            raise error if outcome is None else NotEnrolled(f"{error}; {outcome}") from None
+            raise self.issuer.told(survey.name, error) from None
 
     def _delay(self, closes: float) -> float:
         """Return a random wait with a report that closes then: half of what is left, at most.

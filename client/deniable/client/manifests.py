@@ -26,9 +26,9 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.admission import SignedManifest, check_addressee, open_trusted
 from deniable.client.ledger.following import chosen_of
-from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
+from deniable.client.parts import GatewayKeyring
 from deniable.client.sending.delivery import OFFLINE
 from deniable.client.sending.transport import (
     HttpAnswer,
@@ -39,7 +39,6 @@ from deniable.client.sending.transport import (
 from deniable.client.survey import DAY, Survey
 from deniable.client.threads import Forkable, Turn, keep_through_forks
 from deniable.messages import (
-    GATEWAY_KEYS_PATH,
     MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
     LoggedEnvelope,
@@ -49,7 +48,6 @@ from deniable.messages import (
     split_logged,
     split_manifests,
 )
-from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_OFFLINE: Final = 3600.0
@@ -147,7 +145,7 @@ class Manifests(Forkable):
         now = self._clock.now()
         # Which manifests fit depends on the declaration, the keys and the pin, and on nothing else.
         oldest = self._authorities.known(now)[0].hex()
-        pin = self._pin.digest if self._pin else ""
+        pin = self._pin.digest
         digests = {
             name: sha256(f"{oldest} {survey.fingerprint}{pin}".encode()).hexdigest()[:16]
             for name, survey in surveys.items()
@@ -432,6 +430,8 @@ class Manifests(Forkable):
 def _wanted(name: str) -> tuple[str, int]:
     """Return the path to ask at, and how many bytes are taken."""
     if name == _GATEWAY:
+        from deniable.messages.gateway import GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES
+
         return GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES
     return f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES
 

@@ -17,7 +17,6 @@ from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.arguments import (
     DEFAULT_LIFETIME_EPSILON,
     authority_key,
-    bundled_gateway_keys,
     checked_origin,
 )
 from deniable.client.client import Client
@@ -37,9 +36,10 @@ from deniable.client.explaining.explanation import listed
 from deniable.client.explaining.journal import ReportEntry
 from deniable.client.explaining.promise import Terms
 from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
+from deniable.client.optional.relay import Relay, RelayTransport, bundled_gateway_keys
 from deniable.client.outcome import OutcomeStatus
+from deniable.client.parts import NoPin
 from deniable.client.sending.http_transport import HttpTransport
-from deniable.client.sending.relay_transport import Relay, RelayTransport
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import Answer, Survey
 from deniable.mechanisms import KINDS
@@ -243,7 +243,7 @@ def _way(
     if relay is None:
         return HttpTransport(collector)
     address = Relay.at(relay, collector)
-    keys = bundled_gateway_keys(gateway_keys, (), collector, authority_key(authority))
+    keys = bundled_gateway_keys(gateway_keys, (), collector, authority_key(authority), NoPin())
     way = HttpTransport(address.origin)
     return RelayTransport(way, address, collector, lambda: keys.configurations[0])
 

@@ -4,7 +4,9 @@ Whatever is read or verified raises a Refusal with the code of the first check t
 is constructed and no message could hold, InvalidManifest with the field at fault.
 """
 
-from deniable.messages.blind import BlindRequest, blind_request, blind_token_input, check_token
+from typing import TYPE_CHECKING
+
+from deniable.mechanisms.on_demand import on_demand
 from deniable.messages.ed25519 import SigningKey, check_public_key, derive_report_key, verify
 from deniable.messages.enrolment import (
     MAX_BLIND_KEYS,
@@ -14,16 +16,6 @@ from deniable.messages.enrolment import (
     check_credential,
     enrolment_statement,
     read_credential,
-)
-from deniable.messages.gateway import (
-    ENCAPSULATED_REQUEST_BYTES,
-    GATEWAY_KEYS_PATH,
-    GATEWAY_PATH,
-    MAX_ENCAPSULATED_ANSWER_BYTES,
-    GatewayKeys,
-    encapsulated_answer_bytes,
-    open_gateway_keys,
-    sign_gateway_keys,
 )
 from deniable.messages.logged import (
     MAX_PROOF_BYTES,
@@ -105,6 +97,31 @@ from deniable.messages.texts import (
     simulated_name,
     value_range,
 )
+
+if TYPE_CHECKING:  # none of this is loaded for an open survey without a relay
+    from deniable.messages.blind import BlindRequest, blind_request, blind_token_input, check_token
+    from deniable.messages.gateway import (
+        ENCAPSULATED_REQUEST_BYTES,
+        GATEWAY_KEYS_PATH,
+        GATEWAY_PATH,
+        MAX_ENCAPSULATED_ANSWER_BYTES,
+        GatewayKeys,
+        encapsulated_answer_bytes,
+        open_gateway_keys,
+        sign_gateway_keys,
+    )
+else:
+    _LATER = {
+        "blind": ["BlindRequest", "blind_request", "blind_token_input", "check_token"],
+        "gateway": [
+            *("ENCAPSULATED_REQUEST_BYTES", "GATEWAY_KEYS_PATH", "GATEWAY_PATH"),
+            *("MAX_ENCAPSULATED_ANSWER_BYTES", "GatewayKeys", "encapsulated_answer_bytes"),
+            *("open_gateway_keys", "sign_gateway_keys"),
+        ],
+    }
+    __getattr__ = on_demand(
+        __name__, {name: module for module, names in _LATER.items() for name in names}
+    )
 
 __all__ = [
     "EARLY_SECONDS",

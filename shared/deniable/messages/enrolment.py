@@ -21,12 +21,13 @@ from deniable.messages.ed25519 import (
 )
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.texts import is_host_name
-from deniable.privacy_pass import MODULUS_BYTES, InvalidModulus, check_moduli
 
 MAX_ENROLMENT_BYTES: Final = 128
 """More than any request or answer of an enrolment has."""
 MAX_BLIND_KEYS: Final = 64
 """Keys of a blind issuer in one manifest, at most."""
+TOKEN_BYTES: Final = 256
+"""Bytes of a blind issuer's key, and so of a token: ``privacy_pass.MODULUS_BYTES``."""
 
 
 def enrolment_statement(survey_id: bytes, epoch: int, public_key: bytes) -> bytes:
@@ -87,6 +88,8 @@ class Enrolment:
             raise InvalidManifest("enrolment", "the issuer must be a host name, in lower case")
         if not 1 <= len(self.keys) <= MAX_BLIND_KEYS:
             raise InvalidManifest("enrolment", f"blind lists 1 to {MAX_BLIND_KEYS} keys")
+        from deniable.privacy_pass import InvalidModulus  # for blind surveys alone
+
         try:
             _check_keys(self.keys)
         except InvalidModulus as error:
@@ -131,7 +134,7 @@ class Enrolment:
                     "blind",
                     issuer=codec.text(fields["issuer"]),
                     first=codec.uint(fields["first"]),
-                    keys=_read_keys(fields["keys"], MODULUS_BYTES),
+                    keys=_read_keys(fields["keys"], TOKEN_BYTES),
                 )
         raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment")
 
@@ -150,4 +153,6 @@ def _read_keys(value: object, length: int) -> tuple[bytes, ...]:
 # The same manifest is read again and again: at each start, and by whoever shows it.
 @lru_cache(maxsize=64)
 def _check_keys(keys: tuple[bytes, ...]) -> None:
+    from deniable.privacy_pass import check_moduli
+
     check_moduli(keys)

@@ -14,15 +14,14 @@ from deniable.messages.ed25519 import (
     derive_report_key,
     verify,
 )
-from deniable.messages.enrolment import check_credential, enrolment_statement
+from deniable.messages.enrolment import TOKEN_BYTES, check_credential, enrolment_statement
 from deniable.messages.refusals import Refusal, RefusalCode
-from deniable.privacy_pass import MODULUS_BYTES
 
 MAX_UPLOAD_REPORTS: Final = 256
 """Reports of one upload, at most."""
 MAX_UPLOAD_BYTES: Final = 64 * 1024
 """Bytes of one upload, at most."""
-_CREDENTIAL_BYTES: Final = {SIGNATURE_BYTES, MODULUS_BYTES}
+_CREDENTIAL_BYTES: Final = {SIGNATURE_BYTES, TOKEN_BYTES}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from deniable.client.ledger.allowance import (
     spent_of_name,
     spent_since,
 )
-from deniable.client.ledger.gateway_keyring import GatewayKeyring
 from deniable.client.ledger.ledger import Ledger
+from deniable.client.parts import GatewayKeyring
 from deniable.client.state.state import State
 from deniable.client.survey import Survey
 from deniable.messages import Manifest, Refusal, instant_text, open_manifest
@@ -215,7 +215,7 @@ def _declared_survey(
     if followed is not None:
         terms = terms_of(followed, _reserved(connection, followed))
         if followed.enrolment.mode == "blind" and connection is not None:
-            names = {manifest.name for manifest in ledger.following.blind(connection)}
+            names = {manifest.name for manifest in ledger.following.issuer.followed(connection)}
             standing = f"{standing} {_ONE_OF_THEM}".strip() if len(names) > 1 else standing
         return _survey(survey, app, terms, standing, account)
     foreseen = app.foreseen(connection, survey)
@@ -249,7 +249,7 @@ def _survey(
             survey,
             app.arguments.allowance,
             enrols=app.arguments.enrol is not None,
-            seen_by=app.arguments.log_pin.quorum if app.arguments.log_pin else "",
+            seen_by=app.arguments.log_pin.quorum,
         ),
         terms,
         standing,

@@ -8,21 +8,27 @@ allowance. Every rule is judged before any answer is looked at. Each function he
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from deniable.budget import Ceiling, format_nano
 from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.ledger.allowance import Reservation
+from deniable.client.parts import NO_ISSUER, NoIssuer
 from deniable.client.survey import Survey
 from deniable.mechanisms import exact_delta, exact_epsilon
 from deniable.messages import (
     FRESH,
+    LoggedEnvelope,
     Manifest,
     Refusal,
     RefusalCode,
     is_simulated,
     open_manifest_of_chain,
+    split_logged,
 )
+
+_ARRAYS: Final = {b"\x92", b"\x93"}
+"""First bytes of envelopes, which are arrays of bytes; what holds one begins with its own."""
 
 
 class SignedManifest(NamedTuple):
@@ -46,7 +52,17 @@ class NameRecord(NamedTuple):
     reserved_of_name: int = 0  # what this name has
     seen: Mapping[int, bytes] = MappingProxyType({})  # ids of what is remembered, by sequence
     decided: int = -1  # the highest epoch decided
-    blind: tuple[Manifest, ...] = ()  # those followed of blind enrolment, of all names
+    followed: tuple[Manifest, ...] = ()  # of all names, those whose epochs must agree
+
+
+def logged_envelope(given: bytes) -> LoggedEnvelope:
+    """Return an envelope and its proof, of ``[envelope, proof]`` or of an envelope alone."""
+    if given[1:2] not in _ARRAYS:
+        return LoggedEnvelope(given, b"")
+    try:
+        return split_logged(given)
+    except Refusal:  # it is refused when it is opened
+        return LoggedEnvelope(given, b"")
 
 
 def open_trusted(envelope: bytes, chain: Sequence[bytes], proof: bytes = b"") -> SignedManifest:
@@ -78,34 +94,22 @@ def admit_manifest(
     record: NameRecord,
     ceiling: Ceiling,
     now: float,
-    *,
-    enrols: bool = False,
+    issuer: NoIssuer = NO_ISSUER,
 ) -> int:
     """Judge a verified manifest; return what accepting it reserves, in units of 1e-9 epsilon."""
-    check_terms(manifest, survey, record, now, enrols=enrols)
+    check_terms(manifest, survey, record, now, issuer)
     return check_budget(manifest, survey, record, ceiling, now)
 
 
 def check_terms(
-    manifest: Manifest, survey: Survey, record: NameRecord, now: float, *, enrols: bool
+    manifest: Manifest, survey: Survey, record: NameRecord, now: float, issuer: NoIssuer
 ) -> None:
     """Check a verified manifest in all respects but its cost."""
     _check_sequence(manifest, record)
     check_declaration(manifest, survey)
     if now >= manifest.schedule.end:
         raise ManifestRefused(ManifestFault.ENDED, "its last epoch is over")
-    if manifest.enrolment.mode != "open" and not enrols:
-        raise ManifestRefused(
-            ManifestFault.ENROLMENT,
-            "it demands an issuer's word for each device, and the app has no Client(enrol=...)",
-        )
-    for other in record.blind if manifest.enrolment.mode == "blind" else ():
-        if not manifest.schedule.meshes(other.schedule):
-            raise ManifestRefused(
-                ManifestFault.ENROLMENT,
-                f"its epochs are not those of {other.name!r}, which is blind, too: of all such "
-                "surveys a device answers one an epoch",
-            )
+    issuer.check(manifest, record.followed)
 
 
 def check_budget(

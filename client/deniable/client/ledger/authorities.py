@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 from deniable.client.errors import ManifestFault, ManifestRefused
-from deniable.client.log_pin import LogPin
+from deniable.client.parts import NoPin
 from deniable.client.state.erasing import record_once
 from deniable.client.state.state import State
 from deniable.client.state.transactions import kept
@@ -38,10 +38,10 @@ _MOST_PROOFS: Final = 4
 class Authorities:
     """The chain of keys under which manifests must verify, one of which the app pinned.
 
-    ``pin`` is the log that it pins, if it does.
+    ``pin`` is the log that it pins.
     """
 
-    def __init__(self, state: State, pinned: bytes, pin: LogPin | None) -> None:
+    def __init__(self, state: State, pinned: bytes, pin: NoPin) -> None:
         self.state = state
         self._pinned = pinned
         self._pin = pin
@@ -104,8 +104,8 @@ class Authorities:
                             detail = f"the authority's new key {rotation.new_key.hex()}: {why_not}"
                             record_once(connection, now, ManifestFault.NOT_WITNESSED, detail)
                             unwitnessed = ManifestRefused(ManifestFault.NOT_WITNESSED, detail)
-                    elif new or self._pin is not None:
-                        logged = envelope, b"" if self._pin is None else proof
+                    elif new or self._pin.kept(proof):
+                        logged = envelope, self._pin.kept(proof)
                         _store(connection, rotation, logged, "followed", now)
                 # What is remembered of later keys, when an app pinned one of them, is the chain's.
                 connection.executemany(
@@ -132,7 +132,7 @@ class Authorities:
         """Return why a hand-over within a chain is trusted by nobody; an empty text if it is."""
         # What came before the pinned key names the chain, and gives nobody any trust.
         before = chain.index(rotation.old_key) < chain.index(self._pinned)
-        return "" if self._pin is None or before else self._pin.why_not(*logged)
+        return "" if before else self._pin.why_not(*logged)
 
     def _oldest(self, followed: Iterable[Rotation]) -> bytes:
         """Return the first key of the followed chain that the pinned one belongs to."""

@@ -4,7 +4,7 @@
    takes the place of what it replaces when it begins, for good.
 2. No manifest is accepted below the highest sequence ever followed: accepted, and begun.
 3. What was refused is remembered to say why, and keeps out nothing but another of its sequence.
-4. Of blind enrolment all have one grid of epochs, in each of which one survey is answered.
+4. Nothing is followed for which the app's issuer, if it has one, cannot vouch.
 5. Where the app pins a log, nothing counts but what its witnesses have seen: what was accepted
    before the pin came, or under another, waits until a proof comes, and is answered by nobody.
 """
@@ -30,9 +30,8 @@ from deniable.client.ledger.allowance import (
     reserved_of_name,
 )
 from deniable.client.ledger.authorities import Authorities
-from deniable.client.ledger.drawn_ahead import chosen_survey, device_secret
 from deniable.client.ledger.manifest_rows import ManifestRows
-from deniable.client.log_pin import LogPin
+from deniable.client.parts import NoIssuer, NoPin
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.messages import Manifest, Refusal, open_manifest_of_chain
@@ -42,8 +41,7 @@ class Following:
     """The manifests that a device follows; every method raises ``StateUnavailable``.
 
     They are of the ``surveys`` that the app declares, by name, for ``collector``, and verify under
-    ``authorities``; with a ``pin``, its log has shown them to be witnessed. Unless it ``enrols``,
-    there is no issuer to ask, and surveys that demand one are refused.
+    ``authorities``; the ``pin``'s log has shown them to be witnessed, and the ``issuer`` vouches.
     """
 
     def __init__(
@@ -51,18 +49,17 @@ class Following:
         authorities: Authorities,
         allowance: Allowance,
         collector: str,
-        pin: LogPin | None,
+        pin: NoPin,
         surveys: Mapping[str, Survey],
-        *,
-        enrols: bool,
+        issuer: NoIssuer,
     ) -> None:
         self.state = authorities.state
         self.authorities = authorities
         self.allowance = allowance
         self.collector = collector
-        self.enrols = enrols
+        self.issuer = issuer
+        self.surveys = surveys
         self._pin = pin
-        self._surveys = surveys
         self._unwitnessed: dict[bytes, str] = {}  # why, of accepted ones, by id
         self._opened: dict[bytes, Manifest] = {}
         self._warm: set[str] = set()
@@ -98,7 +95,7 @@ class Following:
         now: float,
     ) -> list[tuple[SignedManifest, ManifestRefused]]:
         held, rows = self.accepted(connection, survey.name), self.rows(connection, survey.name)
-        record = rows.record(now)._replace(blind=self.blind(connection))
+        record = rows.record(now)._replace(followed=self.issuer.followed(connection))
         # What an app does not declare any more goes, if there is something that it does.
         candidates = {
             candidate.survey_id: candidate for candidate in held if self.fits(candidate, survey)
@@ -109,15 +106,14 @@ class Following:
             if _id(signed) in candidates:
                 continue
             try:
-                check_terms(signed.manifest, survey, record, now, enrols=self.enrols)
+                check_terms(signed.manifest, survey, record, now, self.issuer)
                 self._check_witnessed(signed)
             except ManifestRefused as error:
                 refused.append((signed, error))
             else:
                 candidates[_id(signed)] = signed.manifest
                 fresh[_id(signed)] = signed
-                if signed.manifest.enrolment.mode == "blind":
-                    record = record._replace(blind=(*record.blind, signed.manifest))
+                record = record._replace(followed=(*record.followed, signed.manifest))
             seen = {signed.manifest.sequence: _id(signed), **record.seen}
             record = record._replace(seen=seen)
         candidates = candidates or {candidate.survey_id: candidate for candidate in held}
@@ -158,44 +154,13 @@ class Following:
         manifest, record = signed.manifest, NameRecord()
         if connection is not None:
             rows = self.rows(connection, manifest.name)
-            known = rows.record(now)._replace(blind=self.blind(connection))
+            known = rows.record(now)._replace(followed=self.issuer.followed(connection))
             record = _reserved(rows, known, manifest)
         reserves = admit_manifest(
-            manifest, survey, record, self.allowance.lifetime, now, enrols=self.enrols
+            manifest, survey, record, self.allowance.lifetime, now, self.issuer
         )
         self._check_witnessed(signed)
         return reserves
-
-    def blind(self, connection: sqlite3.Connection) -> tuple[Manifest, ...]:
-        """Return the accepted manifests of blind enrolment, of all declared names."""
-        names = self._surveys if self.enrols else ()
-        return tuple(
-            manifest
-            for name in names
-            for manifest in self.accepted(connection, name)
-            if manifest.enrolment.mode == "blind"
-        )
-
-    def drawn_survey(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> str:
-        """Return which of the blind surveys is answered in this epoch of one of them (rule 4).
-
-        It is drawn among those that consent covers and that have a key for it; who was asked for a
-        token stays so, whatever came since, even if the app asks it no more.
-        """
-        starts, ends = map(manifest.schedule.epoch_start, (epoch, epoch + 1))
-        names = {
-            other.name
-            for other in self.blind(connection)
-            if self.fits(other, self._surveys[other.name])
-            and (number := other.schedule.epoch_at(starts)) is not None
-            and other.enrolment.key_of(number) is not None
-            and self.state.covers(connection, other.name)
-        }
-        rows = connection.execute(
-            "SELECT name FROM credentials WHERE blind AND asks > 0 AND ends = ?", (ends,)
-        ).fetchall()
-        known = {name for (name,) in rows} or names
-        return chosen_survey(device_secret(connection), starts, known or {manifest.name})
 
     @kept
     def holds(self, name: str, now: float) -> bool:
@@ -263,15 +228,15 @@ class Following:
         return ManifestRows(connection, self.authorities.chain(connection)[0], name)
 
     def _check_witnessed(self, signed: SignedManifest) -> None:
-        if self._pin is not None:
-            self._pin.check(signed.envelope, signed.proof)
+        if why_not := self._pin.why_not(signed.envelope, signed.proof):
+            raise ManifestRefused(ManifestFault.NOT_WITNESSED, why_not)
 
     def _open(self, rows: Iterable[tuple[bytes, bytes, bytes]], chain: Sequence[bytes]) -> None:
         for survey_id, envelope, proof in rows:
             # What is not witnessed yet is judged again: another process may have fetched a proof.
             # It is named before it is opened, and until it is judged: other threads look too.
             fresh = survey_id not in self._opened or survey_id in self._unwitnessed
-            if self._pin is not None and fresh:
+            if fresh:
                 if why_not := self._pin.why_not(envelope, proof):
                     self._unwitnessed[survey_id] = why_not
                 else:

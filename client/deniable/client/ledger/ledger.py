@@ -3,16 +3,23 @@
 1. An epoch of a name is decided at most once, whatever happens afterwards (D3, D4).
 2. Charge, draw and signed bytes are one transaction, committed before anything may send them (D5).
 3. Which manifests are followed stands in ``following``, what may be spent in ``allowance``, what
-   memoised surveys keep in ``memo``.
+   is optional in ``parts``.
 4. No operation here depends on the answer's value, except for the response inside signed bytes.
 5. Under consent "local" a preview is kept instead, for the user to see: the bytes that a report
    would sign, and no signature, so that nobody could send it. It is no spend, and is discarded
    whenever consent changes.
+6. Of events an epoch has several. Its first would measure Mondays; a fair choice among all would
+   need the last one's time, or a true answer kept until then. So an epoch is cut into slots of
+   equal length, one of them follows from the device's secret, and the first event in it is
+   reported. The slot is the same for every manifest of the name: whoever publishes another one
+   within the epoch does not draw again.
 """
 
+import hashlib
+import hmac
 import sqlite3
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from deniable.budget import RangeCost
 from deniable.client.consent import Consent
@@ -20,27 +27,22 @@ from deniable.client.errors import (
     BudgetExhausted,
     EpochUndecidable,
     NotChosen,
-    NotEnrolled,
     NotReady,
     NotRecorded,
     NotRunning,
     ReportDropped,
 )
 from deniable.client.ledger.allowance import check_allowance
-from deniable.client.ledger.credential_rows import (
-    CredentialKey,
-    asked_elsewhere,
-    held_credential,
-)
-from deniable.client.ledger.drawn_ahead import check_slot, device_secret, leaves_at, middle
 from deniable.client.ledger.following import Following
-from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
-from deniable.client.state.erasing import OutboxCaps, drop_over_caps
+from deniable.client.parts import FreshNoise
+from deniable.client.state.erasing import OutboxCaps, drop_over_caps, erase_ended
 from deniable.client.state.mark import NEVER, whole_days
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw
 from deniable.messages import Manifest, Report, day_text, sign_report
+
+_SLOT_CONTEXT: Final = b"deniable/event-slot/v1\0"
 
 
 class Decision(NamedTuple):
@@ -64,7 +66,7 @@ class _Terms(NamedTuple):
 
     open: OpenEpoch
     credential: bytes | None
-    memo: MemoRange | None
+    noise: FreshNoise
     cost: int
     lived: int
 
@@ -86,14 +88,16 @@ class Ledger:
         caps: OutboxCaps,
         delay: Callable[[float], float],
         draw: Draw,
+        noise: FreshNoise,
         *,
-        relayed: bool = False,
+        relayed: bool,
     ) -> None:
         self.state = following.state
         self.following = following
         self._caps = caps
         self._delay = delay
         self._draw = draw
+        self._noise = noise
         self._relayed = relayed
         self._costs: dict[bytes, RangeCost] = {}
 
@@ -106,16 +110,8 @@ class Ledger:
             return standing
         manifest, epoch = self._running(connection, survey, now)
         fresh_from = _check_fresh(connection, manifest, epoch, highest, ended)
-        if manifest.enrolment.mode == "blind":
-            self._check_chosen(connection, manifest, epoch)
+        self.following.issuer.check_chosen(connection, manifest, epoch)
         return OpenEpoch(manifest, epoch, fresh_from)
-
-    def _check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:
-        if self.following.drawn_survey(connection, manifest, epoch) != manifest.name:
-            raise NotChosen(
-                f"in epoch {epoch} this device answers another of the blind surveys: which one was "
-                "drawn beforehand, and there is nothing to do"
-            )
 
     def why_not(self, survey: Survey, now: float) -> NotRecorded | None:
         """Return the error that would keep a report from being recorded; None if none would."""
@@ -184,37 +180,36 @@ class Ledger:
         if isinstance(current, Decision):
             return current
         manifest, epoch, fresh_from = current
-        check_slot(connection, manifest, epoch, slot_seconds, now)
-        credential = self._credential(connection, manifest, epoch, now)
-        erase_ended_memos(connection, now)
-        kept = manifest.repeat.memo_range(epoch)
-        memo = None if kept is None else open_memo(connection, manifest, kept, fresh_from)
-        cost = self._cost_of(manifest).next(memo.reports if memo else 0)
+        _check_slot(connection, manifest, epoch, slot_seconds, now)
+        credential = self.following.issuer.credential(connection, manifest, epoch, now)
+        erase_ended(connection, now)
+        noise = self._noise.opened(connection, manifest, epoch, fresh_from)
+        cost = self._cost_of(manifest).next(noise.reports)
         lived = self.state.look_at_clock(connection, now)
         try:
             check_allowance(connection, self.following.allowance, survey, cost, lived)
         except BudgetExhausted as exhausted:
             return exhausted
-        return _Terms(current, credential, memo, cost, lived)
+        return _Terms(current, credential, noise, cost, lived)
 
     def _record(
         self, connection: sqlite3.Connection, terms: _Terms, answer: int, now: float
     ) -> None:
         manifest, epoch, _ = terms.open
         secret = device_secret(connection)
-        response = _respond(manifest, answer, terms.memo, self._draw)
+        response = terms.noise.respond(manifest, answer, self._draw)
         report = Report(manifest.survey_id, epoch, response)
-        if terms.memo is not None:
-            terms.memo.count_report(connection)
+        terms.noise.count_report(connection)
         schedule = manifest.schedule
         ends, closes = schedule.epoch_start(epoch + 1), schedule.closes(epoch)
-        due, held = now + self._delay(closes), 0.0
-        if manifest.enrolment.mode == "blind":  # no flush sends it before
-            due = held = leaves_at(secret, manifest, epoch, now)
+        leaving = self.following.issuer.leaving(
+            connection, manifest, epoch, now, now + self._delay(closes)
+        )
         connection.execute(
             "INSERT INTO decisions (name, epoch, origin, survey_id, cost, starts, ends, closes,"
-            " status, verdict, envelope, attempts, unanswered, due, held, decided, lived,"
-            " relayed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?, ?, ?, ?, ?)",
+            " status, verdict, envelope, attempts, unanswered, due, held, opens, until, decided,"
+            " lived, relayed)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?, ?, ?, ?, ?, ?, ?)",
             (
                 manifest.name,
                 epoch,
@@ -225,8 +220,7 @@ class Ledger:
                 ends,
                 closes,
                 sign_report(secret, report, terms.credential),
-                due,
-                held,
+                *leaving,
                 int(now),
                 whole_days(terms.lived),
                 self._relayed,
@@ -234,25 +228,6 @@ class Ledger:
         )
         # If this state is lost, no successor's epoch that overlaps this one is decided either.
         self.state.advance(connection, now, decided_for=ends - 1)
-
-    def _credential(
-        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float
-    ) -> bytes | None:
-        """Return the credential that a report must bear, None in an open survey."""
-        if manifest.enrolment.mode == "open":
-            return None
-        held = held_credential(connection, CredentialKey(manifest.name, manifest.survey_id, epoch))
-        if held is None:
-            remedy = "this app asks none; it needs Client(enrol=...)"
-            if self.following.enrols:
-                remedy = "wait for the background thread, or refresh()"
-                late = manifest.enrolment.mode == "blind" and now >= middle(manifest, epoch)
-                if late or asked_elsewhere(connection, manifest, epoch):
-                    remedy = "tokens are asked for once, in its first half: wait for the next epoch"
-            raise NotEnrolled(
-                f"no issuer has vouched for this device in epoch {epoch} yet: {remedy}"
-            )
-        return held
 
     def _cost_of(self, manifest: Manifest) -> RangeCost:
         cost = self._costs.get(manifest.survey_id)
@@ -274,7 +249,7 @@ class Ledger:
         if standing is not None:
             return Decision(int(standing[0]), drawn=False, local=True)
         manifest, epoch = self._running(connection, survey, now)
-        check_slot(connection, manifest, epoch, slot_seconds, now)
+        _check_slot(connection, manifest, epoch, slot_seconds, now)
         report = Report(manifest.survey_id, epoch, manifest.mechanism.randomise(answer, self._draw))
         ends = manifest.schedule.epoch_start(epoch + 1)
         connection.execute(
@@ -304,16 +279,6 @@ class Ledger:
         if epoch is None:
             raise NotRunning("the survey is over: explain() tells when it ran")
         return fitting[0], epoch
-
-
-def _respond(manifest: Manifest, answer: int, memo: MemoRange | None, draw: Draw) -> int:
-    mechanism = manifest.mechanism
-    if memo is None:
-        return mechanism.randomise(answer, draw)
-    rounds, kept = mechanism.rounds, memo.draw_for(answer)
-    if rounds is None:
-        return mechanism.randomise(answer, kept)
-    return rounds.fresh.randomise(rounds.kept.randomise(answer, kept), draw)
 
 
 def _standing_decision(
@@ -368,3 +333,36 @@ def _check_fresh(
             f"epoch {epoch} began before the last decided one had ended; the next can be reported"
         )
     return int(fresh_from)
+
+
+def device_secret(connection: sqlite3.Connection) -> bytes:
+    """Return the secret from which all keys of a device's reports, and its draws ahead, follow."""
+    secret: bytes
+    (secret,) = connection.execute("SELECT secret FROM device").fetchone()
+    return secret
+
+
+def _check_slot(
+    connection: sqlite3.Connection,
+    manifest: Manifest,
+    epoch: int,
+    slot_seconds: int | None,
+    now: float,
+) -> None:
+    """Check that an event of now is in the slot from which this epoch is reported, if slots are."""
+    if slot_seconds is None:
+        return
+    schedule = manifest.schedule
+    slots = -(-schedule.epoch_seconds // slot_seconds)
+    slot = int(now - schedule.epoch_start(epoch)) // slot_seconds
+    if slot != chosen_slot(device_secret(connection), manifest.name, epoch, slots):
+        raise NotChosen(
+            f"epoch {epoch} is reported from another of its {slots} slots of {slot_seconds} s: "
+            "there is nothing to do"
+        )
+
+
+def chosen_slot(secret: bytes, name: str, epoch: int, slots: int) -> int:
+    """Return a number below ``slots``, each with the same chance but for 1 in 2^200."""
+    message = _SLOT_CONTEXT + name.encode() + epoch.to_bytes(8)
+    return int.from_bytes(hmac.digest(secret, message, hashlib.sha256)) % slots

@@ -144,9 +144,8 @@ class Refreshes:
     def _quiet(self, connection: sqlite3.Connection, now: float) -> int:
         """Return until when rule 5 forbids any, or 0."""
         (until,) = connection.execute(
-            "SELECT coalesce(max(d.ends), 0) FROM decisions d JOIN credentials c"
-            " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
-            " WHERE c.blind AND d.origin = ? AND ? BETWEEN (d.starts + d.ends) / 2 AND d.ends - 1",
+            "SELECT coalesce(max(ends), 0) FROM decisions"
+            " WHERE origin = ? AND opens > 0 AND ? BETWEEN opens AND ends - 1",
             (self._collector, now),
         ).fetchone()
         return int(until)

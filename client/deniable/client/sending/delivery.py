@@ -65,10 +65,10 @@ class PendingReport:
     unanswered: int  # sends whose fate is unknown
     due: float
     held: float  # not before: the collector asked so, a day must pass, or the time was drawn
-    renewable: bool = False  # another certificate may be asked for, if this one is refused
-    renewing: bool = False  # it waits for that, and is not to be sent
-    opens: float = 0.0  # not before, whoever flushes: of a blind survey the second half
-    until: float = inf  # from then on never, which is that half's end
+    opens: float = 0.0  # not before, whoever flushes
+    until: float = inf  # from then on never
+    # Whether it waits for another certificate, and is not to be sent; None if it may have no other.
+    renewing: bool | None = None
 
     @property
     def earliest(self) -> float:
@@ -171,7 +171,7 @@ def _after_refusal(
     retry_after: int | None,
     jitters: tuple[float, float],
 ) -> Step:
-    renews = code is RefusalCode.NOT_ENROLLED and report.renewable
+    renews = code is RefusalCode.NOT_ENROLLED and report.renewing is False
     if code is not None:
         drops = code.remedy is Remedy.DROP
         late = code.remedy is Remedy.TOO_LATE

@@ -29,8 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from deniable.client.consent import Consent
-from deniable.client.ledger.credential_rows import erase_ended_credentials, renew_credential
-from deniable.client.ledger.memo import erase_ended_memos
+from deniable.client.parts import NoIssuer
 from deniable.client.sending.delivery import (
     MOST_SENDS,
     UNANSWERED,
@@ -44,7 +43,7 @@ from deniable.client.sending.delivery import (
     Step,
     earliest_after,
 )
-from deniable.client.state.erasing import OutboxCaps, drop_over_caps
+from deniable.client.state.erasing import OutboxCaps, drop_over_caps, erase_ended
 from deniable.client.state.state import State
 from deniable.client.state.transactions import kept
 
@@ -77,12 +76,12 @@ class Outbox:
         collector: str,
         caps: OutboxCaps,
         longest: float,
+        issuer: NoIssuer,
         *,
-        enrols: bool = False,
-        relayed: bool = False,
+        relayed: bool,
     ) -> None:
         self.state = state
-        self._enrols = enrols
+        self._issuer = issuer
         self._relayed = relayed
         self._collector = collector
         self._caps = caps
@@ -113,35 +112,23 @@ class Outbox:
             (UNANSWERED, int(now), MOST_SENDS, now),
         ).rowcount
         dropped += connection.execute(  # rule 9
-            "UPDATE decisions AS d SET status = 'dropped', settled = ?, envelope = NULL,"
+            "UPDATE decisions SET status = 'dropped', settled = ?, envelope = NULL,"
             " verdict = CASE WHEN unanswered THEN ? ELSE ? END"
-            " WHERE status = 'pending' AND ends <= ? AND EXISTS (SELECT 1 FROM credentials c"
-            " WHERE c.blind AND c.name = d.name AND c.survey_id = d.survey_id"
-            " AND c.epoch = d.epoch)",
+            " WHERE status = 'pending' AND until <= ?",
             (int(now), UNCERTAIN, UNSENT, now),
         ).rowcount
         rows = connection.execute(
-            "SELECT d.name, d.epoch, d.envelope, d.starts, d.closes, d.attempts, d.unanswered,"
-            " d.due, d.held, c.renewal IS 0 AND NOT c.blind AND :enrols,"
-            " c.renewal IS 1 AND :enrols,"
-            " CASE WHEN c.blind THEN (d.starts + d.ends) / 2.0 ELSE 0.0 END,"
-            " CASE WHEN c.blind THEN d.ends ELSE 9e999 END"
-            " FROM decisions d LEFT JOIN credentials c"
-            " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
-            " WHERE d.status = 'pending' AND d.origin = :origin AND d.relayed <= :relayed"
+            "SELECT name, epoch, envelope, starts, closes, attempts, unanswered, due, held, opens,"
+            " until FROM decisions WHERE status = 'pending' AND origin = ? AND relayed <= ?"
             # A row that rotted stays decided, and is of no other use.
-            " AND typeof(d.envelope) = 'blob' AND typeof(d.due) || typeof(d.held) = 'realreal'"
-            " AND typeof(d.starts) || typeof(d.closes) || typeof(d.attempts) ="
-            " 'integerintegerinteger'",
-            {"origin": self._collector, "enrols": self._enrols, "relayed": self._relayed},
+            " AND typeof(envelope) = 'blob' AND typeof(due) || typeof(held) = 'realreal'"
+            " AND typeof(opens) || typeof(until) = 'realreal'"
+            " AND typeof(starts) || typeof(closes) || typeof(attempts) = 'integerintegerinteger'",
+            (self._collector, self._relayed),
         ).fetchall()
-        refused = self.state.refused(connection)
+        refused, renewals = self.state.refused(connection), self._issuer.renewals(connection)
         reports = [
-            self._in_reach(
-                connection,
-                PendingReport(*(*row[:9], bool(row[9]), bool(row[10]), *row[11:])),
-                now,
-            )
+            self._in_reach(connection, PendingReport(*(*row, renewals.get(row[:2]))), now)
             for row in rows
             if row[0] not in refused
         ]
@@ -255,7 +242,7 @@ class Outbox:
                 )
             else:
                 if isinstance(step, Enrol):
-                    renew_credential(connection, report.name, report.epoch, step.due)
+                    self._issuer.renew(connection, report.name, report.epoch, step.due)
                 elif step.code is not None:
                     connection.execute(
                         "UPDATE decisions SET verdict = :code WHERE name = :name"
@@ -311,8 +298,7 @@ class Outbox:
             " WHERE status != 'pending' AND closes <= ? AND envelope IS NOT NULL",
             (int(now),),
         )
-        erase_ended_memos(connection, now)
-        erase_ended_credentials(connection, now)
+        erase_ended(connection, now)
         if self.state.effective_consent(connection) is Consent.ON:
             connection.execute("DELETE FROM previews")
 

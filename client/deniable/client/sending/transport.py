@@ -4,6 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
+from deniable.client.clock import Clock
+from deniable.client.ledger.authorities import Authorities
+from deniable.client.parts import GatewayKeyring
+
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1"})
 
 REQUEST_SECONDS: Final = 20.0
@@ -63,6 +67,21 @@ class Transport(Protocol):
         Raises:
             TransportError: if no usable answer came.
         """
+
+
+class Direct:
+    """The way of an app without a relay: straight to the collector."""
+
+    relayed = False
+
+    def reached(
+        self,
+        way: Transport,
+        authorities: Authorities,
+        clock: Clock,
+    ) -> tuple[GatewayKeyring | None, Transport]:
+        """Return the transport to the collector; and what it is sealed for, None for nothing."""
+        return None, way
 
 
 @runtime_checkable

@@ -61,6 +61,23 @@ def erase_reports(
         connection.execute(erased, of)
 
 
+def erase_ended(connection: sqlite3.Connection, now: float) -> None:
+    """Erase the memo keys of ranges that are over, and the credentials of epochs that are closed.
+
+    A report that has waited for another certificate until a day after that is dropped.
+    """
+    at = {"now": int(now), "day": DAY}
+    for ended in (
+        "UPDATE memos SET key = NULL WHERE ends <= :now AND key IS NOT NULL",
+        "UPDATE decisions AS d SET status = 'dropped', verdict = 'not-enrolled', settled = :now,"
+        " envelope = NULL WHERE d.status = 'pending' AND EXISTS (SELECT 1 FROM credentials c"
+        " WHERE c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+        " AND c.renewal = 1 AND c.closes + :day <= :now)",
+        "UPDATE credentials SET credential = NULL WHERE closes <= :now AND credential IS NOT NULL",
+    ):
+        connection.execute(ended, at)
+
+
 def erase_remains(
     connection: sqlite3.Connection,
     patience: float,

@@ -103,6 +103,9 @@ CREATE TABLE decisions (
     unanswered   INTEGER NOT NULL,  -- sends whose fate is unknown: the report may have been counted
     due          REAL    NOT NULL,  -- when to send next, Unix seconds
     held         REAL    NOT NULL,  -- not before: the collector asked so, or a day must pass
+    -- of a blind survey's report, which leaves in the second half of its own epoch or never
+    opens        REAL    NOT NULL DEFAULT 0,      -- not before, whoever flushes
+    until        REAL    NOT NULL DEFAULT 9e999,  -- from then on never
     decided      INTEGER NOT NULL,  -- Unix seconds, by this device's clock; once settled, its day
     settled      INTEGER,           -- the day on which it was delivered or dropped
     -- device.lived when it was decided: what ceilings and caps go by

@@ -11,16 +11,38 @@ They are certificates, or the tokens of blind enrolment.
 4. Whom a device has asked for a token stays so: under another manifest of the name none is wanted
    for an epoch that begins before that one ends.
 
-Every function here is to be called within a transaction of the state.
+Every function here that takes a connection is to be called within a transaction of the state.
+
+Draws ahead of a blind epoch follow from the device's secret. Nothing of them is stored: they are
+the same after a restart, in every process, and whatever is answered. In the first half of an epoch
+a token is asked for, in the second its report leaves, or never: so nothing that becomes of a report
+can move a request, and they never come together.
+
+5. A token's time is uniform in the epoch's first hour, or quarter if that is less: one in all of
+   the half would leave many without a token. It is asked for then, or when the app runs next within
+   the half, and kept if it comes in that half.
+6. A report's is uniform in the third quarter, so that a later start can send it within the epoch.
+   Whoever answers after it waits for a time that is uniform in half of what is left of the epoch.
+7. Two reports that bear tokens would leave in one session of the app, and so show that they are one
+   device's: of all blind surveys one is drawn, and answered.
 """
 
+import hashlib
+import hmac
 import sqlite3
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
-from deniable.client.survey import DAY
 from deniable.messages import Manifest, replace_credential
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 from deniable.privacy_pass import MODULUS_BYTES
+
+_TIME_CONTEXT: Final = b"deniable/sending-time/v1\0"
+_ASKING_CONTEXT: Final = b"deniable/asking-time/v1\0"
+ASKING_SECONDS: Final = 3600
+"""Within this time of an epoch a token falls due."""
+_SURVEY_CONTEXT: Final = b"deniable/blind-survey/v1\0"
+_DRAW_BYTES: Final = 6
 
 
 class CredentialKey(NamedTuple):
@@ -88,6 +110,16 @@ def want_credential(
         ),
     )
     return float(due), 0
+
+
+def renewable(connection: sqlite3.Connection) -> dict[tuple[str, int], bool]:
+    """Return the reports whose certificate may be renewed once; whether one waits for that."""
+    rows = connection.execute(
+        "SELECT d.name, d.epoch, c.renewal FROM credentials c JOIN decisions d"
+        " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+        " WHERE d.status = 'pending' AND c.renewal IN (0, 1) AND (c.renewal OR NOT c.blind)"
+    ).fetchall()
+    return {(name, epoch): bool(waits) for name, epoch, waits in rows}
 
 
 def renewals(connection: sqlite3.Connection, origin: str) -> list[tuple[CredentialKey, float, int]]:
@@ -174,16 +206,43 @@ def withdraw_report(connection: sqlite3.Connection, key: CredentialKey, now: flo
     )
 
 
-def erase_ended_credentials(connection: sqlite3.Connection, now: float) -> None:
-    """Erase the credentials of epochs that are closed (rules 2 and 3)."""
-    connection.execute(
-        "UPDATE decisions AS d SET status = 'dropped', verdict = 'not-enrolled', settled = :now,"
-        " envelope = NULL WHERE d.status = 'pending' AND EXISTS (SELECT 1 FROM credentials c"
-        " WHERE c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
-        " AND c.renewal = 1 AND c.closes + :day <= :now)",
-        {"now": int(now), "day": DAY},
-    )
-    connection.execute(
-        "UPDATE credentials SET credential = NULL WHERE closes <= ? AND credential IS NOT NULL",
-        (int(now),),
-    )
+def middle(manifest: Manifest, epoch: int) -> float:
+    """Return the instant at which the second half begins."""
+    schedule = manifest.schedule
+    return schedule.epoch_start(epoch) + schedule.epoch_seconds / 2
+
+
+def asked_at(secret: bytes, manifest: Manifest, epoch: int) -> float:
+    """Return the time from which a token is asked for."""
+    schedule = manifest.schedule
+    drawn, _ = _draws(secret, _ASKING_CONTEXT, manifest, epoch)
+    return schedule.epoch_start(epoch) + drawn * min(ASKING_SECONDS, schedule.epoch_seconds / 4)
+
+
+def leaves_at(secret: bytes, manifest: Manifest, epoch: int, now: float) -> float:
+    """Return the time from which a report that is made now leaves the device, if ever."""
+    first, second = _draws(secret, _TIME_CONTEXT, manifest, epoch)
+    begins, ends = middle(manifest, epoch), manifest.schedule.epoch_start(epoch + 1)
+    leaves = begins + first * (ends - begins) / 2
+    return leaves if now < leaves else now + second * (ends - now) / 2
+
+
+def _draws(secret: bytes, context: bytes, manifest: Manifest, epoch: int) -> tuple[float, float]:
+    """Return two numbers in [0, 1), uniform and independent."""
+    message = context + manifest.survey_id + epoch.to_bytes(8)
+    digest = hmac.digest(secret, message, hashlib.sha256)
+    first, second = digest[:_DRAW_BYTES], digest[_DRAW_BYTES : 2 * _DRAW_BYTES]
+    return int.from_bytes(first) / 256**_DRAW_BYTES, int.from_bytes(second) / 256**_DRAW_BYTES
+
+
+def chosen_survey(secret: bytes, starts: int, names: Iterable[str]) -> str:
+    """Return the one of these names that is drawn for the epoch that starts then.
+
+    Each has the same chance, and of fewer the same is drawn if it is among them.
+    """
+
+    def drawn(name: str) -> bytes:
+        message = _SURVEY_CONTEXT + starts.to_bytes(8) + name.encode()
+        return hmac.digest(secret, message, hashlib.sha256)
+
+    return min(names, key=drawn)

@@ -7,37 +7,105 @@
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
+from typing import Final
 
 from deniable.client.consent import Consent
-from deniable.client.enrolment import EnrolmentRequest
 from deniable.client.errors import NotRecorded
-from deniable.client.ledger.credential_rows import (
+from deniable.client.ledger.ledger import Ledger, OpenEpoch, device_secret
+from deniable.client.optional.credential_rows import (
     CredentialKey,
+    asked_at,
     asked_elsewhere,
     begin_asking,
     held_credential,
     keep_credential,
+    middle,
     put_off,
     renewals,
     want_credential,
     withdraw_report,
 )
-from deniable.client.ledger.drawn_ahead import asked_at, device_secret, middle
-from deniable.client.ledger.ledger import Ledger, OpenEpoch
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.messages import (
+    USER_AGENT,
     BlindRequest,
     Manifest,
     Refusal,
+    RefusalCode,
     blind_request,
     check_credential,
     derive_report_key,
+    enrolment_statement,
+    read_credential,
 )
+from deniable.privacy_pass import MODULUS_BYTES, REQUEST_TYPE, RESPONSE_TYPE
+
+_MESSAGE_PACK: Final = "application/msgpack"
+_ROUTE: Final = "/v1/enrolments"
+
+
+@dataclass(frozen=True, slots=True)
+class EnrolmentRequest:
+    """A key for which an issuer should vouch. Nothing in it depends on an answer."""
+
+    survey: str
+    survey_id: bytes
+    epoch: int
+    public_key: bytes | None
+    """Of this device for this survey and epoch alone: 32 bytes. None in blind mode, in which an
+    issuer must not see it."""
+    token_request: bytes | None = field(default=None, repr=False)
+    """In blind mode, what the issuer sees of that key: nothing that it could ever recognise."""
+
+    @property
+    def path(self) -> str:
+        """Return the path of the issuer's route, unless the app has mounted it elsewhere."""
+        return _ROUTE if self.token_request is None else f"{_ROUTE}/{self.survey}/{self.epoch}"
+
+    @property
+    def body(self) -> bytes:
+        """Return the body to send there: the same at every call for a survey and epoch."""
+        if self.token_request is not None:
+            return self.token_request
+        assert self.public_key is not None
+        return enrolment_statement(self.survey_id, self.epoch, self.public_key)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers to send with it, beside those that sign the user in.
+
+        They are the same on all devices.
+        """
+        sent, answer = _MESSAGE_PACK, _MESSAGE_PACK
+        if self.token_request is not None:
+            sent, answer = REQUEST_TYPE, RESPONSE_TYPE
+        return {"Content-Type": sent, "Accept": answer, "User-Agent": USER_AGENT}
+
+    def read_answer(self, body: bytes) -> bytes:
+        """Return the issuer's bytes of the body of the route's 200 answer, unverified.
+
+        Raises:
+            Refusal: malformed, for anything else.
+        """
+        if self.token_request is None:
+            return read_credential(body)
+        if len(body) != MODULUS_BYTES:
+            raise Refusal(RefusalCode.MALFORMED, "not an answer of an issuer")
+        return body
+
+
+Enrol = Callable[[EnrolmentRequest], bytes | None]
+"""Returns the issuer's bytes, as ``read_answer`` does: 64, or 256 in blind mode; None where nobody
+vouches for this key; raises to be asked later.
+
+A plain function: it is called on a daemon thread, also within ``refresh()``, and may take its time.
+It gets no answer, and none has been asked for yet.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +123,11 @@ class Wanted:
     asks: int  # calls so far
     renewal: bool  # a report waits for it, whose certificate the collector refused
 
+    @property
+    def is_token(self) -> bool:
+        """Tell whether it is a token of blind enrolment, which has its time."""
+        return self.until < inf
+
 
 @dataclass(frozen=True, slots=True)
 class WantedCredentials:
@@ -70,12 +143,10 @@ class Credentials:
     ``spread`` returns, given when it is too late, the seconds to wait before asking, at random.
     """
 
-    def __init__(
-        self, ledger: Ledger, surveys: Iterable[Survey], spread: Callable[[float], float]
-    ) -> None:
+    def __init__(self, ledger: Ledger, spread: Callable[[float], float]) -> None:
         self.state = ledger.following.state
         self._ledger = ledger
-        self._surveys = tuple(surveys)
+        self._surveys = tuple(ledger.following.surveys.values())
         self._spread = spread
 
     @kept

@@ -11,10 +11,12 @@ import hashlib
 import hmac
 import os
 import sqlite3
+from dataclasses import dataclass, field
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
 from deniable.client.errors import EpochUndecidable
+from deniable.client.parts import FreshNoise
 from deniable.mechanisms import Draw
 from deniable.messages import Manifest
 
@@ -22,20 +24,36 @@ _CONTEXT: Final = b"deniable/memo/v1\0"
 _KEY_BYTES: Final = 32
 
 
-class MemoRange(NamedTuple):
+class KeptAnswers(FreshNoise):
+    """The noise of an app that takes surveys whose responses are kept."""
+
+    def opened(
+        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh_from: int
+    ) -> FreshNoise:
+        """Return the noise of an epoch: that of its range, if the survey's responses are kept."""
+        epochs = manifest.repeat.memo_range(epoch)
+        return self if epochs is None else open_memo(connection, manifest, epochs, fresh_from)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoRange(FreshNoise):
     """A range of epochs in which this device keeps its responses: ``reports`` so far."""
 
     survey_id: bytes
     first: int
-    key: bytes
+    key: bytes = field(repr=False)
     reports: int
 
-    def __repr__(self) -> str:  # without the key
-        return f"MemoRange(first={self.first}, reports={self.reports})"
-
-    def draw_for(self, answer: int) -> Draw:
-        """Return the range's draw for an answer: the same words at each call."""
-        return memo_draw(self.key, self.survey_id, self.first, answer)
+    def respond(self, manifest: Manifest, answer: int, draw: Draw) -> int:
+        """Return the response to an answer; of two rounds only the second is drawn anew."""
+        mechanism, kept = (
+            manifest.mechanism,
+            memo_draw(self.key, self.survey_id, self.first, answer),
+        )
+        rounds = mechanism.rounds
+        if rounds is None:
+            return mechanism.randomise(answer, kept)
+        return rounds.fresh.randomise(rounds.kept.randomise(answer, kept), draw)
 
     def count_report(self, connection: sqlite3.Connection) -> None:
         """Count a decision of the range, inside its transaction."""
@@ -80,10 +98,3 @@ def open_memo(
         (manifest.name, manifest.survey_id, first, ends, key),
     )
     return MemoRange(manifest.survey_id, first, key, 0)
-
-
-def erase_ended_memos(connection: sqlite3.Connection, now: float) -> None:
-    """Erase the keys of ranges that are over."""
-    connection.execute(
-        "UPDATE memos SET key = NULL WHERE ends <= ? AND key IS NOT NULL", (int(now),)
-    )

@@ -9,23 +9,21 @@
 
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-from deniable.client.errors import ManifestFault, ManifestRefused
+from deniable.client.parts import NoPin
+from deniable.logs import LogPolicy, LogProof, TransparencyLogError, log_origin
 from deniable.messages import log_entry
-
-if TYPE_CHECKING:  # imported where a policy is given, and nowhere else
-    from deniable.logs import LogPolicy
 
 _TAKE = "take the whole text that `deniable log policy` prints for this collector"
 
 
 @dataclass(frozen=True)
-class LogPin:
+class LogPin(NoPin):
     """The log of one collector, as an app pins it."""
 
-    policy: "LogPolicy"
+    policy: LogPolicy
     digest: str  # of the policy's text: another policy is another pin
+    quorum: str
     _witnessed: set[bytes] = field(default_factory=set, repr=False, compare=False)
 
     @classmethod
@@ -34,8 +32,6 @@ class LogPin:
         given: object = text
         if not isinstance(given, str):
             raise TypeError(f"log_policy must be a text, not a file or its path: {_TAKE}")
-        from deniable.logs import LogPolicy, TransparencyLogError, log_origin
-
         try:
             policy = LogPolicy.parse(text)
         except TransparencyLogError as error:
@@ -44,13 +40,9 @@ class LogPin:
         others = sorted({log.key.name for log in policy.logs} - {origin})
         if others:
             raise ValueError(f"log_policy must name the log {origin}, not {others[0]}; {_TAKE}")
-        return cls(policy, sha256(text.encode()).hexdigest())
-
-    @property
-    def quorum(self) -> str:
-        """Return how many witnesses must have seen an entry, in words."""
-        count = len(self.policy.witnesses)
-        return f"{self.policy.quorum} of {count} witness{'es' * (count > 1)}"
+        count = len(policy.witnesses)
+        quorum = f"{policy.quorum} of {count} witness{'es' * (count > 1)}"
+        return cls(policy, sha256(text.encode()).hexdigest(), quorum)
 
     def why_not(self, envelope: bytes, proof: bytes) -> str:
         """Return why a proof does not show that signed bytes were witnessed; "" if it does.
@@ -59,8 +51,6 @@ class LogPin:
         """
         if not proof:
             return f"no proof came that {self.quorum} of the collector's public log have seen it"
-        from deniable.logs import LogProof, TransparencyLogError
-
         key = sha256(sha256(envelope).digest() + proof).digest()
         if key not in self._witnessed:
             try:
@@ -70,7 +60,6 @@ class LogPin:
             self._witnessed.add(key)
         return ""
 
-    def check(self, envelope: bytes, proof: bytes) -> None:
-        """Raise ``ManifestRefused`` unless a proof shows that signed bytes were witnessed."""
-        if why_not := self.why_not(envelope, proof):
-            raise ManifestRefused(ManifestFault.NOT_WITNESSED, why_not)
+    def kept(self, proof: bytes) -> bytes:
+        """Return what is to be kept of a proof."""
+        return proof

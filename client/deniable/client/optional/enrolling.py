@@ -11,21 +11,40 @@
 """
 
 import logging
+import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from types import CoroutineType
 from typing import Final
 
-from deniable.client.arguments import Arguments
-from deniable.client.enrolment import Enrol
-from deniable.client.errors import NotEnrolled, NotRecorded
-from deniable.client.ledger.credentials import Credentials, Wanted
-from deniable.client.ledger.drawn_ahead import ASKING_SECONDS
+from deniable.client.clock import Clock
+from deniable.client.errors import (
+    ManifestFault,
+    ManifestRefused,
+    NotChosen,
+    NotEnrolled,
+    NotRecorded,
+)
+from deniable.client.ledger.ledger import Ledger, device_secret
+from deniable.client.optional.credential_rows import (
+    ASKING_SECONDS,
+    CredentialKey,
+    asked_elsewhere,
+    chosen_survey,
+    held_credential,
+    leaves_at,
+    middle,
+    renew_credential,
+    renewable,
+)
+from deniable.client.optional.credentials import Credentials, Enrol, Wanted
+from deniable.client.parts import Leaving, NoIssuer
+from deniable.client.sending.delivery import Backoff
 from deniable.client.threads import Forkable, Taken, Turn, keep_through_forks
-from deniable.messages import Refusal
+from deniable.messages import Manifest, Refusal
 
 _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
@@ -33,36 +52,23 @@ _STATUSES: Final = range(100, 600)
 _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 
 
-class Enroller(Forkable):
+class Enrolling(NoIssuer, Forkable):
     """Gets credentials for the epochs that can be reported, before there is an answer.
 
     ``wake`` wakes the sending thread, ``hold`` tells how long what is due has still to wait.
     """
 
-    def __init__(
-        self,
-        enrol: Enrol,
-        credentials: Credentials,
-        arguments: Arguments,
-        jitter: Callable[[], float],
-        wake: Callable[[], None],
-        hold: Callable[[], float],
-    ) -> None:
+    takes = inf
+
+    def __init__(self, enrol: Enrol, clock: Clock, backoff: Backoff, spread: float) -> None:
         self._enrol = enrol
-        self._credentials = credentials
-        settings = arguments.settings
-        self._clock = settings.clock
-        self._backoff = settings.backoff
-        self._jitter = jitter
-        self._longest = max(
-            settings.delivery_seconds, settings.backoff.most, _CLAIM_SECONDS, ASKING_SECONDS
-        )
-        self._wake = wake
-        self._hold = hold
+        self._clock = clock
+        self._backoff = backoff
+        self._longest = max(spread, backoff.most, _CLAIM_SECONDS, ASKING_SECONDS)
         self._asking = Turn()
         self._thread: threading.Thread | None = None
         self._stopping = False
-        self.token_request = False  # in the background, since the last fetch
+        self._asked_tokens = False  # in the background, since the last fetch
         self._abandoned = False
         self._warned = False
         self._rests = -inf
@@ -72,7 +78,111 @@ class Enroller(Forkable):
     def after_fork(self, *, in_child: bool) -> None:
         """Have a new lock and no thread in a child."""
         if in_child:
-            self._asking, self._thread, self.token_request = Turn(), None, False
+            self._asking, self._thread, self._asked_tokens = Turn(), None, False
+
+    def attach(
+        self,
+        ledger: Ledger,
+        jitter: Callable[[], float],
+        spread: Callable[[float], float],
+        wake: Callable[[], None],
+        hold: Callable[[], float],
+    ) -> None:
+        """Take what it works with, before anything else is asked of it."""
+        self._following = ledger.following
+        self._credentials = Credentials(ledger, spread)
+        self._jitter = jitter
+        self._wake = wake
+        self._hold = hold
+
+    def followed(self, connection: sqlite3.Connection) -> tuple[Manifest, ...]:
+        """Return the manifests followed of blind enrolment, of all declared names."""
+        return tuple(
+            manifest
+            for name in self._following.surveys
+            for manifest in self._following.accepted(connection, name)
+            if manifest.enrolment.mode == "blind"
+        )
+
+    def check(self, manifest: Manifest, followed: Iterable[Manifest]) -> None:
+        """Raise ``ManifestRefused`` unless all blind surveys have one grid of epochs."""
+        for other in followed if manifest.enrolment.mode == "blind" else ():
+            if other.enrolment.mode == "blind" and not manifest.schedule.meshes(other.schedule):
+                raise ManifestRefused(
+                    ManifestFault.ENROLMENT,
+                    f"its epochs are not those of {other.name!r}, which is blind, too: of all such "
+                    "surveys a device answers one an epoch",
+                )
+
+    def check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:
+        """Raise ``NotChosen`` where another of the blind surveys is answered in the epoch."""
+        blind = manifest.enrolment.mode == "blind"
+        if blind and self.drawn_survey(connection, manifest, epoch) != manifest.name:
+            raise NotChosen(
+                f"in epoch {epoch} this device answers another of the blind surveys: which one was "
+                "drawn beforehand, and there is nothing to do"
+            )
+
+    def drawn_survey(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> str:
+        """Return which of the blind surveys is answered in this epoch of one of them.
+
+        It is drawn among those that consent covers and that have a key for it; who was asked for a
+        token stays so, whatever came since, even if the app asks it no more.
+        """
+        starts, ends = map(manifest.schedule.epoch_start, (epoch, epoch + 1))
+        names = {
+            other.name
+            for other in self.followed(connection)
+            if self._following.fits(other, self._following.surveys[other.name])
+            and (number := other.schedule.epoch_at(starts)) is not None
+            and other.enrolment.key_of(number) is not None
+            and self._following.state.covers(connection, other.name)
+        }
+        rows = connection.execute(
+            "SELECT name FROM credentials WHERE blind AND asks > 0 AND ends = ?", (ends,)
+        ).fetchall()
+        known = {name for (name,) in rows} or names
+        return chosen_survey(device_secret(connection), starts, known or {manifest.name})
+
+    def credential(
+        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float
+    ) -> bytes | None:
+        """Return the credential that a report must bear, None in an open survey."""
+        if manifest.enrolment.mode == "open":
+            return None
+        held = held_credential(connection, CredentialKey(manifest.name, manifest.survey_id, epoch))
+        if held is None:
+            remedy = "wait for the background thread, or refresh()"
+            late = manifest.enrolment.mode == "blind" and now >= middle(manifest, epoch)
+            if late or asked_elsewhere(connection, manifest, epoch):
+                remedy = "tokens are asked for once, in its first half: wait for the next epoch"
+            raise NotEnrolled(
+                f"no issuer has vouched for this device in epoch {epoch} yet: {remedy}"
+            )
+        return held
+
+    def leaving(
+        self,
+        connection: sqlite3.Connection,
+        manifest: Manifest,
+        epoch: int,
+        now: float,
+        due: float,
+    ) -> Leaving:
+        """Return the times of a report that is made now: those of one with a token were drawn."""
+        if manifest.enrolment.mode != "blind":
+            return Leaving(due)
+        leaves = leaves_at(device_secret(connection), manifest, epoch, now)
+        ends = float(manifest.schedule.epoch_start(epoch + 1))
+        return Leaving(leaves, leaves, middle(manifest, epoch), ends)
+
+    def renewals(self, connection: sqlite3.Connection) -> Mapping[tuple[str, int], bool]:
+        """Return the reports that may bear another certificate, and whether one waits for it."""
+        return renewable(connection)
+
+    def renew(self, connection: sqlite3.Connection, name: str, epoch: int, due: float) -> None:
+        """Want another certificate for a report, to be asked for from ``due`` on."""
+        renew_credential(connection, name, epoch, due)
 
     def step(self) -> float:
         """Begin to ask for what is due, without waiting; return the seconds until the next is."""
@@ -94,7 +204,7 @@ class Enroller(Forkable):
             if due and (held := self._hold()):
                 return held
             if due:
-                self.token_request |= any(wanted.until < inf for wanted in due)
+                self._asked_tokens |= any(wanted.is_token for wanted in due)
                 # Known before it starts: whoever closes must find it.
                 self._thread = thread = threading.Thread(
                     target=self._ask_all, args=(due, asking), name="deniable-enrol", daemon=True
@@ -113,7 +223,12 @@ class Enroller(Forkable):
 
     def wants_tokens(self) -> bool:
         """Tell whether :meth:`ask_now` would ask for a token."""
-        return any(w.until < inf for w in self._credentials.plan(self._clock.now()).wanted)
+        return any(w.is_token for w in self._credentials.plan(self._clock.now()).wanted)
+
+    def asked_tokens(self) -> bool:
+        """Tell whether :meth:`step` has asked for a token since this was called last."""
+        asked, self._asked_tokens = self._asked_tokens, False
+        return asked
 
     def ask_now(self) -> dict[str, NotRecorded]:
         """Ask for the credentials wanted, and wait; return why there is none, by survey."""
@@ -129,9 +244,10 @@ class Enroller(Forkable):
             if asking is not None:
                 asking.give_back()
 
-    def last_outcome(self, name: str) -> str:
-        """Return the outcome of the last call for a survey in this process; never its answer."""
-        return self._outcomes.get(name, "this process has not asked enrol= yet")
+    def told(self, name: str, error: NotEnrolled) -> NotEnrolled:
+        """Return an error with the outcome of this process's last call for a survey."""
+        outcome = self._outcomes.get(name, "this process has not asked enrol= yet")
+        return NotEnrolled(f"{error}; {outcome}")
 
     def stop(self) -> None:
         """Ask no more; what has been begun is for :meth:`join`."""

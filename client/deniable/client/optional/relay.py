@@ -1,0 +1,328 @@
+"""The way to a collector by a relay (RFC 9458): all is sealed for its gateway, nothing goes round.
+
+1. There is one way: this module knows the collector's name only to write it inside what is sealed,
+   and never resolves or connects to it (D13).
+2. Each send is sealed afresh, in the one size that all have.
+3. What does not open is no answer, whatever it says: statuses, known problem types, Retry-After and
+   Date of the relay are weather (D8).
+
+The gateway keys that this device seals for: the app's own, or newer ones.
+
+4. A key counts if the app came with it, signed by the authority that it pins, or if the newest key
+   of the authority's chain signed it. What is remembered of the chain's former keys is enough for
+   nobody: a thief of one must not choose what a device seals for.
+5. The sequence never goes back. Two lists under one sequence are refused from the second on.
+6. The newest key of the newest list is the one; what it cannot open waits for the next list.
+7. An app that pins all its surveys keeps the keys that it came with, whatever an older version
+   fetched: those could be for this device alone, as manifests could (RFC 9458, section 7).
+8. An app that pins a log takes no keys that the log's witnesses have not seen, nor uses those that
+   were fetched before it did.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from deniable.client.clock import Clock
+from deniable.client.errors import ManifestFault, ManifestRefused
+from deniable.client.ledger.admission import logged_envelope
+from deniable.client.ledger.authorities import Authorities
+from deniable.client.parts import NoPin
+from deniable.client.sending.transport import (
+    REQUEST_SECONDS,
+    Direct,
+    HttpAnswer,
+    Transport,
+    TransportError,
+    outage,
+)
+from deniable.client.state.erasing import record_event, record_once
+from deniable.client.state.transactions import kept
+from deniable.client.survey import Survey
+from deniable.messages import (
+    ENCAPSULATED_REQUEST_BYTES,
+    GatewayKeys,
+    InvalidManifest,
+    LoggedEnvelope,
+    Refusal,
+    RefusalCode,
+    check_origin,
+    encapsulated_answer_bytes,
+    media_type,
+    open_gateway_keys,
+)
+from deniable.messages.texts import host_of
+from deniable.oblivious_http import (
+    KEY_PROBLEM,
+    REQUEST_OVERHEAD_BYTES,
+    REQUEST_TYPE,
+    RESPONSE_TYPE,
+    BinaryRequest,
+    BinaryResponse,
+    KeyConfiguration,
+    ObliviousHttpError,
+    ResponseOpener,
+    seal_request,
+)
+
+_URL: Final = re.compile(r"(?P<origin>https?://[^/?#]+)(?P<path>/[!\"$-~]*)?", re.ASCII)
+_MESSAGE_BYTES: Final = ENCAPSULATED_REQUEST_BYTES - REQUEST_OVERHEAD_BYTES
+_HEAD_BYTES: Final = 1_024
+"""What status, headers and sealing of an answer take at most, beside its body."""
+_NOT_OPENED: Final = 400
+_KEY_GONE: Final = (
+    "HTTP 400: the key that this app seals for may be gone, and an update of the app bring a new "
+    "one; or the relay alone says so"
+)
+_THIS_MACHINE: Final = frozenset({"127.0.0.1", "[::1]"})
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """A relay's address, taken apart."""
+
+    origin: str  # https://host[:port]; http for 127.0.0.1 and [::1]
+    path: str  # of the resource that takes sealed requests, with its query
+
+    @classmethod
+    def at(cls, url: str, collector: str) -> "Relay":
+        """Return the relay of a URL; ValueError if it is none, or runs where the collector does."""
+        match = _URL.fullmatch(url)
+        try:
+            if match is None:
+                raise InvalidManifest("relay", "must be https://host[:port]/path")
+            check_origin(match["origin"])
+        except InvalidManifest as error:
+            raise ValueError(f"relay {error.reason}") from error
+        host = host_of(match["origin"])
+        if host == host_of(collector) and host not in _THIS_MACHINE:
+            raise ValueError("relay must be another's host: the collector's own would hide nothing")
+        return cls(match["origin"], match["path"] or "/")
+
+
+class ByRelay(Direct):
+    """The way of an app with a relay, which came with ``keys``."""
+
+    relayed = True
+
+    def __init__(
+        self, relay: Relay, collector: str, keys: GatewayKeys, pin: NoPin, *, pinned: bool
+    ) -> None:
+        self._relay = relay
+        self._collector = collector
+        self._keys = keys
+        self._pin = pin
+        self._pinned = pinned
+
+    def reached(
+        self, way: Transport, authorities: Authorities, clock: Clock
+    ) -> tuple["Keyring", Transport]:
+        """Return the keys to seal for, and a transport to the collector through the relay."""
+        keyring = Keyring(authorities, self._keys, self._pin, pinned=self._pinned)
+        return keyring, RelayTransport(
+            way, self._relay, self._collector, lambda: keyring.newest(clock.now())
+        )
+
+
+class RelayTransport:
+    """A transport to the collector, through a relay.
+
+    Args:
+        way: the transport to the relay.
+        relay: where sealed requests go.
+        collector: the origin whose gateway opens them.
+        key: returns the gateway key to seal for, at each send.
+    """
+
+    def __init__(
+        self, way: Transport, relay: Relay, collector: str, key: Callable[[], KeyConfiguration]
+    ) -> None:
+        self._way = way
+        self._relay = relay
+        self._scheme, _, self._authority = collector.partition("://")
+        self._key = key
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = REQUEST_SECONDS,
+        before_body: Callable[[], None] | None = None,
+    ) -> HttpAnswer:
+        """Send one request, and return what the gateway sealed as its answer."""
+        fields = tuple((name.lower(), value) for name, value in headers.items())
+        message = BinaryRequest(method, self._scheme, self._authority, path, fields, body)
+        try:
+            sealed, opener = seal_request(self._key(), message.encode(padded_to=_MESSAGE_BYTES))
+        except ObliviousHttpError as error:
+            raise TransportError("the gateway's key is not sound", unsent=True) from error
+        try:
+            answer = self._way.request(
+                "POST",
+                self._relay.path,
+                {"Content-Type": REQUEST_TYPE},
+                sealed,
+                encapsulated_answer_bytes(most + _HEAD_BYTES),
+                timeout,
+                before_body,
+            )
+        except TransportError as error:
+            raise _at_the_relay(error) from error
+        came = len(answer.body)
+        given = media_type(answer.headers.get("content-type", ""))
+        if (answer.status, given) != (200, RESPONSE_TYPE):
+            why = f"the relay's own answer (HTTP {answer.status}), none of the collector"
+            if answer.status == _NOT_OPENED and KEY_PROBLEM.encode() in answer.body:
+                why = _KEY_GONE
+            raise TransportError(why, received=came)
+        return _opened(opener, answer.body, most)
+
+    def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
+        """Look for a route to the relay; nobody is asked for the collector."""
+        if (error := outage(self._way, timeout)) is not None:
+            raise _at_the_relay(error) from error
+
+
+def _at_the_relay(error: TransportError) -> TransportError:
+    text = f"{error}, at the relay"
+    return TransportError(text, unsent=error.unsent, received=error.received)
+
+
+def _opened(opener: ResponseOpener, sealed: bytes, most: int) -> HttpAnswer:
+    came = len(sealed)
+    try:
+        response = BinaryResponse.decode(opener.open(sealed))
+    except ObliviousHttpError as error:
+        why = "what the relay passed on does not open"
+        raise TransportError(why, received=came) from error
+    headers = dict(response.headers)
+    if headers.get("content-encoding", "identity") != "identity":
+        raise TransportError("an encoded answer, which was not asked for", received=came)
+    if len(response.body) > most:
+        raise TransportError("the answer is too long", received=came)
+    return HttpAnswer(response.status, headers, response.body)
+
+
+class Keyring:
+    """One collector's gateway keys; every method raises ``StateUnavailable``.
+
+    ``bundled`` came with the app, which is ``pinned`` if it pins the ids of all its surveys;
+    ``pin`` is the log that it pins.
+    """
+
+    def __init__(
+        self, authorities: Authorities, bundled: GatewayKeys, pin: NoPin, *, pinned: bool
+    ) -> None:
+        self.pinned = pinned
+        self._pin = pin
+        self._authorities = authorities
+        self.state = authorities.state
+        self._bundled = bundled
+        self._opened: dict[tuple[bytes, tuple[bytes, ...]], GatewayKeys] = {}
+
+    @kept
+    def newest(self, now: float) -> KeyConfiguration:
+        """Return the key to seal for."""
+        with self.state.reading(now) as connection:
+            return self._known(connection).configurations[0]
+
+    def is_as_bundled(self, connection: sqlite3.Connection | None) -> bool:
+        """Tell whether the key to seal for came with the app, which is the same on all devices."""
+        return self._known(connection) is self._bundled
+
+    @kept
+    def learn(self, envelope: bytes, proof: bytes, now: float) -> None:
+        """Take the signed keys that a collector publishes, unless they are known already.
+
+        Raises:
+            ManifestRefused: for keys that the log's witnesses have not seen.
+            Refusal: for what rules 1 and 2 forbid; ``bad-signature`` also where the authority may
+                have handed over to a key that this device does not know.
+        """
+        with self.state.transaction(now) as connection:
+            known, chain = self._known(connection), self._authorities.chain(connection)
+            offered = open_gateway_keys(envelope, chain)
+            if offered == known:
+                return
+            open_gateway_keys(envelope, chain[-1:])
+            if offered.origin != known.origin:
+                raise Refusal(RefusalCode.MALFORMED, "gateway keys of another collector")
+            if offered.sequence <= known.sequence:
+                raise Refusal(RefusalCode.MALFORMED, "older gateway keys than this device has")
+            key = offered.configurations[0].public_key.hex()
+            if why_not := self._pin.why_not(envelope, proof):
+                detail = f"the gateway key {key}: {why_not}"
+                record_once(connection, now, ManifestFault.NOT_WITNESSED, detail)
+            else:
+                connection.execute(
+                    "INSERT OR REPLACE INTO gateway_keys (origin, envelope, proof)"
+                    " VALUES (?, ?, ?)",
+                    (known.origin, envelope, self._pin.kept(proof)),
+                )
+                record_event(connection, now, "gateway-keys", f"number {offered.sequence}, {key}")
+        if why_not:
+            raise ManifestRefused(ManifestFault.NOT_WITNESSED, detail)
+
+    def _known(self, connection: sqlite3.Connection | None) -> GatewayKeys:
+        row = (
+            connection
+            and connection.execute(
+                "SELECT envelope, proof FROM gateway_keys WHERE origin = ?",
+                (self._bundled.origin,),
+            ).fetchone()
+        )
+        if not row or self.pinned:
+            return self._bundled
+        known = [self._bundled]
+        with suppress(Refusal, TypeError):  # bytes that rotted, or not signed by the newest key
+            key = row[0], self._authorities.chain(connection)[-1:]
+            if self._pin.why_not(*row):
+                return self._bundled
+            if key not in self._opened:
+                self._opened = {key: open_gateway_keys(*key)}
+            known.append(self._opened[key])
+        return max(known, key=lambda keys: keys.sequence)
+
+
+def bundled_gateway_keys(
+    given: bytes | None,
+    surveys: Iterable[Survey],
+    collector: str,
+    authority: bytes,
+    pin: NoPin,
+) -> GatewayKeys:
+    """Return the newest of the app's gateway keys, of which a relay needs some."""
+    of_argument: object = given
+    if not isinstance(of_argument, bytes | None):
+        raise TypeError("gateway_keys must be the bytes of the signed keys, not their path")
+    logged = [] if given is None else [logged_envelope(given)]
+    logged += [
+        LoggedEnvelope(bundle.gateway, bundle.gateway_proof)
+        for survey in surveys
+        if (bundle := survey.bundle) is not None and bundle.gateway is not None
+    ]
+    if not logged:
+        raise ValueError(
+            "relay needs the collector's gateway keys: bundles have them that `deniable survey "
+            "export` makes once `deniable gateway new` was called; or pass gateway_keys"
+        )
+    try:
+        keys = [open_gateway_keys(envelope, (authority,)) for envelope, _ in logged]
+    except Refusal as error:
+        raise ValueError(f"gateway_keys are not what the authority signed: {error}") from error
+    if any(one.origin != collector for one in keys):
+        raise ValueError(f"gateway_keys are of another collector than {collector}")
+    why_not = [pin.why_not(*one) for one in logged]
+    if all(why_not):
+        raise ValueError(
+            f"gateway_keys are not what log_policy asks for: {why_not[0]}; bundles have the proof "
+            "that `deniable survey export` makes once the keys are in the public log"
+        )
+    witnessed = [one for one, why in zip(keys, why_not, strict=True) if not why]
+    return max(witnessed, key=lambda one: one.sequence)

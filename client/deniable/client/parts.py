@@ -1,0 +1,164 @@
+"""The optional parts of a device, as the engine, the ledger and the sending know them.
+
+Each part is one object. Those that stand here belong to an app that asks for none: it answers open
+surveys with fresh noise, straight to the collector, and takes the authority's word alone. Those of
+``optional`` have the same methods. The arguments choose, and load what they choose; nobody else
+asks which it is.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
+from typing import Any, Final, NamedTuple, Protocol
+
+from deniable.client.errors import ManifestFault, ManifestRefused, NotEnrolled, NotRecorded
+from deniable.mechanisms import Draw
+from deniable.messages import Manifest
+
+
+class Leaving(NamedTuple):
+    """The times of a report that is made now, in Unix seconds."""
+
+    due: float  # when to send it
+    held: float = 0.0  # not before, unless somebody flushes
+    opens: float = 0.0  # not before, whoever flushes
+    until: float = inf  # from then on never
+
+
+class NoIssuer:
+    """The issuer that vouches for this device: nobody, so that it answers open surveys alone."""
+
+    takes = 0.0  # seconds that ``ask_now`` may take
+
+    def attach(
+        self,
+        ledger: Any,  # which knows this module
+        jitter: Callable[[], float],
+        spread: Callable[[float], float],
+        wake: Callable[[], None],
+        hold: Callable[[], float],
+    ) -> None:
+        """Take what it works with, before anything else is asked of it."""
+
+    def followed(self, connection: sqlite3.Connection) -> tuple[Manifest, ...]:
+        """Return the manifests followed that the epochs of another one must agree with."""
+        return ()
+
+    def check(self, manifest: Manifest, followed: Iterable[Manifest]) -> None:
+        """Raise ``ManifestRefused`` unless somebody can vouch as a manifest demands."""
+        if manifest.enrolment.mode != "open":
+            raise ManifestRefused(
+                ManifestFault.ENROLMENT,
+                "it demands an issuer's word for each device, and the app has no Client(enrol=...)",
+            )
+
+    def check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:
+        """Raise ``NotChosen`` where this device answers another survey in the epoch."""
+
+    def credential(
+        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float
+    ) -> bytes | None:
+        """Return what a report must bear; raise ``NotEnrolled`` while there is none."""
+        if manifest.enrolment.mode != "open":
+            raise NotEnrolled(
+                f"no issuer has vouched for this device in epoch {epoch} yet: "
+                "this app asks none; it needs Client(enrol=...)"
+            )
+        return None
+
+    def leaving(
+        self,
+        connection: sqlite3.Connection,
+        manifest: Manifest,
+        epoch: int,
+        now: float,
+        due: float,
+    ) -> Leaving:
+        """Return the times of a report that is made now; ``due`` is drawn at random."""
+        return Leaving(due)
+
+    def renewals(self, connection: sqlite3.Connection) -> Mapping[tuple[str, int], bool]:
+        """Return, by name and epoch, which reports may bear another certificate.
+
+        With them, whether one waits for it, and is not to be sent.
+        """
+        return {}
+
+    def renew(self, connection: sqlite3.Connection, name: str, epoch: int, due: float) -> None:
+        """Want another certificate for a report, to be asked for from ``due`` on."""
+
+    def step(self) -> float:
+        """Begin to ask for what is due, without waiting; return the seconds until the next is."""
+        return inf
+
+    def wants_tokens(self) -> bool:
+        """Tell whether :meth:`ask_now` would ask for a token."""
+        return False
+
+    def asked_tokens(self) -> bool:
+        """Tell whether :meth:`step` has asked for a token since this was called last."""
+        return False
+
+    def ask_now(self) -> Mapping[str, NotRecorded]:
+        """Ask for what is wanted, and wait; return why there is nothing, by survey."""
+        return {}
+
+    def told(self, name: str, error: NotEnrolled) -> NotEnrolled:
+        """Return an error with what came of asking in this process."""
+        return error
+
+    def stop(self) -> None:
+        """Ask no more."""
+
+    def join(self, deadline: float) -> None:
+        """Wait for what goes on, by a deadline of ``time.monotonic()``; then leave it."""
+
+
+NO_ISSUER: Final = NoIssuer()
+
+
+class NoPin:
+    """The public log that an app pins: none, and nobody looks at proofs."""
+
+    digest = ""  # of what is pinned
+    quorum = ""  # how many witnesses must have seen an entry, in words
+
+    def why_not(self, envelope: bytes, proof: bytes) -> str:
+        """Return why a proof does not show that signed bytes were witnessed; "" if it does."""
+        return ""
+
+    def kept(self, proof: bytes) -> bytes:
+        """Return what is to be kept of a proof."""
+        return b""
+
+
+class FreshNoise:
+    """The noise of a response: drawn anew for each report, and kept for none."""
+
+    reports = 0  # so far, of those that share what is kept
+
+    def opened(
+        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh_from: int
+    ) -> "FreshNoise":
+        """Return the noise of an epoch; no range that began by ``fresh_from`` is begun."""
+        return self
+
+    def respond(self, manifest: Manifest, answer: int, draw: Draw) -> int:
+        """Return the response to an answer."""
+        return manifest.mechanism.randomise(answer, draw)
+
+    def count_report(self, connection: sqlite3.Connection) -> None:
+        """Count a report, inside its transaction."""
+
+
+class GatewayKeyring(Protocol):
+    """The keys of a relay's gateway, which are fetched with the manifests."""
+
+    pinned: bool
+    """Whether those that came with the app are kept, so that none are fetched."""
+
+    def is_as_bundled(self, connection: sqlite3.Connection | None) -> bool:
+        """Tell whether the key to seal for came with the app."""
+
+    def learn(self, envelope: bytes, proof: bytes, now: float) -> None:
+        """Take the signed keys that a collector publishes; raise if they are refused."""
