@@ -30,7 +30,7 @@ class Network:
 
         with (
             mock.patch(f"{_EXCHANGE}.connect_by", connect),
-            mock.patch(f"{_EXCHANGE}.check_reachable", return_value=None),
+            mock.patch(f"{_EXCHANGE}._reachable", side_effect=lambda *_: iter([()])),
         ):
             yield
 

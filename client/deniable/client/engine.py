@@ -26,7 +26,6 @@ from deniable.client.errors import (
     NotRunning,
     StateUnavailable,
     drop_frames,
-    say_held,
 )
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.following import Following
@@ -43,7 +42,7 @@ from deniable.client.state import state_file
 from deniable.client.state.state import State
 from deniable.client.state.transactions import INTERRUPTED, kept
 from deniable.client.survey import Answer, Survey
-from deniable.client.threads import begin_aside, call_aside
+from deniable.client.threads import begin_aside, call_aside, say_held
 
 if TYPE_CHECKING:
     from deniable.client.debug import Debug
@@ -379,10 +378,8 @@ class Engine:
             raise self.issuer.told(survey.name, error) from None
 
     def _delay(self, closes: float) -> float:
-        """Return a random wait with a report that closes then: half of what is left, at most.
-
-        What seems to be closed already is in no hurry, and must not leave together with others.
-        """
+        """Return a random wait with a report that closes then: half of what is left, at most."""
+        # What seems to be closed already is in no hurry, and must not leave together with others.
         left = closes - self._clock.now()
         most = self.arguments.settings.delivery_seconds
         return self.jitter() * (min(most, left / 2) if left > 0 else most)

@@ -1,19 +1,13 @@
-"""The errors of the device, and what may outlive a call with an answer: errors, and what is logged.
+"""The errors of the device, which may outlive a call with an answer.
 
 An ``AppError`` is the app's own bug, and always raised. A ``NotRecorded`` is what the world did: an
 Outcome holds it, and it is raised with ``strict=True`` only. No message ever repeats an answer.
-
-Handlers of logging are called on the stack of whoever logs, and those of crash reporters collect
-its frames with all their variables; they may also take locks that the app has. So what the keeper's
-thread does logs by ``warn``, and who called says it once no frame holds an answer any more.
 """
 
-import logging
 import traceback
-from collections import deque
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import TypeVar
 
 _Error = TypeVar("_Error", bound=BaseException)
 
@@ -134,24 +128,3 @@ def _links(error: BaseException | None) -> Iterator[BaseException]:
         error.__context__ = None  # perhaps the app's own error, whose frames are not ours to touch
         yield error
         error = error.__cause__
-
-
-_LOG = logging.getLogger("deniable")
-
-
-_LINES: Final[deque[tuple[str, tuple[object, ...]]]] = deque()
-
-
-def warn(message: str, *arguments: object) -> None:
-    """Keep a warning until a thread that holds no answer calls :func:`say_held`."""
-    _LINES.append((message, arguments))
-
-
-def say_held() -> None:
-    """Log the warnings that were held back, on this thread."""
-    while _LINES:
-        try:
-            message, arguments = _LINES.popleft()
-        except IndexError:  # another thread was faster
-            return
-        _LOG.warning(message, *arguments)

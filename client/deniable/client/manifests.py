@@ -34,8 +34,8 @@ from deniable.client.sending.transport import (
     HttpAnswer,
     Transport,
     TransportError,
-    outage,
 )
+from deniable.client.sending.uploader import outage
 from deniable.client.survey import DAY, Survey
 from deniable.client.threads import Forkable, Turn, keep_through_forks
 from deniable.messages import (

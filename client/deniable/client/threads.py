@@ -21,13 +21,19 @@ Forks of the process. No open SQLite connection crosses one, and no lock or thre
 
 Only the hooks of ``os.register_at_fork`` can keep rule 4; looking at the process id afterwards
 would be too late. They are registered with the first client, and hold no client alive.
+
+Handlers of logging are called on the stack of whoever logs, and those of crash reporters collect
+its frames with all their variables; they may also take locks that the app has. So what the keeper's
+thread does logs by ``warn``, and who called says it once no frame holds an answer any more.
 """
 
+import logging
 import os
 import sys
 import threading
 import time
 from _thread import start_new_thread
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -39,6 +45,7 @@ from weakref import WeakValueDictionary, ref
 
 from deniable.client.errors import StateUnavailable
 
+_LOG = logging.getLogger("deniable")
 _T = TypeVar("_T")
 _RETRY_SECONDS = 0.002
 DISK_SECONDS = 5.0
@@ -107,16 +114,11 @@ class Call(Generic[_T]):
 class Taken:
     """A turn that was taken: given back by its holder, or by the end of whatever frame had it."""
 
-    def __init__(self) -> None:
-        self._over = False
+    is_over = False
 
     def give_back(self) -> None:
         """Let the next one have its turn."""
-        self._over = True
-
-    def is_over(self) -> bool:
-        """Tell whether the next one may have its turn."""
-        return self._over
+        self.is_over = True
 
 
 class Turn:
@@ -158,7 +160,7 @@ class Turn:
 
 def _is_had(turn: ref[Taken] | None) -> bool:
     taken = None if turn is None else turn()
-    return taken is not None and not taken.is_over()
+    return taken is not None and not taken.is_over
 
 
 def refuse_at_the_end() -> None:
@@ -177,11 +179,7 @@ def start_daemon(run: Callable[[], None]) -> bool:
 
 
 def call_aside(work: Callable[[], _T], seconds: float) -> _T:
-    """Do some work on a daemon thread of its own, or here if none starts; return its result.
-
-    Raises:
-        StateUnavailable: if it has not ended in this time.
-    """
+    """Return what some work on a daemon thread returns; ``StateUnavailable`` after this time."""
     refuse_at_the_end()
     call = Call(work, time.monotonic() + seconds + DISK_SECONDS)
     if not start_daemon(call.do):
@@ -224,9 +222,8 @@ class Keeper:
     def do(self, work: Callable[[], _T], patience: float, disk: float) -> _T:
         """Do some work on the thread; return or raise what it does.
 
-        Raises:
-            StateUnavailable: if what others asked for takes longer than ``patience`` seconds, and
-                then nothing is done; or if the work itself does not end ``disk`` seconds later.
+        ``StateUnavailable`` if others keep it for ``patience`` seconds, and then nothing is done;
+        or if the work itself does not end ``disk`` seconds later.
         """
         refuse_at_the_end()
         call = Call(work, time.monotonic() + patience + disk)
@@ -365,28 +362,19 @@ def _after(*, in_child: bool) -> None:
         forkable.after_fork(in_child=in_child)
 
 
-class Wake:
-    """An event for one waiting thread: it may be set in the middle of anything, even of setting it.
+_LINES: Final[deque[tuple[str, tuple[object, ...]]]] = deque()
 
-    A signal's handler, or a finaliser, runs wherever its thread just was. If that is inside ``set``
-    of threading's event, a second ``set`` waits for ever for a lock that this very thread holds.
-    """
 
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[None] = SimpleQueue()  # its put() is reentrant by contract
+def warn(message: str, *arguments: object) -> None:
+    """Keep a warning until a thread that holds no answer calls :func:`say_held`."""
+    _LINES.append((message, arguments))
 
-    def set(self) -> None:
-        """Let the thread go on, now or when it waits next."""
-        if self._calls.empty():
-            self._calls.put(None)
 
-    def clear(self) -> None:
-        """Forget all calls so far: to be done before looking for what they were about."""
-        with suppress(Empty):
-            while True:
-                self._calls.get_nowait()
-
-    def wait(self, seconds: float) -> None:
-        """Wait for a call, and so long at most."""
-        with suppress(Empty):
-            self._calls.get(timeout=seconds)
+def say_held() -> None:
+    """Log the warnings that were held back, on this thread."""
+    while _LINES:
+        try:
+            message, arguments = _LINES.popleft()
+        except IndexError:  # another thread was faster
+            return
+        _LOG.warning(message, *arguments)

@@ -41,7 +41,6 @@ from deniable.mechanisms import (
     Mechanism,
     Number,
     Rounds,
-    ceil_div,
     exact_number,
     log_ceiling,
 )
@@ -119,7 +118,7 @@ class RangeCost:
         if reports == 0:
             return 0
         t, cost = next(slope for slope in reversed(self.slopes) if slope[0] <= reports)
-        return min(ceil_div(reports * cost, t), min(reports, self.categories) * self.kept)
+        return min(-(-reports * cost // t), min(reports, self.categories) * self.kept)
 
     def next(self, reports_before: int) -> int:
         """Return the cost that one more report adds after so many within the same range."""

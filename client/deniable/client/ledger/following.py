@@ -29,8 +29,7 @@ from deniable.client.ledger.allowance import (
     reserved_in_all,
     reserved_of_name,
 )
-from deniable.client.ledger.authorities import Authorities
-from deniable.client.ledger.manifest_rows import ManifestRows
+from deniable.client.ledger.authorities import Authorities, ManifestRows
 from deniable.client.parts import NoIssuer, NoPin
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey

@@ -136,8 +136,7 @@ class Ledger:
     ) -> Decision:
         """Draw, sign and store the one report of this name's current epoch; or, locally, a preview.
 
-        The answer, the index of the true category, reaches nothing but the mechanism. Raises
-        ``NotRecorded`` for any reason not to draw.
+        The answer is the index of the true category; it reaches nothing but the mechanism.
         """
         self.following.warm(survey.name, now)
         return self._decide(survey, answer, now, slot_seconds)
@@ -180,7 +179,8 @@ class Ledger:
         if isinstance(current, Decision):
             return current
         manifest, epoch, fresh_from = current
-        _check_slot(connection, manifest, epoch, slot_seconds, now)
+        if slot_seconds is not None:
+            _check_slot(connection, manifest, epoch, slot_seconds, now)
         credential = self.following.issuer.credential(connection, manifest, epoch, now)
         erase_ended(connection, now)
         noise = self._noise.opened(connection, manifest, epoch, fresh_from)
@@ -249,7 +249,8 @@ class Ledger:
         if standing is not None:
             return Decision(int(standing[0]), drawn=False, local=True)
         manifest, epoch = self._running(connection, survey, now)
-        _check_slot(connection, manifest, epoch, slot_seconds, now)
+        if slot_seconds is not None:
+            _check_slot(connection, manifest, epoch, slot_seconds, now)
         report = Report(manifest.survey_id, epoch, manifest.mechanism.randomise(answer, self._draw))
         ends = manifest.schedule.epoch_start(epoch + 1)
         connection.execute(
@@ -284,11 +285,7 @@ class Ledger:
 def _standing_decision(
     connection: sqlite3.Connection, name: str, now: float
 ) -> tuple[Decision | None, int, int]:
-    """Return the decision that stands until its epoch ends, if any.
-
-    With it, the highest epoch decided and the end of the last one: a successor manifest takes
-    effect only after that (D3).
-    """
+    """Return the decision that stands, the highest epoch decided, and when that ends (D3)."""
     newest = connection.execute(
         "SELECT epoch, status, verdict, ends FROM decisions WHERE name = ?"
         " ORDER BY epoch DESC LIMIT 1",  # it began after all others had ended
@@ -346,12 +343,10 @@ def _check_slot(
     connection: sqlite3.Connection,
     manifest: Manifest,
     epoch: int,
-    slot_seconds: int | None,
+    slot_seconds: int,
     now: float,
 ) -> None:
-    """Check that an event of now is in the slot from which this epoch is reported, if slots are."""
-    if slot_seconds is None:
-        return
+    """Check that an event of now is in the slot from which this epoch is reported."""
     schedule = manifest.schedule
     slots = -(-schedule.epoch_seconds // slot_seconds)
     slot = int(now - schedule.epoch_start(epoch)) // slot_seconds

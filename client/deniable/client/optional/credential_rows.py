@@ -134,26 +134,6 @@ def renewals(connection: sqlite3.Connection, origin: str) -> list[tuple[Credenti
     return [(CredentialKey(*row[:3]), row[3], row[4]) for row in rows]
 
 
-def begin_asking(
-    connection: sqlite3.Connection, key: CredentialKey, due: float, until: float
-) -> bool:
-    """Count a call that is about to be made; False if another process was faster than ``due``."""
-    changed = connection.execute(
-        "UPDATE credentials SET asks = asks + 1, due = ?"
-        " WHERE (name, survey_id, epoch) = (?, ?, ?) AND due = ?",
-        (float(until), *key, due),
-    ).rowcount
-    return changed == 1
-
-
-def put_off(connection: sqlite3.Connection, key: CredentialKey, due: float) -> None:
-    """Ask again at ``due``, in Unix seconds."""
-    connection.execute(
-        "UPDATE credentials SET due = ? WHERE (name, survey_id, epoch) = (?, ?, ?)",
-        (float(due), *key),
-    )
-
-
 def keep_credential(
     connection: sqlite3.Connection,
     key: CredentialKey,
@@ -191,18 +171,6 @@ def renew_credential(connection: sqlite3.Connection, name: str, epoch: int, due:
         "SELECT survey_id FROM decisions"
         " WHERE name = :name AND epoch = :epoch AND status = 'pending')",
         {"name": name, "epoch": epoch, "due": float(due)},
-    )
-
-
-def withdraw_report(connection: sqlite3.Connection, key: CredentialKey, now: float) -> None:
-    """Drop a report that waits for a certificate which it will not get."""
-    connection.execute(
-        "UPDATE decisions SET status = 'dropped', verdict = 'not-enrolled', settled = ?,"
-        " envelope = NULL WHERE (name, survey_id, epoch) = (?, ?, ?) AND status = 'pending'",
-        (int(now), *key),
-    )
-    connection.execute(
-        "UPDATE credentials SET renewal = 2 WHERE (name, survey_id, epoch) = (?, ?, ?)", key
     )
 
 

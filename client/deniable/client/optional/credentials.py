@@ -20,14 +20,11 @@ from deniable.client.optional.credential_rows import (
     CredentialKey,
     asked_at,
     asked_elsewhere,
-    begin_asking,
     held_credential,
     keep_credential,
     middle,
-    put_off,
     renewals,
     want_credential,
-    withdraw_report,
 )
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
@@ -169,9 +166,14 @@ class Credentials:
         if now >= wanted.until:
             return False
         with self.state.transaction(now) as connection:
-            return self.state.may_send(connection, wanted.key.name) and begin_asking(
-                connection, wanted.key, wanted.due, until
+            if not self.state.may_send(connection, wanted.key.name):
+                return False
+            begun = connection.execute(  # unless another process was faster
+                "UPDATE credentials SET asks = asks + 1, due = ?"
+                " WHERE (name, survey_id, epoch) = (?, ?, ?) AND due = ?",
+                (float(until), *wanted.key, wanted.due),
             )
+            return begun.rowcount == 1
 
     @kept
     def keep(self, wanted: Wanted, credential: bytes, issuer: bytes, now: float) -> str:
@@ -192,13 +194,25 @@ class Credentials:
     def put_off(self, wanted: Wanted, due: float, now: float) -> None:
         """Ask again at ``due``, in Unix seconds."""
         with self.state.transaction(now) as connection:
-            put_off(connection, wanted.key, due)
+            connection.execute(
+                "UPDATE credentials SET due = ? WHERE (name, survey_id, epoch) = (?, ?, ?)",
+                (float(due), *wanted.key),
+            )
 
     @kept
     def decline(self, wanted: Wanted, now: float) -> None:
         """Drop the report that waits: no issuer vouches for its key."""
         with self.state.transaction(now) as connection:
-            withdraw_report(connection, wanted.key, now)
+            connection.execute(
+                "UPDATE decisions SET status = 'dropped', verdict = 'not-enrolled', settled = ?,"
+                " envelope = NULL WHERE (name, survey_id, epoch) = (?, ?, ?)"
+                " AND status = 'pending'",
+                (int(now), *wanted.key),
+            )
+            connection.execute(
+                "UPDATE credentials SET renewal = 2 WHERE (name, survey_id, epoch) = (?, ?, ?)",
+                wanted.key,
+            )
         self.state.erase_remains()
 
     def _wanted(self, connection: sqlite3.Connection, survey: Survey, now: float) -> Wanted | None:

@@ -37,8 +37,8 @@ from deniable.client.sending.transport import (
     HttpAnswer,
     Transport,
     TransportError,
-    outage,
 )
+from deniable.client.sending.uploader import outage
 from deniable.client.state.erasing import record_event, record_once
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey

@@ -4,8 +4,9 @@ The device acts only on an answer that it recognises (D8). Everything else, from
 page to a cut connection, means that the report's fate is unknown: the same bytes are sent again.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -69,6 +70,11 @@ class PendingReport:
     until: float = inf  # from then on never
     # Whether it waits for another certificate, and is not to be sent; None if it may have no other.
     renewing: bool | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Return its key in the state."""
+        return self.name, self.epoch
 
     @property
     def earliest(self) -> float:
@@ -210,3 +216,44 @@ def _retry_after(value: str) -> int | None:
         return None
     seconds = int(value) if len(value) < 10 else _COARSE_SECONDS[-1]
     return next((coarse for coarse in _COARSE_SECONDS if seconds <= coarse), _COARSE_SECONDS[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The result of one request; empty if the user, or another process, came in between."""
+
+    step: Step | None = None  # what follows for the report; None if nothing left the device
+    reason: str = ""  # why it still waits; empty where it does not
+    pending: Sequence[PendingReport] | None = None  # what waits then; None if nobody has looked
+
+
+class Progress:
+    """The progress of a flush: what it has sent so far, and why the rest waits."""
+
+    def __init__(self, due_only: bool) -> None:
+        self.due_only = due_only
+        self.delivered = 0
+        self.dropped = 0
+        self._tried: set[tuple[str, int]] = set()
+        self._reasons: dict[tuple[str, int], str] = {}
+
+    def may_send(self, report: PendingReport, now: float) -> bool:
+        """Tell whether a report may be sent now; one that waits only to spread sends may, once."""
+        untried = not self.due_only and report.key not in self._tried
+        return is_due(replace(report, due=now) if untried else report, now)
+
+    def note(self, report: PendingReport, sent: Sent) -> None:
+        """Note what came of sending a report."""
+        if sent.step or sent.reason:  # else it was called off
+            self._reasons[report.key] = sent.reason
+        if sent.step:
+            self._tried.add(report.key)
+        self.delivered += isinstance(sent.step, Delivered)
+        self.dropped += isinstance(sent.step, Drop)
+
+    def why_waiting(self, pending: Iterable[PendingReport], now: float) -> Counter[str]:
+        """Return why these wait, how many by reason."""
+        return Counter(
+            self._reasons.get(report.key) or why_waits(report, now, due_only=self.due_only)
+            for report in pending
+        )

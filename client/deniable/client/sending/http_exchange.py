@@ -16,7 +16,7 @@ import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETDOWN, ENETUNREACH
 from functools import partial
@@ -49,7 +49,7 @@ def exchange(
     fixed = {"User-Agent": USER_AGENT, "Connection": "close"}
     with _outages(by_way):
         connection = _Connection(target, proxy, deadline, most + _MOST_HEADER_BYTES)
-    with closing(connection), connection.counted():
+    try:
         with _outages(by_way):
             connection.connect()
         if before_body is not None:
@@ -66,6 +66,11 @@ def exchange(
                 if response.length:  # http.client says nothing if less came than was announced
                     raise TransportError("the answer was cut short")
                 return HttpAnswer(response.status, received, content)
+    except TransportError as error:
+        error.received = connection.received
+        raise
+    finally:
+        connection.close()
 
 
 def find_route(target: Target, seconds: float) -> None:
@@ -74,7 +79,7 @@ def find_route(target: Target, seconds: float) -> None:
     with _outages():
         proxy = _find_proxy(target)
     with _outages(" through a proxy" if proxy else ""):
-        check_reachable(deadline, _address(target, proxy))
+        next(_reachable(_address(target, proxy), deadline))
 
 
 def _address(target: Target, proxy: "_Proxy | None") -> tuple[str, int]:
@@ -110,30 +115,21 @@ class _Connection(http.client.HTTPConnection):
         # http.client's own way to put another function in place of socket.create_connection.
         self._create_connection = partial(connect_by, deadline)
         # Also for the proxy's answer to CONNECT, which is read while connecting.
-        self._received: list[int] = []
-        response = partial(_Response, deadline, most, self._received)
-        self.response_class = response  # type: ignore[assignment]
-        self._deadline = deadline
+        self.response_class = partial(_Response, self)  # type: ignore[assignment]
+        self.deadline = deadline
+        self.most = most
+        self.received = 0
         self._server_name = target.host if target.secure else None
 
     def connect(self) -> None:
         super().connect()
         if self._server_name is not None:
             context = ssl.create_default_context()
-            self.sock.settimeout(left_until(self._deadline))  # for the whole handshake
+            self.sock.settimeout(left_until(self.deadline))  # for the whole handshake
             self.sock = context.wrap_socket(self.sock, server_hostname=self._server_name)
 
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Note in an outage's error how many bytes came."""
-        try:
-            yield
-        except TransportError as error:
-            error.received = sum(self._received)
-            raise
-
     def send(self, data: Any) -> None:
-        self.sock.settimeout(left_until(self._deadline))
+        self.sock.settimeout(left_until(self.deadline))
         super().send(data)
 
 
@@ -173,44 +169,30 @@ class _Response(http.client.HTTPResponse):
     """A response whose bytes must come by a deadline, however slowly they drip, and be few."""
 
     def __init__(
-        self,
-        deadline: float,
-        most: int,
-        received: list[int],
-        sock: socket.socket,
-        *rest: Any,
-        **named: Any,
+        self, connection: _Connection, sock: socket.socket, *rest: Any, **named: Any
     ) -> None:
         super().__init__(sock, *rest, **named)
         # The stream underneath keeps the socket open until this one is closed.
-        self.fp = io.BufferedReader(_BoundedStream(self.fp, sock, deadline, most, received))
+        self.fp = io.BufferedReader(_BoundedStream(self.fp, sock, connection))
 
 
 class _BoundedStream(io.RawIOBase):
     def __init__(
-        self,
-        under: io.BufferedIOBase,
-        sock: socket.socket,
-        deadline: float,
-        most: int,
-        received: list[int],
+        self, under: io.BufferedIOBase, sock: socket.socket, connection: _Connection
     ) -> None:
         self._under = under
         self._sock = sock
-        self._deadline = deadline
-        self._left = most
-        self._received = received  # by each read of the connection
+        self._connection = connection
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        self._sock.settimeout(left_until(self._deadline))
+        self._sock.settimeout(left_until(self._connection.deadline))
         received = self._sock.recv_into(buffer)
         # Counted here, on the wire: a hostile chunk size makes http.client read without end.
-        self._left -= received
-        self._received.append(received)
-        if self._left < 0:
+        self._connection.received += received
+        if self._connection.received > self._connection.most:
             raise TransportError("the answer is too long")
         return received
 
@@ -232,83 +214,61 @@ class NotReached(OSError):
 def connect_by(deadline: float, address: tuple[str, int], *_: object) -> socket.socket:
     """Return a socket that is connected to a host and port, as ``socket.create_connection`` does.
 
-    What ``http.client`` passes besides is ignored; the deadline, by the monotonic clock, stands for
-    its timeout.
-
-    Raises:
-        NotReached: if nothing was sent to any address.
-        OSError: if no address could be reached in time.
+    What ``http.client`` passes besides is ignored: the deadline, by the monotonic clock, stands for
+    its timeout. Raises ``NotReached`` if nothing was sent, else the latest address's error.
     """
     failure: OSError | None = None
+    for family, kind, protocol, _name, place in _reachable(address, deadline):
+        try:
+            connected = socket.socket(family, kind, protocol)
+            try:
+                connected.settimeout(left_until(deadline))
+                connected.connect(place)
+            except BaseException:
+                connected.close()
+                raise
+        except OSError as error:
+            failure = error
+        else:
+            return connected
+    raise failure or NotReached
+
+
+def _reachable(address: tuple[str, int], deadline: float) -> Iterator[_Address]:
+    """Yield the addresses that this machine has a route to; ``NotReached`` if there is none."""
+    failure: Exception | None = None
     seen = False
-    for family, kind, protocol, _name, place in _addresses(address, deadline):
-        try:
-            _check_route(family, place)
-        except OSError as error:
-            failure = failure if seen else error
-            continue
+    try:
+        addresses = _resolve(address, deadline)
+    except (OSError, ValueError, LookupError) as error:
+        raise NotReached from error
+    for each in addresses:
+        with socket.socket(each[0], socket.SOCK_DGRAM) as datagrams:
+            try:
+                datagrams.connect(each[4])  # which sends nothing, and asks for a route
+            except OSError as error:
+                if error.errno in _NO_ROUTE:
+                    failure = error
+                    continue
         seen = True  # by the network at least: a router, or the collector, may answer "no route"
-        try:
-            return _connected(socket.socket(family, kind, protocol), place, deadline)
-        except OSError as error:
-            failure = error
-    if seen and failure is not None:
-        raise failure
-    raise NotReached from failure
-
-
-def check_reachable(deadline: float, address: tuple[str, int]) -> None:
-    """Raise ``NotReached`` if nothing can leave for a host and port; nothing leaves for them."""
-    failure: OSError | None = None
-    for family, _kind, _protocol, _name, place in _addresses(address, deadline):
-        try:
-            return _check_route(family, place)
-        except OSError as error:
-            failure = error
-    raise NotReached from failure
+        yield each
+    if not seen:
+        raise NotReached from failure
 
 
 def left_until(deadline: float) -> float:
-    """Return the seconds left until a deadline by the monotonic clock.
-
-    Raises:
-        TimeoutError: if there are none.
-    """
+    """Return the seconds until a deadline by the monotonic clock, or raise ``TimeoutError``."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
     return left
 
 
-def _addresses(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
-    try:
-        return _resolve(address, deadline)
-    except (OSError, ValueError, LookupError) as error:
-        raise NotReached from error
-
-
-def _check_route(family: int, place: tuple[Any, ...]) -> None:
-    """Raise if this machine has no route to an address: connecting a datagram's socket asks."""
-    with socket.socket(family, socket.SOCK_DGRAM) as datagrams:
-        try:
-            datagrams.connect(place)
-        except OSError as error:
-            if error.errno in _NO_ROUTE:
-                raise
-
-
-def _connected(sock: socket.socket, place: tuple[Any, ...], deadline: float) -> socket.socket:
-    try:
-        sock.settimeout(left_until(deadline))
-        sock.connect(place)
-    except BaseException:
-        sock.close()
-        raise
-    return sock
-
-
 def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
-    if _needs_no_resolver(address[0]) or sys.is_finalizing():  # then no thread would start
+    literal = False
+    with suppress(ValueError):
+        literal = bool(ip_address(address[0]))
+    if literal or sys.is_finalizing():  # then no thread would start
         return socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
     results: SimpleQueue[Sequence[_Address] | Exception] = SimpleQueue()
 
@@ -329,9 +289,3 @@ def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
     if isinstance(answer, Exception):
         raise answer
     return answer
-
-
-def _needs_no_resolver(host: str) -> bool:
-    with suppress(ValueError):
-        return bool(ip_address(host))
-    return False

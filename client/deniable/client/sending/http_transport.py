@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 from deniable.client.sending.transport import REQUEST_SECONDS, HttpAnswer, Target
 
+_THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1"})
+
 barriers: Final[list[Callable[[str], None]]] = []
 """For the tests of apps: each is called with a request, and raises an error that keeps it back."""
 
@@ -31,8 +33,9 @@ class HttpTransport:
         parts = urlsplit(origin)
         if parts.scheme not in {"https", "http"} or not parts.hostname:
             raise ValueError("origin must be https://host[:port]")
-        self._target = Target(parts.scheme, parts.hostname, parts.port, parts.netloc)
-        if not (self._target.secure or self._target.on_this_machine):
+        secure, here = parts.scheme == "https", parts.hostname in _THIS_MACHINE
+        self._target = Target(parts.scheme, parts.hostname, parts.port, parts.netloc, secure, here)
+        if not (secure or here):
             raise ValueError("origin must be https; http is for 127.0.0.1 and [::1]")
         self._timeout = timeout
 

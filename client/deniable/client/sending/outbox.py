@@ -89,10 +89,7 @@ class Outbox:
 
     @kept
     def pending(self, now: float) -> list[PendingReport]:
-        """Return the reports that may be sent, the one due first in front.
-
-        What is over caps, or was sent for the last time, is dropped.
-        """
+        """Return the reports that may be sent, the one due first in front."""
         with self.state.existing(now) as connection:
             reports, dropped = ([], 0) if connection is None else self._pending(connection, now)
         if dropped:
@@ -102,7 +99,7 @@ class Outbox:
     def _pending(
         self, connection: sqlite3.Connection, now: float
     ) -> tuple[list[PendingReport], int]:
-        """Return the reports that may be sent, and how many were dropped."""
+        """Return the reports that may be sent, and how many others were dropped here."""
         if self.state.effective_consent(connection) is not Consent.ON:
             return [], 0
         dropped = drop_over_caps(connection, self._caps, self._lived(connection, now), now)
@@ -145,7 +142,7 @@ class Outbox:
         moved = replace(report, due=rested or now, held=rested)
         connection.execute(
             "UPDATE decisions SET due = ?, held = ? WHERE name = ? AND epoch = ?",
-            (moved.due, moved.held, moved.name, moved.epoch),
+            (moved.due, moved.held, *report.key),
         )
         return moved
 
@@ -157,11 +154,10 @@ class Outbox:
         now: float,
         others: Iterable[tuple[PendingReport, float]] = (),
     ) -> bool:
-        """Count a send of this report and claim it; tell whether it may be sent.
+        """Count a send of this report, and claim it until then; tell whether it may be sent.
 
-        The one place through which each send has to go. What somebody has touched since it was
-        picked is not sent. It is due again at ``until``, even if this process is killed while it
-        sends; the others, which are due as well, get new times.
+        Each send goes through here. What somebody has touched since it was picked is not sent. The
+        others, which are due as well, get new times.
         """
         if not report.opens <= now < report.until:
             return False
@@ -171,26 +167,19 @@ class Outbox:
             rested = earliest_after(report.attempts + 1, now)
             begun = connection.execute(
                 "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + 1,"
-                " due = :due, held = max(held, :rested) WHERE name = :name"
-                " AND epoch = :epoch AND status = 'pending' AND attempts = :attempts"
-                " AND due = :picked AND attempts < :most AND held <= :now",
-                {
-                    "due": rested or until,
-                    "rested": rested,
-                    "name": report.name,
-                    "epoch": report.epoch,
-                    "attempts": report.attempts,
-                    "picked": report.due,
-                    "most": MOST_SENDS,
-                    "now": now,
-                },
+                " due = ?, held = max(held, ?) WHERE name = ? AND epoch = ? AND attempts = ?"
+                " AND status = 'pending' AND due = ? AND attempts < ? AND held <= ?",
+                (
+                    *(rested or until, rested, *report.key, report.attempts),
+                    *(report.due, MOST_SENDS, now),
+                ),
             ).rowcount
             if not begun:
                 return False
             connection.executemany(
                 "UPDATE decisions SET due = ?"
                 " WHERE name = ? AND epoch = ? AND status = 'pending' AND due = ?",
-                [(due, other.name, other.epoch, other.due) for other, due in others],
+                [(due, *other.key, other.due) for other, due in others],
             )
             return True
 
@@ -202,7 +191,7 @@ class Outbox:
                 return False
             waiting = connection.execute(
                 "SELECT 1 FROM decisions WHERE name = ? AND epoch = ? AND status = 'pending'",
-                (report.name, report.epoch),
+                report.key,
             ).fetchone()
             return waiting is not None
 
@@ -213,19 +202,17 @@ class Outbox:
             connection.execute(
                 "UPDATE decisions SET attempts = attempts - 1, unanswered = unanswered - 1"
                 " WHERE name = ? AND epoch = ?",
-                (report.name, report.epoch),
+                report.key,
             )
             _put_off(connection, report, report.attempts, report.due, report.held)
 
     @kept
     def follow(self, report: PendingReport, step: Step, now: float) -> list[PendingReport]:
-        """Record the next step of a report that was sent.
-
-        Returns what is pending then, as :meth:`pending` does.
-        """
+        """Record the next step of a report that was sent; return what is pending then."""
         key = {"name": report.name, "epoch": report.epoch}
         with self.state.transaction(now) as connection:
-            if not _is_lost(step):
+            lost = isinstance(step, Resend) and step.code is None  # nobody knows what became of it
+            if not (lost or (isinstance(step, Drop) and not step.answered)):
                 connection.execute(
                     "UPDATE decisions SET unanswered = unanswered - 1"
                     " WHERE name = :name AND epoch = :epoch",
@@ -242,7 +229,7 @@ class Outbox:
                 )
             else:
                 if isinstance(step, Enrol):
-                    self._issuer.renew(connection, report.name, report.epoch, step.due)
+                    self._issuer.renew(connection, *report.key, step.due)
                 elif step.code is not None:
                     connection.execute(
                         "UPDATE decisions SET verdict = :code WHERE name = :name"
@@ -259,7 +246,7 @@ class Outbox:
 
     @kept
     def end_flush(self, now: float) -> Remainder:
-        """Do :meth:`erase_settled`, and return the remainder."""
+        """Erase what is settled, and return the remainder. Decisions stay."""
         with self.state.existing(now) as connection:
             if connection is None:
                 no_consent = self.state.consent_in(None).effective is not Consent.ON
@@ -276,23 +263,12 @@ class Outbox:
                 (self._collector,),
             ).fetchone()
             consented = self.state.effective_consent(connection) is Consent.ON
-        self._erase_files(now)
+        self.state.erase_remains()
+        self.state.erase_damaged(now)
         return Remainder(pending, dict(dropped), None if consented else int(waiting))
 
-    @kept
-    def erase_settled(self, now: float) -> None:
-        """Erase reports delivered and past their grace (D9), old certificates and memo keys.
-
-        Decisions stay. Previews go too once consent is ON again, which only the environment had
-        lowered.
-        """
-        with self.state.existing(now) as connection:
-            if connection is None:
-                return
-            self._erase_settled(connection, now)
-        self._erase_files(now)
-
     def _erase_settled(self, connection: sqlite3.Connection, now: float) -> None:
+        """Erase reports past their grace (D9), old keys, and previews that ON has made void."""
         connection.execute(
             "UPDATE decisions SET envelope = NULL"
             " WHERE status != 'pending' AND closes <= ? AND envelope IS NOT NULL",
@@ -301,10 +277,6 @@ class Outbox:
         erase_ended(connection, now)
         if self.state.effective_consent(connection) is Consent.ON:
             connection.execute("DELETE FROM previews")
-
-    def _erase_files(self, now: float) -> None:
-        self.state.erase_remains()
-        self.state.erase_damaged(now)
 
     def _lived(self, connection: sqlite3.Connection, now: float) -> int:
         lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()
@@ -320,12 +292,5 @@ def _put_off(
     connection.execute(
         "UPDATE decisions SET due = ?, held = ?"
         " WHERE name = ? AND epoch = ? AND status = 'pending' AND attempts = ?",
-        (due, held, report.name, report.epoch, attempts),
+        (due, held, *report.key, attempts),
     )
-
-
-def _is_lost(step: Step) -> bool:
-    """Tell whether nobody knows what became of the send."""
-    if isinstance(step, Resend):
-        return step.code is None
-    return isinstance(step, Drop) and not step.answered

@@ -8,8 +8,6 @@ from deniable.client.clock import Clock
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.parts import GatewayKeyring
 
-_THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1"})
-
 REQUEST_SECONDS: Final = 20.0
 """How long one exchange may take unless the caller has less time."""
 
@@ -95,16 +93,6 @@ class RouteFinder(Protocol):
         """Raise an unsent ``TransportError`` if a request could not leave; send nothing."""
 
 
-def outage(transport: Transport, timeout: float) -> TransportError | None:
-    """Return why no request could leave the device now, if the transport can tell."""
-    try:
-        if isinstance(transport, RouteFinder):
-            transport.find_route(timeout)
-    except TransportError as error:
-        return error
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
     """An origin, taken apart."""
@@ -113,13 +101,5 @@ class Target:
     host: str  # name or address, without brackets
     port: int | None
     netloc: str  # host and port as the origin has them
-
-    @property
-    def secure(self) -> bool:
-        """Tell whether the origin is reached by TLS."""
-        return self.scheme == "https"
-
-    @property
-    def on_this_machine(self) -> bool:
-        """Tell whether the host is a loopback address."""
-        return self.host in _THIS_MACHINE
+    secure: bool  # by TLS
+    on_this_machine: bool  # a loopback address

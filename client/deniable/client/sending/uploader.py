@@ -11,38 +11,36 @@ import logging
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
 from deniable.client.clock import Clock
-from deniable.client.errors import NotRecorded, drop_frames, say_held
+from deniable.client.errors import NotRecorded, drop_frames
 from deniable.client.outcome import Delivery
 from deniable.client.sending.delivery import (
     OFFLINE,
     Backoff,
-    Delivered,
     Drop,
     Enrol,
     PendingReport,
+    Progress,
     Resend,
+    Sent,
     Step,
     is_due,
     next_step,
-    why_waits,
 )
-from deniable.client.sending.launch import LaunchDelay
+from deniable.client.sending.launch import LaunchDelay, Wake
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.transport import (
     REQUEST_SECONDS,
+    RouteFinder,
     Transport,
     TransportError,
-    outage,
 )
-from deniable.client.threads import Forkable, Turn, Wake, keep_through_forks
+from deniable.client.threads import Forkable, Turn, keep_through_forks, say_held
 from deniable.messages import MAX_ANSWER_BYTES, RefusalCode, pack_upload
 
 _LOG = logging.getLogger("deniable")
@@ -50,15 +48,6 @@ _LONGEST_NAP: Final = 3600.0
 _STOP_SECONDS: Final = 1.0
 _CLAIM_SECONDS: Final = 2 * REQUEST_SECONDS
 _SILENCE_SECONDS: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """The result of one request; empty if the user, or another process, came in between."""
-
-    step: Step | None = None  # what follows for the report; None if nothing left the device
-    reason: str = ""  # why it still waits; empty where it does not
-    pending: Sequence[PendingReport] | None = None  # what waits then; None if nobody has looked
 
 
 class _CalledOff(Exception):
@@ -155,13 +144,11 @@ class Uploader(Forkable):
     def flush(self, timeout: float, *, due_only: bool = False) -> Delivery:
         """Send now what waits, and again what fails, as often as timeout and D8 allow.
 
-        What the collector itself asked to wait with, and what must wait for a day, is left for
-        later; with ``due_only`` also what is not due, and what fails, as the thread would. While
-        nothing can leave the device it ends at once. While a request went unanswered, the others
-        wait as well, until its second send or for a minute.
+        While a request went unanswered, the others wait as well, until its second send or for a
+        minute. What the collector asked to wait with is left, as is what must wait for a day.
         """
         end, interrupt = self._clock.monotonic() + timeout, self._interrupt
-        progress = _Progress(due_only)
+        progress = Progress(due_only)
         with _held(self._flushing, timeout) as alone:
             try:
                 if alone:
@@ -179,7 +166,7 @@ class Uploader(Forkable):
             progress.delivered, progress.dropped, pending, reasons=left.dropped, waiting=waiting
         )
 
-    def _flush(self, end: float, interrupt: threading.Event, progress: "_Progress") -> None:
+    def _flush(self, end: float, interrupt: threading.Event, progress: "Progress") -> None:
         known: Sequence[PendingReport] | None = None
         while (left := end - self._clock.monotonic()) > 0 and not interrupt.is_set():
             silence = left
@@ -201,8 +188,7 @@ class Uploader(Forkable):
                     if not silence:
                         known = sent.pending
                         continue
-                    key = report.name, report.epoch
-                    waiting = [r for r in sent.pending or () if (r.name, r.epoch) == key]
+                    waiting = [other for other in sent.pending or () if other.key == report.key]
             dues = [report.earliest - now for report in waiting if not report.renewing]
             pause = min([silence, *dues])
             if progress.due_only or not waiting or pause >= end - self._clock.monotonic():
@@ -214,14 +200,14 @@ class Uploader(Forkable):
         report: PendingReport,
         seconds: float,
         others: Iterable[tuple[PendingReport, float]] = (),
-    ) -> _Sent:
+    ) -> Sent:
         """Send this report; give the others, which are due too, new times."""
         started = self._clock.monotonic()
         if (offline := outage(self._transport, seconds)) is not None:
             return self._not_sent(offline, started)
         began = self._clock.now()
         if not self._outbox.begin(report, began + _CLAIM_SECONDS, began, others):
-            return _Sent()
+            return Sent()
         answer, why = None, "unrecognised-answer"
 
         def check() -> None:
@@ -240,7 +226,7 @@ class Uploader(Forkable):
             )
         except _CalledOff:
             self._outbox.take_back(report, self._clock.now())
-            return _Sent()
+            return Sent()
         except TransportError as error:
             if error.unsent:
                 self._outbox.take_back(report, self._clock.now())
@@ -257,13 +243,13 @@ class Uploader(Forkable):
         _log_refusal(report, step)
         if isinstance(step, Enrol):
             self._wake.set()  # another certificate is a chore
-        return _Sent(step, _reason(step, why), pending)
+        return Sent(step, _reason(step, why), pending)
 
-    def _not_sent(self, error: TransportError, started: float) -> _Sent:
+    def _not_sent(self, error: TransportError, started: float) -> Sent:
         # From the start of one try to that of the next: resolvers may take long to fail.
         self._rests_until = started + OFFLINE.seconds(self._unsent, self._jitter())
         self._unsent += 1
-        return _Sent(reason=self._warn_once(error))
+        return Sent(reason=self._warn_once(error))
 
     def _warn_once(self, error: TransportError) -> str:
         if not self._warned:  # one line an outage, not one a report or an attempt
@@ -331,7 +317,7 @@ class Uploader(Forkable):
             waiting: Sequence[PendingReport] = self._outbox.pending(now)
             due = [report for report in waiting if is_due(report, now)]
             if not due:
-                self._outbox.erase_settled(now)
+                self._outbox.end_flush(now)
             elif not self._launch.hold() and not self._rest():
                 later = [
                     (other, now + self._spread(min(other.closes, other.until))) for other in due[1:]
@@ -341,38 +327,6 @@ class Uploader(Forkable):
                 waiting = self._outbox.pending(now) if sent.pending is None else sent.pending
         dues = [report.earliest - now for report in waiting if not report.renewing]
         return max(0.0, self._rest(), min(dues, default=_LONGEST_NAP))
-
-
-class _Progress:
-    """The progress of a flush: what it has sent so far, and why the rest waits."""
-
-    def __init__(self, due_only: bool) -> None:
-        self.due_only = due_only
-        self.delivered = 0
-        self.dropped = 0
-        self._tried: set[tuple[str, int]] = set()
-        self._reasons: dict[tuple[str, int], str] = {}
-
-    def may_send(self, report: PendingReport, now: float) -> bool:
-        """Tell whether a report may be sent now; one that waits only to spread sends may, once."""
-        untried = not self.due_only and (report.name, report.epoch) not in self._tried
-        return is_due(replace(report, due=now) if untried else report, now)
-
-    def note(self, report: PendingReport, sent: _Sent) -> None:
-        key = report.name, report.epoch
-        if sent.step or sent.reason:  # else it was called off
-            self._reasons[key] = sent.reason
-        if sent.step:
-            self._tried.add(key)
-        self.delivered += isinstance(sent.step, Delivered)
-        self.dropped += isinstance(sent.step, Drop)
-
-    def why_waiting(self, pending: Iterable[PendingReport], now: float) -> Counter[str]:
-        return Counter(
-            self._reasons.get((report.name, report.epoch))
-            or why_waits(report, now, due_only=self.due_only)
-            for report in pending
-        )
 
 
 def _reason(step: Step, why: str) -> str:
@@ -389,6 +343,16 @@ def _log_refusal(report: PendingReport, step: Step) -> None:
         )
     if isinstance(step, Drop):
         _LOG.warning("survey %s: a report was dropped: %s", report.name, step.verdict)
+
+
+def outage(transport: Transport, timeout: float) -> TransportError | None:
+    """Return why no request could leave the device now, if the transport can tell."""
+    try:
+        if isinstance(transport, RouteFinder):
+            transport.find_route(timeout)
+    except TransportError as error:
+        return error
+    return None
 
 
 @contextmanager

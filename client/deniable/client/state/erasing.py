@@ -11,14 +11,14 @@ import glob
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deniable.client.errors import warn
 from deniable.client.survey import DAY
+from deniable.client.threads import warn
 from deniable.sqlite_files import truncate_log
 
 _ASIDE: Final = re.compile(r"\.damaged-(-?[0-9]+)(-wal|-shm)?", re.ASCII)
@@ -146,26 +146,23 @@ def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int,
         " ORDER BY lived DESC, decided DESC, name DESC, epoch DESC",
         {"block": _BLOCK},
     ).fetchall()
-    over = list(_over(rows, caps, lived - caps.days * DAY))
+    over, size = [], 0
+    for index, (name, epoch, weight, since) in enumerate(rows):
+        size += weight
+        if since < lived - caps.days * DAY:
+            verdict = "cap-age"
+        elif index >= caps.reports:
+            verdict = "cap-number"
+        elif size > caps.bytes:
+            verdict = "cap-bytes"
+        else:
+            continue
+        over.append((verdict, int(now), name, epoch))
     connection.executemany(
         "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?, envelope = NULL"
         " WHERE name = ? AND epoch = ?",
-        [(verdict, int(now), name, epoch) for verdict, name, epoch in over],
+        over,
     )
-    for verdict, count in sorted(Counter(verdict for verdict, _, _ in over).items()):
+    for verdict, count in sorted(Counter(verdict for verdict, *_ in over).items()):
         warn("the oldest reports were dropped: %d by %s", count, verdict)
     return len(over)
-
-
-def _over(
-    newest_first: list[tuple[str, int, int, int]], caps: OutboxCaps, oldest_allowed: int
-) -> Iterator[tuple[str, str, int]]:
-    size = 0
-    for index, (name, epoch, weight, lived) in enumerate(newest_first):
-        size += weight
-        if lived < oldest_allowed:
-            yield "cap-age", name, epoch
-        elif index >= caps.reports:
-            yield "cap-number", name, epoch
-        elif size > caps.bytes:
-            yield "cap-bytes", name, epoch

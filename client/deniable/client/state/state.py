@@ -5,6 +5,7 @@
 3. A refusal is kept beside a state that a newer version wrote, which that version obeys.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -31,10 +32,9 @@ from deniable.client.consent import (
 from deniable.client.errors import ConsentMissing, NotCovered, StateUnavailable
 from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports, record_event
 from deniable.client.state.mark import lived_by, look_at_clock, merge_spending
-from deniable.client.state.state_file import forget_refusal, is_refused, keep_refusal
 from deniable.client.state.transactions import Transactions, kept
 from deniable.client.survey import DAY
-from deniable.sqlite_files import NewerFile, writing
+from deniable.sqlite_files import NewerFile, create_private, writing
 
 _MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
 _MISSING: Final = {
@@ -267,18 +267,24 @@ class State(Transactions):
             erase_reports(connection, "consent-withdrawn", now, name)
 
     def _keep_refusal(self, error: StateUnavailable) -> None:
+        """Keep a refusal beside a state that a newer version wrote, which this one cannot write.
+
+        It must outlive the process: every version obeys the file, before all else in the state.
+        """
         try:
             if self._path is not None:
-                keep_refusal(self._path)
+                create_private(_refusal(self._path))
+                with _refusal(self._path).open("r+b") as file:
+                    os.fsync(file.fileno())
         except OSError:
             raise error from None
 
     def _open(self, now: float) -> sqlite3.Connection:
         connection = super()._open(now)
-        if self._path is not None and is_refused(self._path):
+        if self._path is not None and (waiting := _refusal(self._path)).exists():
             with writing(connection):
                 self._decide(connection, Consent.OFF, "an older version of the app", now)
-            forget_refusal(self._path)
+            waiting.unlink(missing_ok=True)
         return connection
 
     @kept
@@ -364,3 +370,8 @@ class State(Transactions):
                     (int(max(now, date)),),
                 )
                 self.advance(connection, now, decided_for=date)
+
+
+def _refusal(state: Path) -> Path:
+    """Return the file that stands for a refusal which waits to be obeyed."""
+    return state.with_name(f"{state.name}.refused")

@@ -35,7 +35,6 @@ from typing import Final, NamedTuple
 
 from deniable.client.clock import Boot
 from deniable.client.consent import CLAIMED, Declared, claimed, give, names_of, refusals
-from deniable.client.errors import warn
 from deniable.client.state.erasing import (
     erase_damaged,
     erase_remains,
@@ -45,6 +44,7 @@ from deniable.client.state.erasing import (
 )
 from deniable.client.state.mark import NEVER, Mark, new_token, spent_by_day, unknown
 from deniable.client.survey import DAY
+from deniable.client.threads import warn
 from deniable.sqlite_files import (
     UnknownFile,
     connect,
@@ -321,28 +321,3 @@ def _check(connection: sqlite3.Connection) -> bool:
         connection.close()
         raise
     return version != 0
-
-
-def keep_refusal(state: Path) -> None:
-    """Keep a refusal durably beside a state of a newer schema, which this version cannot write.
-
-    It must outlive the process: every version obeys the file, before anything else in the state.
-    """
-    path = _refusal(state)
-    create_private(path)
-    with path.open("r+b") as file:
-        os.fsync(file.fileno())
-
-
-def is_refused(state: Path) -> bool:
-    """Tell whether a refusal waits to be obeyed."""
-    return _refusal(state).exists()
-
-
-def forget_refusal(state: Path) -> None:
-    """Forget a refusal that was stored in the state."""
-    _refusal(state).unlink(missing_ok=True)
-
-
-def _refusal(state: Path) -> Path:
-    return state.with_name(f"{state.name}.refused")

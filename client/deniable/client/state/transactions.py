@@ -20,11 +20,11 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from deniable.client import threads
 from deniable.client.clock import Boot
 from deniable.client.consent import Consent, Declared
-from deniable.client.errors import StateUnavailable, warn
+from deniable.client.errors import StateUnavailable
 from deniable.client.state import state_file
 from deniable.client.state.mark import Mark
 from deniable.client.state.state_file import Beginning, open_state
-from deniable.client.threads import Forkable, Keeper, keep_through_forks
+from deniable.client.threads import Forkable, Keeper, keep_through_forks, warn
 from deniable.sqlite_files import UnknownFile, file_identity, once_free, primary_code
 
 _BUSY = sqlite3.SQLITE_BUSY
