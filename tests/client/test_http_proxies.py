@@ -3,7 +3,6 @@
 import errno
 import select
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ import pytest
 from deniable.client import HttpTransport, TransportError
 from tests.client.test_http_transport import BUFFERED, MANY, QUICK, flood, slow, slow_body
 from tests.support.certificates import certificate
-from tests.support.processes import free_port, run
+from tests.support.processes import free_port
 from tests.support.raw_server import RawServer, Script, answer
 
 HOST = "collector.example"
@@ -259,16 +258,6 @@ def test_the_limits_hold_inside_the_tunnel(
         pytest.raises(TransportError, match=message),
     ):
         get(environment, proxy, timeout=timeout)
-
-
-def test_what_reads_the_proxy_settings_is_not_loaded_before_there_is_something_to_send() -> None:
-    # It costs more than all the rest of the client.
-    program = (
-        "import sys; from deniable.client import HttpTransport;"
-        "HttpTransport('https://collector.example');"
-        "print('urllib.request' in sys.modules)"
-    )
-    assert run([sys.executable, "-I", "-c", program]).stdout == "False\n"
 
 
 Resolver = Callable[..., list[Any]]

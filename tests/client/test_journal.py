@@ -108,19 +108,8 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
     assert roles == {"accepted", "equivocating", "refused"}
     secret = {("device", "secret"), ("memos", "key")}
     # Of no meaning to users, or told by the signed bytes.
-    inner = {
-        "held",
-        "due",
-        "lived",
-        "one",
-        "mark",
-        "generation",
-        "number",
-        "renewal",
-        "opens",
-        "until",
-    }
-    inner |= {"starts", "epoch_seconds", "epochs", "range_epochs", "range_cost"}
+    inner = {"held", "due", "lived", "one", "mark", "generation", "number", "renewal"}
+    inner |= {"starts", "epoch_seconds", "epochs", "range_epochs", "range_cost", "opens", "until"}
     for table in kinds:
         columns = [row[1] for row in bench.rows(f"PRAGMA table_info({table})")]
         for row in bench.rows(f"SELECT * FROM {table}"):

@@ -36,7 +36,6 @@ from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
     from deniable.client.console import device_commands
-    from deniable.client.optional.credentials import Enrol, EnrolmentRequest
     from deniable.client.explaining.explanation import (
         BudgetExplanation,
         Explanation,
@@ -54,15 +53,16 @@ if TYPE_CHECKING:
         RotationEntry,
     )
     from deniable.client.explaining.promise import Promise, SentField, Terms
+    from deniable.client.optional.credentials import Enrol, EnrolmentRequest
 else:
     _LATER = {
         "console": ["device_commands"],
         "explaining.explanation": ["BudgetExplanation", "Explanation", "SurveyExplanation"],
         "explaining.journal": [
-        "optional.credentials": ["Enrol", "EnrolmentRequest"],
             *("EnrolmentEntry", "EventEntry", "Journal", "JournalEntry", "ManifestEntry"),
             *("MemoEntry", "PreviewEntry", "ReportEntry", "RotationEntry"),
         ],
+        "optional.credentials": ["Enrol", "EnrolmentRequest"],
         "explaining.promise": ["Promise", "SentField", "Terms"],
     }
     __getattr__ = on_demand(

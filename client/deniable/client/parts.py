@@ -78,10 +78,7 @@ class NoIssuer:
         return Leaving(due)
 
     def renewals(self, connection: sqlite3.Connection) -> Mapping[tuple[str, int], bool]:
-        """Return, by name and epoch, which reports may bear another certificate.
-
-        With them, whether one waits for it, and is not to be sent.
-        """
+        """Return the reports that may bear another certificate, and whether each waits for it."""
         return {}
 
     def renew(self, connection: sqlite3.Connection, name: str, epoch: int, due: float) -> None:

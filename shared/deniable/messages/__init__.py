@@ -111,16 +111,14 @@ if TYPE_CHECKING:  # none of this is loaded for an open survey without a relay
         sign_gateway_keys,
     )
 else:
-    _LATER = {
-        "blind": ["BlindRequest", "blind_request", "blind_token_input", "check_token"],
-        "gateway": [
-            *("ENCAPSULATED_REQUEST_BYTES", "GATEWAY_KEYS_PATH", "GATEWAY_PATH"),
-            *("MAX_ENCAPSULATED_ANSWER_BYTES", "GatewayKeys", "encapsulated_answer_bytes"),
-            *("open_gateway_keys", "sign_gateway_keys"),
-        ],
-    }
+    _BLIND = ("BlindRequest", "blind_request", "blind_token_input", "check_token")
+    _GATEWAY = (
+        *("ENCAPSULATED_REQUEST_BYTES", "GATEWAY_KEYS_PATH", "GATEWAY_PATH", "GatewayKeys"),
+        *("MAX_ENCAPSULATED_ANSWER_BYTES", "encapsulated_answer_bytes"),
+        *("open_gateway_keys", "sign_gateway_keys"),
+    )
     __getattr__ = on_demand(
-        __name__, {name: module for module, names in _LATER.items() for name in names}
+        __name__, dict.fromkeys(_BLIND, "blind") | dict.fromkeys(_GATEWAY, "gateway")
     )
 
 __all__ = [

@@ -21,14 +21,11 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from deniable.messages.manifest import Manifest, open_manifest
 from deniable.messages.refusals import Refusal
 from deniable.messages.texts import format_value
-
-if TYPE_CHECKING:
-    from deniable.messages.gateway import GatewayKeys
 
 _FORMAT: Final = "deniable-survey-1"
 _EXPORT: Final = "make it anew with `deniable survey export NAME --out FILE`"
@@ -104,7 +101,11 @@ def make_bundle(
     """
     try:
         manifests = [open_manifest(envelope, authority) for envelope in envelopes]
-        keys = None if gateway is None else _opened(gateway, authority)
+        keys = None
+        if gateway is not None:
+            from deniable.messages.gateway import open_gateway_keys  # for a relay alone
+
+            keys = open_gateway_keys(gateway, (authority,))
     except Refusal as refusal:
         raise InvalidBundle(f"not all in it is the authority's ({refusal}); {_EXPORT}") from refusal
     surveys = {
@@ -182,9 +183,3 @@ def declaration_of(manifest: Manifest) -> Declaration:
     if manifest.schedule.grace_seconds > _MAX_GRACE_SECONDS:
         declared["max_grace_seconds"] = manifest.schedule.grace_seconds
     return declared
-
-
-def _opened(gateway: bytes, authority: bytes) -> "GatewayKeys":
-    from deniable.messages.gateway import open_gateway_keys  # for a relay alone
-
-    return open_gateway_keys(gateway, (authority,))

@@ -33,7 +33,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from deniable.messages import Manifest, replace_credential
+from deniable.messages import Manifest
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 from deniable.privacy_pass import MODULUS_BYTES
 
@@ -80,98 +80,6 @@ def asked_elsewhere(connection: sqlite3.Connection, manifest: Manifest, epoch: i
         ),
     ).fetchone()
     return row is not None
-
-
-def want_credential(
-    connection: sqlite3.Connection, manifest: Manifest, epoch: int, due: float, now: float
-) -> tuple[float, int]:
-    """Return the time to ask, ``due`` if it was not wanted before, and the calls made so far.
-
-    Instants are Unix seconds.
-    """
-    key = CredentialKey(manifest.name, manifest.survey_id, epoch)
-    row = connection.execute(
-        "SELECT due, asks FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)"
-        " AND typeof(due) || typeof(asks) = 'realinteger'",  # or bits rotted
-        key,
-    ).fetchone()
-    if row is not None:
-        return row[0], row[1]
-    connection.execute(
-        "INSERT OR REPLACE INTO credentials (name, survey_id, epoch, ends, closes, asks, due,"
-        " renewal, wanted, blind) VALUES (?, ?, ?, ?, ?, 0, ?, 0, ?, ?)",
-        (
-            *key,
-            manifest.schedule.epoch_start(epoch + 1),
-            manifest.schedule.closes(epoch),
-            float(due),
-            int(now),
-            manifest.enrolment.mode == "blind",
-        ),
-    )
-    return float(due), 0
-
-
-def renewable(connection: sqlite3.Connection) -> dict[tuple[str, int], bool]:
-    """Return the reports whose certificate may be renewed once; whether one waits for that."""
-    rows = connection.execute(
-        "SELECT d.name, d.epoch, c.renewal FROM credentials c JOIN decisions d"
-        " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
-        " WHERE d.status = 'pending' AND c.renewal IN (0, 1) AND (c.renewal OR NOT c.blind)"
-    ).fetchall()
-    return {(name, epoch): bool(waits) for name, epoch, waits in rows}
-
-
-def renewals(connection: sqlite3.Connection, origin: str) -> list[tuple[CredentialKey, float, int]]:
-    """Return the certificates that reports wait for, when to ask, and the calls made so far."""
-    rows = connection.execute(
-        "SELECT c.name, c.survey_id, c.epoch, c.due, c.asks FROM credentials c JOIN decisions d"
-        " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
-        " WHERE c.renewal = 1 AND d.status = 'pending' AND d.origin = ?"
-        " AND typeof(c.due) || typeof(c.asks) = 'realinteger'",
-        (origin,),
-    ).fetchall()
-    return [(CredentialKey(*row[:3]), row[3], row[4]) for row in rows]
-
-
-def keep_credential(
-    connection: sqlite3.Connection,
-    key: CredentialKey,
-    credential: bytes,
-    issuer: bytes,
-    send: float,
-) -> None:
-    """Store a verified credential; a report that waited for it gets it, to be sent then."""
-    report = connection.execute(
-        "SELECT d.envelope FROM decisions d JOIN credentials c"
-        " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
-        " WHERE (c.name, c.survey_id, c.epoch) = (?, ?, ?)"
-        " AND c.renewal = 1 AND d.status = 'pending'",
-        key,
-    ).fetchone()
-    connection.execute(
-        "UPDATE credentials SET credential = ?, issuer = ?,"
-        " renewal = CASE WHEN renewal = 1 THEN 2 ELSE renewal END"
-        " WHERE (name, survey_id, epoch) = (?, ?, ?)",
-        (credential, issuer, *key),
-    )
-    if report is not None:
-        connection.execute(
-            "UPDATE decisions SET envelope = ?, due = max(?, held)"
-            " WHERE (name, survey_id, epoch) = (?, ?, ?)",
-            (replace_credential(report[0], credential), float(send), *key),
-        )
-
-
-def renew_credential(connection: sqlite3.Connection, name: str, epoch: int, due: float) -> None:
-    """Want another certificate for a pending report's key; only once."""
-    connection.execute(
-        "UPDATE credentials SET credential = NULL, renewal = 1, due = :due"
-        " WHERE name = :name AND epoch = :epoch AND renewal = 0 AND NOT blind AND survey_id = ("
-        "SELECT survey_id FROM decisions"
-        " WHERE name = :name AND epoch = :epoch AND status = 'pending')",
-        {"name": name, "epoch": epoch, "due": float(due)},
-    )
 
 
 def middle(manifest: Manifest, epoch: int) -> float:

@@ -21,10 +21,7 @@ from deniable.client.optional.credential_rows import (
     asked_at,
     asked_elsewhere,
     held_credential,
-    keep_credential,
     middle,
-    renewals,
-    want_credential,
 )
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
@@ -39,6 +36,7 @@ from deniable.messages import (
     derive_report_key,
     enrolment_statement,
     read_credential,
+    replace_credential,
 )
 from deniable.privacy_pass import MODULUS_BYTES, REQUEST_TYPE, RESPONSE_TYPE
 
@@ -186,7 +184,25 @@ class Credentials:
             if _public_key(connection, wanted.key) != wanted.public_key:
                 return "the state was replaced"
             send = now + self._spread(wanted.closes)  # of a report that was sent before
-            keep_credential(connection, wanted.key, credential, issuer, send)
+            report = connection.execute(
+                "SELECT d.envelope FROM decisions d JOIN credentials c"
+                " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+                " WHERE (c.name, c.survey_id, c.epoch) = (?, ?, ?)"
+                " AND c.renewal = 1 AND d.status = 'pending'",
+                wanted.key,
+            ).fetchone()
+            connection.execute(
+                "UPDATE credentials SET credential = ?, issuer = ?,"
+                " renewal = CASE WHEN renewal = 1 THEN 2 ELSE renewal END"
+                " WHERE (name, survey_id, epoch) = (?, ?, ?)",
+                (credential, issuer, *wanted.key),
+            )
+            if report is not None:
+                connection.execute(
+                    "UPDATE decisions SET envelope = ?, due = max(?, held)"
+                    " WHERE (name, survey_id, epoch) = (?, ?, ?)",
+                    (replace_credential(report[0], credential), float(send), *wanted.key),
+                )
         self.state.erase_remains()
         return ""
 
@@ -235,15 +251,35 @@ class Credentials:
             due = asked_at(device_secret(connection), manifest, epoch)
         else:
             due = now + self._spread(manifest.schedule.epoch_start(epoch + 1))
-        due, asks = want_credential(connection, manifest, epoch, due, now)
-        return _of(connection, manifest, key, due, asks, renewal=False)
+        row = connection.execute(
+            "SELECT due, asks FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)"
+            " AND typeof(due) || typeof(asks) = 'realinteger'",  # or bits rotted
+            key,
+        ).fetchone()
+        if row is not None:  # it was wanted before
+            return _of(connection, manifest, key, *row, renewal=False)
+        ends, closes = manifest.schedule.epoch_start(epoch + 1), manifest.schedule.closes(epoch)
+        connection.execute(
+            "INSERT OR REPLACE INTO credentials (name, survey_id, epoch, ends, closes, asks, due,"
+            " renewal, wanted, blind) VALUES (?, ?, ?, ?, ?, 0, ?, 0, ?, ?)",
+            (*key, ends, closes, float(due), int(now), manifest.enrolment.mode == "blind"),
+        )
+        return _of(connection, manifest, key, float(due), 0, renewal=False)
 
     def _renewals(self, connection: sqlite3.Connection) -> list[Wanted]:
+        rows = connection.execute(
+            "SELECT c.name, c.survey_id, c.epoch, c.due, c.asks FROM credentials c JOIN decisions d"
+            " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+            " WHERE c.renewal = 1 AND d.status = 'pending' AND d.origin = ?"
+            " AND typeof(c.due) || typeof(c.asks) = 'realinteger'",
+            (self._ledger.following.collector,),
+        ).fetchall()
         return [
             wanted
-            for key, due, asks in renewals(connection, self._ledger.following.collector)
-            if (manifest := self._ledger.following.any_of(connection, key.survey_id)) is not None
-            and (wanted := _of(connection, manifest, key, due, asks, renewal=True)) is not None
+            for *key, due, asks in rows
+            if (manifest := self._ledger.following.any_of(connection, key[1])) is not None
+            and (wanted := _of(connection, manifest, CredentialKey(*key), due, asks, renewal=True))
+            is not None
         ]
 
     def _begins(self, connection: sqlite3.Connection, survey: Survey, now: float) -> float:

@@ -37,8 +37,6 @@ from deniable.client.optional.credential_rows import (
     held_credential,
     leaves_at,
     middle,
-    renew_credential,
-    renewable,
 )
 from deniable.client.optional.credentials import Credentials, Enrol, Wanted
 from deniable.client.parts import Leaving, NoIssuer
@@ -178,11 +176,22 @@ class Enrolling(NoIssuer, Forkable):
 
     def renewals(self, connection: sqlite3.Connection) -> Mapping[tuple[str, int], bool]:
         """Return the reports that may bear another certificate, and whether one waits for it."""
-        return renewable(connection)
+        rows = connection.execute(
+            "SELECT d.name, d.epoch, c.renewal FROM credentials c JOIN decisions d"
+            " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+            " WHERE d.status = 'pending' AND c.renewal IN (0, 1) AND (c.renewal OR NOT c.blind)"
+        ).fetchall()
+        return {(name, epoch): bool(waits) for name, epoch, waits in rows}
 
     def renew(self, connection: sqlite3.Connection, name: str, epoch: int, due: float) -> None:
-        """Want another certificate for a report, to be asked for from ``due`` on."""
-        renew_credential(connection, name, epoch, due)
+        """Want another certificate for a report, to be asked for from ``due`` on; only once."""
+        connection.execute(
+            "UPDATE credentials SET credential = NULL, renewal = 1, due = :due"
+            " WHERE name = :name AND epoch = :epoch AND renewal = 0 AND NOT blind AND survey_id = ("
+            "SELECT survey_id FROM decisions"
+            " WHERE name = :name AND epoch = :epoch AND status = 'pending')",
+            {"name": name, "epoch": epoch, "due": float(due)},
+        )
 
     def step(self) -> float:
         """Begin to ask for what is due, without waiting; return the seconds until the next is."""

@@ -74,7 +74,7 @@ def exchange(
 
 
 def find_route(target: Target, seconds: float) -> None:
-    """Raise ``TransportError`` if no request can leave; see ``RouteFinder``."""
+    """Raise ``TransportError`` if no request can leave; see ``Transport``."""
     deadline = time.monotonic() + seconds
     with _outages():
         proxy = _find_proxy(target)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 from deniable.client.clock import Clock
 from deniable.client.ledger.authorities import Authorities
@@ -37,7 +37,12 @@ class TransportError(Exception):
 
 
 class Transport(Protocol):
-    """The way in which the client reaches its collector."""
+    """The way in which the client reaches its collector.
+
+    It may have a method ``find_route`` besides, of a timeout: it raises an unsent
+    ``TransportError`` if nothing could leave the device now, and sends nothing. It costs nothing
+    beside a request that is counted and taken back.
+    """
 
     def request(
         self,
@@ -80,17 +85,6 @@ class Direct:
     ) -> tuple[GatewayKeyring | None, Transport]:
         """Return the transport to the collector; and what it is sealed for, None for nothing."""
         return None, way
-
-
-@runtime_checkable
-class RouteFinder(Protocol):
-    """A method that a transport may have besides: a look whether anything can leave the device now.
-
-    It costs nothing beside a request that is counted and taken back.
-    """
-
-    def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
-        """Raise an unsent ``TransportError`` if a request could not leave; send nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,6 @@ from deniable.client.sending.launch import LaunchDelay, Wake
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.transport import (
     REQUEST_SECONDS,
-    RouteFinder,
     Transport,
     TransportError,
 )
@@ -348,8 +347,8 @@ def _log_refusal(report: PendingReport, step: Step) -> None:
 def outage(transport: Transport, timeout: float) -> TransportError | None:
     """Return why no request could leave the device now, if the transport can tell."""
     try:
-        if isinstance(transport, RouteFinder):
-            transport.find_route(timeout)
+        if (find_route := getattr(transport, "find_route", None)) is not None:
+            find_route(timeout)
     except TransportError as error:
         return error
     return None
