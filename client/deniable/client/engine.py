@@ -42,7 +42,7 @@ from deniable.client.state import state_file
 from deniable.client.state.state import State
 from deniable.client.state.transactions import INTERRUPTED, kept
 from deniable.client.survey import Answer, Survey
-from deniable.client.threads import begin_aside, call_aside, say_held
+from deniable.client.threads import Call, call_aside, say_held, start_daemon
 
 if TYPE_CHECKING:
     from deniable.client.debug import Debug
@@ -279,7 +279,7 @@ class Engine:
     def close(self) -> None:
         """End the threads and close the state."""
         if self.state.is_kept_here():  # in a finaliser: nobody is waited for
-            begin_aside(self._close)
+            start_daemon(Call(self._close, math.inf).run)
             return
         with suppress(StateUnavailable):
             call_aside(self._close, CLOSE_SECONDS)
@@ -375,7 +375,7 @@ class Engine:
         try:
             return self.ledger.decide(survey, index, now, slot_seconds)
         except NotEnrolled as error:
-            raise self.issuer.told(survey.name, error) from None
+            raise self.issuer.with_outcome(survey.name, error) from None
 
     def _delay(self, closes: float) -> float:
         """Return a random wait with a report that closes then: half of what is left, at most."""

@@ -38,7 +38,7 @@ class NoIssuer:
         wake: Callable[[], None],
         hold: Callable[[], float],
     ) -> None:
-        """Take what it works with, before anything else is asked of it."""
+        """Take the objects that it works with, before any other call."""
 
     def followed(self, connection: sqlite3.Connection) -> tuple[Manifest, ...]:
         """Return the manifests followed that the epochs of another one must agree with."""
@@ -58,7 +58,7 @@ class NoIssuer:
     def credential(
         self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float
     ) -> bytes | None:
-        """Return what a report must bear; raise ``NotEnrolled`` while there is none."""
+        """Return the credential of a report; raise ``NotEnrolled`` while there is none."""
         if manifest.enrolment.mode != "open":
             raise NotEnrolled(
                 f"no issuer has vouched for this device in epoch {epoch} yet: "
@@ -97,10 +97,10 @@ class NoIssuer:
         return False
 
     def ask_now(self) -> Mapping[str, NotRecorded]:
-        """Ask for what is wanted, and wait; return why there is nothing, by survey."""
+        """Ask for wanted credentials, and wait; return why there is none, by survey."""
         return {}
 
-    def told(self, name: str, error: NotEnrolled) -> NotEnrolled:
+    def with_outcome(self, name: str, error: NotEnrolled) -> NotEnrolled:
         """Return an error with what came of asking in this process."""
         return error
 
@@ -108,7 +108,7 @@ class NoIssuer:
         """Ask no more."""
 
     def join(self, deadline: float) -> None:
-        """Wait for what goes on, by a deadline of ``time.monotonic()``; then leave it."""
+        """Wait for a call under way, by a deadline of ``time.monotonic()``; then leave it."""
 
 
 NO_ISSUER: Final = NoIssuer()
@@ -125,7 +125,7 @@ class NoPin:
         return ""
 
     def kept(self, proof: bytes) -> bytes:
-        """Return what is to be kept of a proof."""
+        """Return the part of a proof that is to be kept."""
         return b""
 
 

@@ -38,7 +38,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from math import inf
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakValueDictionary, ref
@@ -179,7 +178,7 @@ def start_daemon(run: Callable[[], None]) -> bool:
 
 
 def call_aside(work: Callable[[], _T], seconds: float) -> _T:
-    """Return what some work on a daemon thread returns; ``StateUnavailable`` after this time."""
+    """Return the result of work on a daemon thread; ``StateUnavailable`` after this time."""
     refuse_at_the_end()
     call = Call(work, time.monotonic() + seconds + DISK_SECONDS)
     if not start_daemon(call.do):
@@ -187,11 +186,6 @@ def call_aside(work: Callable[[], _T], seconds: float) -> _T:
     if not call.wait(seconds + DISK_SECONDS):
         raise StateUnavailable("the disk has not answered in time; what was begun goes on")
     return call.result()
-
-
-def begin_aside(work: Callable[[], object]) -> None:
-    """Begin some work on a daemon thread of its own, for which nobody waits."""
-    start_daemon(Call(work, inf).run)
 
 
 _LONGEST_FORK = 6.0

@@ -120,7 +120,7 @@ class Wanted:
 
     @property
     def is_token(self) -> bool:
-        """Tell whether it is a token of blind enrolment, which has its time."""
+        """Tell a token of blind enrolment, which has its time, from a certificate."""
         return self.until < inf
 
 

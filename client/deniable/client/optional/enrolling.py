@@ -86,7 +86,7 @@ class Enrolling(NoIssuer, Forkable):
         wake: Callable[[], None],
         hold: Callable[[], float],
     ) -> None:
-        """Take what it works with, before anything else is asked of it."""
+        """Take the objects that it works with, before any other call."""
         self._following = ledger.following
         self._credentials = Credentials(ledger, spread)
         self._jitter = jitter
@@ -236,8 +236,8 @@ class Enrolling(NoIssuer, Forkable):
 
     def asked_tokens(self) -> bool:
         """Tell whether :meth:`step` has asked for a token since this was called last."""
-        asked, self._asked_tokens = self._asked_tokens, False
-        return asked
+        before, self._asked_tokens = self._asked_tokens, False
+        return before
 
     def ask_now(self) -> dict[str, NotRecorded]:
         """Ask for the credentials wanted, and wait; return why there is none, by survey."""
@@ -253,7 +253,7 @@ class Enrolling(NoIssuer, Forkable):
             if asking is not None:
                 asking.give_back()
 
-    def told(self, name: str, error: NotEnrolled) -> NotEnrolled:
+    def with_outcome(self, name: str, error: NotEnrolled) -> NotEnrolled:
         """Return an error with the outcome of this process's last call for a survey."""
         outcome = self._outcomes.get(name, "this process has not asked enrol= yet")
         return NotEnrolled(f"{error}; {outcome}")

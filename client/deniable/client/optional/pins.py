@@ -61,5 +61,5 @@ class LogPin(NoPin):
         return ""
 
     def kept(self, proof: bytes) -> bytes:
-        """Return what is to be kept of a proof."""
+        """Return the part of a proof that is to be kept."""
         return proof

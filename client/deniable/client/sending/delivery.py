@@ -243,7 +243,7 @@ class Progress:
         return is_due(replace(report, due=now) if untried else report, now)
 
     def note(self, report: PendingReport, sent: Sent) -> None:
-        """Note what came of sending a report."""
+        """Note the result of sending a report."""
         if sent.step or sent.reason:  # else it was called off
             self._reasons[report.key] = sent.reason
         if sent.step:

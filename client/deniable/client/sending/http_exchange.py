@@ -79,13 +79,7 @@ def find_route(target: Target, seconds: float) -> None:
     with _outages():
         proxy = _find_proxy(target)
     with _outages(" through a proxy" if proxy else ""):
-        next(_reachable(_address(target, proxy), deadline))
-
-
-def _address(target: Target, proxy: "_Proxy | None") -> tuple[str, int]:
-    if proxy is not None:
-        return proxy.host, proxy.port
-    return target.host, target.port or (_HTTPS_PORT if target.secure else _HTTP_PORT)
+        next(_reachable(((proxy or target).host, (proxy or target).port), deadline))
 
 
 @contextmanager
@@ -108,10 +102,9 @@ class _Connection(http.client.HTTPConnection):
 
     def __init__(self, target: Target, proxy: "_Proxy | None", deadline: float, most: int) -> None:
         self.default_port = _HTTPS_PORT if target.secure else _HTTP_PORT
-        port = target.port or self.default_port
-        super().__init__(*_address(target, proxy))
+        super().__init__((proxy or target).host, (proxy or target).port)
         if proxy is not None:  # of an origin with TLS
-            self.set_tunnel(target.host, port, dict(proxy.headers))
+            self.set_tunnel(target.host, target.port, dict(proxy.headers))
         # http.client's own way to put another function in place of socket.create_connection.
         self._create_connection = partial(connect_by, deadline)
         # Also for the proxy's answer to CONNECT, which is read while connecting.
@@ -242,16 +235,16 @@ def _reachable(address: tuple[str, int], deadline: float) -> Iterator[_Address]:
         addresses = _resolve(address, deadline)
     except (OSError, ValueError, LookupError) as error:
         raise NotReached from error
-    for each in addresses:
-        with socket.socket(each[0], socket.SOCK_DGRAM) as datagrams:
+    for one in addresses:
+        with socket.socket(one[0], socket.SOCK_DGRAM) as datagrams:
             try:
-                datagrams.connect(each[4])  # which sends nothing, and asks for a route
+                datagrams.connect(one[4])  # which sends nothing, and asks for a route
             except OSError as error:
                 if error.errno in _NO_ROUTE:
                     failure = error
                     continue
         seen = True  # by the network at least: a router, or the collector, may answer "no route"
-        yield each
+        yield one
     if not seen:
         raise NotReached from failure
 

@@ -34,7 +34,8 @@ class HttpTransport:
         if parts.scheme not in {"https", "http"} or not parts.hostname:
             raise ValueError("origin must be https://host[:port]")
         secure, here = parts.scheme == "https", parts.hostname in _THIS_MACHINE
-        self._target = Target(parts.scheme, parts.hostname, parts.port, parts.netloc, secure, here)
+        port = parts.port or (443 if secure else 80)
+        self._target = Target(parts.scheme, parts.hostname, port, parts.netloc, secure, here)
         if not (secure or here):
             raise ValueError("origin must be https; http is for 127.0.0.1 and [::1]")
         self._timeout = timeout

@@ -246,7 +246,7 @@ class Outbox:
 
     @kept
     def end_flush(self, now: float) -> Remainder:
-        """Erase what is settled, and return the remainder. Decisions stay."""
+        """Erase settled reports, and return the remainder. Decisions stay."""
         with self.state.existing(now) as connection:
             if connection is None:
                 no_consent = self.state.consent_in(None).effective is not Consent.ON

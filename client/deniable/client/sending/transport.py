@@ -93,7 +93,7 @@ class Target:
 
     scheme: str
     host: str  # name or address, without brackets
-    port: int | None
+    port: int
     netloc: str  # host and port as the origin has them
     secure: bool  # by TLS
     on_this_machine: bool  # a loopback address

@@ -239,10 +239,9 @@ class Uploader(Forkable):
         now = self._clock.now()
         step = next_step(report, answer, now, self._backoff, self._jitter)
         pending = self._outbox.follow(report, step, now)
-        _log_refusal(report, step)
         if isinstance(step, Enrol):
             self._wake.set()  # another certificate is a chore
-        return Sent(step, _reason(step, why), pending)
+        return Sent(step, _refusal(report, step, why), pending)
 
     def _not_sent(self, error: TransportError, started: float) -> Sent:
         # From the start of one try to that of the next: resolvers may take long to fail.
@@ -328,20 +327,18 @@ class Uploader(Forkable):
         return max(0.0, self._rest(), min(dues, default=_LONGEST_NAP))
 
 
-def _reason(step: Step, why: str) -> str:
+def _refusal(report: PendingReport, step: Step, why: str) -> str:
+    """Log a report's refusal; return why it waits, an empty text if it does not."""
+    if isinstance(step, Drop):
+        _LOG.warning("survey %s: a report was dropped: %s", report.name, step.verdict)
     if not isinstance(step, Resend):
         return ""
-    return why if step.code is None else step.code.value
-
-
-def _log_refusal(report: PendingReport, step: Step) -> None:
-    if isinstance(step, Resend) and step.code is RefusalCode.FORBIDDEN:
+    if step.code is RefusalCode.FORBIDDEN:
         _LOG.warning(
             "reports wait: the collector takes none that come this way (forbidden), but perhaps "
             "those of a relay"
         )
-    if isinstance(step, Drop):
-        _LOG.warning("survey %s: a report was dropped: %s", report.name, step.verdict)
+    return why if step.code is None else step.code.value
 
 
 def outage(transport: Transport, timeout: float) -> TransportError | None:

@@ -46,16 +46,11 @@ def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None)
     boot's own clock, which nobody can set: where there is one, a clock that was ahead once and is
     put right holds up nothing.
     """
-    lived = lived_by(connection, now, boot)
+    lived, (name, seconds) = lived_by(connection, now, boot), boot or ("", 0.0)
     connection.execute(
         "UPDATE device SET lived = :lived, boot = :boot, boot_seconds = :seconds,"
         " looked_at = CASE WHEN :boot = '' THEN max(looked_at, :now) ELSE :now END",
-        {
-            "lived": lived,
-            "now": int(now),
-            "boot": boot[0] if boot else "",
-            "seconds": boot[1] if boot else 0.0,
-        },
+        {"lived": lived, "now": int(now), "boot": name, "seconds": seconds},
     )
     return lived
 

@@ -147,7 +147,8 @@ class Transactions(Forkable):
     def before_fork(self, deadline: float) -> None:
         """Close the file between two calls, and begin none; see the rules in ``threads``."""
         if not self._keeper.is_here():
-            prepare = self._close if self._path is not None else _nothing
+            # A state in memory could not be opened again.
+            prepare = (lambda: None) if self._path is None else self._close
             self._keeper.pause(prepare, deadline - time.monotonic())
 
     def after_fork(self, *, in_child: bool) -> None:
@@ -289,10 +290,6 @@ def _never_close(connection: sqlite3.Connection) -> None:
     import ctypes  # 10 ms that only such a child pays
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-
-
-def _nothing() -> None:
-    """Do nothing: a state in memory cannot be opened again."""
 
 
 class _Stateful(Protocol):
