@@ -20,7 +20,9 @@ from deniable.estimates import NotInvertible, cumulative_curve, decoder_of, freq
 from deniable.estimates.binomial import binomial_intervals
 from deniable.estimates.change import changed
 from deniable.estimates.decoders import Decoder, SupportDecoder
-from deniable.estimates.estimate import Estimate, Form, Sample, Unit, mean_of
+from deniable.estimates.estimate import Estimate, estimate_of, query_of
+from deniable.estimates.forms import Form, Sample, Unit
+from deniable.estimates.means import mean_of
 from deniable.mechanisms import KINDS, GridTooCoarse, InvalidParameter, Mechanism
 from deniable.messages import InvalidManifest
 from deniable.planning import Candidate, best, candidates
@@ -121,13 +123,15 @@ def measured(
             single = _hit(mechanism, one, truth, LEVEL)
         else:
             weights = asked[run % len(asked)]
-            single = np.array([_holds(one.query(each), each @ truth) for each in asked])
+            single = np.array([_holds(query_of(one, each), each @ truth) for each in asked])
         less = Form({one: weights, sample(others, n // _OTHER, run): -weights})
         rows.append(
             (
                 single.mean(),
                 _hit(mechanism, one, truth, at_once(decoder)).all(),
-                _holds(less.estimate(LEVEL, "", Unit.DIFFERENCE), float(weights @ (truth - other))),
+                _holds(
+                    estimate_of(less, LEVEL, "", Unit.DIFFERENCE), float(weights @ (truth - other))
+                ),
             )
         )
         if run < tests:

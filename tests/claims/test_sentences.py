@@ -23,7 +23,7 @@ from deniable.estimates import (
     decoder_of,
     estimate_histogram,
 )
-from deniable.estimates.estimate import Unit
+from deniable.estimates.forms import Unit
 from deniable.messages import Manifest, Schedule
 from deniable.planning import plan
 from deniable.planning.facts import plan_document

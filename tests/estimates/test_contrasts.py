@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deniable.estimates import Estimate, Histogram, Model, estimate_histogram, estimated_covariance
 from deniable.estimates.comparison import compare
-from deniable.estimates.contrasts import Ends, difference_ends, multiple_ends
+from deniable.estimates.ratios import Ends, difference_ends, multiple_ends
 from deniable.presenting.estimate import estimate_text
 from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
 from tests.estimates.test_margins import JOINT, SHAPE, expected

@@ -19,7 +19,8 @@ from benchmarks.coverage import (
 )
 from deniable.estimates import Histogram, Model, covariance, decoder_of, frequency_intervals
 from deniable.estimates.binomial import binomial_intervals, normal_quantile
-from deniable.estimates.estimate import Form, Sample, Unit, ratio
+from deniable.estimates.estimate import estimate_of, ratio
+from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import KINDS, Mechanism, RandomisedResponse
 from deniable.mechanisms.affine import Affine
@@ -103,7 +104,7 @@ def test_differences_of_few_reports_and_many_hold() -> None:
         one, two = (
             sample(mechanism, each.counts(n, run)) for each, n in ((few, 300), (many, 30_000))
         )
-        found = Form({one: weights, two: -weights}).estimate(LEVEL, "", Unit.DIFFERENCE)
+        found = estimate_of(Form({one: weights, two: -weights}), LEVEL, "", Unit.DIFFERENCE)
         held += found.low <= 0 <= found.high
     assert held >= least(runs, LEVEL)
 

@@ -24,14 +24,11 @@ from deniable.estimates.decoders import decoder_of as decoder_of
 from deniable.estimates.decoders import left_inverse as left_inverse
 from deniable.estimates.decoders import solution_matrix as solution_matrix
 from deniable.estimates.estimate import Estimate as Estimate
-from deniable.estimates.estimate import Form as Form
-from deniable.estimates.estimate import Sample as Sample
 from deniable.estimates.estimate import Side as Side
-from deniable.estimates.estimate import Unit as Unit
 from deniable.estimates.estimate import Verdict as Verdict
-from deniable.estimates.estimate import combined as combined
-from deniable.estimates.estimate import linear_query as linear_query
-from deniable.estimates.estimate import mean as mean
+from deniable.estimates.forms import Form as Form
+from deniable.estimates.forms import Sample as Sample
+from deniable.estimates.forms import Unit as Unit
 from deniable.estimates.frequencies import Intervals as Intervals
 from deniable.estimates.frequencies import covariance as covariance
 from deniable.estimates.frequencies import debias as debias
@@ -50,6 +47,9 @@ from deniable.estimates.margins import Margin as Margin
 from deniable.estimates.margins import conditional as conditional
 from deniable.estimates.margins import margin as margin
 from deniable.estimates.margins import margins as margins
+from deniable.estimates.means import combined as combined
+from deniable.estimates.means import linear_query as linear_query
+from deniable.estimates.means import mean as mean
 from deniable.estimates.numeric import Bin as Bin
 from deniable.estimates.numeric import NumericSummary as NumericSummary
 from deniable.estimates.planning import Accuracy as Accuracy

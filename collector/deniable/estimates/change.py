@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from deniable.estimates.decoders import Decoder, Floats, Model, Part, SupportDecoder, Tally
-from deniable.estimates.estimate import Sample
+from deniable.estimates.forms import Sample
 from deniable.estimates.frequencies import report_covariance
 
 _MOST_CATEGORIES: Final = 1024

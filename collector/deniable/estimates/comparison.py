@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.change import Test
-from deniable.estimates.estimate import Estimate, Unit
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.forms import Unit
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Documented, presented
 

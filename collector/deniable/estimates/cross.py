@@ -11,7 +11,8 @@ from deniable.estimates.answers import NOTHING_TOGETHER
 from deniable.estimates.change import Test
 from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.decoders import Floats
-from deniable.estimates.estimate import Estimate, Form, Sample, Unit, share_within
+from deniable.estimates.estimate import Estimate, query_of, share_within
+from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.results import Documented, presented
 from deniable.mechanisms.answering import sizes_of
 
@@ -74,7 +75,7 @@ def cross_table(histogram: DebiasedCounts, rows: str, columns: str, of: Of) -> C
 
     def share(name: str, w: Floats, group: str = "", within: Floats | None = None) -> Estimate:
         if within is None:
-            own = sample.query(w, level, histogram.model, label=name, unit=Unit.SHARE)
+            own = query_of(sample, w, level, histogram.model, label=name, unit=Unit.SHARE)
         else:
             both, whole = (Form({sample: v}, histogram.model) for v in (w * within, within))
             own = share_within(both, whole, level, name, group)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deniable.estimates.answers import Answers, Range, answers_text, weights_of
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.decoders import Floats, Model
-from deniable.estimates.estimate import Sample
+from deniable.estimates.forms import Sample
 from deniable.estimates.frequencies import (
     Intervals,
     covariance_of,

@@ -15,9 +15,11 @@ from deniable.estimates.change import Test, changed, fits
 from deniable.estimates.cross import CrossTable, Of, cross_table
 from deniable.estimates.debiased import DebiasedCounts, Standing, debiased_fields
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
-from deniable.estimates.estimate import Estimate, Form, Sample, Unit, mean_of, share_within
+from deniable.estimates.estimate import Estimate, query_of, share_within
+from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.leaders import Beside, Leaders, leaders_of
 from deniable.estimates.margins import margins
+from deniable.estimates.means import mean_of
 from deniable.estimates.planning import Accuracy, reports_for_half_width
 from deniable.estimates.quantiles import (
     QUARTILES,
@@ -147,7 +149,7 @@ class Histogram(DebiasedCounts, Tabular):
         self, weights: Sequence[float] | Floats, *, label: str = "", unit: Unit = Unit.NUMBER
     ) -> Estimate:
         """Return the sum of the weighted frequencies, with one weight a category."""
-        return self.sample.query(weights, self.level, self.model, label=label, unit=unit)
+        return query_of(self.sample, weights, self.level, self.model, label=label, unit=unit)
 
     def mean(self) -> Estimate:
         """Return the mean of the numbers that the categories are; ValueError if they are none."""

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.binomial import normal_quantile
-from deniable.estimates.contrasts import Ends, difference_ends
 from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.decoders import Decoder, Floats, Model, Tally
-from deniable.estimates.estimate import Estimate, Unit
+from deniable.estimates.estimate import Estimate, query_of
+from deniable.estimates.forms import Unit
 from deniable.estimates.frequencies import errors_of, uncut_intervals
 from deniable.estimates.queries import cautious_values, query_values
+from deniable.estimates.ratios import Ends, difference_ends
 from deniable.estimates.results import Documented
 from deniable.mechanisms.answering import sizes_of
 
@@ -127,8 +128,8 @@ def leaders_of(histogram: DebiasedCounts, count: int, question: str = "") -> Lea
     def share(at: int) -> Estimate:
         answer = {question: margin.answers[at]} if question else labels[at]
         w, label = histogram.weights(answer)
-        return histogram.sample.query(
-            w, histogram.level, histogram.model, label=label, unit=Unit.SHARE
+        return query_of(
+            histogram.sample, w, histogram.level, histogram.model, label=label, unit=Unit.SHARE
         )
 
     rows = [

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
-from deniable.estimates.estimate import Estimate, Form, Sample, Unit, share_of_row, share_within
+from deniable.estimates.estimate import Estimate, query_of, share_within
+from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.frequencies import frequency_intervals, standard_errors
 from deniable.estimates.influence import influences
+from deniable.estimates.means import share_of_row
 from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest
 
@@ -80,7 +82,9 @@ def _margins(
             n = tally.n
             sample = Sample(mechanism, tally)
             shares = [
-                sample.query(holding(manifest, at, j), level, model, label=text, unit=Unit.SHARE)
+                query_of(
+                    sample, holding(manifest, at, j), level, model, label=text, unit=Unit.SHARE
+                )
                 for j, text in enumerate(answers)
             ]
         result.append(Margin(name, n, tuple(answers), tuple(shares)))

@@ -10,8 +10,9 @@ import numpy as np
 
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
-from deniable.estimates.estimate import Estimate, mean, share_of_row, within
+from deniable.estimates.estimate import Estimate, within
 from deniable.estimates.influence import query_influence
+from deniable.estimates.means import mean, share_of_row
 from deniable.estimates.quantiles import QUARTILES, Quantile, averaged_shares, blur_of, quantiles
 from deniable.estimates.queries import cautious_values, query_values
 from deniable.mechanisms import Mechanism

@@ -7,8 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from deniable.estimates.answers import Answers, Range, answers_text
-from deniable.estimates.estimate import Estimate, share_of_row
+from deniable.estimates.estimate import Estimate
 from deniable.estimates.histogram import Histogram
+from deniable.estimates.means import share_of_row
 from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.results import Tabular, Values, presented
 from deniable.mechanisms import Levels

@@ -10,7 +10,8 @@ from scipy import special
 
 from deniable.documents import CAUTION, Caution, Level, Rule, bound_text, cautions_of, level_text
 from deniable.documents.json import array_of
-from deniable.estimates.estimate import FAKES, Estimate, Sample, Unit, decided_by_fakes
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.forms import FAKES, Sample, Unit, decided_by_fakes
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.estimates.views import View

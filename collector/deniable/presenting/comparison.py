@@ -34,7 +34,8 @@ from deniable.documents.json import (
 from deniable.documents.terminal import document_text
 from deniable.estimates.comparison import Comparison, Row
 from deniable.estimates.decoders import Model
-from deniable.estimates.estimate import Estimate, Sample, places_text
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.forms import Sample, places_text
 from deniable.estimates.histogram import Histogram
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest, with_cautions
 from deniable.presenting.charts import Markup, Picture, standalone

@@ -5,7 +5,8 @@ from functools import partial
 from typing import Final
 
 from deniable.documents import Caution, Document, Fact, decimals, level_text, number_text
-from deniable.estimates.estimate import Estimate, Side, Unit, Verdict
+from deniable.estimates.estimate import Estimate, Side, Verdict
+from deniable.estimates.forms import Unit
 from deniable.presenting.cautions import DisplayedFigures, furthest, with_cautions
 from deniable.presenting.rows import estimate_map
 from deniable.reading.epochs import reporters

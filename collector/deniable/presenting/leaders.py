@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from deniable.documents import Caution, Column, Document, Table, level_text
 from deniable.estimates.answers import listed
-from deniable.estimates.estimate import Estimate, Unit
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.forms import Unit
 from deniable.estimates.leaders import Beside, Leaders, Ranked
 from deniable.presenting.cautions import DisplayedFigures, furthest, with_cautions
 from deniable.presenting.estimate import estimate_sentence, estimate_statement

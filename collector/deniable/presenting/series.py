@@ -19,7 +19,8 @@ from deniable.documents.json import (
 )
 from deniable.estimates.answers import Answers
 from deniable.estimates.comparison import compare
-from deniable.estimates.estimate import Estimate, Unit
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.forms import Unit
 from deniable.estimates.results import Values
 from deniable.estimates.series import Series, SeriesFigures
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest

@@ -1,0 +1,369 @@
+"""Linear forms: weights over the categories of samples, with their values, errors and intervals."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from deniable.estimates.binomial import binomial_intervals, normal_quantile
+from deniable.estimates.decoders import Decoder, Floats, Model, Tally, decoder_of
+from deniable.estimates.influence import furthest_shifts
+from deniable.estimates.poisoning import fewest_fakes
+from deniable.estimates.queries import (
+    cautious_values,
+    query_values,
+    widening,
+)
+from deniable.mechanisms import Mechanism
+
+ALIKE: Final = 1e-9
+"""Values of a kernel that differ by less, of their whole range, are the same number."""
+
+
+_FEW: Final = 5
+"""A sum of fewer moves of a kernel is not normal: whether 0 or 1 was drawn decides it."""
+FAKES: Final = 0.01
+"""The share of fake reports whose bias is told beside every figure."""
+
+
+class Unit(Enum):
+    """The unit of an estimate, for its sentence."""
+
+    SHARE = "share"
+    DIFFERENCE = "difference of shares"
+    RATIO = "ratio"
+    NUMBER = "number"
+    CHANGE = "difference of numbers"
+
+    @property
+    def of_shares(self) -> bool:
+        """Return whether values are in per cent, or percentage points."""
+        return self in {Unit.SHARE, Unit.DIFFERENCE}
+
+
+def decided_by_fakes(influence: float, widest: float = 1.0) -> bool:
+    """Return whether 1 % of fake reports move a figure over all that is possible of it."""
+    return influence != 0 and not FAKES * influence < widest
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The reports of one survey in some epochs, and how their counts are read.
+
+    Attributes:
+        mechanism: whose responses were counted.
+        survey_id: of its survey; empty if nobody knows, and then it is independent of any other.
+        epochs: which ones; the tally has their reports added up.
+        name: of its survey, whose successors ask the same devices; categories: its answers.
+        kept: ranges of epochs, first and last, in which devices keep their responses.
+        place: the epochs, and the survey if need be, for people.
+        simulated: whether no device sent them.
+        distrusted: how many of the reports are by issuers that are not trusted any more.
+        step: figures of its survey are renewed when so many more reports have come.
+    """
+
+    mechanism: Mechanism
+    tally: Tally
+    survey_id: str = ""
+    name: str = ""
+    categories: tuple[str, ...] = ()
+    epochs: tuple[int, ...] = ()
+    kept: tuple[tuple[int, int], ...] = ()
+    place: str = ""
+    simulated: bool = False
+    distrusted: int = 0
+    step: int = 1
+    _ends: dict[tuple[int, float, bool], tuple[Floats, Floats]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @cached_property
+    def fewest_fakes(self) -> int:
+        """Return how many of the reports are fake at least; 0 where honest devices explain all."""
+        return fewest_fakes(self.mechanism, self.tally)
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        """Return the decoder of the counts."""
+        return decoder_of(self.mechanism)
+
+    def intervals(self, question: int, level: float, *, possible: bool) -> tuple[Floats, Floats]:
+        """Return the ends of the intervals of a question's categories, made once for them all."""
+        if (key := (question, level, possible)) not in self._ends:
+            part = self.decoder.parts[question]
+            own = part.tally(self.tally)
+            low, high, _ = part.decoder.intervals(own, level, possible=possible)
+            self._ends[key] = low, high
+        return self._ends[key]
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the attributes to be pickled; decoders are made again."""
+        return {name: value for name, value in vars(self).items() if name != "decoder"}
+
+    def same_as(self, other: "Sample") -> bool:
+        """Return whether the samples are the same; ValueError if they share reports, or noise."""
+        if self.tally is other.tally:
+            return True
+        if self.simulated != other.simulated:
+            raise ValueError("one is simulated, and tells nothing of devices")
+        if not self.survey_id or self.survey_id != other.survey_id:
+            return False
+        if self.epochs == other.epochs:
+            if np.array_equal(self.tally.counts, other.tally.counts):
+                return True
+            raise ValueError(
+                "these are figures of the same epochs, read at different moments: read both at once"
+            )
+        if set(self.epochs) & set(other.epochs):
+            raise ValueError("some epochs are on both sides: compare epochs that do not overlap")
+        if set(self.kept) & set(other.kept):
+            raise ValueError(
+                "devices kept their responses over these epochs, so that figures share their "
+                "noise: neither their difference nor their sum has a known error"
+            )
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """Weights over the categories of samples whose noise is independent, and a constant.
+
+    Samples of one name may have devices in common, unless somebody knows that they are disjoint.
+    """
+
+    terms: Mapping[Sample, Floats]
+    model: Model = Model.SAMPLED
+    constant: float = 0.0
+    disjoint: bool = False
+
+    def plus(self, other: "Form", factor: float = 1.0) -> "Form":
+        """Return the sum with so many times another form."""
+        if self.model is not other.model:
+            raise ValueError("one is of a population, the other of fixed devices")
+        terms = dict(self.terms)
+        for sample, weights in other.terms.items():
+            ours = next((one for one in self.terms if one.same_as(sample)), sample)
+            terms[ours] = terms.get(ours, 0.0) + factor * weights
+        # Of samples that are all in one form, nobody knows less than of that.
+        disjoint = any(form.disjoint and len(terms) == len(form.terms) for form in (self, other))
+        return Form(terms, self.model, self.constant + factor * other.constant, disjoint)
+
+    def times(self, factor: float) -> "Form":
+        """Return so many times the form."""
+        terms = {sample: factor * weights for sample, weights in self.terms.items()}
+        return Form(terms, self.model, factor * self.constant, self.disjoint)
+
+    def figures(self) -> tuple[float, float]:
+        """Return the value, and its standard error."""
+        value, variance = self.apart()
+        return value, math.sqrt(variance + self.recurring)
+
+    def apart(self) -> tuple[float, float]:
+        """Return the value, and its variance if no device is in two of the samples."""
+        figures = [
+            query_values(sample.decoder, sample.tally, weights, self.model)
+            for sample, weights in self.terms.items()
+        ]
+        value = self.constant + sum(float(value) for value, _ in figures)
+        return value, sum(float(error) ** 2 for _, error in figures)
+
+    @property
+    def recurring(self) -> float:
+        """Return the most that devices in several samples of a name add to the variance.
+
+        A device that is in two, and answers alike, adds the covariance of v and w over the answers,
+        as often as it may be in both. docs/mathematics.md, section 19.
+        """
+        if self.model is Model.FIXED or self.disjoint:
+            return 0.0
+        added = 0.0
+        for (one, v), (other, w) in combinations(self.terms.items(), 2):
+            if one.name and one.name == other.name:
+                first, second = one.tally, other.tally
+                often = min(first.epochs / first.n, second.epochs / second.n)
+                added += 2 * often * _shared_variance(one, v, other, w)
+        return added
+
+    @property
+    def expected_variance(self) -> float:
+        """Return the variance if all answers are as frequent, whatever was counted."""
+        return sum(
+            float(g**2 @ shares - (g @ shares) ** 2) * len(parts) / sample.tally.n
+            for sample, weights in self.terms.items()
+            for parts in [sample.decoder.parts]
+            for part in parts
+            for g, shares in [
+                (part.decoder.kernels(weights[part.categories]), part.decoder.even_shares)
+            ]
+        )
+
+    @property
+    def influence(self) -> float:
+        """Return the influence of fakes that are the same share of all samples."""
+        shifts = [furthest_shifts(sample.mechanism, w) for sample, w in self.terms.items()]
+        return max(math.fsum(side) for side in zip(*shifts, strict=True)) if shifts else 0.0
+
+    @property
+    def widest(self) -> float:
+        """Return over how much the part of one sample ranges."""
+        return max((float(np.ptp(w)) for w in self.terms.values()), default=math.inf)
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Return the least and the greatest value that populations have."""
+        parts = [
+            weights[part.categories]
+            for sample, weights in self.terms.items()
+            for part in sample.decoder.parts
+        ]
+        return (
+            self.constant + sum(float(part.min()) for part in parts),
+            self.constant + sum(float(part.max()) for part in parts),
+        )
+
+    def ends(self, value: float, level: float, *, possible: bool = False) -> tuple[float, float]:
+        """Return the ends of the interval about the value, or the nearest possible one."""
+        # Squares of the distances from each sample's estimate to the end of its own interval are
+        # variances by z^2, those that hold near that end, and variances add up (Newcombe 1998; Zou
+        # and Donner 2008). Of one sample that is its own interval, and of normal ones the normal
+        # one; of few reports beside many, it is as skewed as what is known of the few.
+        if len(self.terms) == 1 and not self.constant:
+            ((sample, weights),) = self.terms.items()
+            low, _, high = _own_ends(sample, weights, level, self.possible if possible else None)
+            return low, high
+        own = [_own_ends(sample, weights, level) for sample, weights in self.terms.items()]
+        if self.model is Model.FIXED:
+            parts = [_noise_part(sample, weights) for sample, weights in self.terms.items()]
+            own = [
+                (at + part * (low - at), at, at + part * (high - at))
+                for (low, at, high), part in zip(own, parts, strict=True)
+            ]
+        again = normal_quantile(level) * math.sqrt(self.recurring)
+        below = math.hypot(again, *(estimate - low for low, estimate, _ in own))
+        above = math.hypot(again, *(high - estimate for _, estimate, high in own))
+        if possible:
+            value = nearest(value, *self.possible)
+        return value - below, value + above
+
+
+def _shared_variance(one: Sample, v: Floats, other: Sample, w: Floats) -> float:
+    """Return the most that a device in both adds to the covariance of v and w.
+
+    Of the same answers, if it answers alike, the covariance over their frequencies in both samples,
+    if that is positive. Of others, and of answers to two questions, in whatever way its two answers
+    go together, the product of the standard deviations (Cauchy and Schwarz).
+    """
+    f, g = (sample.decoder.frequencies(sample.tally) for sample in (one, other))
+    slices, others = ([part.categories for part in sample.decoder.parts] for sample in (one, other))
+    first, second = (
+        [math.sqrt(max(_covariance(h[at], u[at], u[at]), 0.0)) for at in parts]
+        for h, u, parts in ((f, v, slices), (g, w, others))
+    )
+    shared = sum(first) * sum(second)
+    if one.categories == other.categories:
+        n, m = one.tally.n, other.tally.n
+        both = (n * f + m * g) / (n + m)
+        for at, a, b in zip(slices, first, second, strict=True):
+            shared += _covariance(both[at], v[at], w[at]) - a * b
+    return max(shared, 0.0)
+
+
+def _covariance(frequencies: Floats, v: Floats, w: Floats) -> float:
+    return float(frequencies @ (v * w) - (frequencies @ v) * (frequencies @ w))
+
+
+def _noise_part(sample: Sample, weights: Floats) -> float:
+    """Return how much of a sample's interval is due to noise alone, at most all of it.
+
+    All of it, where so few devices' responses move the estimate that it is no sum of many.
+    """
+    alone, error = (
+        float(query_values(sample.decoder, sample.tally, weights, model)[1])
+        for model in (Model.FIXED, Model.SAMPLED)
+    )
+    parts = sample.decoder.parts
+    part = next((part for part in parts if weights[part.categories].any()), parts[0])
+    jump = float(np.ptp(part.decoder.kernels(weights[part.categories])))
+    # In units of the longest jump of a kernel, about as many as were moved by it.
+    moved = (part.tally(sample.tally).n * alone) ** 2
+    return min(alone / error, 1.0) if error > 0 and moved >= _FEW * jump**2 else 1.0
+
+
+def _own_ends(
+    sample: Sample, weights: Floats, level: float, possible: tuple[float, float] | None = None
+) -> tuple[float, float, float]:
+    """Return the low end of one sample's interval, its estimate, and the high end.
+
+    About the nearest of the values that are ``possible``, if they are said.
+    """
+    within = possible or (-math.inf, math.inf)
+    ends = _counted(sample, weights, level, within)
+    if ends is None:
+        z = normal_quantile(level)
+        values, errors = cautious_values(sample.decoder, sample.tally, weights, z * z / 2)
+        value, half = nearest(float(values), *within), z * float(errors)
+        return value - half, value, value + half
+    value = float(query_values(sample.decoder, sample.tally, weights, Model.SAMPLED)[0])
+    value = nearest(value, *within)
+    if sample.tally.epochs == 1:
+        return ends[0], value, ends[1]
+    wider = float(widening(sample.decoder, sample.tally, weights))
+    return value + wider * (ends[0] - value), value, value + wider * (ends[1] - value)
+
+
+def _counted(
+    sample: Sample, weights: Floats, level: float, within: tuple[float, float]
+) -> tuple[float, float] | None:
+    """Return the ends of a category's own interval, or of a count's; None if it is neither."""
+    parts = [part for part in sample.decoder.parts if weights[part.categories].any()]
+    if len(parts) != 1:
+        return None
+    (part,) = parts
+    decoder, w = part.decoder, weights[part.categories]
+    tally = part.tally(sample.tally)
+    chosen = np.flatnonzero(w)
+    if len(chosen) == 1:
+        (at,) = chosen
+        possible = math.isfinite(within[0])
+        own = sample.intervals(sample.decoder.parts.index(part), level, possible=possible)
+        low, high = sorted(float(w[at] * end[at]) for end in own)
+        return low, high
+    # A kernel of two values counts the reports that have the larger one: a binomial number.
+    kernel = decoder.kernels(w)
+    least, most = kernel.min(), kernel.max()
+    larger = kernel - least > ALIKE * (most - least)
+    if not most > least or (most - kernel[larger] > ALIKE * (most - least)).any():
+        return None
+    value = nearest(float(least + (most - least) * tally.shares[larger].sum()), *within)
+    count = np.array([tally.n * (value - least) / (most - least)])
+    starts, stops, _ = binomial_intervals(count, tally.n, level)
+    return float(least + (most - least) * starts[0]), float(least + (most - least) * stops[0])
+
+
+def nearest(value: float, least: float, most: float) -> float:
+    """Return the possible value that is nearest to one, of all in [least, most]."""
+    return min(max(value, least), most)
+
+
+def places_text(one: "Form", word: str, other: "Form") -> str:
+    """Return two places in words, and what they have in common once."""
+    ours, theirs = ([sample.place for sample in form.terms] for form in (one, other))
+    first, second = (" and ".join(dict.fromkeys(places)) for places in (ours, theirs))
+    if not first and not second:  # counts of nobody knows what
+        return f"one {word} the other"
+    ids = [{sample.survey_id[:12] for sample in form.terms} for form in (one, other)]
+    names = {sample.name for form in (one, other) for sample in form.terms}
+    if len(names) == 1 and ids[0] != ids[1]:  # a survey and its successor
+        own, others = (" and ".join(sorted(names)) for names in ids)
+        return f"{first} ({own}) {word} {second} ({others})"
+    epoch, _, survey = first.partition(" of ")
+    return (
+        f"{epoch} {word} {second}"
+        if second.endswith(f" of {survey}")
+        else f"{first} {word} {second}"
+    )

@@ -1,0 +1,109 @@
+"""Estimates of counts: sums, means, shares of rows; and the mean of several of one number."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from deniable.estimates.decoders import Counts, Model, decoder_of
+from deniable.estimates.estimate import Estimate, estimate_of, query_of
+from deniable.estimates.forms import Form, Sample, Unit, decided_by_fakes
+from deniable.mechanisms import Mechanism
+
+
+def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estimate:
+    """Return the unbiased mean of estimates of one number, those weighing most that tell most.
+
+    Of groups of devices that are samples of the same population, with whatever epsilon each. The
+    weights are inverse variances as mechanisms and numbers of reports have them, if all answers are
+    equally frequent: estimated ones go with the counts, and would bias the mean. Epochs and surveys
+    of one name may have the same devices, for which the error allows, unless they are ``disjoint``.
+
+    Raises:
+        ValueError: if there are none, they are made of the same reports, are numbers that nothing
+            was reported of, or are not of the same number.
+    """
+    forms = [estimate.linear for estimate in estimates]
+    if not forms:
+        raise ValueError("there is nothing to combine")
+    if len({id(sample) for form in forms for sample in form.terms}) < len(forms):
+        raise ValueError("only independent estimates are combined: of different epochs or surveys")
+    numbers = {
+        (estimate.unit, estimate.unit is Unit.SHARE and estimate.label) for estimate in estimates
+    }
+    if len(numbers) > 1:
+        labels = ", ".join(dict.fromkeys(estimate.label for estimate in estimates))
+        raise ValueError(f"only estimates of the same number are combined, not of {labels}")
+    variances = [form.expected_variance for form in forms]
+    if not all(variance > 0 for variance in variances):
+        raise ValueError("a number without any variance cannot be weighted")
+    total = sum(1 / variance for variance in variances)
+    mean = Form({}, forms[0].model)
+    for form, variance in zip(forms, variances, strict=True):
+        mean = mean.plus(form, 1 / (variance * total))
+    first = estimates[0]
+    level = min(estimate.level for estimate in estimates)
+    return estimate_of(replace(mean, disjoint=disjoint), level, first.label, first.unit)
+
+
+def linear_query(
+    mechanism: Mechanism,
+    counts: Counts,
+    weights: Sequence[float | Fraction],
+    level: float = 0.95,
+    model: Model = Model.SAMPLED,
+) -> Estimate:
+    """Estimate the sum of weighted frequencies, sum_x w_x f_x (docs/mathematics.md, section 10).
+
+    The interval is a category's own; or the binomial one, if the query counts reports; or else the
+    normal one of the sampled model. It is cut to [min w, max w].
+    """
+    sample = Sample(mechanism, decoder_of(mechanism).tally(counts))
+    return query_of(sample, [float(weight) for weight in weights], level, model)
+
+
+def mean(
+    mechanism: Mechanism,
+    counts: Counts,
+    values: Sequence[Fraction],
+    level: float = 0.95,
+    model: Model = Model.SAMPLED,
+) -> Estimate:
+    """Estimate the mean of the numbers that the categories are."""
+    sample = Sample(mechanism, decoder_of(mechanism).tally(counts))
+    return mean_of(sample, values, level, model)
+
+
+def mean_of(
+    sample: Sample, values: Sequence[Fraction], level: float = 0.95, model: Model = Model.SAMPLED
+) -> Estimate:
+    """Estimate the mean of the numbers that the categories of a sample are."""
+    if len(values) != sample.decoder.categories:
+        raise ValueError(f"{sample.decoder.categories} weights are expected, one a category")
+    # From the first value on: floats resolve the steps of a range better than numbers far from 0.
+    above = np.array([float(value - values[0]) for value in values])
+    form = Form({sample: above}, model, float(values[0]))
+    return estimate_of(form, level, "mean", Unit.NUMBER)
+
+
+def share_of_row(
+    figures: tuple[float, float, float, float, bool, float],
+    level: float,
+    label: str = "",
+    samples: tuple[Sample, ...] = (),
+    *,
+    at_once: bool = False,
+) -> Estimate:
+    """Return a category's share from its row of a histogram, of which nothing can be made.
+
+    The figures are estimate, standard error, both ends of its interval, whether that lay outside
+    of what is possible, and influence.
+    """
+    value, error, low, high, outside, influence = figures
+    decided = decided_by_fakes(influence)
+    return Estimate(
+        *(value, error, low, high, level, bool(outside), influence, decided),
+        *(label, Unit.SHARE, samples),
+        at_once=at_once,
+    )

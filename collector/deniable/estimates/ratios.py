@@ -1,0 +1,151 @@
+"""Ends of the difference, and of the multiple, of two figures by their own intervals.
+
+An end's squared distance from its estimate is z^2 times the variance that holds near that end. So a
+contrast has the variance of the ends at which it is least, or greatest, with the covariance of the
+estimates (MOVER: Zou and Donner 2008). docs/mathematics.md, section 19.
+"""
+
+import math
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from scipy import optimize
+
+from deniable.estimates.decoders import Floats
+from deniable.estimates.forms import ALIKE, Form
+from deniable.estimates.influence import ratio_shift, report_shifts
+from deniable.estimates.queries import (
+    cautious_values,
+    contrast_variance,
+)
+
+Figure = TypeVar("Figure", float, Floats)
+
+
+class Ends(NamedTuple, Generic[Figure]):
+    """The ends of intervals, which are not cut to what is possible, about their estimates."""
+
+    low: Figure
+    value: Figure
+    high: Figure
+
+
+def difference_ends(
+    one: Ends[Figure], other: Ends[Figure], correlation: Figure
+) -> tuple[Floats, Floats]:
+    """Return the ends of one less the other, of arrays too."""
+    value = np.asarray(one.value) - other.value
+
+    def reach(first: Figure, second: Figure) -> Floats:
+        square = np.square(first) + np.square(second) - 2 * correlation * first * second
+        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+    return (
+        value - reach(one.value - one.low, other.high - other.value),
+        value + reach(one.high - one.value, other.value - other.low),
+    )
+
+
+def multiple_ends(one: Ends[float], other: Ends[float], correlation: float) -> tuple[float, float]:
+    """Return the ends of all q of which no one less q times the other is apart from 0.
+
+    There is no upper end if the other may be 0; it may be above 0.
+    """
+    # With x and y the distances to the ends: (a - q b)^2 = x^2 - 2 q rho x y + q^2 y^2, which is
+    # A q^2 - 2 B q + C = 0. It has a root on that side of a/b on which x and y lie.
+    low, a, high = one
+    least, b, most = other
+
+    def root(x: float, y: float, *, larger: bool) -> float:
+        square, half, constant = b * b - y * y, a * b - correlation * x * y, a * a - x * x
+        spread = math.sqrt(max(half * half - square * constant, 0.0))
+        return (half + spread) / square if larger else constant / (half + spread)
+
+    return (
+        root(a - low, most - b, larger=False) if low > 0 else 0.0,
+        root(high - a, b - least, larger=True) if least > 0 else math.inf,
+    )
+
+
+def errors_together(one: Form, other: Form) -> tuple[float, float]:
+    """Return the standard error of the difference of two forms, and their correlation."""
+    first, second = (form.figures()[1] for form in (one, other))
+    both = one.plus(other, -1.0).figures()[1]
+    if not first * second > 0:
+        return both, 0.0
+    # With what devices in both samples add, which the difference's error has.
+    correlation = (first**2 + second**2 - both**2) / (2 * first * second)
+    return both, min(max(correlation, -1.0), 1.0)
+
+
+def moved_ratio(above: tuple[float, Form], below: tuple[float, Form], share: float) -> float:
+    """Return how far off a ratio of values is at most if this share of each sample is fake."""
+    forms = _same_samples(above[1], below[1])
+    upper, lower = (
+        [report_shifts(one.mechanism, w, one.decoder.frequencies(one.tally)) for one, w in terms]
+        for terms in (form.terms.items() for form in forms)
+    )
+    counted = [one.tally.counts / one.tally.n for one in forms[0].terms]
+    return ratio_shift((above[0], upper), (below[0], lower), counted, share)
+
+
+def _same_samples(above: Form, below: Form) -> tuple[Form, Form]:
+    """Return the two forms over the samples of either, in the same order."""
+    return above.plus(below, 0.0), above.times(0.0).plus(below)
+
+
+def fieller_ends(a: float, b: float, above: Form, below: Form, z: float) -> tuple[float, float]:
+    """Return the ends of all r with (a - r b)^2 <= z^2 Var(a - r b)."""
+    upper, lower = _same_samples(above, below)
+    made = [
+        contrast_variance(sample.decoder, sample.tally, weights, lower.terms[sample], z * z / 2)
+        for sample, weights in upper.terms.items()
+    ]
+    seen = [z * z * math.fsum(terms) for terms in zip(*(one for one, _ in made), strict=True)]
+
+    def error(r: float) -> float:
+        once = sum(variance(r) for _, variance in made)
+        return z * math.sqrt(once + above.plus(below, -r).recurring)
+
+    def beyond(r: float) -> float:
+        return (a - r * b) ** 2 - error(r) ** 2
+
+    def end(direction: float) -> float:
+        # By the variance of the reports alone it is the root of a quadratic; and by any that is
+        # more in between, as long as it is that one there.
+        square, half = b * b - seen[2], a * b + seen[1] / 2
+        spread = math.sqrt(max(half * half - square * (a * a - seen[0]), 0.0))
+        if abs(beyond(root := (half + direction * spread) / square)) <= ALIKE * error(root) ** 2:
+            return root
+        step = direction * error(value) / abs(b)
+        while step and beyond(value + step) <= 0:
+            step *= 2
+        # Of sums of all answers, which are certain, rounding alone is left.
+        certain = not step or beyond(value) >= 0
+        return value if certain else float(optimize.brentq(beyond, value, value + step))
+
+    # The interval is of the r about a/b up to one on either side that is excluded. If b is
+    # within its own interval of 0, no far r is, and nothing is excluded; nor if a is of one report
+    # alone, which has no error.
+    far = z * z * (sum(own**2 for own in _cautious_errors(below, z * z / 2)) + below.recurring)
+    if not b * b > far or not math.isfinite(error(value := a / b)):
+        return -math.inf, math.inf
+    return end(-1.0), end(1.0)
+
+
+def _cautious_errors(form: Form, unseen: float) -> list[float]:
+    return [
+        float(cautious_values(sample.decoder, sample.tally, weights, unseen)[1])
+        for sample, weights in form.terms.items()
+    ]
+
+
+def range_of_ratio(above: Form, below: Form) -> tuple[float, float]:
+    """Return the range of a ratio: that of a part in the whole, of shares, or any."""
+    if above.constant or below.constant:
+        return -math.inf, math.inf
+    weights = [w for form in (above, below) for w in form.terms.values()]
+    if any((row < 0).any() for row in weights):
+        return -math.inf, math.inf
+    part = len(above.terms) == 1 and list(above.terms) == list(below.terms)
+    return 0.0, 1.0 if part and (weights[0] <= weights[1]).all() else math.inf
