@@ -126,7 +126,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
     ),
     "cli.demo:demonstrate": (_BEST,),
     "cli.demo_result:demo_document": (_COVERED, _CURVE, _KINDS),
-    "cli.doctor.devices:judge_lifetime": (_RESERVED,),
+    "doctor.survey_checks:judge_lifetime": (_RESERVED,),
     "presenting.cautions:reports_text": (
         "claims/test_sentences:test_so_many_reports_make_intervals_as_narrow_as_the_caution_says",
     ),
@@ -284,7 +284,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "cli.issuer_commands:make_keys",
         "conformance.observations:_requests",
         "conformance.scenarios.decisions:_spent",
-        "directory.checks.surveys:judge_log",
+        "doctor.survey_checks:judge_log",
         "directory.settings:_between",
         "server.pages.handlers:_TOO_MANY",
         "server.routes.openapi:_described",

@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import CliRunner
 
-from deniable.cli.doctor.checks import CHECKS, STORE_CHECKS
-from deniable.cli.doctor.network import check_certificate, check_origin_answers, check_server
 from deniable.cli.root import deniable
 from deniable.directory import Config
-from deniable.directory.checks.finding import Diagnosis, Status
+from deniable.doctor.diagnosis import Diagnosis, Status
+from deniable.doctor.examination import CHECKS, STORE_CHECKS
+from deniable.doctor.network import check_certificate, check_origin_answers, check_server
 from tests.cli.commands import Workplace, run
 from tests.support.certificates import certificate
 from tests.support.processes import ROOT
@@ -228,7 +228,7 @@ def answering(status: int, tag: str, tls: ssl.SSLContext | None = None) -> Itera
 def test_a_store_that_another_program_keeps_locked_is_named_as_such(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deniable.directory.checks.store._LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("deniable.doctor.store_checks._LOCK_SECONDS", 0.05)
     monkeypatch.setattr("deniable.stores.sqlite.sqlite_store._PING_SECONDS", 0.05)
     with closing(sqlite3.connect(place.directory / "store.sqlite")) as holder:
         holder.execute("BEGIN IMMEDIATE")
@@ -252,7 +252,7 @@ def test_a_server_that_runs_is_asked_if_it_is_ready(
     monkeypatch: pytest.MonkeyPatch, said: bytes, status: Status, told: str
 ) -> None:
     if not said:
-        monkeypatch.setattr("deniable.cli.asking.SECONDS", 0.3)
+        monkeypatch.setattr("deniable.doctor.readiness.SECONDS", 0.3)
     with RawServer(said) as server:
         finding = check_server(config(port=server.port))
     assert finding is not None

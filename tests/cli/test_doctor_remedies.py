@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import read_authority_key
-from deniable.directory.checks.finding import Diagnosis, Status
+from deniable.doctor.diagnosis import Diagnosis, Status
 from deniable.messages import SigningKey
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION
@@ -511,7 +511,7 @@ def as_seen_by(it: Broken) -> Iterator[None]:
 @pytest.mark.parametrize("name", STATES)
 def test_what_doctor_says_is_wrong_is_right_once_done_as_it_says(name: str, broken: Broken) -> None:
     check, breaks, mends = STATES[name]
-    broken.monkeypatch.setattr("deniable.directory.checks.machine._synchronised", lambda: None)
+    broken.monkeypatch.setattr("deniable.doctor.machine._synchronised", lambda: None)
     before = examined(broken.place.directory)[1]
     if check not in {"authority key", "certificate", "gateway"}:  # it has the first alone
         assert before[check].status is Status.OK

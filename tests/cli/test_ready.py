@@ -9,9 +9,9 @@ from contextlib import closing
 
 import pytest
 
-from deniable.cli import asking
-from deniable.cli.asking import local_address
 from deniable.directory import Config
+from deniable.doctor import readiness
+from deniable.doctor.readiness import local_address
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
 from tests.support.certificates import certificate
@@ -82,7 +82,7 @@ def test_workers_that_do_not_serve_are_told_of(
 def test_a_collector_that_stands_still_is_told_from_one_that_is_away(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "SECONDS", 0.05)
+    monkeypatch.setattr(readiness, "SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("DENIABLE_PORT", str(silent.getsockname()[1]))
         assert "stands still" in fail("doctor", "--ready", "--dir", place.directory)
@@ -113,6 +113,6 @@ def test_readiness_stands_alone_and_loads_no_check(place: Workplace) -> None:
         text=True,
     )
     assert done.returncode == 1
-    assert "deniable.cli.asking" in done.stderr
-    assert "deniable.cli.doctor.checks" not in done.stderr
+    assert "deniable.doctor.readiness" in done.stderr
+    assert "deniable.doctor.examination" not in done.stderr
     assert "deniable.publishing" not in done.stderr

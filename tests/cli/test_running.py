@@ -4,9 +4,9 @@ import re
 from dataclasses import replace
 
 from deniable.budget import NANO, RangeCost, pure_cost
-from deniable.cli.doctor.devices import judge_declarations, judge_lifetime
-from deniable.directory.checks.finding import Status
 from deniable.directory.states import current, running
+from deniable.doctor.diagnosis import Status
+from deniable.doctor.survey_checks import judge_declarations, judge_lifetime
 from deniable.messages import Manifest, Repeat, Schedule
 from deniable.publishing.document import left_behind_text
 from deniable.publishing.following import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import Config, with_store
-from deniable.directory.start_warnings import start_warnings
+from deniable.doctor.machine import start_warnings
 from deniable.stores.sqlite.database import VERSION
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.stores.second_schema import have_second_schema

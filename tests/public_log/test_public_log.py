@@ -4,8 +4,8 @@ from hashlib import sha256
 
 import pytest
 
-from deniable.directory.checks.finding import Status
-from deniable.directory.checks.surveys import judge_log
+from deniable.doctor.diagnosis import Status
+from deniable.doctor.survey_checks import judge_log
 from deniable.logs import (
     LOG,
     LogPolicy,

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from deniable.directory.checks import store as checks
+from deniable.doctor import store_checks
 from deniable.stores import backups, opening
 from deniable.stores.postgres import driver, postgres_store
 from deniable.stores.sqlite import database
@@ -18,5 +18,5 @@ def have_second_schema(patch: pytest.MonkeyPatch, more: str = "") -> None:
     for module, table in ((database, "notes"), (driver, "deniable.notes")):
         script = f"ALTER TABLE {table} ADD COLUMN author TEXT;\n{more}"
         patch.setattr(module, "_MIGRATIONS", (*module._MIGRATIONS, script))
-    for importer in (backups, checks, database, driver, opening, postgres_store):
+    for importer in (backups, store_checks, database, driver, opening, postgres_store):
         patch.setattr(importer, "VERSION", 2)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from deniable.directory.checks.store import judge_standbys
+from deniable.doctor.store_checks import judge_standbys
 from deniable.reading.epochs import cuts
 from deniable.stores import PostgresStore, StoreError
 from deniable.stores.postgres.postgres_store import lagging

@@ -1,23 +1,15 @@
-"""The parts of a question on a command line, and the collector that is asked on this machine."""
+"""The parts of a question on a command line."""
 
-import http.client
-import ipaddress
-import json
-import ssl
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Final
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from deniable.cli.options import Form, epoch_option, form_options, level_option, survey_option
 from deniable.cli.reading import Place, reading_options
-from deniable.directory import Config
-from deniable.directory.checks.finding import Diagnosis, bad
-from deniable.directory.states import judge_server
 from deniable.messages import Manifest
 from deniable.reading import named_epochs
 
@@ -25,76 +17,6 @@ if TYPE_CHECKING:
     from deniable.estimates import Histogram
     from deniable.estimates.answers import Range
     from deniable.presenting import SurveyFigures
-
-
-SECONDS: Final = 8.0
-"""More than it takes until a store that does not answer, or a worker, is known as such."""
-_AGAIN_SECONDS: Final = 0.1
-_MOST_BYTES: Final = 64 << 10
-
-
-def server_finding(config: Config) -> Diagnosis:
-    """Return the state of the collector, by its answer to ``/readyz``.
-
-    Raises:
-        OSError: if nothing listens there, or the connection fails.
-        http.client.HTTPException: if what answers does not speak HTTP.
-    """
-    place = f"{local_address(config)}:{config.port}"
-    try:
-        return judge_server(place, *_ask(config))
-    except TimeoutError:
-        return bad(
-            f"{place} has not answered for {SECONDS:g} s: it, or a worker of it, stands still",
-            "look at its log, and whether it is stopped (ps)",
-        )
-
-
-def _ask(config: Config) -> tuple[int, dict[str, Any]]:
-    """Return the status and the JSON object with which the collector answers, within SECONDS.
-
-    What the settings say of address, port and TLS holds; the certificate is not checked, being for
-    the origin's name. A connection that is cut is made anew: its worker stood still and was taken
-    off the port, and another answers.
-    """
-    connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
-    if config.tls_certificate is not None:
-        anyone = ssl.create_default_context()
-        anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
-        connect = partial(http.client.HTTPSConnection, context=anyone)
-    deadline = time.monotonic() + SECONDS
-    while (left := deadline - time.monotonic()) > 0:
-        connection = connect(local_address(config), config.port, timeout=left)
-        try:
-            connection.request("GET", "/readyz")
-            answer = connection.getresponse()
-            body = answer.read(_MOST_BYTES)
-        except ConnectionResetError:
-            time.sleep(_AGAIN_SECONDS)
-        else:
-            return answer.status, _object(body)
-        finally:
-            connection.close()
-    raise TimeoutError
-
-
-def local_address(config: Config) -> str:
-    """Return by which address this machine reaches itself."""
-    try:
-        address = ipaddress.ip_address(config.host)
-    except ValueError:
-        return config.host
-    if address.is_unspecified:
-        return "127.0.0.1" if address.version == 4 else "::1"
-    return config.host
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        read = json.loads(body)
-    except ValueError:
-        return {}
-    return read if isinstance(read, dict) else {}
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from deniable.directory import (
     default_key_file,
     store_text,
 )
-from deniable.directory.start_warnings import start_warnings
+from deniable.doctor.machine import start_warnings
 from deniable.key_files import read_key_file
 from deniable.logs import log_origin
 from deniable.public_log.publish import log_key_file, verifier_key

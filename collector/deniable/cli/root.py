@@ -110,7 +110,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         "init": ("collector_commands:init", "Make a collector in DIRECTORY."),
         "survey": ("root:survey", "Publish surveys, and show what is being asked."),
         "serve": ("collector_commands:serve", "Run the collector."),
-        "doctor": ("doctor.command:doctor", "Look for what is wrong with a collector."),
+        "doctor": ("doctor_command:doctor", "Look for what is wrong with a collector."),
         "store": (
             "store_commands:store",
             "Check, back up, move or migrate what the collector stores.",

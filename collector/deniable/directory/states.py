@@ -1,9 +1,8 @@
-"""States of published surveys, and the health of a collector: of its server, epochs and reports."""
+"""States of published surveys, and the health of a collector: of its epochs and reports."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.documents import Fact
 from deniable.intake import Action, Due, due
 from deniable.messages import Manifest, Schedule
@@ -72,18 +71,6 @@ async def all_overdue(
         )
         if action.action in {Action.SEAL, Action.ASK}
     ]
-
-
-def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosis:
-    """Judge the HTTP status and the JSON object of ``/readyz``."""
-    if status != 200:
-        reason = answer.get("detail", "it is no collector")
-        return bad(f"{place} answers {status}: {reason}", "see the store below, and the log")
-    serving, wanted = answer.get("workers", 0), answer.get("workers_wanted", 0)
-    if serving < wanted:
-        remedy = "look at its log, for what ends or stops them"
-        return doubtful(f"{serving} of {wanted} workers serve", remedy)
-    return good(f"{place} is ready")
 
 
 def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:

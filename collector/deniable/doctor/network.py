@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from deniable.cli.asking import server_finding
 from deniable.directory import Config, InvalidConfig
-from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.directory.log_publishing import witnesses_of
+from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
+from deniable.doctor.readiness import server_finding
 from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import day_text
 from deniable.public_log.audit.entries import Heard

@@ -1,4 +1,4 @@
-"""The machine that serves and the collector's files: rights, settings, room, clock, libraries."""
+"""The machine that serves and the collector's files, and what is doubtful when it starts."""
 
 import ctypes
 import ipaddress
@@ -9,15 +9,94 @@ import shlex
 import shutil
 import sqlite3
 import stat
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Final
 
-from deniable.directory import CONFIG_FILE, Config, InvalidConfig, key_files
-from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
-from deniable.directory.start_warnings import VARIABLES, unknown_variables
-from deniable.messages import instant_text
+from deniable.directory import (
+    CONFIG_FILE,
+    SETTINGS,
+    Config,
+    InvalidConfig,
+    key_files,
+    signed_surveys,
+    with_store,
+)
+from deniable.directory.states import current, running
+from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
+from deniable.messages import Manifest, Refusal, instant_text
+from deniable.stores import Store
+
+_PREFIX: Final = "DENIABLE_"
+_OTHERS: Final = frozenset({"DENIABLE_DIR", "DENIABLE_CONSENT", "DENIABLE_DEBUG"})
+_LIKENESS: Final = 0.7
+"""Of PROT and PORT. What Kubernetes sets, such as PORT_8377_TCP, is less like any."""
+
+VARIABLES: Final = frozenset(
+    variable for setting in SETTINGS for variable in (setting.variable, f"{setting.variable}_FILE")
+)
+"""Every environment variable that is a setting."""
+
+
+def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
+    """Return a line for each thing that is hardly meant so.
+
+    The store is only read; a SQLite file of an older version is migrated, as serving would.
+
+    Raises:
+        StoreError: if the store cannot be opened.
+    """
+
+    async def look(store: Store) -> list[str]:
+        warnings = list(_about_variables(environment))
+        to = await store.moved_to()
+        if to is not None:
+            warnings.append(
+                f"the store was moved to {to}, and takes no report; set `store` to that, once"
+                " deniable store move is done"
+            )
+        try:
+            surveys, _ = await signed_surveys(store, config)
+        except Refusal:  # rotations that are not sound: the server logs them, and offers the rest
+            surveys, offered = [], []
+        else:
+            offered = current(running(surveys, await store.ended(), time.time()))
+        return [*warnings, *_about_surveys(config, surveys, offered)]
+
+    return with_store(config, look, migrate=True)
+
+
+def unknown_variables(environment: Iterable[str]) -> list[str]:
+    """Return the variables that look like ours and are not, sorted."""
+    ours = {name for name in environment if name.startswith(_PREFIX)}
+    return sorted(ours - VARIABLES - _OTHERS)
+
+
+def _about_variables(environment: Mapping[str, str]) -> Iterator[str]:
+    names = [name.removeprefix(_PREFIX) for name in sorted(VARIABLES)]
+    for variable in unknown_variables(environment):
+        for meant in get_close_matches(variable.removeprefix(_PREFIX), names, 1, _LIKENESS):
+            yield f"{variable} is no setting, and without effect; is {_PREFIX}{meant} meant?"
+
+
+def _about_surveys(
+    config: Config, surveys: Iterable[Manifest], offered: Iterable[Manifest]
+) -> Iterator[str]:
+    for survey in offered:
+        if survey.origin != config.origin:
+            yield (
+                f"{survey.name} is signed for {survey.origin}, not for {config.origin}: no device"
+                " takes it; put origin back, or publish its file again"
+            )
+    published = {survey.name for survey in surveys}
+    for setting in ("public", "metrics_surveys"):
+        for name in sorted(getattr(config, setting) - published):
+            yield f"{name!r} in {setting} is not published"
+
 
 _PRIVATE = b"PRIVATE KEY-----"
 _FULL_BYTES = 100 << 20

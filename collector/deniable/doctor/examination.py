@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from deniable.cli.doctor import devices, network
 from deniable.directory import Config
-from deniable.directory.checks import machine, store, surveys
-from deniable.directory.checks.finding import Diagnosis
 from deniable.directory.log_publishing import witnesses_of
 from deniable.directory.states import current
+from deniable.doctor import machine, network, store_checks, survey_checks
+from deniable.doctor.diagnosis import Diagnosis
 from deniable.logs import log_origin
 from deniable.server.transport.connection_slots import MOST_CONNECTIONS
 
@@ -44,23 +43,23 @@ CHECKS: Final[Checks[Collector]] = {
     "unused store": lambda it: machine.check_leftover(it.directory, it.config),
 }
 
-STORE_CHECKS: Final[Checks[store.Stored]] = {
-    "store": lambda it: store.describe(it.config),
-    "store's clock": lambda it: store.judge_store_clock(it.ahead),
-    "standbys": lambda it: store.judge_standbys(it.lagging),
-    "recount": lambda it: store.judge_order(it.faults),
-    "authority": lambda it: surveys.judge_signatures(it.others, it.others + len(it.surveys)),
-    "gateway": lambda it: surveys.check_gateway(it.config, it.chain),
-    "public log": lambda it: surveys.judge_log(
+STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
+    "store": lambda it: store_checks.describe(it.config),
+    "store's clock": lambda it: store_checks.judge_store_clock(it.ahead),
+    "standbys": lambda it: store_checks.judge_standbys(it.lagging),
+    "recount": lambda it: store_checks.judge_order(it.faults),
+    "authority": lambda it: survey_checks.judge_signatures(it.others, it.others + len(it.surveys)),
+    "gateway": lambda it: survey_checks.check_gateway(it.config, it.chain),
+    "public log": lambda it: survey_checks.judge_log(
         it.log, it.record, it.signed, witnesses_of(it.config), log_origin(it.config.origin), it.seen
     ),
-    "surveys": lambda it: surveys.judge_surveys(it.surveys, it.offered, it.now),
-    "seals": lambda it: surveys.judge_seals(it.surveys, it.overdue),
-    "cuts": lambda it: surveys.judge_cuts(it.cuts),
-    "signed origin": lambda it: surveys.judge_origin(current(it.offered), it.config.origin),
-    "trusted issuers": lambda it: surveys.judge_issuers(it.offered, it.distrusted, it.now),
-    "lifetime": lambda it: devices.judge_lifetime(it.offered, it.now),
-    "declarations": lambda it: devices.judge_declarations(it.offered, it.now),
+    "surveys": lambda it: survey_checks.judge_surveys(it.surveys, it.offered, it.now),
+    "seals": lambda it: survey_checks.judge_seals(it.surveys, it.overdue),
+    "cuts": lambda it: survey_checks.judge_cuts(it.cuts),
+    "signed origin": lambda it: survey_checks.judge_origin(current(it.offered), it.config.origin),
+    "trusted issuers": lambda it: survey_checks.judge_issuers(it.offered, it.distrusted, it.now),
+    "lifetime": lambda it: survey_checks.judge_lifetime(it.offered, it.now),
+    "declarations": lambda it: survey_checks.judge_declarations(it.offered, it.now),
 }
 
 
@@ -78,7 +77,9 @@ def examine(
     # Both may have to wait for what does not answer.
     with ThreadPoolExecutor(1) as asking:
         server_finding = asking.submit(network.check_server, config)
-        stored = store.check_schema(config) or store.read_store(directory, config, now)
+        stored = store_checks.check_schema(config) or store_checks.read_store(
+            directory, config, now
+        )
     if (server := server_finding.result()) is not None:
         yield "server", server
     if isinstance(stored, Diagnosis):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deniable.directory import Config, authority_chain, default_key_file, signed_surveys, with_store
-from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
-from deniable.directory.checks.machine import check_rights
 from deniable.directory.log_publishing import all_signed
 from deniable.directory.states import AGREEMENT_SECONDS, all_overdue, running
+from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
+from deniable.doctor.machine import check_rights
 from deniable.intake import Due
 from deniable.logs import SignedCheckpoint, log_origin
 from deniable.messages import Manifest, Refusal

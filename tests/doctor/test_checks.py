@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from deniable.directory import Config
-from deniable.directory.checks.finding import Status
-from deniable.directory.checks.machine import (
+from deniable.directory.states import running
+from deniable.doctor.diagnosis import Status
+from deniable.doctor.machine import (
     check_authority_key,
     check_clock,
     check_disk,
@@ -24,9 +25,8 @@ from deniable.directory.checks.machine import (
     judge_open_files,
     judge_room,
 )
-from deniable.directory.checks.store import check_schema
-from deniable.directory.checks.surveys import judge_issuers, judge_surveys
-from deniable.directory.states import running
+from deniable.doctor.store_checks import check_schema
+from deniable.doctor.survey_checks import judge_issuers, judge_surveys
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
 from tests.enrolment.blind_issuers import BLIND, MODULI
 from tests.support.certificates import certificate
@@ -185,7 +185,7 @@ def test_the_faster_event_loop_is_missed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert finding.status is OK
     assert "uvloop" in finding.text
     assert "PyNaCl" in finding.text
-    monkeypatch.setattr("deniable.directory.checks.machine._version", lambda _: None)
+    monkeypatch.setattr("deniable.doctor.machine._version", lambda _: None)
     assert check_libraries().status is WARN
 
 

@@ -32,9 +32,9 @@ def doctor(
         _ask_if_ready(directory)
         return
     # Imported here: neither --help nor --ready waits for what the checks need.
-    from deniable.cli.doctor.checks import examine
     from deniable.cli.screen import show_rows
-    from deniable.directory.checks.finding import Status, findings_document
+    from deniable.doctor.diagnosis import Status, findings_document
+    from deniable.doctor.examination import examine
 
     findings = list(examine(directory, os.environ, online=online))
     show_rows(findings_document(findings), as_json=as_json)
@@ -43,9 +43,9 @@ def doctor(
 
 
 def _ask_if_ready(directory: Path) -> None:
-    from deniable.cli.asking import local_address, server_finding
     from deniable.directory import Config
-    from deniable.directory.checks.finding import Status
+    from deniable.doctor.diagnosis import Status
+    from deniable.doctor.readiness import local_address, server_finding
 
     config = Config.load(directory)
     try:

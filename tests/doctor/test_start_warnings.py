@@ -3,7 +3,7 @@
 import pytest
 
 from deniable.directory import Config
-from deniable.directory.start_warnings import VARIABLES, start_warnings, unknown_variables
+from deniable.doctor.machine import VARIABLES, start_warnings, unknown_variables
 from deniable.messages import Refusal, RefusalCode
 from tests.cli.commands import Workplace, succeed
 from tests.cli.serving import serving

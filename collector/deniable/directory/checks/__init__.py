@@ -1,1 +1,0 @@
-"""Checks of a collector: its directory, machine, store and surveys, and what to do."""

@@ -1,0 +1,94 @@
+"""The running server on this machine, asked whether it is ready to take reports."""
+
+import http.client
+import ipaddress
+import json
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from deniable.directory import Config
+from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
+
+SECONDS: Final = 8.0
+"""More than it takes until a store that does not answer, or a worker, is known as such."""
+_AGAIN_SECONDS: Final = 0.1
+_MOST_BYTES: Final = 64 << 10
+
+
+def server_finding(config: Config) -> Diagnosis:
+    """Return the state of the collector, by its answer to ``/readyz``.
+
+    Raises:
+        OSError: if nothing listens there, or the connection fails.
+        http.client.HTTPException: if what answers does not speak HTTP.
+    """
+    place = f"{local_address(config)}:{config.port}"
+    try:
+        return judge_server(place, *_ask(config))
+    except TimeoutError:
+        return bad(
+            f"{place} has not answered for {SECONDS:g} s: it, or a worker of it, stands still",
+            "look at its log, and whether it is stopped (ps)",
+        )
+
+
+def _ask(config: Config) -> tuple[int, dict[str, Any]]:
+    """Return the status and the JSON object with which the collector answers, within SECONDS.
+
+    What the settings say of address, port and TLS holds; the certificate is not checked, being for
+    the origin's name. A connection that is cut is made anew: its worker stood still and was taken
+    off the port, and another answers.
+    """
+    connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
+    if config.tls_certificate is not None:
+        anyone = ssl.create_default_context()
+        anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+        connect = partial(http.client.HTTPSConnection, context=anyone)
+    deadline = time.monotonic() + SECONDS
+    while (left := deadline - time.monotonic()) > 0:
+        connection = connect(local_address(config), config.port, timeout=left)
+        try:
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            body = answer.read(_MOST_BYTES)
+        except ConnectionResetError:
+            time.sleep(_AGAIN_SECONDS)
+        else:
+            return answer.status, _object(body)
+        finally:
+            connection.close()
+    raise TimeoutError
+
+
+def local_address(config: Config) -> str:
+    """Return by which address this machine reaches itself."""
+    try:
+        address = ipaddress.ip_address(config.host)
+    except ValueError:
+        return config.host
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "::1"
+    return config.host
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        read = json.loads(body)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosis:
+    """Judge the HTTP status and the JSON object of ``/readyz``."""
+    if status != 200:
+        reason = answer.get("detail", "it is no collector")
+        return bad(f"{place} answers {status}: {reason}", "see the store below, and the log")
+    serving, wanted = answer.get("workers", 0), answer.get("workers_wanted", 0)
+    if serving < wanted:
+        remedy = "look at its log, for what ends or stops them"
+        return doubtful(f"{serving} of {wanted} workers serve", remedy)
+    return good(f"{place} is ready")
