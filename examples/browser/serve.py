@@ -17,7 +17,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from deniable.cli.own_collector import made_collector, running_collector
+from deniable.cli.collector_commands import made_collector, running_collector
 from deniable.messages.bundle import Bundle, read_bundle
 from deniable.publishing.notice import Notice
 

@@ -125,7 +125,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
         "mechanisms/test_geometric:test_entries_are_those_of_ghosh_and_others_within_their_rounding",
     ),
     "cli.demo:demonstrate": (_BEST,),
-    "cli.demo_result:demo_document": (_COVERED, _CURVE, _KINDS),
+    "cli.demo:demo_document": (_COVERED, _CURVE, _KINDS),
     "doctor.survey_checks:judge_lifetime": (_RESERVED,),
     "presenting.cautions:reports_text": (
         "claims/test_sentences:test_so_many_reports_make_intervals_as_narrow_as_the_caution_says",
@@ -355,7 +355,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "terms.sentences:part_meanings",
         "templates:survey.html",
         "templates:surveys.html",
-        "cli.demo_result:_curve",
+        "cli.demo:_curve",
         "presenting.histogram:_distribution_tables",
         "server.pages.table:PAGES",
     ),

@@ -8,7 +8,7 @@ import click
 from click.testing import CliRunner, Result
 
 from deniable.cli.root import deniable
-from deniable.cli.surveys import find_survey
+from deniable.cli.sources import find_survey
 from deniable.directory import CONFIG_FILE, Config, with_store
 from deniable.messages import Manifest
 from deniable.stores import Verdict

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from deniable.cli.asking import asked_answers
+from deniable.cli.sources import asked_answers
 from deniable.directory import Config
 from deniable.directory.store_source import StoreSource
 from deniable.documents import Document

@@ -306,8 +306,8 @@ def test_what_begins_like_a_manifest_and_is_none_is_one_line(data: bytes, tmp_pa
 def test_help_and_parameters_load_neither_numpy_nor_scipy() -> None:
     script = """
 import sys
-from deniable.cli.audit_command import audit
-from deniable.cli.budget_command import budget
+from deniable.cli.privacy_commands import audit
+from deniable.cli.privacy_commands import budget
 for command, arguments in (
     (audit, ["--help"]), (budget, ["--help"]),
     (budget, ["--epsilon", "1", "--times", "3", "--json"]),

@@ -2,7 +2,7 @@
 
 import click
 
-from deniable.cli.reading import Place, reading_options
+from deniable.cli.sources import Place, reading_options
 
 
 @click.command()

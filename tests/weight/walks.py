@@ -18,7 +18,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-from deniable.cli.surveys import find_survey
+from deniable.cli.sources import find_survey
 from deniable.client import Client, Survey
 from deniable.directory import Config, with_store
 from deniable.messages import pack_upload

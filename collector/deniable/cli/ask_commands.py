@@ -5,14 +5,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from deniable.cli.asking import (
-    Figures,
-    asked_answers,
-    asked_epochs,
-    figures_argument,
-    found_survey,
-    survey_argument,
-)
 from deniable.cli.options import (
     Form,
     Whole,
@@ -23,8 +15,17 @@ from deniable.cli.options import (
     proportion,
     survey_option,
 )
-from deniable.cli.reading import Place, reading_options
 from deniable.cli.screen import show, show_figures, show_table
+from deniable.cli.sources import (
+    Figures,
+    Place,
+    asked_answers,
+    asked_epochs,
+    figures_argument,
+    found_survey,
+    reading_options,
+    survey_argument,
+)
 from deniable.reading import PREVIOUS, appear_text
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from deniable.cli.asking import asked_answers, asked_epochs, found_survey, survey_argument
 from deniable.cli.options import (
     Form,
     Quantity,
@@ -18,9 +17,16 @@ from deniable.cli.options import (
     limit,
     survey_option,
 )
-from deniable.cli.reading import Place, reading_options
+from deniable.cli.root import FindingCommand
 from deniable.cli.screen import show, show_figures
-from deniable.cli.statuses import FindingCommand
+from deniable.cli.sources import (
+    Place,
+    asked_answers,
+    asked_epochs,
+    found_survey,
+    reading_options,
+    survey_argument,
+)
 from deniable.reading import MOST_ROWS, VIEWS, TooFewReports
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from deniable.cli.options import Whole, a_file, directory_option
-from deniable.cli.reading import Place, reading_options
+from deniable.cli.sources import Place, reading_options
 from deniable.directory import CONFIG_FILE, check_outside
 from deniable.enrolment import EpochKeys, create_epoch_keys, ended_moduli
 from deniable.enrolment.epoch_keys import PUBLIC_FILE

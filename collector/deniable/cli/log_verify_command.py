@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable.cli.options import a_file, json_option
+from deniable.cli.root import FindingCommand
 from deniable.cli.screen import show_prose
-from deniable.cli.statuses import FindingCommand
 
 if TYPE_CHECKING:
     from deniable.logs import LogPolicy, SignedCheckpoint, VerifierKey

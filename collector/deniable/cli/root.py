@@ -2,9 +2,11 @@
 
 import os
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -99,8 +101,8 @@ COMMANDS: Final[Mapping[str, Table]] = {
         "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
     },
     "Plan a survey": {
-        "plan": ("plan_command:plan", "Show how many reports a survey needs."),
-        "simulate": ("simulate_command:simulate", "Show what simulated devices would tell."),
+        "plan": ("planning_commands:plan", "Show how many reports a survey needs."),
+        "simulate": ("planning_commands:simulate", "Show what simulated devices would tell."),
         "privacy": (
             "root:privacy",
             "What a matrix guarantees, and what several reports reveal.",
@@ -135,11 +137,11 @@ COMMANDS: Final[Mapping[str, Table]] = {
     },
     "Keys and the public log": {
         "authority": (
-            "authority_commands:authority",
+            "key_commands:authority",
             "The key that signs surveys, and its rotation.",
         ),
         "issuer": ("issuer_commands:issuer", "Keys of issuers, who vouch for devices."),
-        "gateway": ("gateway_commands:gateway", "Keys that open what comes through a relay."),
+        "gateway": ("key_commands:gateway", "Keys that open what comes through a relay."),
         "log": ("root:log", "The public log of all that was ever asked."),
     },
 }
@@ -163,11 +165,11 @@ SURVEY_COMMANDS: Final = {
     ),
     "end": ("life_commands:end", "End a survey: it takes no further report."),
     "epochs": ("survey_list:list_epochs", "List the epochs that have figures."),
-    "export": ("export_command:export", "Write the file that an app bundles."),
+    "export": ("survey_commands:export", "Write the file that an app bundles."),
     "link": ("sharing_commands:link", "Make, list or revoke links to the figures of NAME."),
     "list": ("survey_list:list_surveys", "List the published surveys."),
-    "note": ("note_command:note", "Note what happened, beside the figures of NAME over time."),
-    "notice": ("notice_command:notice", "Print what a survey collects, in plain words."),
+    "note": ("life_commands:note", "Note what happened, beside the figures of NAME over time."),
+    "notice": ("survey_commands:notice", "Print what a survey collects, in plain words."),
     "prune": ("life_commands:prune", "Erase the receipts of a sealed epoch."),
     "public": ("sharing_commands:public", "Let anyone read the figures of NAME, or not."),
     "publish": ("survey_commands:publish", "Sign the survey in FILE and publish it."),
@@ -187,8 +189,8 @@ LOG_COMMANDS: Final = {
 }
 
 PRIVACY_COMMANDS: Final = {
-    "audit": ("audit_command:audit", "Show what a matrix guarantees, with the proof."),
-    "budget": ("budget_command:budget", "Add up what several reports reveal."),
+    "audit": ("privacy_commands:audit", "Show what a matrix guarantees, with the proof."),
+    "budget": ("privacy_commands:budget", "Add up what several reports reveal."),
 }
 
 
@@ -211,3 +213,45 @@ deniable = click.version_option(package_name="deniable")(
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 )
+
+
+UNKNOWN: Final = 3
+"""The status of every error."""
+
+
+class FindingCommand(click.Command):
+    """A command that ends with the status of what is unknown, whatever goes wrong."""
+
+    usage_status = UNKNOWN
+    """The status of a wrong option."""
+
+    def make_context(self, *arguments: Any, **others: Any) -> click.Context:
+        """Read the arguments."""
+        with self._unknown():
+            return super().make_context(*arguments, **others)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with self._unknown():
+            return super().invoke(ctx)
+
+    @contextmanager
+    def _unknown(self) -> Iterator[None]:
+        try:
+            yield
+        except (click.Abort, click.exceptions.Exit):
+            raise
+        except SystemExit as error:  # nobody reads the output any more: that is no finding either
+            raise click.exceptions.Exit(UNKNOWN) from error
+        except click.UsageError as error:
+            error.show()
+            raise click.exceptions.Exit(self.usage_status) from error
+        except Exception as error:
+            failure = error
+            if not isinstance(failure, click.ClickException):
+                line = expected_line(error)
+                if line is None:
+                    traceback.print_exception(error)
+                failure = click.ClickException(line or "an error that was not foreseen; report it")
+            failure.show()
+            raise click.exceptions.Exit(UNKNOWN) from error

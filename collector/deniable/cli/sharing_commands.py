@@ -9,7 +9,7 @@ import click
 
 from deniable.cli.options import days, directory_option, json_option
 from deniable.cli.screen import show_rows
-from deniable.cli.surveys import find_survey
+from deniable.cli.sources import find_survey
 from deniable.cli.token_commands import find_token, identifier_of
 from deniable.directory import Config, store_text, with_store
 from deniable.directory.tokens import links, new_link

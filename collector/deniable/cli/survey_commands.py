@@ -1,4 +1,4 @@
-"""``deniable survey``: publishing surveys and showing what is being asked."""
+"""``deniable survey publish``, ``show``, ``notice`` and ``export``: what is asked of devices."""
 
 import time
 from collections.abc import Iterable
@@ -9,19 +9,20 @@ import click
 
 from deniable.budget import NANO
 from deniable.cli.log_commands import cosigned_text
-from deniable.cli.options import Whole, a_file, directory_option, survey_option
-from deniable.cli.reading import Place, reading_options
-from deniable.cli.surveys import published
+from deniable.cli.options import Whole, a_file, directory_option, program_option, survey_option
+from deniable.cli.sources import Place, published, reading_options
 from deniable.directory import Config, authority_chain, find_key_file, store_text, with_store
 from deniable.directory.states import running
-from deniable.documents import Fact
+from deniable.documents import Column, Document, Fact, Table
+from deniable.documents.html import documents_page
 from deniable.documents.terminal import facts_text
 from deniable.mechanisms.exact import ceil_div
 from deniable.messages import Manifest, is_simulated
-from deniable.messages.bundle import Declaration, declaration_of
+from deniable.messages.bundle import Bundle, Declaration, declaration_of
 from deniable.public_log.publish import PublicLog, entries_text
 from deniable.publishing.document import answers_of, published_facts, survey_facts
-from deniable.publishing.following import CEILING, reserved, reserved_by_all
+from deniable.publishing.following import CEILING, declared, followed, reserved, reserved_by_all
+from deniable.publishing.notice import Notice
 from deniable.publishing.survey_file import SurveyFile, naming
 from deniable.reading import find_version
 from deniable.stores import Store
@@ -183,3 +184,90 @@ def _in_python(value: object) -> str:
             lines.append("")
         lines[-1] += f" {one!r},"
     return "".join(("(\n", *(f"       {line}\n" for line in lines), "    )"))
+
+
+@click.command()
+@click.argument("name")
+@survey_option
+@reading_options
+@click.option(
+    "--relayed",
+    is_flag=True,
+    help="Describe an app that reports through a relay.  [default: as relayed_from in --dir says]",
+)
+@program_option("--html", "as_html", "Print a page that stands alone, not Markdown.")
+def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_html: bool) -> None:
+    """Print the notice of NAME: what it collects, who sees it, and how to stop, in plain words."""
+    with place.source() as source:
+        manifest = find_version(name, source.manifests(name), survey_id)
+    relayed = relayed or place.relays(manifest)
+    made = Notice.of(manifest, relayed=relayed)
+    if not as_html:
+        click.echo(made.markdown(), nl=False)
+        return
+    sections = [("", made.summary), *made.sections]
+    parts = [Document(heading=heading, notes=said) for heading, said in sections]
+    learnt = made.coalitions
+    columns = [*map(Column, ("what", "who"), learnt.heads)]
+    rows = [{"what": what, "who": who} for what, who in learnt.rows]
+    notes = [learnt.condition] * bool(learnt.condition)
+    parts.append(Document(heading=learnt.title, tables=[Table(columns, rows)], notes=notes))
+    click.echo(documents_page(parts, made.title), nl=False)
+
+
+@click.command()
+@click.argument("name")
+@reading_options
+@click.option("--out", type=a_file, help="File to write.  [default: standard output]")
+def export(name: str, place: Place, out: Path | None) -> None:
+    """Write the newest survey NAME as one file: declaration, signed manifest, origin, authority.
+
+    An app reads it with Survey.bundled, and needs to fetch nothing before its first report.
+    """
+    if is_simulated(name):
+        raise click.ClickException(f"{name!r} is simulated: no app answers it")
+    bundle = _bundle(place, name)
+    _warn_of_unwitnessed(place, bundle)
+    if out is None:
+        click.echo(bundle.to_json(), nl=False)
+    else:
+        out.write_bytes(bundle.to_json())
+        click.echo(f"wrote {out}: for {bundle.origin}, signed by {bundle.authority.hex()}")
+
+
+def _warn_of_unwitnessed(place: Place, bundle: Bundle) -> None:
+    """Warn if too few witnesses cosigned; a collector that is read by its URL names none."""
+    if place.collector is not None:
+        return
+    from deniable.directory.log_publishing import witnesses_of
+    from deniable.logs import LogProof
+
+    witnesses = witnesses_of(Config.load(place.directory))
+    counts = [
+        len(witnesses.cosigners(LogProof.parse(proof).checkpoint if proof else None))
+        for proof in bundle.proofs or (b"",)
+    ]
+    if witnesses.witnesses and min(counts) < witnesses.quorum:
+        click.echo(
+            f"cosigned by {min(counts)} of {len(witnesses.witnesses)} witnesses: apps that pin the "
+            "log refuse this file. Run deniable log cosign, then export again",
+            err=True,
+        )
+
+
+def _bundle(place: Place, name: str) -> Bundle:
+    now = time.time()
+    with place.source() as source:
+        surveys = source.manifests(name)
+        newest = find_version(name, surveys)
+        origin = place.origin() or newest.origin
+        of_origin = [survey for survey in surveys if survey.origin == origin]
+        offered = running(of_origin, source.ended(name), now)
+        if newest not in offered:
+            raise click.ClickException(
+                f"the newest survey {name!r} is over, ended or for another origin; publish a "
+                "successor"
+            )
+        # The one that has begun and the next: what a device follows.
+        wanted = followed(declared(newest), offered, now)
+        return source.bundle(sorted(wanted, key=lambda survey: -survey.sequence))

@@ -8,8 +8,8 @@ from typing import Any, Final
 import click
 
 from deniable.cli.options import Form, form_options, json_option, survey_option
-from deniable.cli.reading import Place, reading_options
 from deniable.cli.screen import show_rows, show_table
+from deniable.cli.sources import Place, reading_options
 from deniable.directory.states import state_of
 from deniable.documents import Column, Document, Table
 from deniable.messages import Manifest

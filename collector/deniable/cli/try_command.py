@@ -53,7 +53,7 @@ def try_out(
     A collector runs in a temporary directory until Ctrl-C. Four weeks pass at once, and what
     devices answer is made up: the first answers most, the last ever more. No real device is asked.
     """
-    from deniable.cli.own_collector import made_collector, running_collector
+    from deniable.cli.collector_commands import made_collector, running_collector
 
     text, name = _survey_file(question, answers, epsilon)
     for ending in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: nothing is kept, nobody runs on

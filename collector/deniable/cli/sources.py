@@ -1,0 +1,251 @@
+"""The collector that commands read, by its directory or its URL, and the survey that is named."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deniable.cli.options import (
+    Form,
+    a_file,
+    directory_option,
+    epoch_option,
+    form_options,
+    level_option,
+    survey_option,
+)
+from deniable.directory import Config, signed_surveys
+from deniable.messages import Manifest
+from deniable.reading import find_version, named_epochs
+from deniable.stores import Store, StoreMoved
+
+if TYPE_CHECKING:
+    from deniable.estimates import Histogram
+    from deniable.presenting import SurveyFigures
+    from deniable.estimates.answers import Range
+    from deniable.reading import Source
+
+
+def warn_of_unsigned(others: int) -> None:
+    """Tell how many stored surveys are another authority's."""
+    if others:
+        surveys = "stored survey is" if others == 1 else "stored surveys are"
+        click.echo(f"{others} {surveys} not signed by this collector's authority", err=True)
+
+
+async def published(store: Store, config: Config) -> list[Manifest]:
+    """Return the surveys that this collector's authority signed, by name, the newest first."""
+    manifests, others = await signed_surveys(store, config)
+    warn_of_unsigned(others)
+    return manifests
+
+
+async def find_survey(
+    store: Store, config: Config, name: str, survey_id: str | None = None
+) -> Manifest:
+    """Return the newest survey of a name, or the one whose id begins as given.
+
+    Raises:
+        ReadingError: if there is none, or more than one.
+    """
+    surveys = await published(store, config)
+    return find_version(name, [survey for survey in surveys if survey.name == name], survey_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command reads: a collector's directory, or its URL."""
+
+    directory: Path
+    collector: str | None
+    token_file: Path | None
+    authority: str | None
+
+    def origin(self) -> str | None:
+        """Return where the directory's collector is reached; None of a URL: there may be others."""
+        if self.collector is not None:
+            return None
+        return Config.load(self.directory).origin
+
+    def relays(self, manifest: Manifest) -> bool:
+        """Return whether all its reports come by relays; False of a URL, which does not tell."""
+        if self.collector is not None:
+            return False
+        return Config.load(self.directory).relayed_from <= manifest.schedule.opens(0)
+
+    @contextmanager
+    def source(self) -> "Iterator[Source]":
+        """Yield the opened source."""
+        if self.collector is not None:
+            yield self._http()
+            return
+        from deniable.directory.store_source import StoreSource
+
+        with StoreSource(Config.load(self.directory)) as source:
+            warn_of_unsigned(source.unsigned())
+            yield source
+            # Whoever asked for figures was refused with the same words.
+            try:
+                source.check_unmoved()
+            except StoreMoved as moved:
+                click.echo(moved, err=True)
+
+    def _http(self) -> "Source":
+        from deniable.reading import HttpSource, pinned
+
+        assert self.collector is not None
+        if self.authority is None:
+            raise click.UsageError(
+                "--collector needs --authority: the public key that `deniable authority show` "
+                "tells the operator, or a file of `deniable survey export`"
+            )
+        file = Path(self.authority)
+        token = None
+        if self.token_file is not None:
+            token = self.token_file.read_text("utf-8").strip()
+        try:
+            key = pinned(file if file.is_file() else self.authority)
+            return HttpSource(self.collector, key, token)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add from where a command reads; it is given as ``place``."""
+
+    @wraps(command)
+    def placed(
+        *,
+        directory: Path,
+        collector: str | None,
+        token_file: Path | None,
+        authority: str | None,
+        **others: Any,
+    ) -> Any:
+        if collector is None and (token_file or authority):
+            raise click.UsageError("--token-file and --authority belong to --collector")
+        return command(place=Place(directory, collector, token_file, authority), **others)
+
+    for option in (
+        click.option(
+            "--authority",
+            metavar="KEY",
+            help="Authority key that must have signed what --collector serves: 64 hex digits, or "
+            "a file of `survey export`.",
+        ),
+        click.option("--token-file", type=a_file, help="File that holds an analyst's token."),
+        click.option(
+            "--collector",
+            metavar="URL",
+            help="Origin to read from over HTTP instead, such as https://host.",
+        ),
+    ):
+        placed = option(placed)
+    return directory_option(placed)
+
+
+@contextmanager
+def found_survey(place: Place, name: str, survey_id: str | None) -> "Iterator[SurveyFigures]":
+    """Yield the survey; a question that has no answer ends the command with the reason."""
+    from deniable.presenting import Surveys
+
+    with place.source() as source:
+        survey = Surveys(source).find(name, survey_id)
+        try:
+            yield survey
+        except ValueError as error:  # such as epochs over which devices keep responses
+            raise click.ClickException(str(error)) from error
+
+
+def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add NAME, and the options that find its survey; it is given as ``survey``."""
+
+    @click.argument("name")
+    @reading_options
+    @survey_option
+    @wraps(command)
+    def read(*, place: Place, name: str, survey_id: str | None, **others: Any) -> Any:
+        with found_survey(place, name, survey_id) as survey:
+            return command(survey=survey, **others)
+
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures that a question is about, and the form that its answer is to have."""
+
+    histogram: "Histogram"
+    manifest: Manifest
+    form: Form
+
+    def answers(self, text: str) -> "list[str] | dict[str, list[str]] | Range":
+        """Return the answers that a text names."""
+        return asked_answers(text, self.manifest)
+
+
+def figures_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add NAME, and the options of its figures and of their form; they are ``figures``."""
+
+    @survey_argument
+    @epoch_option("newest with data")
+    @level_option
+    @form_options
+    @wraps(command)
+    def estimated(
+        *, survey: "SurveyFigures", epoch: str | None, level: float, form: Form, **others: Any
+    ) -> Any:
+        manifest = survey.manifest
+        histogram = survey.histogram(asked_epochs(manifest, epoch), level=level)
+        return command(figures=Figures(histogram, manifest, form), **others)
+
+    return estimated
+
+
+def asked_epochs(manifest: Manifest, text: str | None) -> range | None:
+    """Return the epochs that are named; ValueError for others than the survey has."""
+    return None if text is None else named_epochs(text, manifest)
+
+
+def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[str]] | Range":
+    """Return the answers of a text such as "good, very good", or "plan: free" of several questions.
+
+    Or "31..48", all from one to the other, of answers that have an order.
+
+    Raises:
+        click.ClickException: for an answer that there is not.
+    """
+    try:
+        for question, *answers in manifest.dimensions:
+            if text.startswith(f"{question}: "):
+                return {question: _split(text.removeprefix(f"{question}: "), answers)}
+        first, dots, last = text.partition("..")
+        if dots and text.strip() not in manifest.categories:
+            from deniable.estimates.answers import Range
+
+            return Range(first.strip(), last.strip())
+        return _split(text, manifest.categories)
+    except ValueError as error:
+        see = f"deniable survey show {manifest.name}"
+        raise click.ClickException(f"{error}; see: {see}") from error
+
+
+def _split(text: str, known: Sequence[str]) -> list[str]:
+    """Split at commas, but for those within an answer: the longest that there is comes first."""
+    pieces, answers = text.split(","), []
+    while pieces:
+        for end in range(len(pieces), 0, -1):
+            answer = ",".join(pieces[:end]).strip()
+            if answer in known:
+                answers.append(answer)
+                pieces = pieces[end:]
+                break
+        else:
+            from deniable.estimates.answers import no_answer
+
+            raise no_answer(pieces[0].strip(), known)
+    return answers
