@@ -9,12 +9,12 @@ import click
 
 from deniable.audit import MatrixTooLarge
 from deniable.audit.document import AuditSubject, audit_document
-from deniable.planning.facts import composition_document
 from deniable.cli.options import Whole, json_option
 from deniable.cli.screen import show
 from deniable.mechanisms import MAX_CATEGORIES, InvalidPrivacyParameter, SurveyMechanism
 from deniable.mechanisms.answering import CombinationLabels
 from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
+from deniable.planning.facts import composition_document
 
 if TYPE_CHECKING:
     from deniable.audit.all_pairs import Incidences
