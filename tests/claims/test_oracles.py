@@ -374,6 +374,7 @@ NO_CLAIMS_OF: dict[str, tuple[str, ...]] = {
     ),
     "what a machine, a file, a store or a log is found to be": (
         "directory.*",
+        "doctor.*",
         "enrolment.*",
         "logs.*",
         "public_log.*",
