@@ -86,3 +86,10 @@ def test_a_command_that_calculates_nothing_imports_no_mathematics(
 def test_commands_of_the_device_need_what_the_device_needs() -> None:
     for _, libraries in imported("report --help", "device --help"):
         assert libraries <= {"cryptography"}
+
+
+def test_settings_keys_tokens_and_the_store_need_neither_numpy_nor_aiohttp() -> None:
+    program = "import sys, deniable.doctor.store_checks\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert {*done.stdout.split()} & SLOW <= {"cryptography"}

@@ -18,13 +18,13 @@ from deniable.client import HttpTransport, NotRecorded
 from deniable.directory import Config, default_key_file, with_store
 from deniable.documents import Column, Document, Table, upper_text
 from deniable.documents.terminal import BARS, bar
-from deniable.presenting.histogram import UNBIASED, supporting_text
 from deniable.mechanisms import SurveyMechanism, percent_text
 from deniable.messages import Manifest
 from deniable.planning import PLAIN
 from deniable.planning.facts import choice_of, users_text
 from deniable.planning.specification import specified
 from deniable.planning.words import survey_terms
+from deniable.presenting.histogram import UNBIASED, supporting_text
 from deniable.publishing.following import declared
 from deniable.publishing.publish import publish
 from deniable.publishing.survey_file import SurveyFile

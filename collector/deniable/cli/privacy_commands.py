@@ -13,8 +13,8 @@ from deniable.cli.options import Whole, json_option
 from deniable.cli.screen import show
 from deniable.mechanisms import MAX_CATEGORIES, InvalidPrivacyParameter, SurveyMechanism
 from deniable.mechanisms.answering import CombinationLabels
-from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
 from deniable.planning.facts import composition_document
+from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
 
 if TYPE_CHECKING:
     from deniable.audit.all_pairs import Incidences

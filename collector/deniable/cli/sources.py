@@ -25,8 +25,8 @@ from deniable.stores import Store, StoreMoved
 
 if TYPE_CHECKING:
     from deniable.estimates import Histogram
-    from deniable.presenting import SurveyFigures
     from deniable.estimates.answers import Range
+    from deniable.presenting import SurveyFigures
     from deniable.reading import Source
 
 
