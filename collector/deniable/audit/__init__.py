@@ -4,157 +4,75 @@ A parameter that is a float raises TypeError, one outside its domain InvalidPriv
 what compares all rows of a matrix imports numpy.
 """
 
-from deniable.accounting import epsilon_each
-from deniable.audit.databases import (
-    MAX_DATABASES,
-    Database,
-    DiscreteExponential,
-    HammingUtility,
-    MatrixMechanism,
-    NoFiniteEpsilon,
-    ProductMechanism,
-    Queried,
-    SanitisedDatabase,
-    SanitisedResponse,
-    TooManyDatabases,
-    Utility,
-    distance_utility,
-    hamming_constant,
-    hamming_distance,
-)
-from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum, ExponentsTooFarApart
-from deniable.audit.neighbours import (
-    Checks,
-    Condition,
-    Responses,
-    Rule,
-    TooManySets,
-    corollary_1,
-    corollary_2,
-    count_checks,
-    excess_set,
-    is_private,
-    larger_set,
-    least_delta,
-    level_sets,
-    released_epsilon,
-    sensitivity,
-    theorem_2,
-    theorem_2_plus,
-)
-from deniable.audit.solution_matrix import (
-    InvalidMatrix,
-    MatrixTooLarge,
-    NotOnGrid,
-    SolutionMatrix,
-    query_matrix,
-)
-from deniable.audit.theorems import (
-    Lie,
-    TheoremDoesNotApply,
-    delta_of_design,
-    delta_of_exponent,
-    delta_of_lie,
-    epsilon_above,
-    error_of_exponent,
-    error_range,
-    exponent_of_lie,
-    greatest_trace,
-    largest_lie,
-    least_error,
-    least_lie,
-    lie_of_exponent,
-    odds_above,
-    odds_below,
-    odds_of_error,
-    odds_of_lie,
-    parent_matrix,
-    pure_odds,
-    pure_odds_of_design,
-)
-from deniable.audit.tight import (
-    Finding,
-    PrivacyCurve,
-    Witness,
-    privacy_curve,
-    pure_level,
-    tight_delta,
-    tight_delta_at_odds,
-    tight_epsilon,
-)
-from deniable.central_model.exact_choice import UnboundedSelection, exact_choice
-
-__all__ = [
-    "MAX_DATABASES",
-    "Checks",
-    "Condition",
-    "Database",
-    "DiscreteExponential",
-    "ExponentialRatio",
-    "ExponentialSum",
-    "ExponentsTooFarApart",
-    "Finding",
-    "HammingUtility",
-    "InvalidMatrix",
-    "Lie",
-    "MatrixMechanism",
-    "MatrixTooLarge",
-    "NoFiniteEpsilon",
-    "NotOnGrid",
-    "PrivacyCurve",
-    "ProductMechanism",
-    "Queried",
-    "Responses",
-    "Rule",
-    "SanitisedDatabase",
-    "SanitisedResponse",
-    "SolutionMatrix",
-    "TheoremDoesNotApply",
-    "TooManyDatabases",
-    "TooManySets",
-    "UnboundedSelection",
-    "Utility",
-    "Witness",
-    "corollary_1",
-    "corollary_2",
-    "count_checks",
-    "delta_of_design",
-    "delta_of_exponent",
-    "delta_of_lie",
-    "distance_utility",
-    "epsilon_above",
-    "epsilon_each",
-    "error_of_exponent",
-    "error_range",
-    "exact_choice",
-    "excess_set",
-    "exponent_of_lie",
-    "greatest_trace",
-    "hamming_constant",
-    "hamming_distance",
-    "is_private",
-    "larger_set",
-    "largest_lie",
-    "least_delta",
-    "least_error",
-    "least_lie",
-    "level_sets",
-    "lie_of_exponent",
-    "odds_above",
-    "odds_below",
-    "odds_of_error",
-    "odds_of_lie",
-    "parent_matrix",
-    "privacy_curve",
-    "pure_level",
-    "pure_odds",
-    "pure_odds_of_design",
-    "query_matrix",
-    "released_epsilon",
-    "sensitivity",
-    "theorem_2",
-    "theorem_2_plus",
-    "tight_delta",
-    "tight_delta_at_odds",
-    "tight_epsilon",
-]
+from deniable.accounting import epsilon_each as epsilon_each
+from deniable.audit.databases import MAX_DATABASES as MAX_DATABASES
+from deniable.audit.databases import Database as Database
+from deniable.audit.databases import DiscreteExponential as DiscreteExponential
+from deniable.audit.databases import HammingUtility as HammingUtility
+from deniable.audit.databases import MatrixMechanism as MatrixMechanism
+from deniable.audit.databases import NoFiniteEpsilon as NoFiniteEpsilon
+from deniable.audit.databases import ProductMechanism as ProductMechanism
+from deniable.audit.databases import Queried as Queried
+from deniable.audit.databases import SanitisedDatabase as SanitisedDatabase
+from deniable.audit.databases import SanitisedResponse as SanitisedResponse
+from deniable.audit.databases import TooManyDatabases as TooManyDatabases
+from deniable.audit.databases import Utility as Utility
+from deniable.audit.databases import distance_utility as distance_utility
+from deniable.audit.databases import hamming_constant as hamming_constant
+from deniable.audit.databases import hamming_distance as hamming_distance
+from deniable.audit.exponential_sum import ExponentialRatio as ExponentialRatio
+from deniable.audit.exponential_sum import ExponentialSum as ExponentialSum
+from deniable.audit.exponential_sum import ExponentsTooFarApart as ExponentsTooFarApart
+from deniable.audit.neighbours import Checks as Checks
+from deniable.audit.neighbours import Condition as Condition
+from deniable.audit.neighbours import Responses as Responses
+from deniable.audit.neighbours import Rule as Rule
+from deniable.audit.neighbours import TooManySets as TooManySets
+from deniable.audit.neighbours import corollary_1 as corollary_1
+from deniable.audit.neighbours import corollary_2 as corollary_2
+from deniable.audit.neighbours import count_checks as count_checks
+from deniable.audit.neighbours import excess_set as excess_set
+from deniable.audit.neighbours import is_private as is_private
+from deniable.audit.neighbours import larger_set as larger_set
+from deniable.audit.neighbours import least_delta as least_delta
+from deniable.audit.neighbours import level_sets as level_sets
+from deniable.audit.neighbours import released_epsilon as released_epsilon
+from deniable.audit.neighbours import sensitivity as sensitivity
+from deniable.audit.neighbours import theorem_2 as theorem_2
+from deniable.audit.neighbours import theorem_2_plus as theorem_2_plus
+from deniable.audit.solution_matrix import InvalidMatrix as InvalidMatrix
+from deniable.audit.solution_matrix import MatrixTooLarge as MatrixTooLarge
+from deniable.audit.solution_matrix import NotOnGrid as NotOnGrid
+from deniable.audit.solution_matrix import SolutionMatrix as SolutionMatrix
+from deniable.audit.solution_matrix import query_matrix as query_matrix
+from deniable.audit.theorems import Lie as Lie
+from deniable.audit.theorems import TheoremDoesNotApply as TheoremDoesNotApply
+from deniable.audit.theorems import delta_of_design as delta_of_design
+from deniable.audit.theorems import delta_of_exponent as delta_of_exponent
+from deniable.audit.theorems import delta_of_lie as delta_of_lie
+from deniable.audit.theorems import epsilon_above as epsilon_above
+from deniable.audit.theorems import error_of_exponent as error_of_exponent
+from deniable.audit.theorems import error_range as error_range
+from deniable.audit.theorems import exponent_of_lie as exponent_of_lie
+from deniable.audit.theorems import greatest_trace as greatest_trace
+from deniable.audit.theorems import largest_lie as largest_lie
+from deniable.audit.theorems import least_error as least_error
+from deniable.audit.theorems import least_lie as least_lie
+from deniable.audit.theorems import lie_of_exponent as lie_of_exponent
+from deniable.audit.theorems import odds_above as odds_above
+from deniable.audit.theorems import odds_below as odds_below
+from deniable.audit.theorems import odds_of_error as odds_of_error
+from deniable.audit.theorems import odds_of_lie as odds_of_lie
+from deniable.audit.theorems import parent_matrix as parent_matrix
+from deniable.audit.theorems import pure_odds as pure_odds
+from deniable.audit.theorems import pure_odds_of_design as pure_odds_of_design
+from deniable.audit.tight import Finding as Finding
+from deniable.audit.tight import PrivacyCurve as PrivacyCurve
+from deniable.audit.tight import Witness as Witness
+from deniable.audit.tight import privacy_curve as privacy_curve
+from deniable.audit.tight import pure_level as pure_level
+from deniable.audit.tight import tight_delta as tight_delta
+from deniable.audit.tight import tight_delta_at_odds as tight_delta_at_odds
+from deniable.audit.tight import tight_epsilon as tight_epsilon
+from deniable.central_model.exact_choice import UnboundedSelection as UnboundedSelection
+from deniable.central_model.exact_choice import exact_choice as exact_choice

@@ -8,26 +8,12 @@
    end without a conviction. What was not offered is never called passed.
 """
 
-from deniable.conformance.adapter import AdapterBroke
-from deniable.conformance.running import (
-    Judgement,
-    Verdict,
-    hello,
-    judge,
-    play_all,
-    scenarios_of,
-    verdicts_document,
-)
-from deniable.conformance.stage import RULES
-
-__all__ = [
-    "RULES",
-    "AdapterBroke",
-    "Judgement",
-    "Verdict",
-    "hello",
-    "judge",
-    "play_all",
-    "scenarios_of",
-    "verdicts_document",
-]
+from deniable.conformance.adapter import AdapterBroke as AdapterBroke
+from deniable.conformance.running import Judgement as Judgement
+from deniable.conformance.running import Verdict as Verdict
+from deniable.conformance.running import hello as hello
+from deniable.conformance.running import judge as judge
+from deniable.conformance.running import play_all as play_all
+from deniable.conformance.running import scenarios_of as scenarios_of
+from deniable.conformance.running import verdicts_document as verdicts_document
+from deniable.conformance.stage import RULES as RULES
