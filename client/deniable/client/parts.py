@@ -135,9 +135,9 @@ class FreshNoise:
     reports = 0  # so far, of those that share what is kept
 
     def opened(
-        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh_from: int
+        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh: int, now: float
     ) -> "FreshNoise":
-        """Return the noise of an epoch; no range that began by ``fresh_from`` is begun."""
+        """Return the noise of an epoch; no range that began by ``fresh`` is begun."""
         return self
 
     def respond(self, manifest: Manifest, answer: int, draw: Draw) -> int:

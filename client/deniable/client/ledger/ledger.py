@@ -35,7 +35,7 @@ from deniable.client.errors import (
 from deniable.client.ledger.allowance import check_allowance
 from deniable.client.ledger.following import Following
 from deniable.client.parts import FreshNoise
-from deniable.client.state.erasing import OutboxCaps, drop_over_caps, erase_ended
+from deniable.client.state.erasing import OutboxCaps, drop_over_caps
 from deniable.client.state.mark import NEVER, whole_days
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
@@ -182,8 +182,7 @@ class Ledger:
         if slot_seconds is not None:
             _check_slot(connection, manifest, epoch, slot_seconds, now)
         credential = self.following.issuer.credential(connection, manifest, epoch, now)
-        erase_ended(connection, now)
-        noise = self._noise.opened(connection, manifest, epoch, fresh_from)
+        noise = self._noise.opened(connection, manifest, epoch, fresh_from, now)
         cost = self._cost_of(manifest).next(noise.reports)
         lived = self.state.look_at_clock(connection, now)
         try:

@@ -28,11 +28,14 @@ class KeptAnswers(FreshNoise):
     """The noise of an app that takes surveys whose responses are kept."""
 
     def opened(
-        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh_from: int
+        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh: int, now: float
     ) -> FreshNoise:
         """Return the noise of an epoch: that of its range, if the survey's responses are kept."""
+        connection.execute(
+            "UPDATE memos SET key = NULL WHERE ends <= ? AND key IS NOT NULL", (int(now),)
+        )
         epochs = manifest.repeat.memo_range(epoch)
-        return self if epochs is None else open_memo(connection, manifest, epochs, fresh_from)
+        return self if epochs is None else open_memo(connection, manifest, epochs, fresh)
 
 
 @dataclass(frozen=True, slots=True)
