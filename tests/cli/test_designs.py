@@ -1,34 +1,17 @@
 """The commands on surveys of up to 2^20 responses: what they print has a line a category."""
 
-import asyncio
 import csv
 import io
 import json
 from pathlib import Path
 
-import pytest
-
 from deniable.mechanisms.affine import incidences
 from tests.cli.commands import SURVEY, Workplace, succeed
 from tests.support.designs import SIZES
-from tests.support.postgres import postgres_server
 
 
-@pytest.mark.parametrize(
-    ("database", "categories"),
-    [
-        ("a file", 1024),
-        pytest.param("a file", 10_000, marks=pytest.mark.long),
-        ("PostgreSQL", 1024),
-    ],
-)
-def test_a_large_design_is_published_read_sealed_checked_and_backed_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: str, categories: int
-) -> None:
-    if database == "PostgreSQL":
-        server = postgres_server()
-        monkeypatch.setenv("DENIABLE_STORE", server.url(asyncio.run(server.create())))
-    directory = tmp_path / "collector"
+def test_a_large_design_is_published_read_sealed_checked_and_backed_up(tmp_path: Path) -> None:
+    directory, categories = tmp_path / "collector", 1024
     succeed("init", directory)
     place, here = Workplace(directory), ("--dir", directory)
     q, m, s = SIZES[categories]
@@ -50,8 +33,7 @@ def test_a_large_design_is_published_read_sealed_checked_and_backed_up(
     assert [row["category"] for row in rows] == labels
     assert [int(row["raw"]) for row in rows] == [row["raw"] for row in whole["categories"]]
     shown = succeed("hist", "tea", *here).splitlines()
-    listed = min(categories, 50)
-    assert listed < len(shown) < listed + 40
+    assert 50 < len(shown) < 90
     assert "supported" in next(line for line in shown if line.startswith("answer"))
     assert f"supports about {categories * s / q:.0f} of {categories:,} answers" in " ".join(shown)
     assert f"{whole['n']}" in succeed("survey", "epochs", "tea", *here)
