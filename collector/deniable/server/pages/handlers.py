@@ -29,7 +29,7 @@ from deniable.stores import Role, Store
 
 _TOO_MANY: Final = (
     f"several epochs of more than {MOST_REPEATED:,} answers take too long here: read them with "
-    "deniable.estimates.connect, on a machine of your own"
+    "deniable.presenting.connect, on a machine of your own"
 )
 
 

@@ -33,7 +33,7 @@ _MOST_COVARIED: Final = 512
 _MOST_LIKELY: Final = 256
 _CALCULATE: Final = (
     "categories, read the counts and calculate on a machine of your own, with "
-    "deniable.estimates.connect"
+    "deniable.presenting.connect"
 )
 
 
