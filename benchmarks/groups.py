@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage import LEVEL, Floats, mechanism_of, questions_of, truths, write
 from deniable.estimates import Estimate, decoder_of
-from deniable.estimates.cross import association
 from deniable.estimates.estimate import share_within
 from deniable.estimates.forms import Form, Sample
-from deniable.estimates.leaders import ranks_of
+from deniable.estimates.questions import association, ranks_of
 from deniable.mechanisms import Mechanism
 from deniable.simulation import SimulatedReports
 

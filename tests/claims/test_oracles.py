@@ -168,7 +168,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
     "presenting.cautions:_shared_noise": (
         "estimates/test_kept_responses:test_reports_of_one_range_are_not_independent",
     ),
-    "presenting.cross:cross_table_document": (
+    "presenting.questions:cross_table_document": (
         "claims/test_sentences:test_all_cells_of_a_table_hold_at_once_as_often_as_its_note_says",
     ),
     "presenting.histogram:supporting_text": (_TERMS,),
@@ -181,8 +181,12 @@ ORACLES: dict[str, tuple[str, ...]] = {
         "estimates/test_nearest_possible:test_a_stated_limit_holds_as_often_as_its_level_says",
         _COVERED,
     ),
-    "presenting.leaders:leaders_sentence": ("statistics/test_groups:test_all_ranks_hold_at_once",),
-    "presenting.leaders:leaders_document": ("statistics/test_groups:test_all_ranks_hold_at_once",),
+    "presenting.questions:leaders_sentence": (
+        "statistics/test_groups:test_all_ranks_hold_at_once",
+    ),
+    "presenting.questions:leaders_document": (
+        "statistics/test_groups:test_all_ranks_hold_at_once",
+    ),
     "estimates.planning:Accuracy.half_width": (_PLANNED,),
     "estimates.planning:Accuracy.standard_error": (_WORST,),
     "estimates.planning:Accuracy.difference": (
@@ -247,14 +251,14 @@ ORACLES: dict[str, tuple[str, ...]] = {
     "planning.facts:_compositions": (
         "cli/test_budget:test_three_reports_of_a_hundredth_need_the_delta_that_is_printed",
     ),
-    "presenting.leaders:beside_conclusion": (_COVERED,),
+    "presenting.questions:beside_conclusion": (_COVERED,),
     "presenting.cautions:_smoothed": (
         "estimates/test_cumulative:test_it_is_the_triangular_average_and_bounds_what_it_averages",
     ),
-    "presenting.cross:cross_table_sentence": (
+    "presenting.questions:cross_table_sentence": (
         "statistics/test_groups:test_questions_that_have_nothing_to_do_with_each_other_seldom_seem_to",
     ),
-    "presenting.leaders:_left_out": ("statistics/test_groups:test_all_ranks_hold_at_once",),
+    "presenting.questions:_left_out": ("statistics/test_groups:test_all_ranks_hold_at_once",),
     "presenting.revealed:_WHY": ("estimates/test_revealed:test_fakes_come_off_each_group",),
     "presenting.revealed:revealed_notes": (_STEPS, "estimates/test_revealed:test_epochs_compose"),
     "presenting.revealed:revealed_at_worst": (_SHUFFLED,),
@@ -335,7 +339,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "presenting.cautions:_small_group",
         "presenting.comparison:_notes",
         "presenting.comparison:_title",
-        "presenting.cross:_NOTES",
+        "presenting.questions:_NOTES",
         "presenting.histogram:_rows_notes",
         "presenting.rows:histogram_facts",
         "estimates.estimate:Estimate._and",

@@ -43,12 +43,12 @@ from deniable.estimates.influence import query_influence as query_influence
 from deniable.estimates.influence import query_shifts as query_shifts
 from deniable.estimates.influence import set_influence as set_influence
 from deniable.estimates.influence import worst_shifts as worst_shifts
-from deniable.estimates.margins import Margin as Margin
-from deniable.estimates.margins import conditional as conditional
-from deniable.estimates.margins import margin as margin
-from deniable.estimates.margins import margins as margins
+from deniable.estimates.means import Margin as Margin
 from deniable.estimates.means import combined as combined
+from deniable.estimates.means import conditional as conditional
 from deniable.estimates.means import linear_query as linear_query
+from deniable.estimates.means import margin as margin
+from deniable.estimates.means import margins as margins
 from deniable.estimates.means import mean as mean
 from deniable.estimates.numeric import Bin as Bin
 from deniable.estimates.numeric import NumericSummary as NumericSummary

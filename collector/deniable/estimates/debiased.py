@@ -22,7 +22,7 @@ from deniable.estimates.frequencies import (
     standard_errors,
 )
 from deniable.estimates.influence import influences
-from deniable.estimates.margins import Margin
+from deniable.estimates.means import Margin
 from deniable.estimates.numeric import NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning

@@ -12,14 +12,11 @@ import numpy as np
 
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, Range
 from deniable.estimates.change import Test, changed, fits
-from deniable.estimates.cross import CrossTable, Of, cross_table
 from deniable.estimates.debiased import DebiasedCounts, Standing, debiased_fields
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.estimate import Estimate, query_of, share_within
 from deniable.estimates.forms import Form, Sample, Unit
-from deniable.estimates.leaders import Beside, Leaders, leaders_of
-from deniable.estimates.margins import margins
-from deniable.estimates.means import mean_of
+from deniable.estimates.means import margins, mean_of
 from deniable.estimates.planning import Accuracy, reports_for_half_width
 from deniable.estimates.quantiles import (
     QUARTILES,
@@ -29,6 +26,7 @@ from deniable.estimates.quantiles import (
     cumulative_curve,
     quantiles,
 )
+from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, cross_table, leaders_of
 from deniable.estimates.results import Tabular, Values, presented
 from deniable.estimates.revealed import Group, smallest_group
 from deniable.estimates.views import View, viewed

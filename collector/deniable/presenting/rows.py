@@ -35,7 +35,7 @@ from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.frequencies import beyond
 from deniable.estimates.histogram import Histogram
-from deniable.estimates.margins import Margin
+from deniable.estimates.means import Margin
 from deniable.estimates.views import View
 from deniable.presenting.revealed import revealed_brief
 from deniable.reading import MOST_ROWS
