@@ -316,8 +316,8 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "publishing.numbering:_check_start",
         "publishing.publish:successor",
         "publishing.survey_matrix:certified_settings",
-        "server.pages.asking:_answered",
-        "server.routes.parameters:epochs_of",
+        "server.pages.ask:_answered",
+        "server.routes.requests:epochs_of",
         "stores.rules.counting:begin_pruning",
     ),
     "parameters, as they were given": (

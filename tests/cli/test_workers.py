@@ -16,7 +16,7 @@ import pytest
 
 from deniable.directory import Config, read_authority_key
 from deniable.messages import Schedule, UploadAnswer, pack_upload, sign_manifest
-from deniable.server.life import workers as supervising
+from deniable.server import workers as supervising
 from deniable.stores import SqliteStore
 from tests.cli.commands import Workplace
 from tests.cli.serving import SECONDS, Server, serving

@@ -9,7 +9,7 @@ import pytest
 from deniable.directory import Config
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import FIELDS, SurveyFile
-from deniable.server.operations.metrics import (
+from deniable.server.metrics import (
     BUILD_INFO,
     FIGURES,
     GAUGES,

@@ -11,7 +11,7 @@ from typing import Final
 from unittest.mock import patch
 
 from deniable.messages import PROBLEM_JSON, UploadAnswer
-from deniable.server.transport import connections
+from deniable.server import connections
 from tests.fuzz.mutations import DEVICES, MARKER
 from tests.server.collector import Collector, running
 from tests.support.surveys import MANIFEST

@@ -20,9 +20,9 @@ from deniable.messages import (
     sign_manifest,
 )
 from deniable.server import build_server
-from deniable.server.operations.metrics import Meters
-from deniable.server.transport.connections import CollectorServer
-from deniable.server.transport.listening import listen
+from deniable.server.connections import CollectorServer
+from deniable.server.listening import listen
+from deniable.server.metrics import Meters
 from deniable.stores import Role, SqliteStore, Token
 from tests.server.conformity import conformity
 from tests.support.clock import FakeClock

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import base_protocol, payload, web, web_protocol, web_request, web_server
 
 import deniable.server
-from deniable.server.transport import connections
-from deniable.server.transport.connections import CollectorServer, Connection
+from deniable.server import connections
+from deniable.server.connections import CollectorServer, Connection
 
 SOURCE = Path(connections.__file__).read_text("utf-8")
 OVERRIDDEN = [

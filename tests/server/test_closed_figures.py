@@ -11,9 +11,9 @@ import pytest
 from deniable.estimates import estimate_histogram
 from deniable.messages import Manifest
 from deniable.presenting.rows import chosen_rows
-from deniable.server.operations import closed_figures
-from deniable.server.operations.closed_figures import ClosedFigures
-from deniable.server.operations.metrics import Meters, exposition
+from deniable.server import gauges
+from deniable.server.gauges import ClosedFigures
+from deniable.server.metrics import Meters, exposition
 from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import StoreError
 from tests.server.collector import Collector, running
@@ -136,7 +136,7 @@ async def test_a_survey_is_not_estimated_again_for_every_look(
         await send(collector, MANIFEST, 0, 60)
         collector.clock.time += 3 * DAY
         text = await lines(collector, figures)
-        monkeypatch.setattr("deniable.server.operations.closed_figures._figures_of", None)
+        monkeypatch.setattr("deniable.server.gauges._figures_of", None)
         assert await lines(collector, figures) == text
         assert exposition(Meters(), {}, {}, figures.read()).count("deniable_estimate{") == 5
 
@@ -144,7 +144,7 @@ async def test_a_survey_is_not_estimated_again_for_every_look(
 async def test_a_survey_that_fails_is_logged_and_looked_at_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = closed_figures._figures_of
+    made = gauges._figures_of
     failures = iter([ZeroDivisionError(), StoreError("away")])
 
     def figures_of(*given: Any) -> Any:
@@ -152,8 +152,8 @@ async def test_a_survey_that_fails_is_logged_and_looked_at_again(
             raise failure
         return made(*given)
 
-    monkeypatch.setattr(closed_figures, "_figures_of", figures_of)
-    monkeypatch.setattr(closed_figures, "_SECONDS", 0.0)
+    monkeypatch.setattr(gauges, "_figures_of", figures_of)
+    monkeypatch.setattr(gauges, "_SECONDS", 0.0)
     async with running(tmp_path, metrics_surveys=NAMES) as collector:
         catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
         figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
@@ -179,14 +179,14 @@ async def test_a_survey_that_fails_is_logged_and_looked_at_again(
 async def test_a_survey_that_fails_keeps_no_other_from_being_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = closed_figures._figures_of
+    made = gauges._figures_of
 
     def figures_of(survey: Manifest, counts: Any) -> Any:
         if survey.name == FIRST.name:
             raise ZeroDivisionError
         return made(survey, counts)
 
-    monkeypatch.setattr(closed_figures, "_figures_of", figures_of)
+    monkeypatch.setattr(gauges, "_figures_of", figures_of)
     names = frozenset({FIRST.name, MANIFEST.name})
     async with running(tmp_path, metrics_surveys=names) as collector:
         catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deniable.server.transport.answers import answer_headers
+from deniable.server.problems import answer_headers
 from tests.server.collector import Collector, running
 from tests.server.sockets import exchange, request
 from tests.support.surveys import MANIFEST

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from deniable.server.life.upkeep import FROZEN_SECONDS, LOOK_SECONDS, SILENT_SECONDS, Heartbeats
+from deniable.server.workers import FROZEN_SECONDS, LOOK_SECONDS, SILENT_SECONDS, Heartbeats
 from tests.support.clock import FakeClock
 
 LOOKS = int(FROZEN_SECONDS / LOOK_SECONDS)

@@ -19,7 +19,7 @@ def test_logs_and_certificates_need_neither_numpy_nor_aiohttp() -> None:
 
 
 def test_a_collector_that_starts_waits_for_neither_numpy_nor_scipy() -> None:
-    program = "import sys, deniable.server.life.serve\nprint(*{'numpy', 'scipy'} & {*sys.modules})"
+    program = "import sys, deniable.server.serving\nprint(*{'numpy', 'scipy'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.split() == []
 

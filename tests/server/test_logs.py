@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from deniable.server import configure_logging
-from deniable.server.operations.logs import LoopErrors
+from deniable.server.logging_setup import LoopErrors
 from tests.support.clock import FakeClock
 from tests.support.logging_kept import logging_kept
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server.operations.gauges import Gauges
+from deniable.server.gauges import Gauges
 from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import PostgresStore
 from tests.server.collector import problem, running
@@ -39,7 +39,7 @@ async def test_metrics_tell_what_they_can_while_the_database_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It falls silent just after a look whether it takes writes."""
-    monkeypatch.setattr("deniable.server.operations.gauges._READING_SECONDS", 0.5)
+    monkeypatch.setattr("deniable.server.gauges._READING_SECONDS", 0.5)
     monkeypatch.setattr("deniable.server.routes.catalogue._MOST_SECONDS", 0.01)
     server = postgres_server()
     async with postgres_proxy(server.socket) as proxy:

@@ -10,11 +10,11 @@ from aiohttp.test_utils import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable.messages import RefusalCode
-from deniable.server.operations.gauges import Gauges
-from deniable.server.operations.metrics import GAUGES, METERS, METRICS_TYPE, Meters, exposition
+from deniable.server.gauges import Gauges
+from deniable.server.metrics import GAUGES, METERS, METRICS_TYPE, Meters, exposition
 from deniable.server.routes.app import build_metrics_server
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.shared_answers import SharedAnswer
+from deniable.server.routes.estimating import SharedAnswer
 from deniable.stores import Role, StoreError
 from tests.server.collector import Collector, OwnServer, problem
 from tests.support.clock import FakeClock
@@ -247,7 +247,7 @@ async def test_gauges_tell_what_an_operator_alarms_on(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = SimpleNamespace(free=7 << 30)
-    monkeypatch.setattr("deniable.server.operations.gauges.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("deniable.server.gauges.shutil.disk_usage", lambda _: usage)
     await collector.store.note_backup(BACKED_UP)
     measured = await gauges(collector, workers=3).read()
     assert measured == {
@@ -269,7 +269,7 @@ async def test_a_disk_without_room_for_uploads_is_full_though_a_row_may_fit(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = SimpleNamespace(free=(1 << 20) - 1)
-    monkeypatch.setattr("deniable.server.operations.gauges.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("deniable.server.gauges.shutil.disk_usage", lambda _: usage)
     assert (await gauges(collector).read())["store_up"] == 0
     assert await problem(await collector.client.get("/readyz")) == (507, "storage-full")
 

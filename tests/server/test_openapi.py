@@ -27,7 +27,7 @@ from schemathesis.specs.openapi.checks import (
 from deniable.directory.gateway_file import first_gateway, write_gateway_file
 from deniable.messages import Refusal, RefusalCode, pack_upload
 from deniable.server.routes.openapi import _LEVEL, openapi_document
-from deniable.server.routes.parameters import asked_level
+from deniable.server.routes.requests import asked_level
 from deniable.server.routes.routing import ROUTES
 from deniable.stores import Role
 from tests.server.collector import Collector, running

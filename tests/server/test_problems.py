@@ -11,8 +11,8 @@ from aiohttp import ClientResponse
 
 from deniable.messages import PROBLEM_JSON, UploadAnswer, codec, pack_upload
 from deniable.server import build_server
-from deniable.server.operations.logs import LogThrottle
-from deniable.server.operations.metrics import Meters
+from deniable.server.logging_setup import LogThrottle
+from deniable.server.metrics import Meters
 from deniable.server.routes.failures import answer_to
 from deniable.stores import Overloaded, StoreError, StoreFull
 from deniable.stores.sqlite import sqlite_store

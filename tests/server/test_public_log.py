@@ -5,7 +5,7 @@ from yarl import URL
 
 from deniable.messages import sign_manifest, split_manifests
 from deniable.public_log.publish import PublicLog
-from deniable.server.transport.answers import answer_headers
+from deniable.server.problems import answer_headers
 from tests.server.collector import Collector, problem
 from tests.support.public_logs import extension
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest

@@ -8,9 +8,9 @@ from deniable.directory import Config
 from deniable.enrolment.issuer import refuse_enrolment
 from deniable.messages import RefusalCode
 from deniable.messages.refusals import Remedy
-from deniable.server.operations.metrics import METERS
+from deniable.server.metrics import METERS
+from deniable.server.problems import problem
 from deniable.server.routes.openapi import openapi_document
-from deniable.server.transport.answers import problem
 from tests.support.refusal_table import TABLE
 from tests.support.surveys import AUTHORITY, ORIGIN
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from deniable.server.routes.shared_answers import SharedAnswer
+from deniable.server.routes.estimating import SharedAnswer
 from deniable.stores import StoreError
 from tests.support.clock import FakeClock
 

@@ -24,10 +24,10 @@ from cryptography.hazmat.primitives.serialization import (
 
 from deniable.directory import Config, InvalidConfig
 from deniable.server import build_server
-from deniable.server.operations.metrics import Meters
-from deniable.server.transport import listening as listening_module
-from deniable.server.transport.listening import listen, shown_address
-from deniable.server.transport.tls import reload_certificate, tls_context
+from deniable.server import listening as listening_module
+from deniable.server.listening import listen, shown_address
+from deniable.server.metrics import Meters
+from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
 from tests.server.sockets import SECONDS, Answer, read_answer, request, until
 from tests.support.certificates import certificate

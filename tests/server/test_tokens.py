@@ -8,7 +8,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from deniable.directory import new_token, token_digest
 from deniable.messages import Refusal
-from deniable.server.routes.tokens import require_role
+from deniable.server.routes.requests import require_role
 from deniable.stores import Role, SqliteStore, Token
 from tests.server.collector import Collector
 from tests.server.sockets import exchange, request

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from deniable.messages import Manifest, Schedule
-from deniable.server.life.upkeep import Upkeep
-from deniable.server.operations.metrics import Meters
+from deniable.server.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
+from deniable.server.upkeep import Upkeep
 from deniable.stores import Seal, SqliteStore, StoreError
 from deniable.stores.values import Receipt
 from tests.stores.places import PLACES, A, E, S, counts, publish, reports

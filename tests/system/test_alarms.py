@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server.operations.metrics import BUILD_INFO, FIGURES, GAUGES, METERS, exposed_name
+from deniable.server.metrics import BUILD_INFO, FIGURES, GAUGES, METERS, exposed_name
 from tests.support.processes import ROOT, run
 
 OPERATIONS = ROOT / "examples" / "operations"

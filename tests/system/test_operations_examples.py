@@ -11,9 +11,8 @@ import pytest
 
 from deniable.directory import SETTINGS
 from deniable.messages import MAX_UPLOAD_BYTES
-from deniable.server.life import workers
-from deniable.server.transport import connections
-from deniable.server.transport.connection_slots import MOST_CONNECTIONS
+from deniable.server import connections, workers
+from deniable.server.limits import MOST_CONNECTIONS
 from tests.support.collector import CollectorProcess
 from tests.support.processes import DENIABLE, ROOT, run
 

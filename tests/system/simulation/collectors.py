@@ -9,7 +9,7 @@ from typing import Protocol
 from deniable.directory import Config
 from deniable.messages import RefusalCode, UploadAnswer, pack_upload
 from deniable.server import build_server
-from deniable.server.transport.connections import CollectorServer
+from deniable.server.connections import CollectorServer
 from deniable.stores import Store
 from tests.support.surveys import AUTHORITY, ORIGIN
 from tests.system.simulation.operations import Fate, Item

@@ -7,8 +7,8 @@ from typing import Any
 from unittest import mock
 
 from deniable.messages import RefusalCode, UploadAnswer, sign_manifest
-from deniable.server.life.upkeep import Upkeep
 from deniable.server.routes.catalogue import Catalogue
+from deniable.server.upkeep import Upkeep
 from deniable.stores import Store, StoreError
 from tests.support.surveys import AUTHORITY, DAY, START
 from tests.system.simulation.books import Books

@@ -1,21 +1,60 @@
 """Controls of a survey's page: the choices, and those that are made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
+from aiohttp import web
+
 from deniable.documents import level_text
+from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest
 from deniable.reading import ListedEpoch
-from deniable.server.pages.questions import Asking
 from deniable.server.pages.rendering import root_of
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, ROUTES
 
-if TYPE_CHECKING:
-    from aiohttp import web
+MOST_LISTED: Final = 1024
+"""Answers to choose from; of more, one is written."""
+
+MOST_CELLS: Final = 200
+"""Of a table of two questions; more take too long here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The questions that a survey can be asked, and the one that is.
+
+    Attributes:
+        kinds: keys and titles of the questions; kind: the key of the chosen one, "" if none.
+        answers: that can be chosen, if they are not too many; of several questions, with theirs.
+        questions: names of the survey's questions, if it has several.
+    """
+
+    kinds: tuple[tuple[str, str], ...]
+    kind: str
+    answers: tuple[str, ...]
+    questions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, query: Mapping[str, str], manifest: Manifest) -> "Asking":
+        """Return the questions of a survey, and the chosen one."""
+        kinds = []
+        if manifest.kind.name == "joint":
+            kinds += [("table", "Two questions"), ("group", "Within a group")]
+        if manifest.values is None:
+            kinds += [("leaders", "Who leads"), ("ahead", "Who is ahead")]
+        if manifest.ordered:
+            kinds += [("range", "From one to another"), ("quantile", "Median")]
+        keys = [key for key, _ in kinds]
+        wanted = query.get("ask", "")
+        kind = wanted if wanted in keys else next(iter(keys), "")
+        answers: Sequence[str] = answer_labels(manifest.dimensions) or manifest.categories
+        listed = tuple(answers) if len(answers) <= MOST_LISTED else ()
+        return cls(tuple(kinds), kind, listed, tuple(name for name, *_ in manifest.dimensions))
+
 
 LEVELS: Final = tuple((text, level_text(float(text))) for text in ("0.5", "0.9", "0.95", "0.99"))
 WIDTHS: Final = ("0.05", "0.005", "0.01", "0.02", "0.03", "0.1")
@@ -42,7 +81,7 @@ class Controls:
     asking: Asking | None = None  # which questions there are, on the page of these
 
     @classmethod
-    def of(cls, request: "web.BaseRequest", surveys: Sequence[Manifest], page: Page) -> "Controls":
+    def of(cls, request: web.BaseRequest, surveys: Sequence[Manifest], page: Page) -> "Controls":
         """Return the controls of a page about surveys, the newest first."""
         query, manifest = request.query, surveys[0]
         if "width" in page.takes:
@@ -93,12 +132,12 @@ def epoch_choices(
         yield span, f"{span} together"
 
 
-def asked_groups(request: "web.BaseRequest") -> tuple[str, ...]:
+def asked_groups(request: web.BaseRequest) -> tuple[str, ...]:
     """Return the answers that are to be added up."""
     return tuple(request.query.getall("group", ()))
 
 
-def downloads(request: "web.BaseRequest", page: Page, name: str) -> Iterator[tuple[str, str]]:
+def downloads(request: web.BaseRequest, page: Page, name: str) -> Iterator[tuple[str, str]]:
     """Yield the formats of a page's figures for programs, and their addresses."""
     for source in (*ROUTES, *PAGES):
         if source.path in page.downloads:

@@ -1,6 +1,13 @@
-"""The pages before any survey's: what is being asked, the login, and what stands for a failure."""
+"""The pages beside a survey's figures: what is asked, the login, links to share, and failures.
 
+A session is a token in a cookie: whoever may use the token may use the pages. Nothing else is kept,
+so that any worker knows it, and revoking the token ends it.
+"""
+
+from asyncio import to_thread
 from collections.abc import Container
+from functools import cache
+from importlib.resources import files
 from json import loads
 from typing import Final
 from urllib.parse import parse_qs
@@ -8,17 +15,87 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from deniable.directory import token_digest
+from deniable.directory.tokens import MOST_DAYS, links, new_link
 from deniable.messages import Refusal, RefusalCode, media_type
 from deniable.publishing.notice import Notice
+from deniable.server.connections import Connection
 from deniable.server.pages.handlers import Visit
 from deniable.server.pages.rendering import here, is_script, page, root_of
-from deniable.server.pages.sessions import begin_session, check_own_page, end_session
 from deniable.server.pages.table import is_view
-from deniable.server.routes.parameters import asked_survey
-from deniable.server.routes.tokens import held_role, held_tokens
-from deniable.server.transport.connections import Connection
-from deniable.stores import Role
+from deniable.server.routes.requests import (
+    SESSION,
+    asked_survey,
+    held_role,
+    held_tokens,
+    require_role,
+)
+from deniable.stores import Role, Token
 
+_SESSION_SECONDS: Final = 12 * 3600
+_ID_DIGITS: Final = 8
+_FOREIGN: Final = "this form was sent by another site's page; open the page here and send it again"
+
+
+def check_own_page(request: web.BaseRequest) -> None:
+    """Refuse (forbidden) what another site's page sends.
+
+    Sec-Fetch-Site says so, which browsers send to https and to the machine itself; else Origin
+    does, which has the host that was asked.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is None:
+        origin = request.headers.get("Origin")
+        if origin is None or origin.partition("://")[2] == request.headers.get("Host"):
+            return
+    elif site in {"same-origin", "none"}:
+        return
+    raise Refusal(RefusalCode.FORBIDDEN, _FOREIGN)
+
+
+def begin_session(
+    request: web.BaseRequest,
+    answer: web.Response,
+    authority: bytes,
+    secret: str,
+    token: Token,
+    now: float,
+) -> None:
+    """Set the cookie, for the directory of the path: below a proxy's prefix, if there is one.
+
+    A link's has a name of its own, so that it takes no other's place.
+    """
+    answer.set_cookie(
+        _name(authority) + ("" if token.survey is None else f"-{token.survey}"),
+        secret,
+        max_age=_SESSION_SECONDS
+        if token.ends_at is None
+        else min(_SESSION_SECONDS, int(token.ends_at - now)),
+        path="",  # the one of the request
+        httponly=True,
+        samesite="Strict",
+        # Behind a proxy that ends TLS, only the browser knows.
+        secure=request.secure or request.headers.get("Origin", "").startswith("https://"),
+    )
+
+
+def end_session(request: web.BaseRequest, answer: web.Response, authority: bytes) -> None:
+    """Take the cookies back, also those of links."""
+    for name in request.cookies:
+        if name.startswith(_name(authority)):
+            answer.set_cookie(name, "", max_age=0, path="", httponly=True, samesite="Strict")
+
+
+def _name(authority: bytes) -> str:
+    # A host's cookies go to all its ports: each collector's has a name of its own.
+    return SESSION + authority.hex()[:_ID_DIGITS]
+
+
+_STATIC: Final = {
+    "page.css": "text/css",
+    "charts.css": "text/css",
+    "htmx.min.js": "text/javascript",
+    "share.js": "text/javascript",
+}
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -133,3 +210,55 @@ async def read_form(request: web.BaseRequest) -> dict[str, str]:
     assert isinstance(connection, Connection)
     fields = parse_qs((await connection.read(request)).decode("utf-8", "replace"))
     return {name: values[0] for name, values in fields.items()}
+
+
+async def share(visit: Visit) -> web.Response:
+    """Answer with the links to a survey's figures, make one, or revoke one."""
+    site, request, now = visit.site, visit.request, visit.site.clock()
+    await require_role(request, site.store, Role.ANALYST, now)
+    manifest, link = await asked_survey(request, site.catalogue, visit.name), ""
+    if request.method == "POST":
+        form = await read_form(request)
+        if "revoke" in form:
+            for token in await links(site.store, manifest.name):
+                if token.digest.hex() == form["revoke"]:
+                    await site.store.revoke_token(token.digest)
+            return see(request, visit.page.address(manifest.name))
+        days, label = form.get("days", ""), form.get("label", "")
+        known = days.isdecimal() and days.isascii() and len(days) <= len(str(MOST_DAYS))
+        if not (known and 1 <= int(days) <= MOST_DAYS):
+            raise Refusal(RefusalCode.MALFORMED, f"days must be in 1 to {MOST_DAYS}")
+        if not label.isprintable() or len(label) > 100:
+            raise Refusal(RefusalCode.MALFORMED, "of whom it is for, write one line")
+        link = await new_link(site.store, manifest.name, int(days), label, now)
+    return page(
+        visit.page.template,
+        root=root_of(request),
+        known=True,
+        **site.head(manifest),
+        link=link,
+        origin=site.config.origin,
+        links=[(token, token.runs(now)) for token in await links(site.store, manifest.name)],
+        most=MOST_DAYS,
+    )
+
+
+async def static(visit: Visit) -> web.Response:
+    """Answer with a stylesheet or script."""
+    if visit.name not in _STATIC:
+        raise Refusal(RefusalCode.NOT_FOUND, "there is nothing at this path")
+    return web.Response(
+        body=await to_thread(_file, visit.name),
+        content_type=_STATIC[visit.name],
+        charset="utf-8",
+        headers={"Cache-Control": "public, max-age=3600"},
+    )
+
+
+@cache
+def _file(name: str) -> bytes:
+    if name == "charts.css":
+        from deniable.presenting.charts import stylesheet
+
+        return stylesheet().encode()
+    return files(__package__).joinpath("static", name).read_bytes()

@@ -16,15 +16,15 @@ from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated
 from deniable.publishing.notice import privacy_terms
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
 from deniable.reading.wire import most_epochs
-from deniable.server.operations.metrics import Meters
+from deniable.server.metrics import Meters
 from deniable.server.pages.controls import LEVELS, MOST_REPEATED, Controls, downloads, epoch_choices
 from deniable.server.pages.rendering import here, is_script, page, rendered, root_of
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.comparing import NothingBefore
-from deniable.server.routes.figures import FigureService, Subject, to_the_end
+from deniable.server.routes.estimating import to_the_end
+from deniable.server.routes.figures import FigureService, NothingBefore, Subject
+from deniable.server.routes.requests import held_role
 from deniable.server.routes.routing import Handler
-from deniable.server.routes.tokens import held_role
 from deniable.stores import Role, Store
 
 _TOO_MANY: Final = (

@@ -1,9 +1,7 @@
 """From what is shown to HTML: every text is escaped, and every link is relative."""
 
-from asyncio import to_thread
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
@@ -11,14 +9,11 @@ from aiohttp import web
 from deniable.documents import Document
 from deniable.documents.html import document_html
 from deniable.mechanisms import promise_text
-from deniable.messages import Refusal, RefusalCode
 from deniable.reading import instant_text
 from deniable.server.routes.routing import HTML
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-    from deniable.server.pages.handlers import Visit
 
 _POLICY: Final = "Content-Security-Policy"
 _HEADERS: Final = {
@@ -29,13 +24,6 @@ _HEADERS: Final = {
     # Without a referrer, forms would be sent with the origin "null".
     "Referrer-Policy": "same-origin",
 }
-_STATIC: Final = {
-    "page.css": "text/css",
-    "charts.css": "text/css",
-    "htmx.min.js": "text/javascript",
-    "share.js": "text/javascript",
-}
-
 _WIDTHS: Final = {"wide": 720, "narrow": 360}
 """Of a chart beside its labels, and of one on a phone."""
 
@@ -81,27 +69,6 @@ def here(request: web.BaseRequest) -> dict[str, str]:
     # As it came: in a decoded one, "C#" ends the query.
     url = request.rel_url
     return {"here": url.raw_path.rpartition("/")[2], "query": url.raw_query_string}
-
-
-async def static(visit: "Visit") -> web.Response:
-    """Answer with a stylesheet or script."""
-    if visit.name not in _STATIC:
-        raise Refusal(RefusalCode.NOT_FOUND, "there is nothing at this path")
-    return web.Response(
-        body=await to_thread(_file, visit.name),
-        content_type=_STATIC[visit.name],
-        charset="utf-8",
-        headers={"Cache-Control": "public, max-age=3600"},
-    )
-
-
-@cache
-def _file(name: str) -> bytes:
-    if name == "charts.css":
-        from deniable.presenting.charts import stylesheet
-
-        return stylesheet().encode()
-    return files(__package__).joinpath("static", name).read_bytes()
 
 
 def _document(document: Document, *, folded: bool = False, brief: bool = False) -> str:

@@ -54,7 +54,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("/login", answer="entrance:login", form=True, takes=("next",)),
     Page("/share", answer="entrance:shared", form=True),
     Page("/logout", answer="entrance:logout", method="POST"),
-    Page("/static/{name}", answer="rendering:static"),
+    Page("/static/{name}", answer="entrance:static"),
     Page(
         OF_SURVEY,
         answer="views:figures",
@@ -86,20 +86,20 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(
         f"{OF_SURVEY}/ask",
-        answer="asking:ask",
+        answer="ask:ask",
         tab="Ask",
         document=True,
         takes=_QUESTIONS,
         of_epochs=True,
         downloads=(f"{OF_SURVEY}/ask.json", f"{OF_SURVEY}/ask.csv"),
     ),
-    Page(f"{OF_SURVEY}/ask.json", media=JSON, answer="asking:ask_json", takes=_QUESTIONS),
-    Page(f"{OF_SURVEY}/ask.csv", media=CSV, answer="asking:ask_csv", takes=_QUESTIONS),
+    Page(f"{OF_SURVEY}/ask.json", media=JSON, answer="ask:ask_json", takes=_QUESTIONS),
+    Page(f"{OF_SURVEY}/ask.csv", media=CSV, answer="ask:ask_csv", takes=_QUESTIONS),
     Page(
         f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=("survey", "width", "epsilon")
     ),
     Page(f"{OF_SURVEY}/about", answer="entrance:about"),
-    Page(f"{OF_SURVEY}/share", answer="sharing:share", form=True),
+    Page(f"{OF_SURVEY}/share", answer="entrance:share", form=True),
     Page(f"{OF_SURVEY}/line", answer="views:line"),
     Page(f"{OF_SURVEY}/card", answer="views:card", takes=("survey", "epoch", "level")),
     Page(_CHART, media=SVG, answer="views:chart", takes=_CHARTED),

@@ -14,16 +14,16 @@ from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, asked_alike
 from deniable.server.pages.controls import (
     EPSILONS,
+    MOST_CELLS,
     WIDTHS,
     asked_groups,
     free_epsilon,
 )
 from deniable.server.pages.handlers import Content, Visit, none_yet
-from deniable.server.pages.questions import MOST_CELLS
 from deniable.server.pages.rendering import page, rendered, root_of, shown_elsewhere
-from deniable.server.routes.comparing import Sides, asked_sides
-from deniable.server.routes.figures import Subject, check_view, to_the_end
-from deniable.server.routes.parameters import asked_choice, asked_level, asked_limit
+from deniable.server.routes.estimating import to_the_end
+from deniable.server.routes.figures import Sides, Subject, asked_sides, check_view
+from deniable.server.routes.requests import asked_choice, asked_level, asked_limit
 
 if TYPE_CHECKING:
     from deniable.estimates import Comparison, Histogram

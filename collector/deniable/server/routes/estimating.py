@@ -1,23 +1,77 @@
-"""Figures are made in a thread, one at a time, and kept: whoever asks, and however often."""
+"""Answers that cost much are made seldom: figures one at a time and kept, the store's for all.
 
+Whoever asks, and however often, has nothing made as often as they like.
+"""
+
+import asyncio
 import json
-from asyncio import Lock, sleep, to_thread
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from importlib import import_module
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from aiohttp import web
 
 from deniable.reading import EpochCounts
-from deniable.stores import Overloaded
+from deniable.stores import Overloaded, Unreachable
 
 Result = TypeVar("Result")
 
+_FRESH_SECONDS: Final = 5.0
 _MOST_KEPT: Final = 32
 _MOST_KEPT_BYTES: Final = 32 << 20
 _MOST_WAITING: Final = 32
 _AT_ONCE: Final = 4096
+
+
+class SharedAnswer(Generic[Result]):
+    """One answer of the store for all who ask within five seconds; waited for in patience."""
+
+    def __init__(
+        self,
+        ask: Callable[[], Awaitable[Result]],
+        patience: float,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._patience = patience
+        self._asking: asyncio.Future[Result] | None = None
+        self._asked_at = 0.0
+
+    async def get(self) -> Result:
+        """Return the answer, or raise what asking raised, also to whoever asks a little later.
+
+        Raises:
+            Unreachable: besides, if there is no answer in time; what is under way is waited for by
+                whoever asks next, and not begun a second time.
+        """
+        now = self._clock()
+        asking = self._asking
+        if asking is None or (asking.done() and now - self._asked_at >= _FRESH_SECONDS):
+            asking = self._asking = asyncio.ensure_future(self._ask())
+            asking.add_done_callback(_retrieve_outcome)
+            self._asked_at = now
+        await asyncio.wait({asking}, timeout=max(0.0, self._asked_at + self._patience - now))
+        if not asking.done():
+            raise Unreachable(f"the store has not answered for {self._patience:g} s")
+        return asking.result()
+
+
+async def to_the_end(work: Awaitable[Result]) -> Result:
+    """Wait for work that goes on whoever leaves.
+
+    Its thread cannot be stopped, and the next must wait for it.
+    """
+    making = asyncio.ensure_future(work)
+    making.add_done_callback(_retrieve_outcome)
+    return await asyncio.shield(making)
+
+
+def _retrieve_outcome(answer: "asyncio.Future[Any]") -> None:
+    """Look at an error, which asyncio logs if nobody does: perhaps whoever asked is gone."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 class Estimating:
@@ -35,7 +89,7 @@ class Estimating:
         self._most = most
         self._rested_at = 0.0
         self._waiting = 0
-        self._turn = Lock()
+        self._turn = asyncio.Lock()
         self._kept: dict[Hashable, tuple[tuple[tuple[int, int], ...], float, bytes]] = {}
 
     async def in_turn(
@@ -56,9 +110,9 @@ class Estimating:
             async with self._turn:
                 if request.transport is None:
                     raise ConnectionResetError
-                await sleep(self._rested_at - monotonic())
+                await asyncio.sleep(self._rested_at - monotonic())
                 # numpy and scipy take a second: they are imported for the first figures.
-                await to_thread(import_module, "deniable.estimates.histogram")
+                await asyncio.to_thread(import_module, "deniable.estimates.histogram")
                 begun = monotonic()
                 try:
                     return await work()
@@ -89,7 +143,7 @@ class Estimating:
             # There may be a million counts; they only grow, so that their sum tells them apart.
             counted = tuple((epoch.reports, epoch.distrusted) for epoch in counts)
             if mark != counted and not (mark and monotonic() < made_at + self._fresh):
-                body = await to_thread(packed, counts)
+                body = await asyncio.to_thread(packed, counts)
                 mark, made_at = counted, monotonic()
             self._kept[key] = mark, made_at, body  # the one asked for last is forgotten last
             while (

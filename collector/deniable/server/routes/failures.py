@@ -6,10 +6,10 @@ from typing import Final
 from aiohttp import web
 
 from deniable.messages import Refusal, RefusalCode
-from deniable.server.operations.logs import LogThrottle
-from deniable.server.operations.metrics import Meters
+from deniable.server.logging_setup import LogThrottle
+from deniable.server.metrics import Meters
+from deniable.server.problems import code_of_request, plain_problem, problem
 from deniable.server.routes.routing import MethodNotAllowed
-from deniable.server.transport.answers import code_of_request, plain_problem, problem
 from deniable.stores import (
     Overloaded,
     StoreError,

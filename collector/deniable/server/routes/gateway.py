@@ -43,14 +43,14 @@ from deniable.oblivious_http import (
     open_request,
 )
 from deniable.oblivious_http.encapsulation import encode_list
-from deniable.server.operations.logs import LogThrottle
-from deniable.server.operations.metrics import Meters
+from deniable.server.connections import Connection
+from deniable.server.limits import SenderLimits
+from deniable.server.logging_setup import LogThrottle
+from deniable.server.metrics import Meters
+from deniable.server.problems import plain_problem
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.failures import answer_to
 from deniable.server.routes.routing import ROUTES, DeviceHandler, MethodNotAllowed, Router
-from deniable.server.routes.sender_limits import SenderLimits
-from deniable.server.transport.answers import plain_problem
-from deniable.server.transport.connections import Connection
 
 _LOG = logging.getLogger("deniable.collector")
 _SECONDS_BETWEEN_LOOKS: Final = 1.0

@@ -18,8 +18,8 @@ from deniable.messages import (
 from deniable.oblivious_http import REQUEST_TYPE, RESPONSE_TYPE
 from deniable.reading import EPOCHS, ID_PREFIX, NOTES_SCHEMA, OLDER, PREVIOUS, VIEWS
 from deniable.reading.epochs import EpochState
+from deniable.server.problems import STATUSES_TO_RETRY
 from deniable.server.routes.routing import CSV, FORMATS, MSGPACK, ROUTES, Route
-from deniable.server.transport.answers import STATUSES_TO_RETRY
 
 
 def reference(name: str) -> Json:

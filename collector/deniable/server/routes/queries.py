@@ -22,7 +22,7 @@ from deniable.planning.words import described
 from deniable.public_log.publish import CHECKPOINT_PATH
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.gateway import GatewayKeyring
-from deniable.server.routes.parameters import asked_survey, not_found
+from deniable.server.routes.requests import asked_survey, not_found
 from deniable.server.routes.routing import (
     BYTES,
     CSV,

@@ -21,11 +21,11 @@ from deniable.messages import (
     split_upload,
 )
 from deniable.oblivious_http import BinaryRequest
-from deniable.server.operations.metrics import Meters
+from deniable.server.connections import Connection
+from deniable.server.limits import IssuerShares, SenderLimits, buckets
+from deniable.server.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.routing import MSGPACK
-from deniable.server.routes.sender_limits import IssuerShares, SenderLimits, buckets
-from deniable.server.transport.connections import Connection
 from deniable.stores import Overloaded, Store, Verdict
 from deniable.stores.group_commit import MOST_WAITING
 from deniable.stores.values import Receipt

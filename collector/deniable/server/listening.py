@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.server.transport.connections import HEAD_SECONDS, NO_DESCRIPTORS, CollectorServer
+from deniable.server.connections import HEAD_SECONDS, NO_DESCRIPTORS, CollectorServer
 
 _BACKLOG: Final = 1_024
 _KERNEL_BYTES: Final = 1 << 16

@@ -13,11 +13,11 @@ from deniable.documents.csv import table_csv
 from deniable.documents.json import document_json
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts
+from deniable.server.pages.controls import MOST_CELLS, Asking
 from deniable.server.pages.handlers import Visit, message
-from deniable.server.pages.questions import MOST_CELLS, Asking
 from deniable.server.routes.estimating import packed_json
-from deniable.server.routes.parameters import asked_level
 from deniable.server.routes.queries import csv_answer, json_answer
+from deniable.server.routes.requests import asked_level
 
 if TYPE_CHECKING:
     from deniable.estimates import Answers, Histogram

@@ -11,14 +11,14 @@ from typing import Any, Final
 from aiohttp import web
 
 from deniable.directory import Config
-from deniable.server.life.upkeep import Upkeep
-from deniable.server.operations.gauges import Gauges
-from deniable.server.operations.logs import LoopErrors
-from deniable.server.operations.metrics import Meters
+from deniable.server.gauges import Gauges
+from deniable.server.listening import listen, shown_address
+from deniable.server.logging_setup import LoopErrors
+from deniable.server.metrics import Meters
 from deniable.server.routes.app import build_metrics_server, build_server
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.transport.listening import listen, shown_address
-from deniable.server.transport.tls import reload_certificate, tls_context
+from deniable.server.tls import reload_certificate, tls_context
+from deniable.server.upkeep import Upkeep
 from deniable.stores import open_store
 
 _ARRIVAL_SECONDS: Final = 0.5

@@ -32,15 +32,9 @@ from aiohttp.payload import Payload
 
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
-from deniable.server.operations.metrics import Meters
-from deniable.server.transport.answers import (
-    answer_headers,
-    bare_problem,
-    complete,
-    plain_problem,
-    problem,
-)
-from deniable.server.transport.connection_slots import SLICE_BYTES, ConnectionSlots
+from deniable.server.limits import SLICE_BYTES, ConnectionSlots
+from deniable.server.metrics import Meters
+from deniable.server.problems import answer_headers, bare_problem, complete, plain_problem, problem
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

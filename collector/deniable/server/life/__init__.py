@@ -1,1 +1,0 @@
-"""Life: how the processes start, serve, keep up with the clock, and stop."""

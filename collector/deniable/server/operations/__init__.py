@@ -1,1 +1,0 @@
-"""Operations: what an operator sees: logs and metrics."""

@@ -1,1 +1,0 @@
-"""Transport: sockets, and connections that are each bounded in time and memory."""
