@@ -198,6 +198,10 @@ def _cost(body: bytes, *, shared: bool) -> int:
     return min(len(body), SLICE_BYTES) + (0 if shared else len(body))
 
 
+_MOST_REMEMBERED: Final = 65_536
+_BURST_SECONDS: Final = 10.0
+
+
 class TokenBuckets:
     """A bucket for each sender: ``rate`` tokens a second flow in, and it holds ``burst`` at most.
 
@@ -205,7 +209,7 @@ class TokenBuckets:
     """
 
     def __init__(
-        self, rate: float, burst: float, clock: Callable[[], float], most: int = 65_536
+        self, rate: float, burst: float, clock: Callable[[], float], most: int = _MOST_REMEMBERED
     ) -> None:
         self._rate = rate
         self._burst = burst
@@ -235,19 +239,18 @@ class TokenBuckets:
             self._buckets.popitem(last=False)
         return enough
 
-    def give_back(self, sender: Hashable, tokens: float = 1.0) -> None:
-        """Undo a taking that came to nothing."""
+    def give_back(self, sender: Hashable) -> None:
+        """Give back a token whose taking came to nothing."""
         if sender in self._buckets:
             held, at = self._buckets[sender]
-            self._buckets[sender] = min(self._burst, held + tokens), at
+            self._buckets[sender] = min(self._burst, held + 1.0), at
 
 
 class IssuerShares:
     """The shares of reports in their issuers' buckets: each key one token, whatever is replayed."""
 
-    def __init__(self, buckets: TokenBuckets, most: int = 65_536) -> None:
+    def __init__(self, buckets: TokenBuckets) -> None:
         self._buckets = buckets
-        self._most = most
         self._paid: OrderedDict[Hashable, Receipt] = OrderedDict()
 
     def take(self, receipt: Receipt) -> bool:
@@ -261,7 +264,7 @@ class IssuerShares:
         if not self._buckets.take(receipt.issuer):
             return False
         self._paid[key] = receipt
-        if len(self._paid) > self._most:
+        if len(self._paid) > _MOST_REMEMBERED:
             self._paid.popitem(last=False)
         return True
 
@@ -269,9 +272,6 @@ class IssuerShares:
         """Give back the token of a receipt that was not counted; its key cannot be any more."""
         if self._paid.get(receipt[:3]) is receipt:
             self._buckets.give_back(receipt.issuer)
-
-
-_BURST_SECONDS: Final = 10.0
 
 
 class SenderLimits:
@@ -299,18 +299,15 @@ class SenderLimits:
         if not limits.take(mark(address), tokens):
             raise Refusal(RefusalCode.RATE_LIMITED, "too much from this address")
 
-    def check_relayed(self, request: web.BaseRequest, now: float) -> None:
+    def check_relayed(self, gateway_request: web.BaseRequest | None, now: float) -> None:
         """Check that a relay sent a request of the gateway, where nobody else may.
 
         Raises:
-            Refusal: forbidden.
+            Refusal: forbidden; also what came without the gateway: None.
         """
-        if self._relayed_from <= now and not is_among(self._sender(request), self._relays):
-            raise Refusal(RefusalCode.FORBIDDEN, "this collector takes reports of relays alone")
-
-    def check_direct(self, now: float) -> None:
-        """Check that reports may come without a relay; Refusal (forbidden) if not."""
-        if self._relayed_from <= now:
+        if self._relayed_from <= now and not (
+            gateway_request and is_among(self._sender(gateway_request), self._relays)
+        ):
             raise Refusal(RefusalCode.FORBIDDEN, "this collector takes reports of relays alone")
 
     def _sender(self, request: web.BaseRequest) -> Address | None:

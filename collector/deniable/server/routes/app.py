@@ -26,7 +26,7 @@ from deniable.server.pages.table import PAGES, Page
 from deniable.server.problems import plain_problem
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.failures import answer_to
-from deniable.server.routes.figures import FigureService, figure_handlers
+from deniable.server.routes.figures import FigureService
 from deniable.server.routes.gateway import Gateway, GatewayKeyring
 from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.queries import Queries
@@ -162,7 +162,7 @@ async def build_server(
         **of_devices,
         GATEWAY_PATH: gateway.answer,
         **queries.handlers(),
-        **figure_handlers(figures),
+        **figures.handlers(),
         **Site(config, store, catalogue, figures, clock, meters).handlers(),
         "/healthz": _healthy,
         "/readyz": ready,

@@ -43,7 +43,7 @@ class Catalogue:
         public: Collection[str] = (),
     ) -> None:
         self._store = store
-        self._chain: tuple[bytes, ...] = (authority,)
+        self.chain: tuple[bytes, ...] = (authority,)  # its keys, the one that signs now last
         self.rotations: list[bytes] = []  # envelopes, oldest first
         self.log = PublicLog(StoredLog((), "", ""))
         self._unsound = self.log.stored  # what was read last and is no log
@@ -109,7 +109,7 @@ class Catalogue:
             self._ended = ended
             self.changes += 1
         # What could not be opened is tried again with another chain only.
-        if (envelopes, self._chain) == self._read_last:
+        if (envelopes, self.chain) == self._read_last:
             return
         by_name: dict[str, list[Manifest]] = {}
         for envelope in envelopes:
@@ -120,12 +120,12 @@ class Catalogue:
                 self._envelopes[manifest.survey_id] = envelope
         self._by_name = by_name
         self.changes += 1
-        self._read_last = envelopes, self._chain
+        self._read_last = envelopes, self.chain
 
     def _follow(self, rotations: list[bytes]) -> None:
         if rotations != self.rotations:
             try:
-                self._chain = follow_rotations(self._chain[0], map(open_rotation, rotations))
+                self.chain = follow_rotations(self.chain[0], map(open_rotation, rotations))
                 self.rotations = rotations
             except Refusal as refusal:
                 _LOG.error("the stored rotations are not offered: %s", refusal)
@@ -146,16 +146,6 @@ class Catalogue:
                     _LOG.error("the public log is served as it was last read: %s", error)
             else:
                 return
-
-    @property
-    def chain(self) -> tuple[bytes, ...]:
-        """Return the authority's keys, from the one in the settings to the one that signs now."""
-        return self._chain
-
-    @property
-    def authority(self) -> bytes:
-        """Return the public key that signs now."""
-        return self._chain[-1]
 
     def by_id(self, survey_id: bytes) -> Manifest | None:
         """Return the survey with this id, if it is published here."""
@@ -203,7 +193,7 @@ class Catalogue:
     def _open(self, envelope: bytes) -> Manifest | None:
         if envelope not in self._opened:
             try:
-                self._opened[envelope], _ = open_manifest_of_chain(envelope, self._chain)
+                self._opened[envelope], _ = open_manifest_of_chain(envelope, self.chain)
             except Refusal as refusal:
                 _LOG.error("a stored survey is not offered: %s", refusal)
         return self._opened.get(envelope)

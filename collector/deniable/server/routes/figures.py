@@ -55,19 +55,6 @@ _CALCULATE: Final = (
 )
 
 
-def figure_handlers(figures: "FigureService") -> dict[str, Handler]:
-    """Return the handlers of figures, by path."""
-    return {
-        "/v1/surveys/{name}/epochs": figures.epochs,
-        "/v1/surveys/{name}/counts": figures.counts,
-        "/v1/surveys/{name}/histogram": figures.histogram,
-        "/v1/surveys/{name}/series": figures.series,
-        "/v1/surveys/{name}/comparison": figures.comparison,
-        "/v1/surveys/{name}/notes": figures.notes,
-        "/v1/surveys/{name}/covariance": figures.covariance,
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The surveys and epochs that a request is about, and the queue of whoever asks."""
@@ -98,6 +85,18 @@ class FigureService:
         self._for_analysts = Estimating()
         # Apart, too: a long list keeps no page waiting.
         self._for_lists = Estimating(most=_MOST_LISTED)
+
+    def handlers(self) -> dict[str, Handler]:
+        """Return the handlers of figures, by path."""
+        return {
+            "/v1/surveys/{name}/epochs": self.epochs,
+            "/v1/surveys/{name}/counts": self.counts,
+            "/v1/surveys/{name}/histogram": self.histogram,
+            "/v1/surveys/{name}/series": self.series,
+            "/v1/surveys/{name}/comparison": self.comparison,
+            "/v1/surveys/{name}/notes": self.notes,
+            "/v1/surveys/{name}/covariance": self.covariance,
+        }
 
     async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with which epochs have figures, with their seals."""

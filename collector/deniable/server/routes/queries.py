@@ -146,7 +146,7 @@ class Queries:
         await self._catalogue.reread()
         rotations = self._catalogue.rotations
         body = pack_rotations(rotations, self._proofs_of(rotations))
-        return _tagged(request, self._catalogue.authority, body)
+        return _tagged(request, self._catalogue.chain[-1], body)
 
     async def gateway(self, _: web.BaseRequest | BinaryRequest, __: str) -> web.Response:
         """Answer with the signed list of the gateway's keys."""

@@ -82,6 +82,19 @@ class MethodNotAllowed(Exception):
         self.name = name
 
 
+def _of_figures(what: str, summary: str, parameters: tuple[str, ...], *, few: bool = True) -> Route:
+    """Return a route of a survey's figures, of which there may be too ``few`` reports."""
+    return Route(
+        f"/v1/surveys/{{name}}/{what}",
+        summary,
+        schema=what.capitalize(),
+        parameters=parameters,
+        role="analyst",
+        public=True,
+        refusals=(RefusalCode.TOO_FEW_REPORTS,) if few else (),
+    )
+
+
 ROUTES: Final = (
     Route(
         "/v1/reports",
@@ -126,67 +139,29 @@ ROUTES: Final = (
         MSGPACK,
         parameters=(),
     ),
-    Route(
-        "/v1/surveys/{name}/epochs",
-        "its epochs that have figures, with their seals",
-        schema="Epochs",
-        parameters=("survey",),
-        role="analyst",
-        public=True,
-    ),
-    Route(
-        "/v1/surveys/{name}/counts",
+    _of_figures("epochs", "its epochs that have figures, with their seals", ("survey",), few=False),
+    _of_figures(
+        "counts",
         "how often each response was counted: randomised, not answers",
-        schema="Counts",
-        parameters=("survey", "epoch"),
-        role="analyst",
-        public=True,
-        refusals=(RefusalCode.TOO_FEW_REPORTS,),
+        ("survey", "epoch"),
     ),
-    Route(
-        "/v1/surveys/{name}/histogram",
-        "its debiased histogram",
-        schema="Histogram",
-        parameters=("survey", "epoch", "level", "view", "format"),
-        role="analyst",
-        public=True,
-        refusals=(RefusalCode.TOO_FEW_REPORTS,),
+    _of_figures(
+        "histogram", "its debiased histogram", ("survey", "epoch", "level", "view", "format")
     ),
-    Route(
-        "/v1/surveys/{name}/series",
+    _of_figures(
+        "series",
         "its frequencies epoch by epoch, across all surveys of the name",
-        schema="Series",
-        parameters=("survey", "epoch", "level", "format"),
-        role="analyst",
-        public=True,
-        refusals=(RefusalCode.TOO_FEW_REPORTS,),
+        ("survey", "epoch", "level", "format"),
     ),
-    Route(
-        "/v1/surveys/{name}/comparison",
+    _of_figures(
+        "comparison",
         "the difference of its frequencies from other epochs, or from another survey's",
-        schema="Comparison",
-        parameters=("survey", "epoch", "against", "level", "format"),
-        role="analyst",
-        public=True,
-        refusals=(RefusalCode.TOO_FEW_REPORTS,),
+        ("survey", "epoch", "against", "level", "format"),
     ),
-    Route(
-        "/v1/surveys/{name}/notes",
-        "what an operator says happened, which stands beside its figures",
-        schema="Notes",
-        parameters=(),
-        role="analyst",
-        public=True,
+    _of_figures(
+        "notes", "what an operator says happened, which stands beside its figures", (), few=False
     ),
-    Route(
-        "/v1/surveys/{name}/covariance",
-        "the covariance of its frequencies",
-        schema="Covariance",
-        parameters=("survey", "epoch"),
-        role="analyst",
-        public=True,
-        refusals=(RefusalCode.TOO_FEW_REPORTS,),
-    ),
+    _of_figures("covariance", "the covariance of its frequencies", ("survey", "epoch")),
     Route(
         "/v1/authority",
         "the rotations of the authority's key, oldest first",

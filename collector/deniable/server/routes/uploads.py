@@ -80,7 +80,7 @@ class Uploads:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, "send it without Content-Encoding")
         if isinstance(request, BinaryRequest):
             return await self._answer(list(split_upload(request.body)))
-        self._limits.check_direct(self._clock())
+        self._limits.check_relayed(None, self._clock())
         if (request.content_length or 0) > MAX_UPLOAD_BYTES:
             raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
         connection = request.protocol
