@@ -16,7 +16,7 @@ from deniable.reading import EpochCounts
 from deniable.server.pages.controls import MOST_CELLS, Asking
 from deniable.server.pages.handlers import Visit, message
 from deniable.server.routes.estimating import packed_json
-from deniable.server.routes.queries import csv_answer, json_answer
+from deniable.server.routes.published import csv_answer, json_answer
 from deniable.server.routes.requests import asked_level
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from deniable.server.routes.failures import answer_to
 from deniable.server.routes.figures import FigureService
 from deniable.server.routes.gateway import Gateway, GatewayKeyring
 from deniable.server.routes.openapi import openapi_document
-from deniable.server.routes.queries import Queries
+from deniable.server.routes.published import Published
 from deniable.server.routes.requests import require_role
 from deniable.server.routes.routing import (
     CSV,
@@ -139,10 +139,10 @@ async def build_server(
     limits, keyring = SenderLimits(config), GatewayKeyring(config, catalogue)
     with suppress(Refusal):  # what is wrong with its keys is logged at the start
         keyring.read()
-    queries = Queries(catalogue, clock, keyring)
+    published = Published(catalogue, clock, keyring)
     of_devices: dict[str, DeviceHandler] = {
         "/v1/reports": Uploads(config, store, catalogue, clock, meters, limits).answer,
-        **queries.device_handlers(),
+        **published.device_handlers(),
     }
     gateway = Gateway(config, keyring, of_devices, limits, clock, meters, throttle)
     described = cache(lambda: json.dumps(openapi_document(config)).encode())
@@ -161,7 +161,7 @@ async def build_server(
     handlers = {
         **of_devices,
         GATEWAY_PATH: gateway.answer,
-        **queries.handlers(),
+        **published.handlers(),
         **figures.handlers(),
         **Site(config, store, catalogue, figures, clock, meters).handlers(),
         "/healthz": _healthy,

@@ -26,7 +26,7 @@ from deniable.reading import (
 from deniable.reading.wire import counts_map, epochs_map, most_epochs
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, packed_json, to_the_end
-from deniable.server.routes.queries import csv_answer, json_answer
+from deniable.server.routes.published import csv_answer, json_answer
 from deniable.server.routes.requests import (
     asked_choice,
     asked_epochs,

@@ -37,7 +37,7 @@ from deniable.server.routes.routing import (
 _FOREVER: Final = "public, max-age=31536000, immutable"
 
 
-class Queries:
+class Published:
     """Answers about surveys, the authority and the gateway's keys."""
 
     def __init__(
