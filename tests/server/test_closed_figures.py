@@ -28,6 +28,11 @@ ODD = manifest(name="odd", categories=('a "b"', "back\\slash", "c"), minimum_rep
 FIRST = manifest(name="a-first")
 
 
+def closed_figures(collector: Collector) -> ClosedFigures:
+    catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
+    return ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+
+
 async def lines(collector: Collector, figures: ClosedFigures) -> str:
     await figures.renew()
     return exposition(collector.meters, {}, {}, figures.read())
@@ -68,8 +73,7 @@ async def test_only_closed_epochs_of_named_surveys_are_told_of(tmp_path: Path) -
     async with running(tmp_path, metrics_surveys=NAMES) as collector:
         for survey in (MANY, ODD, manifest(name="private")):
             await collector.publish(survey)
-        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
-        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        figures = closed_figures(collector)
         for survey, n in ((MANIFEST, 400), (MANY, 400), (ODD, 49)):
             await send(collector, survey, 0, n)
         await send(collector, manifest(name="private"), 0, 100)
@@ -102,8 +106,7 @@ async def test_only_closed_epochs_of_named_surveys_are_told_of(tmp_path: Path) -
 async def test_of_many_answers_there_are_the_largest(tmp_path: Path) -> None:
     async with running(tmp_path, metrics_surveys=NAMES) as collector:
         await collector.publish(MANY)
-        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
-        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        figures = closed_figures(collector)
         counts = await send(collector, MANY, 0, 500)
         collector.clock.time += 3 * DAY
         samples = of(parsed(await lines(collector, figures)), "many")
@@ -115,8 +118,7 @@ async def test_of_many_answers_there_are_the_largest(tmp_path: Path) -> None:
 async def test_prometheus_reads_whatever_answers_are_called(tmp_path: Path) -> None:
     async with running(tmp_path, metrics_surveys=NAMES) as collector:
         await collector.publish(ODD)
-        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
-        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        figures = closed_figures(collector)
         await send(collector, ODD, 0, 60)
         collector.clock.time += 3 * DAY
         text = await lines(collector, figures)
@@ -131,8 +133,7 @@ async def test_a_survey_is_not_estimated_again_for_every_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, metrics_surveys=NAMES) as collector:
-        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
-        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        figures = closed_figures(collector)
         await send(collector, MANIFEST, 0, 60)
         collector.clock.time += 3 * DAY
         text = await lines(collector, figures)
@@ -155,8 +156,7 @@ async def test_a_survey_that_fails_is_logged_and_looked_at_again(
     monkeypatch.setattr(gauges, "_figures_of", figures_of)
     monkeypatch.setattr(gauges, "_SECONDS", 0.0)
     async with running(tmp_path, metrics_surveys=NAMES) as collector:
-        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
-        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        figures = closed_figures(collector)
         renewed, renew = asyncio.Event(), figures.renew
 
         async def telling() -> None:
@@ -189,8 +189,7 @@ async def test_a_survey_that_fails_keeps_no_other_from_being_told_of(
     monkeypatch.setattr(gauges, "_figures_of", figures_of)
     names = frozenset({FIRST.name, MANIFEST.name})
     async with running(tmp_path, metrics_surveys=names) as collector:
-        catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
-        figures = ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+        figures = closed_figures(collector)
         for survey in (FIRST, MANIFEST):
             await send(collector, survey, 0, 60)
         collector.clock.time += 3 * DAY
@@ -199,5 +198,4 @@ async def test_a_survey_that_fails_keeps_no_other_from_being_told_of(
 
 
 async def test_nothing_is_made_where_no_survey_is_named(collector: Collector) -> None:
-    catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
-    await ClosedFigures(collector.config, collector.store, catalogue, collector.clock).keep()
+    await closed_figures(collector).keep()

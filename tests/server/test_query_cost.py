@@ -13,7 +13,7 @@ from aiohttp import ClientResponse
 
 from deniable.estimates import estimate_histogram
 from deniable.reading import EpochCounts, EpochStanding, EpochState
-from deniable.server.routes import estimating, figures, queries
+from deniable.server.routes import estimating, figures, published
 from deniable.server.routes.catalogue import Catalogue
 from tests.server.collector import Collector, problem, running
 from tests.server.sockets import SECONDS, connected, healthy, until
@@ -64,8 +64,8 @@ async def held(estimates: Counted) -> None:
 async def test_surveys_are_described_once_and_listed_once_for_each_change(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    described = Counted(queries._description)
-    monkeypatch.setattr(queries, "_description", described)
+    described = Counted(published._description)
+    monkeypatch.setattr(published, "_description", described)
     opened = Counted(Catalogue._open)
     monkeypatch.setattr(Catalogue, "_open", lambda *arguments: opened(*arguments))
     bodies = set()

@@ -10,14 +10,15 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from time import monotonic
-from typing import Final, Protocol
-
-from aiohttp import web
+from typing import TYPE_CHECKING, Final, Protocol
 
 from deniable.directory import Config, Network
 from deniable.messages import MAX_UPLOAD_REPORTS, Refusal, RefusalCode
 from deniable.server.metrics import Meters
 from deniable.stores.values import Receipt
+
+if TYPE_CHECKING:  # the doctor reads a limit without aiohttp
+    from aiohttp import web
 
 _IPV6_SENDER_BYTES: Final = 8
 _MOST_PROXIES: Final = 16
@@ -285,7 +286,7 @@ class SenderLimits:
         self._of_addresses = buckets(config.address_rate, MAX_UPLOAD_REPORTS)
         self._of_relays = buckets(config.relay_rate, 1)
 
-    def charge(self, request: web.BaseRequest, tokens: float) -> None:
+    def charge(self, request: "web.BaseRequest", tokens: float) -> None:
         """Take tokens from the bucket of whoever sent a request.
 
         Raises:
@@ -299,7 +300,7 @@ class SenderLimits:
         if not limits.take(mark(address), tokens):
             raise Refusal(RefusalCode.RATE_LIMITED, "too much from this address")
 
-    def check_relayed(self, gateway_request: web.BaseRequest | None, now: float) -> None:
+    def check_relayed(self, gateway_request: "web.BaseRequest | None", now: float) -> None:
         """Check that a relay sent a request of the gateway, where nobody else may.
 
         Raises:
@@ -310,7 +311,7 @@ class SenderLimits:
         ):
             raise Refusal(RefusalCode.FORBIDDEN, "this collector takes reports of relays alone")
 
-    def _sender(self, request: web.BaseRequest) -> Address | None:
+    def _sender(self, request: "web.BaseRequest") -> Address | None:
         forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))
         return sender(request.remote or "", forwarded, self._trusted)
 

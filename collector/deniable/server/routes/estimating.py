@@ -5,6 +5,7 @@ Whoever asks, and however often, has nothing made as often as they like.
 
 import asyncio
 import json
+from asyncio import sleep
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from importlib import import_module
 from time import monotonic
@@ -110,7 +111,7 @@ class Estimating:
             async with self._turn:
                 if request.transport is None:
                     raise ConnectionResetError
-                await asyncio.sleep(self._rested_at - monotonic())
+                await sleep(self._rested_at - monotonic())
                 # numpy and scipy take a second: they are imported for the first figures.
                 await asyncio.to_thread(import_module, "deniable.estimates.histogram")
                 begun = monotonic()
