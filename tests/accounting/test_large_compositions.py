@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.accounting import PrivacyLoss, atoms
+from deniable.accounting import PrivacyLoss, lattice
 from deniable.audit import SolutionMatrix
 from deniable.mechanisms import ClampedGeometric, RandomisedResponse
 from tests.accounting.curves import random_weights, weight_rows
@@ -23,7 +23,7 @@ def matrix(weights: list[list[int]]) -> SolutionMatrix:
 
 @pytest.fixture
 def nothing_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atoms, "_EXACT_BITS", 0)
+    monkeypatch.setattr(lattice, "_EXACT_BITS", 0)
 
 
 LOSSES = {
@@ -45,7 +45,7 @@ def test_a_rounded_composition_dominates_the_exact_one_by_no_more_than_it_says(
 ) -> None:
     loss, times = LOSSES[name], 6
     exact = loss.repeat(times)
-    monkeypatch.setattr(atoms, "_EXACT_BITS", 0)
+    monkeypatch.setattr(lattice, "_EXACT_BITS", 0)
     rounded = loss.repeat(times, steps=steps)
     assert rounded.infinite >= exact.infinite
     assert len(rounded.atoms) <= 1 + max(steps, 2 * times) + 4 * times
@@ -67,7 +67,7 @@ def test_a_rounded_composition_is_close_at_the_default_fineness(
 ) -> None:
     loss = LOSSES[name]
     exact = loss.repeat(8)
-    monkeypatch.setattr(atoms, "_EXACT_BITS", 0)
+    monkeypatch.setattr(lattice, "_EXACT_BITS", 0)
     rounded = loss.repeat(8)
     # Between the atoms the error is of the order of the square of a lattice step, at most
     # (8 * 6 / 2^14)^2 for these.
@@ -107,7 +107,7 @@ def test_any_rounded_composition_dominates_the_exact_one(
     losses = [(PrivacyLoss.of_mechanism(matrix(rows)), times) for rows, times in surveys]
     exact = PrivacyLoss.of_reports(losses)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(atoms, "_EXACT_BITS", 0)
+        patch.setattr(lattice, "_EXACT_BITS", 0)
         rounded = PrivacyLoss.of_reports(losses, steps=200)
     for at in (Fraction(n, 4) for n in range(1, 40)):
         assert rounded.delta_at_odds(at) >= exact.delta_at_odds(at)

@@ -275,7 +275,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
     "publishing.changes:_repeat": (_REPEATED,),
     "publishing.notice:_leaves": (_REPEATED,),
     "publishing.notice:_seen": (_STEPS,),
-    "simulation.document:_summary": ("simulation/test_reports:test_coverage_is_what_the_runs_did",),
+    "simulation.coverage:_summary": ("simulation/test_reports:test_coverage_is_what_the_runs_did",),
 }
 """The tests of each function's sentences, whose names begin with "deniable."."""
 
@@ -328,7 +328,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "central_model.selection:ExponentialMechanism.__repr__",
         "presenting.pictures:_notes",
         "server.pages.controls:width_text",
-        "simulation.document:simulation_document",
+        "simulation.coverage:simulation_document",
     ),
     "names of rows, pages and parts": (
         "presenting.histogram:UNBIASED",

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.central_model.exact_choice import exact_quantity
+from deniable.central_model.selection import exact_quantity
 from deniable.mechanisms import (
     MAX_CATEGORIES,
     GridTooCoarse,

@@ -24,8 +24,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from deniable.accounting.atoms import composed_pairs, dominating_pair, merged, pair_apart
-from deniable.accounting.lattice import Atom
+from deniable.accounting.lattice import Atom, composed_pairs, dominating_pair, merged, pair_apart
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Mechanism,

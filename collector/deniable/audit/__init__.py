@@ -74,5 +74,5 @@ from deniable.audit.tight import pure_level as pure_level
 from deniable.audit.tight import tight_delta as tight_delta
 from deniable.audit.tight import tight_delta_at_odds as tight_delta_at_odds
 from deniable.audit.tight import tight_epsilon as tight_epsilon
-from deniable.central_model.exact_choice import UnboundedSelection as UnboundedSelection
-from deniable.central_model.exact_choice import exact_choice as exact_choice
+from deniable.central_model.selection import UnboundedSelection as UnboundedSelection
+from deniable.central_model.selection import exact_choice as exact_choice

@@ -26,7 +26,7 @@ from math import prod
 from typing import Generic, TypeVar
 
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum
-from deniable.central_model.exact_choice import exact_choice
+from deniable.central_model.selection import exact_choice
 from deniable.mechanisms import (
     Draw,
     Number,

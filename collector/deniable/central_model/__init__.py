@@ -4,9 +4,14 @@ A parameter is a decimal string, Decimal, Fraction or int. A float raises TypeEr
 its domain InvalidPrivacyParameter. Draws of words from elsewhere than the system are for tests.
 """
 
-from deniable.central_model.exact_choice import UnboundedSelection, exact_choice
 from deniable.central_model.laplace import DiscreteLaplace, LaplaceRelease, Neighbours, Query
-from deniable.central_model.selection import MAX_OUTCOMES, ExponentialMechanism, Movement
+from deniable.central_model.selection import (
+    MAX_OUTCOMES,
+    ExponentialMechanism,
+    Movement,
+    UnboundedSelection,
+    exact_choice,
+)
 
 __all__ = [
     "MAX_OUTCOMES",

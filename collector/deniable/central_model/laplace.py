@@ -21,7 +21,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
-from deniable.central_model.exact_choice import exact_quantity
+from deniable.central_model.selection import exact_quantity
 from deniable.mechanisms.exact import (
     MAX_EPSILON,
     InvalidPrivacyParameter,

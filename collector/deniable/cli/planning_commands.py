@@ -157,7 +157,7 @@ def simulate(
     from deniable.estimates import decoder_of
     from deniable.publishing.publish import draft
     from deniable.simulation import SimulatedReports, read_truth
-    from deniable.simulation.document import simulation_document
+    from deniable.simulation.coverage import simulation_document
 
     manifest = draft(file)
     if devices < 2:
