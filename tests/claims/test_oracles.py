@@ -187,9 +187,9 @@ ORACLES: dict[str, tuple[str, ...]] = {
     "presenting.questions:leaders_document": (
         "statistics/test_groups:test_all_ranks_hold_at_once",
     ),
-    "estimates.planning:Accuracy.half_width": (_PLANNED,),
-    "estimates.planning:Accuracy.standard_error": (_WORST,),
-    "estimates.planning:Accuracy.difference": (
+    "estimates.accuracy:Accuracy.half_width": (_PLANNED,),
+    "estimates.accuracy:Accuracy.standard_error": (_WORST,),
+    "estimates.accuracy:Accuracy.difference": (
         "planning/test_plan:test_a_planned_difference_is_found_as_often_as_was_asked",
     ),
     "presenting.quantiles:quantile_sentence": (_QUARTILES,),

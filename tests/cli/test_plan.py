@@ -12,7 +12,7 @@ from deniable.estimates import (
     reports_for_half_width,
     reports_for_mean,
 )
-from deniable.publishing.publish import draft
+from deniable.publishing.numbering import draft
 from tests.cli.commands import SURVEY, fail, run, succeed
 
 NUMBERS = """\

@@ -8,7 +8,7 @@ import pytest
 from deniable.estimates import estimate_histogram
 from deniable.messages import is_simulated
 from deniable.presenting.rows import chosen_rows
-from deniable.publishing.publish import draft
+from deniable.publishing.numbering import draft
 from deniable.simulation import SimulatedReports, read_truth
 from tests.cli.commands import SURVEY, Workplace, fail, run, succeed
 

@@ -207,7 +207,6 @@ def test_reports_allow_the_least_epsilon_at_which_they_do(
     assert accuracy.reports(plan(drafts(found), accuracy).ways[0].variance) <= reports
     if kind == "matrix":
         return
-    # Three digits: one less is less than 1 % below.
     less = drafts(f"{float(found) * 0.985:.6f}".rstrip("0"))
     assert accuracy.reports(plan(less, accuracy).ways[0].variance) > reports
     assert epsilon_for(survey, drafts, Accuracy.half_width(1e-6), reports) is None

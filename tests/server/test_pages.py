@@ -24,8 +24,7 @@ from deniable.messages import PROBLEM_JSON, Schedule, Specification
 from deniable.planning import plan
 from deniable.presenting import connect
 from deniable.presenting.rows import largest_shares
-from deniable.publishing.numbering import next_manifest
-from deniable.publishing.publish import draft
+from deniable.publishing.numbering import draft, next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from deniable.reading import wire
 from deniable.reading.wire import most_epochs

@@ -3,7 +3,8 @@
 import logging
 from typing import TYPE_CHECKING
 
-from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, ClientSettings
+from deniable.budget import DEFAULT_LIFETIME_EPSILON
+from deniable.client.arguments import IN_MEMORY, ClientSettings
 from deniable.client.client import Client
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import (

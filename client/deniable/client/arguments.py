@@ -46,9 +46,6 @@ _CO_COROUTINE: Final = 0x80
 
 _Given = TypeVar("_Given")
 
-DEFAULT_LIFETIME_EPSILON: Final = 20
-"""What a device spends on all surveys together unless the app says otherwise."""
-
 
 class InMemory:
     """A state that forgets every decision when closed: for tests and demonstrations only."""

@@ -12,8 +12,8 @@ from math import inf
 from os import PathLike
 from typing import TYPE_CHECKING, TypeVar
 
+from deniable.budget import DEFAULT_LIFETIME_EPSILON
 from deniable.client.arguments import (
-    DEFAULT_LIFETIME_EPSILON,
     ClientSettings,
     InMemory,
     checked_arguments,

@@ -11,7 +11,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 import click
 
-from deniable.directory.tokens import MOST_DAYS
 from deniable.documents import read_number
 
 _WHOLE: Final = re.compile(r"([0-9][0-9,]*)(?:(\^|e)([0-9]{1,2}))?", re.ASCII)
@@ -71,6 +70,8 @@ def proportion(text: str) -> float:
 
 def days(text: str) -> int:
     """Read a length of time in whole days: 30d, or 2w."""
+    from deniable.directory.tokens import MOST_DAYS  # with the whole directory
+
     match = _DAYS.fullmatch(text.strip())
     number = int(match[1]) * (7 if match[2] == "w" else 1) if match else 0
     if not 1 <= number <= MOST_DAYS:

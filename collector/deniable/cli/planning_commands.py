@@ -5,9 +5,9 @@ from typing import Final
 
 import click
 
+from deniable.budget import DEFAULT_LIFETIME_EPSILON, epsilon_to_nano
 from deniable.cli.options import Quantity, Whole, a_file, count, json_option, level_option, quantity
 from deniable.cli.screen import progress, show
-from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.messages import Manifest
 
 _DEFAULT: Final = Quantity(0.05, percent=True)
@@ -76,13 +76,12 @@ def plan(
     the survey takes of a device's budget over a year.
     """
     # They calculate with numpy, for which --help does not wait.
-    from deniable.budget import epsilon_to_nano
     from deniable.estimates import Accuracy
     from deniable.mechanisms import InvalidPrivacyParameter
     from deniable.planning import has_shares
     from deniable.planning import plan as planned
     from deniable.planning.facts import plan_document
-    from deniable.publishing.publish import draft
+    from deniable.publishing.numbering import draft
 
     sizes = {"width": width, "error": error, "difference": difference}
     given = {name: size for name, size in sizes.items() if size is not None}
@@ -155,7 +154,7 @@ def simulate(
     truth. With more runs: how often intervals hold the truth, and how far off estimates are.
     """
     from deniable.estimates import decoder_of
-    from deniable.publishing.publish import draft
+    from deniable.publishing.numbering import draft
     from deniable.simulation import SimulatedReports, read_truth
     from deniable.simulation.coverage import simulation_document
 

@@ -180,12 +180,8 @@ def budget(
     """
     if (epsilon is None) == (total is None):
         raise click.ClickException("give either --epsilon or --total")
-    from deniable.client import DEFAULT_LIFETIME_EPSILON  # it loads the whole device
-
     try:
-        document = composition_document(
-            epsilon, total, delta, times, slack, categories, DEFAULT_LIFETIME_EPSILON
-        )
+        document = composition_document(epsilon, total, delta, times, slack, categories)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     show(document, as_json=as_json)

@@ -13,9 +13,14 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
-from deniable.client.arguments import (
+from deniable.budget import (
     DEFAULT_LIFETIME_EPSILON,
+    Ceiling,
+    RangeCost,
+    epsilon_to_nano,
+    format_nano,
+)
+from deniable.client.arguments import (
     authority_key,
     checked_origin,
 )

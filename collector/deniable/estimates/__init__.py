@@ -10,69 +10,115 @@ that allow no estimate and for numbers outside their domain, TypeError for count
 integers, and NotInvertible if no estimate can tell the categories apart.
 """
 
-from deniable.estimates.answers import Answers as Answers
-from deniable.estimates.binomial import IntervalMethod as IntervalMethod
-from deniable.estimates.binomial import clopper_pearson as clopper_pearson
-from deniable.estimates.binomial import wilson as wilson
-from deniable.estimates.change import Test as Test
-from deniable.estimates.comparison import Comparison as Comparison
-from deniable.estimates.comparison import compare as compare
-from deniable.estimates.decoders import Counts as Counts
-from deniable.estimates.decoders import Model as Model
-from deniable.estimates.decoders import NotInvertible as NotInvertible
-from deniable.estimates.decoders import decoder_of as decoder_of
-from deniable.estimates.decoders import left_inverse as left_inverse
-from deniable.estimates.decoders import solution_matrix as solution_matrix
-from deniable.estimates.estimate import Estimate as Estimate
-from deniable.estimates.estimate import Side as Side
-from deniable.estimates.estimate import Verdict as Verdict
-from deniable.estimates.forms import Form as Form
-from deniable.estimates.forms import Sample as Sample
-from deniable.estimates.forms import Unit as Unit
-from deniable.estimates.frequencies import Intervals as Intervals
-from deniable.estimates.frequencies import covariance as covariance
-from deniable.estimates.frequencies import debias as debias
-from deniable.estimates.frequencies import estimated_covariance as estimated_covariance
-from deniable.estimates.frequencies import frequency_intervals as frequency_intervals
-from deniable.estimates.frequencies import standard_errors as standard_errors
-from deniable.estimates.histogram import Histogram as Histogram
-from deniable.estimates.histogram import estimate_histogram as estimate_histogram
-from deniable.estimates.influence import fakes_needed as fakes_needed
-from deniable.estimates.influence import influence as influence
-from deniable.estimates.influence import query_influence as query_influence
-from deniable.estimates.influence import query_shifts as query_shifts
-from deniable.estimates.influence import set_influence as set_influence
-from deniable.estimates.influence import worst_shifts as worst_shifts
-from deniable.estimates.means import Margin as Margin
-from deniable.estimates.means import combined as combined
-from deniable.estimates.means import conditional as conditional
-from deniable.estimates.means import linear_query as linear_query
-from deniable.estimates.means import margin as margin
-from deniable.estimates.means import margins as margins
-from deniable.estimates.means import mean as mean
-from deniable.estimates.numeric import Bin as Bin
-from deniable.estimates.numeric import NumericSummary as NumericSummary
-from deniable.estimates.planning import Accuracy as Accuracy
-from deniable.estimates.planning import cumulative_variance as cumulative_variance
-from deniable.estimates.planning import mean_variance as mean_variance
-from deniable.estimates.planning import quartiles_reach as quartiles_reach
-from deniable.estimates.planning import reports_for_half_width as reports_for_half_width
-from deniable.estimates.planning import reports_for_mean as reports_for_mean
-from deniable.estimates.planning import reports_for_quartiles as reports_for_quartiles
-from deniable.estimates.planning import reports_for_share as reports_for_share
-from deniable.estimates.planning import reports_for_shares as reports_for_shares
-from deniable.estimates.planning import share_variance as share_variance
-from deniable.estimates.poisoning import FALSE_ALARM as FALSE_ALARM
-from deniable.estimates.poisoning import Poisoning as Poisoning
-from deniable.estimates.poisoning import detectable_share as detectable_share
-from deniable.estimates.poisoning import fewest_fakes as fewest_fakes
-from deniable.estimates.poisoning import impossible_counts as impossible_counts
-from deniable.estimates.quantiles import CumulativeCurve as CumulativeCurve
-from deniable.estimates.quantiles import Quantile as Quantile
-from deniable.estimates.quantiles import cumulative_curve as cumulative_curve
-from deniable.estimates.quantiles import quantiles as quantiles
-from deniable.estimates.results import MissingPackage as MissingPackage
-from deniable.estimates.revealed import Revealed as Revealed
-from deniable.estimates.series import Point as Point
-from deniable.estimates.series import Series as Series
-from deniable.estimates.views import View as View
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from deniable.mechanisms.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from deniable.estimates.accuracy import Accuracy as Accuracy
+    from deniable.estimates.accuracy import NotInvertible as NotInvertible
+    from deniable.estimates.accuracy import reports_for_half_width as reports_for_half_width
+    from deniable.estimates.accuracy import share_variance as share_variance
+    from deniable.estimates.answers import Answers as Answers
+    from deniable.estimates.binomial import IntervalMethod as IntervalMethod
+    from deniable.estimates.binomial import clopper_pearson as clopper_pearson
+    from deniable.estimates.binomial import wilson as wilson
+    from deniable.estimates.change import Test as Test
+    from deniable.estimates.comparison import Comparison as Comparison
+    from deniable.estimates.comparison import compare as compare
+    from deniable.estimates.decoders import Counts as Counts
+    from deniable.estimates.decoders import Model as Model
+    from deniable.estimates.decoders import decoder_of as decoder_of
+    from deniable.estimates.decoders import left_inverse as left_inverse
+    from deniable.estimates.decoders import solution_matrix as solution_matrix
+    from deniable.estimates.estimate import Estimate as Estimate
+    from deniable.estimates.estimate import Side as Side
+    from deniable.estimates.estimate import Verdict as Verdict
+    from deniable.estimates.forms import Form as Form
+    from deniable.estimates.forms import Sample as Sample
+    from deniable.estimates.forms import Unit as Unit
+    from deniable.estimates.frequencies import Intervals as Intervals
+    from deniable.estimates.frequencies import covariance as covariance
+    from deniable.estimates.frequencies import debias as debias
+    from deniable.estimates.frequencies import estimated_covariance as estimated_covariance
+    from deniable.estimates.frequencies import frequency_intervals as frequency_intervals
+    from deniable.estimates.frequencies import standard_errors as standard_errors
+    from deniable.estimates.histogram import Histogram as Histogram
+    from deniable.estimates.histogram import estimate_histogram as estimate_histogram
+    from deniable.estimates.influence import fakes_needed as fakes_needed
+    from deniable.estimates.influence import influence as influence
+    from deniable.estimates.influence import query_influence as query_influence
+    from deniable.estimates.influence import query_shifts as query_shifts
+    from deniable.estimates.influence import set_influence as set_influence
+    from deniable.estimates.influence import worst_shifts as worst_shifts
+    from deniable.estimates.means import Margin as Margin
+    from deniable.estimates.means import combined as combined
+    from deniable.estimates.means import conditional as conditional
+    from deniable.estimates.means import linear_query as linear_query
+    from deniable.estimates.means import margin as margin
+    from deniable.estimates.means import margins as margins
+    from deniable.estimates.means import mean as mean
+    from deniable.estimates.numeric import Bin as Bin
+    from deniable.estimates.numeric import NumericSummary as NumericSummary
+    from deniable.estimates.planning import cumulative_variance as cumulative_variance
+    from deniable.estimates.planning import mean_variance as mean_variance
+    from deniable.estimates.planning import quartiles_reach as quartiles_reach
+    from deniable.estimates.planning import reports_for_mean as reports_for_mean
+    from deniable.estimates.planning import reports_for_quartiles as reports_for_quartiles
+    from deniable.estimates.planning import reports_for_share as reports_for_share
+    from deniable.estimates.planning import reports_for_shares as reports_for_shares
+    from deniable.estimates.poisoning import FALSE_ALARM as FALSE_ALARM
+    from deniable.estimates.poisoning import Poisoning as Poisoning
+    from deniable.estimates.poisoning import detectable_share as detectable_share
+    from deniable.estimates.poisoning import fewest_fakes as fewest_fakes
+    from deniable.estimates.poisoning import impossible_counts as impossible_counts
+    from deniable.estimates.quantiles import CumulativeCurve as CumulativeCurve
+    from deniable.estimates.quantiles import Quantile as Quantile
+    from deniable.estimates.quantiles import cumulative_curve as cumulative_curve
+    from deniable.estimates.quantiles import quantiles as quantiles
+    from deniable.estimates.results import MissingPackage as MissingPackage
+    from deniable.estimates.revealed import Revealed as Revealed
+    from deniable.estimates.series import Point as Point
+    from deniable.estimates.series import Series as Series
+    from deniable.estimates.views import View as View
+else:  # numpy and scipy: who plans or publishes does not wait for them
+    _MODULES = {
+        "accuracy": "Accuracy NotInvertible reports_for_half_width share_variance",
+        "answers": "Answers",
+        "binomial": "IntervalMethod clopper_pearson wilson",
+        "change": "Test",
+        "comparison": "Comparison compare",
+        "decoders": "Counts Model decoder_of left_inverse solution_matrix",
+        "estimate": "Estimate Side Verdict",
+        "forms": "Form Sample Unit",
+        "frequencies": "Intervals covariance debias estimated_covariance "
+        "frequency_intervals standard_errors",
+        "histogram": "Histogram estimate_histogram",
+        "influence": "fakes_needed influence query_influence query_shifts "
+        "set_influence worst_shifts",
+        "means": "Margin combined conditional linear_query margin margins mean",
+        "numeric": "Bin NumericSummary",
+        "planning": "cumulative_variance mean_variance quartiles_reach "
+        "reports_for_mean reports_for_quartiles reports_for_share "
+        "reports_for_shares",
+        "poisoning": "FALSE_ALARM Poisoning detectable_share fewest_fakes impossible_counts",
+        "quantiles": "CumulativeCurve Quantile cumulative_curve quantiles",
+        "results": "MissingPackage",
+        "revealed": "Revealed",
+        "series": "Point Series",
+        "views": "View",
+    }
+    _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+    __all__ = sorted(_NAMES)
+    __getattr__ = on_demand(__name__, _NAMES)
+
+    class _Facade(ModuleType):
+        """A package whose functions no module of the same name hides, once it is imported."""
+
+        def __setattr__(self, name, value):
+            if not (isinstance(value, ModuleType) and name in _NAMES):
+                super().__setattr__(name, value)
+
+    sys.modules[__name__].__class__ = _Facade

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.estimates.accuracy import reports_for_half_width
 from deniable.estimates.answers import Answers, Range, answers_text, weights_of
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.decoders import Floats, Model
@@ -24,7 +25,7 @@ from deniable.estimates.frequencies import (
 from deniable.estimates.influence import influences
 from deniable.estimates.means import Margin
 from deniable.estimates.numeric import NumericSummary, numeric_summary
-from deniable.estimates.planning import reports_for_half_width, reports_for_shares
+from deniable.estimates.planning import reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.revealed import Group, Revealed
 from deniable.estimates.views import View, first_view

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, Range
 from deniable.estimates.change import Test, changed, fits
 from deniable.estimates.debiased import DebiasedCounts, Standing, debiased_fields
@@ -17,7 +18,6 @@ from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.estimate import Estimate, query_of, share_within
 from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.means import margins, mean_of
-from deniable.estimates.planning import Accuracy, reports_for_half_width
 from deniable.estimates.quantiles import (
     QUARTILES,
     CumulativeCurve,

@@ -11,7 +11,6 @@ from enum import Enum
 from fractions import Fraction
 from typing import Final
 
-from deniable.accounting import shuffled_epsilon, shuffled_level
 from deniable.estimates.results import Documented
 from deniable.mechanisms import Mechanism
 from deniable.messages import Manifest
@@ -107,6 +106,8 @@ class Revealed(Documented):
         delta = Fraction(1, 10 ** max(_LEAST_DELTA, len(str(most)) + 2))
         epsilon = level = None
         if why is None:
+            from deniable.accounting import shuffled_epsilon, shuffled_level  # numpy
+
             # Of many different numbers, which would take minutes, the least: it bounds them all.
             sizes = left if len(set(left)) <= _MOST_SIZES else [devices] * len(left)
             part = delta / len(groups)

@@ -6,19 +6,9 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
+from deniable import estimates
 from deniable.documents import Fact
-from deniable.estimates import (
-    Accuracy,
-    cumulative_variance,
-    quartiles_reach,
-    reports_for_half_width,
-    reports_for_mean,
-    reports_for_quartiles,
-    reports_for_share,
-    reports_for_shares,
-)
-from deniable.estimates.numeric import group_labels
-from deniable.estimates.quantiles import blur_of
+from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
 from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
@@ -46,7 +36,7 @@ def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
         return
     if manifest.values is not None:
         half = (manifest.values[-1] - manifest.values[0]) / 50
-        reports = reports_for_mean(manifest.mechanism, manifest.values, float(half))
+        reports = estimates.reports_for_mean(manifest.mechanism, manifest.values, float(half))
         yield Fact(
             "accuracy",
             f"the mean within ± {float(half):.15g}, 2 % of the range, takes at most {reports:,} "
@@ -71,10 +61,10 @@ def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
 def _distribution(manifest: Manifest) -> Iterator[Fact]:
     """Yield the reports that shares up to an answer take, and how near quartiles are then."""
     mechanism, points = manifest.mechanism, 100 * _POINTS
-    reports = Accuracy.half_width(_POINTS).reports(cumulative_variance(mechanism))
+    reports = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(mechanism))
     one = specified(AUTO, len(manifest.categories), manifest.epsilon, manifest.delta)
     design = one.mechanism(len(manifest.categories), manifest.epsilon, manifest.delta)
-    other = Accuracy.half_width(_POINTS).reports(cumulative_variance(design))
+    other = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(design))
     yield Fact(
         "accuracy",
         "the share of all answers up to any one, looked at by itself, within "
@@ -86,15 +76,15 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     values = manifest.values
     step, half = values[1] - values[0], (values[-1] - values[0]) / 50
     reach = ceil(half / step) * step
-    wanted = reports_for_mean(mechanism, values, float(half))
+    wanted = estimates.reports_for_mean(mechanism, values, float(half))
     numeric = specified("numeric", len(values), manifest.epsilon).mechanism(
         len(values), manifest.epsilon, "0"
     )
-    mean = reports_for_mean(numeric, values, float(half))
+    mean = estimates.reports_for_mean(numeric, values, float(half))
+    needed = estimates.reports_for_quartiles(mechanism, values, float(reach))
     yield Fact(
         "quartiles",
-        f"are estimated within ± {float(reach):.15g} by about "
-        f"{reports_for_quartiles(mechanism, values, float(reach)):,} reports, if answers are "
+        f"are estimated within ± {float(reach):.15g} by about {needed:,} reports, if answers are "
         "spread evenly",
     )
     yield Fact(
@@ -132,17 +122,20 @@ def _for_single_questions(joint: SurveyMechanism, dimensions: Dimensions) -> int
     sizes = sizes_of(dimensions)
     first = [separated(x, sizes) for x in range(joint.categories)]
     return max(
-        reports_for_share(joint, [answers[at] == 0 for answers in first], _POINTS)
+        estimates.reports_for_share(joint, [answers[at] == 0 for answers in first], _POINTS)
         for at in range(len(sizes))
     )
 
 
 def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
     """Yield the reports that shares and quartiles take, and a survey's file that takes fewer."""
+    from deniable.estimates.numeric import group_labels
+    from deniable.estimates.quantiles import blur_of
+
     mechanism = manifest.mechanism
-    reports = reports_for_shares(mechanism, _NUMERIC_POINTS)
+    reports = estimates.reports_for_shares(mechanism, _NUMERIC_POINTS)
     groups = group_labels(manifest.categories, blur_of(mechanism, reports))
-    reach = quartiles_reach(mechanism, values, reports)
+    reach = estimates.quartiles_reach(mechanism, values, reports)
     chosen = specified(AUTO, len(groups), manifest.epsilon, repeat=manifest.repeat)
     categorical = chosen.mechanism(len(groups), manifest.epsilon, "0")
     yield Fact(
@@ -162,6 +155,6 @@ def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[
     yield Fact(
         "quartiles",
         f"are estimated within ± {reach:.15g} by about "
-        f"{reports_for_quartiles(tree, values, reach):,} with "
+        f"{estimates.reports_for_quartiles(tree, values, reach):,} with "
         'tells = "distribution", in place of mechanism',
     )

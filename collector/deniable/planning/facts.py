@@ -16,7 +16,7 @@ from deniable.accounting import (
     kairouz_oh_viswanath_composition,
     optimal_composition,
 )
-from deniable.budget import NANO, format_nano, pure_cost
+from deniable.budget import DEFAULT_LIFETIME_EPSILON, NANO, format_nano, pure_cost
 from deniable.documents import Column, Document, Fact, Table, upper_text
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
@@ -40,6 +40,7 @@ from deniable.planning.plans import (
 )
 from deniable.planning.specification import SUFFICIENT, most_responses, sufficient_kept
 from deniable.planning.words import MOST_EPSILON, guess_fact, strength_warnings
+from deniable.presenting.revealed import revealed_at_worst
 from deniable.reading import duration_text
 
 TOGETHER: Final = "all shares together:"
@@ -147,8 +148,6 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
 
     A survey by its epsilon says what other epsilons would do.
     """
-    from deniable.presenting.revealed import revealed_at_worst  # numpy
-
     manifest, year = made.manifest, year_of(made.manifest, lifetime)
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     odds = odds_text(made.odds)
@@ -246,7 +245,6 @@ def composition_document(
     times: int,
     slack: str,
     categories: int,
-    lifetime: int,
 ) -> Document:
     """Return the document of the sum of reports of this epsilon, or of one's part of a total.
 
@@ -293,7 +291,7 @@ def composition_document(
         f"{counts} epsilon. Any event is at most e^epsilon times as likely as with other answers, "
         "plus delta. Delta is no chance of staying within epsilon. Devices themselves count by the "
         "first line, the plain sum, and stop at their app's "
-        f"lifetime_epsilon, {lifetime} unless it sets another."
+        f"lifetime_epsilon, {DEFAULT_LIFETIME_EPSILON} unless it sets another."
     )
     slacks = f", delta {delta}" * (delta != "0") + f", each randomised afresh; slack {slack}:"
     return Document(

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import ceil, exp, expm1, inf, isfinite
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from deniable.budget import NANO, RangeCost, pure_cost
 from deniable.documents import level_text, upper_text
+from deniable.estimates.accuracy import Accuracy, NotInvertible, share_variance
 from deniable.mechanisms import SurveyMechanism, exact_epsilon
 from deniable.messages import (
     FRESH,
@@ -24,9 +25,6 @@ from deniable.planning.choice import unlikely_level
 from deniable.planning.specification import AUTO, LEVELS, answered_best, specified
 from deniable.planning.words import MOST_EPSILON
 from deniable.planning.words import terms as terms_of
-
-if TYPE_CHECKING:  # numpy: whoever publishes does not wait for it
-    from deniable.estimates import Accuracy
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +57,14 @@ def variance_of(manifest: Manifest, mechanism: SurveyMechanism, share: float | N
 
     Infinite if floating point cannot tell the answers apart.
     """
-    from deniable.estimates import (
-        NotInvertible,
-        cumulative_variance,
-        mean_variance,
-        share_variance,
-    )
-
     try:
-        if tells_distribution(manifest):
+        if has_shares(manifest) and not tells_distribution(manifest):
+            return share_variance(mechanism, share)
+        from deniable.estimates import cumulative_variance, mean_variance  # numpy
+
+        if manifest.values is None or tells_distribution(manifest):
             return cumulative_variance(mechanism, share)
-        if manifest.values is not None:
-            return mean_variance(mechanism, manifest.values)
-        return share_variance(mechanism, share)
+        return mean_variance(mechanism, manifest.values)
     except NotInvertible:
         return inf
 
@@ -191,7 +184,7 @@ class Plan:
     """
 
     manifest: Manifest
-    accuracy: "Accuracy"
+    accuracy: Accuracy
     ways: tuple[Way, ...]
     share: float | None = None
 
@@ -229,7 +222,7 @@ class Plan:
         return self.accuracy.reached(self.ways[0].variance, reports)
 
 
-def plan(manifest: Manifest, accuracy: "Accuracy", share: float | None = None) -> Plan:
+def plan(manifest: Manifest, accuracy: Accuracy, share: float | None = None) -> Plan:
     """Return the plan of a survey's figure, in the worst case or where the share is about this."""
     return Plan(manifest, accuracy, tuple(ways_to_ask(manifest, share)), share)
 
@@ -255,7 +248,7 @@ def _share_left(runs: float) -> float:
 def epsilon_for(
     manifest: Manifest,
     drafts: Drafts,
-    accuracy: "Accuracy",
+    accuracy: Accuracy,
     reports: int,
     share: float | None = None,
 ) -> str | None:

@@ -12,7 +12,9 @@ from deniable.documents import Fact, upper_text
 from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, percent_text, promise_text
 from deniable.mechanisms.exact import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
+from deniable.planning.accuracy import accuracy_facts
 from deniable.planning.facts import choice_facts
+from deniable.planning.plans import blind_devices_text
 from deniable.planning.words import guess_fact, strength_warnings, survey_terms
 from deniable.publishing.blind_keys import blind_surveys
 from deniable.publishing.changes import changes
@@ -42,9 +44,6 @@ def published_facts(
 
     ``together`` is what devices spend at most on all that is offered with it.
     """
-    from deniable.planning import blind_devices_text  # numpy, which others do without
-    from deniable.planning.accuracy import accuracy_facts
-
     older = [survey for survey in surveys if survey.name == manifest.name]
     for number, change in enumerate(changes(older[0], manifest) if older else ()):
         yield Fact("" if number else "changed", str(change))

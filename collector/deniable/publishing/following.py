@@ -4,8 +4,8 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from deniable.budget import NANO
-from deniable.client import DEFAULT_LIFETIME_EPSILON, Survey
+from deniable.budget import DEFAULT_LIFETIME_EPSILON, NANO
+from deniable.client import Survey
 from deniable.client.ledger.admission import fits_declaration
 from deniable.client.ledger.allowance import Reservation
 from deniable.client.ledger.following import chosen_of

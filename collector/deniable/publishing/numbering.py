@@ -8,13 +8,16 @@ where those of the older manifest will have got to. A file may also
 say when its epochs begin.
 """
 
+import time
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from deniable.estimates.accuracy import NotInvertible, reports_for_half_width
 from deniable.messages import Enrolment, InvalidManifest, Manifest, Schedule
 from deniable.publishing.blind_keys import BlindKeys, blind_surveys
-from deniable.publishing.survey_file import SurveyFile
+from deniable.publishing.survey_file import SurveyFile, naming
 
 _DAY: Final = 86_400
 _LENGTHS: Final = ("epoch_seconds", "epochs", "grace_seconds")
@@ -23,6 +26,8 @@ _SHARED: Final = (
     "minimum_reports",
 )
 """What a survey file and a manifest call alike."""
+
+_NOWHERE: Final = "https://nowhere.invalid"
 
 
 def next_manifest(
@@ -113,6 +118,34 @@ def says_the_same(survey: SurveyFile, before: Manifest, origin: str) -> bool:
 
 def _same_enrolment(written: Enrolment | BlindKeys, before: Enrolment) -> bool:
     return written.lists(before) if isinstance(written, BlindKeys) else written == before
+
+
+def draft(file: Path, **instead: str) -> Manifest:
+    """Return the first manifest of a survey file, for no collector, with fields changed if given.
+
+    Raises:
+        InvalidSurveyFile: naming the field at fault.
+    """
+    written = SurveyFile.load(file, **instead)
+    with naming(file):
+        manifest = next_manifest(written, [], _NOWHERE, bytes(16), time.time())
+        check_invertible(manifest)
+    return manifest
+
+
+def check_invertible(manifest: Manifest) -> None:
+    """Raise InvalidManifest if no estimate could tell a survey's answers apart."""
+    try:
+        if manifest.values is None:
+            reports_for_half_width(manifest.mechanism, 0.05)
+        else:
+            from deniable.estimates import reports_for_mean
+
+            reports_for_mean(manifest.mechanism, manifest.values, 1.0)
+    except NotInvertible as error:
+        raise InvalidManifest(
+            "epsilon", "is too small to tell so many categories apart; raise it or use fewer"
+        ) from error
 
 
 class Continuation(NamedTuple):

@@ -4,18 +4,16 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from deniable.directory import Config, authority_chain, read_authority_key
 from deniable.directory.log_publishing import begin_publishing
-from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
 from deniable.key_files import KeyFileError
 from deniable.messages import InvalidManifest, Manifest, SigningKey, sign_manifest
 from deniable.planning.words import MOST_EPSILON, too_strong_text
 from deniable.public_log.publish import PublicLog, keep_record
 from deniable.publishing.blind_keys import check_grid, check_unshared
-from deniable.publishing.numbering import next_manifest, says_the_same
-from deniable.publishing.survey_file import SurveyFile, naming
+from deniable.publishing.numbering import check_invertible, next_manifest, says_the_same
+from deniable.publishing.survey_file import SurveyFile
 from deniable.stores import Store
 
 
@@ -53,19 +51,6 @@ def successor(
     check_unshared(manifest, surveys)
     check_grid(manifest, surveys)
     return manifest
-
-
-def check_invertible(manifest: Manifest) -> None:
-    """Raise InvalidManifest if no estimate could tell a survey's answers apart."""
-    try:
-        if manifest.values is None:
-            reports_for_half_width(manifest.mechanism, 0.05)
-        else:
-            reports_for_mean(manifest.mechanism, manifest.values, 1.0)
-    except NotInvertible as error:
-        raise InvalidManifest(
-            "epsilon", "is too small to tell so many categories apart; raise it or use fewer"
-        ) from error
 
 
 async def publish(
@@ -106,19 +91,3 @@ async def _authority_key(store: Store, config: Config, key_file: Path) -> Signin
     if key.public_key != chain[-1]:
         raise KeyFileError(f"{key_file} is not the key of this collector's authority")
     return key
-
-
-_NOWHERE: Final = "https://nowhere.invalid"
-
-
-def draft(file: Path, **instead: str) -> Manifest:
-    """Return the first manifest of a survey file, for no collector, with fields changed if given.
-
-    Raises:
-        InvalidSurveyFile: naming the field at fault.
-    """
-    written = SurveyFile.load(file, **instead)
-    with naming(file):
-        manifest = next_manifest(written, [], _NOWHERE, bytes(16), time.time())
-        check_invertible(manifest)
-    return manifest

@@ -48,6 +48,9 @@ from deniable.mechanisms import (
 NANO: Final = 10**9
 """Units of cost in one epsilon."""
 
+DEFAULT_LIFETIME_EPSILON: Final = 20
+"""What a device spends on all surveys together unless the app says otherwise."""
+
 _LONGEST: Final = 64
 """Up to so many reports f(t) is computed; beyond, it is bounded."""
 

@@ -3,12 +3,12 @@
 from collections.abc import Hashable
 from functools import lru_cache, singledispatch
 
+from deniable.estimates.accuracy import NotInvertible
 from deniable.estimates.decoders.decoder import (
     Counts,
     Decoder,
     Floats,
     Model,
-    NotInvertible,
     Part,
     Tally,
     cautious_errors,

@@ -23,10 +23,6 @@ from deniable.estimates.binomial import IntervalMethod
 Floats = NDArray[np.float64]
 
 
-class NotInvertible(ValueError):
-    """Two mixtures of categories give the same responses: no estimate can tell them apart."""
-
-
 class Model(StrEnum):
     """The model of the data's chance; the variances of a frequency differ by f(1 - f)/n.
 

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.estimates.accuracy import NotInvertible
 from deniable.estimates.binomial import IntervalMethod, normal_quantile
 from deniable.estimates.decoders.decoder import (
     Decoder,
@@ -13,7 +14,6 @@ from deniable.estimates.decoders.decoder import (
     Floats,
     Model,
     Moments,
-    NotInvertible,
     Tally,
     cautious_errors,
     mean_squares,

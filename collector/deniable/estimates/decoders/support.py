@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.estimates.accuracy import support_moments
 from deniable.estimates.binomial import IntervalMethod, binomial_intervals
 from deniable.estimates.decoders.decoder import Decoder, Extremes, Floats, Model, Moments, Tally
 from deniable.mechanisms import TwoValuedMechanism
@@ -61,11 +62,8 @@ class SupportDecoder(Decoder):
 
     @cached_property
     def moments(self) -> Moments:
-        """Return p (1 - q)^2 + (1 - p) q^2 and q (1 - q), and the lesser variance, by kappa^2."""
-        p, q = self._hit, self._miss
-        own = p * (1 - q) ** 2 + (1 - p) * q**2
-        least = min(p * (1 - p), q * (1 - q))
-        return Moments(*(self._alike(x / self._kappa**2) for x in (own, q * (1 - q), least)))
+        """Return the moments of kernels of two values."""
+        return Moments(*map(self._alike, support_moments(self._hit, self._miss)))
 
     @cached_property
     def extremes(self) -> Extremes:

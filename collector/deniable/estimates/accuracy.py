@@ -1,0 +1,146 @@
+"""Accuracy: how many reports estimates of shares take, without numpy for most surveys."""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from deniable.documents import level_text
+from deniable.estimates.binomial import check_level, normal_quantile
+from deniable.mechanisms import Mechanism, TwoValuedMechanism
+from deniable.mechanisms.design import BlockMechanism
+
+
+class NotInvertible(ValueError):
+    """Two mixtures of categories give the same responses: no estimate can tell them apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How exact an estimate is to be: n reports with the variance V each reach scale root(V/n).
+
+    Attributes:
+        size: what is to be reached, a share or in the units of the values.
+        scale: how many standard errors that is.
+        words: how exact that is, for people, with ``{}`` in place of the size.
+    """
+
+    size: float
+    scale: float
+    words: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.size < math.inf:
+            raise ValueError("what is to be reached must be above 0")
+
+    @classmethod
+    def half_width(cls, size: float, level: float = 0.95) -> "Accuracy":
+        """Return the accuracy of intervals which reach so far to either side."""
+        check_level(level)
+        words = f"within ± {{}}, by intervals of {level_text(level)}"
+        return cls(size, normal_quantile(level), words)
+
+    @classmethod
+    def standard_error(cls, size: float) -> "Accuracy":
+        """Return the accuracy of estimates with such an error."""
+        return cls(size, 1.0, "with a standard error of {}")
+
+    @classmethod
+    def difference(cls, size: float, power: float = 0.8, significance: float = 0.05) -> "Accuracy":
+        """Return the accuracy that two groups of n reports need to show a difference so large.
+
+        With the probability ``power``, by a two-sided test that finds one where there is none with
+        the probability ``significance``. Source: the normal approximation for two proportions;
+        docs/mathematics.md, section 5.
+        """
+        if not significance < power < 1:
+            raise ValueError("the power must be in (significance, 1), such as 0.8")
+        # The difference has twice the variance. It is found where it exceeds z_(1 - alpha/2) of its
+        # errors, which it does with the wanted power if it is z_power more.
+        check_level(1 - significance)
+        from scipy import special
+
+        beyond = float(special.ndtri(power))
+        words = (
+            "so exact that between two groups or epochs, of so many reports each, a difference of "
+            f"{{}}, looked at by itself, is found {level_text(power)} of the time, and one where "
+            f"there is none {level_text(significance)}"
+        )
+        scale = math.sqrt(2) * (normal_quantile(1 - significance) + beyond)
+        return cls(size, scale, words)
+
+    def reports(self, variance: float) -> int:
+        """Return how many reports of this variance reach it, at least 1."""
+        # In fractions: none overflows.
+        return max(
+            1, math.ceil(Fraction(variance) * (Fraction(self.scale) / Fraction(self.size)) ** 2)
+        )
+
+    def reached(self, variance: float, reports: int) -> float:
+        """Return the size that so many reports reach."""
+        return self.scale * math.sqrt(variance / reports)
+
+
+def reports_for_half_width(
+    mechanism: Mechanism,
+    half_width: float,
+    frequency: float | None = None,
+    level: float = 0.95,
+) -> int:
+    """Return about how many reports give intervals of this half width, for every category.
+
+    At the expected frequency, or in the worst case (docs/mathematics.md, section 5).
+    """
+    check_points(half_width)
+    return Accuracy.half_width(half_width, level).reports(share_variance(mechanism, frequency))
+
+
+def share_variance(mechanism: Mechanism, frequency: float | None = None) -> float:
+    """Return the largest n Var that the estimate of any category's share has in any population.
+
+    Where the share is known to be about ``frequency``, in any population with that.
+    """
+    if frequency is not None and not 0 <= frequency <= 1:
+        raise ValueError("the frequency must be in [0, 1], such as 0.1, or None for the worst case")
+    chances = _chances(mechanism)
+    if chances is not None:
+        own, other, _ = support_moments(*chances)
+        return worst_variance(float(own), float(other), frequency)
+    from deniable.estimates.decoders import decoder_of  # numpy: most surveys do without it
+
+    decoder = decoder_of(mechanism)
+    moments = zip(decoder.moments.own.tolist(), decoder.moments.other.tolist(), strict=True)
+    # Of d questions, each is what one report in d is about.
+    return len(decoder.parts) * max(worst_variance(*pair, frequency) for pair in moments)
+
+
+def _chances(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
+    """Return how likely a report supports the answer, and another, if no estimate adds to that."""
+    if isinstance(mechanism, TwoValuedMechanism):
+        return mechanism.privacy.truth, mechanism.privacy.lie
+    if isinstance(mechanism, BlockMechanism) and mechanism.design.points == mechanism.categories:
+        return mechanism.hit, mechanism.miss
+    return None
+
+
+def support_moments(hit: Fraction, miss: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """Return p (1 - q)^2 + (1 - p) q^2 and q (1 - q), and the lesser variance, by kappa^2."""
+    own = hit * (1 - miss) ** 2 + (1 - hit) * miss**2
+    other = miss * (1 - miss)
+    square = (hit - miss) ** 2
+    return own / square, other / square, min(hit * (1 - hit), other) / square
+
+
+def worst_variance(own: float, other: float, frequency: float | None) -> float:
+    """Return the largest V, given the second moments of a kernel whose mean is 1 or 0."""
+    # With h_jx = sum_y P_xy G_jy^2, V_j = sum_x f_x h_jx - f_j^2 is linear in the frequencies of
+    # the others: at f_j = t the worst population puts the rest on the x != j with the largest h_jx,
+    #   V_j = t h_jj + (1 - t) H_j - t^2,   H_j = max_(x != j) h_jx,
+    # which is concave in t, with its top where h_jj - H_j = 2t.
+    t = min(max((own - other) / 2, 0.0), 1.0) if frequency is None else frequency
+    return t * own + (1 - t) * other - t * t
+
+
+def check_points(half_width: float) -> None:
+    """Refuse half a width of an interval of shares that is none."""
+    if not 0 < half_width < 1:
+        raise ValueError("the half width must be in (0, 1), such as 0.05 for ± 5 percentage points")
