@@ -13,9 +13,9 @@ from deniable.client import (
     ManifestFault,
     NotReady,
     TransportError,
-    manifests,
 )
 from deniable.client.client import engine_of
+from deniable.client.ledger import admission
 from deniable.client.ledger.admission import SignedManifest, open_trusted
 from deniable.messages import SigningKey, sign_manifest
 from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, fault_of, why
@@ -258,7 +258,7 @@ def test_a_bundled_manifest_is_opened_once_however_often_it_is_refused(
         opened.append(envelope)
         return open_trusted(envelope, chain, proof)
 
-    monkeypatch.setattr(manifests, "open_trusted", counting)
+    monkeypatch.setattr(admission, "open_trusted", counting)
     bundled = [
         sign_manifest(manifest(epsilon="2"), AUTHORITY),
         sign_manifest(MANIFEST, SigningKey(bytes(32))),

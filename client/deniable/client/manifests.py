@@ -7,7 +7,6 @@ asked for as a manifest is, under no name.
 
 import logging
 import sqlite3
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -24,17 +23,13 @@ from deniable.client.errors import (
     NotRecorded,
     drop_frames,
 )
-from deniable.client.ledger.admission import SignedManifest, check_addressee, open_trusted
+from deniable.client.ledger.admission import Bundled, SignedManifest, check_addressee, open_trusted
 from deniable.client.ledger.following import chosen_of
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.parts import GatewayKeyring
 from deniable.client.sending.delivery import OFFLINE
-from deniable.client.sending.transport import (
-    HttpAnswer,
-    Transport,
-    TransportError,
-)
+from deniable.client.sending.transport import HttpAnswer, Transport, TransportError, at_once
 from deniable.client.sending.uploader import outage
 from deniable.client.survey import DAY, Survey
 from deniable.client.threads import Forkable, Turn, keep_through_forks
@@ -57,7 +52,6 @@ _DEAR_BYTES: Final = 64 * 1024
 _GATEWAY: Final = ""
 """In place of a survey's name, the gateway's keys: what may be asked when is counted apart."""
 
-_Opened = SignedManifest | ManifestRefused
 _Answer = HttpAnswer | Exception
 
 
@@ -91,7 +85,7 @@ class Manifests(Forkable):
         self._authorities = ledger.following.authorities
         self._refreshes = refreshes
         self._surveys = arguments.surveys
-        self._bundled = arguments.manifests
+        self._bundled = Bundled(arguments.manifests, ledger.following.collector)
         self._pin = arguments.log_pin
         self._transport = transport
         self._keyring = keyring
@@ -102,7 +96,6 @@ class Manifests(Forkable):
         self.uncovered: Collection[str] = ()
         self.errors: Mapping[str, NotRecorded] = {}
         self.next_refresh = -inf
-        self._opened: dict[tuple[int, tuple[bytes, ...]], _Opened] = {}
         self._offline = 0
         self._asking = Turn()
         keep_through_forks(self)
@@ -203,8 +196,7 @@ class Manifests(Forkable):
             )
             level = logging.WARNING if judged else logging.INFO
             _LOG.log(level, "survey %s: no manifest was taken: %s", name, str(error))
-        kept = {name: why for name, why in self.errors.items() if name in later}
-        self.errors = {**kept, **errors}
+        self.errors = {name: why for name, why in self.errors.items() if name in later} | errors
         self.next_refresh = self._clock.monotonic() + wait
 
     def offer_bundled(self, survey: Survey) -> ManifestRefused | None:
@@ -215,17 +207,9 @@ class Manifests(Forkable):
         """
         if not self._bundled:  # look at no state
             return None
-        refused: ManifestRefused | None = None
-        chain = self._authorities.known(self._clock.now())
-        signed: list[SignedManifest] = []
-        for number in range(len(self._bundled)):
-            try:
-                opened = self._open_once(number, chain)
-                if opened.manifest.name == survey.name:
-                    check_addressee(opened.manifest, survey, self._following.collector)
-                    signed.append(opened)
-            except ManifestRefused as error:
-                refused = error
+        came = [*self._bundled.of(survey, self._authorities.known(self._clock.now()))]
+        signed = [opened for opened in came if isinstance(opened, SignedManifest)]
+        refused = next((why for why in came[::-1] if isinstance(why, ManifestRefused)), None)
         if signed:
             refused = self._following.offer(signed, survey, self._clock.now()) or refused
         rolled_back = refused is not None and refused.fault is ManifestFault.ROLLED_BACK
@@ -239,40 +223,20 @@ class Manifests(Forkable):
         Or why none would be; None if none of this name came with the app. For whoever is asked for
         consent: nothing is written, and no state need exist.
         """
-        chain = self._authorities.chain(connection)
         candidates: dict[bytes, tuple[Manifest, int]] = {}
         refused: ManifestRefused | None = None
-        for number in range(len(self._bundled)):
+        for opened in self._bundled.of(survey, self._authorities.chain(connection)):
+            if isinstance(opened, ManifestRefused):
+                refused = opened
+                continue
             try:
-                opened = self._open_once(number, chain)
-                manifest = opened.manifest
-                check_addressee(manifest, survey, self._following.collector)
                 most = self._following.would_reserve(connection, opened, survey, self._clock.now())
             except ManifestRefused as error:
-                refused = refused if error.fault is ManifestFault.WRONG_NAME else error
+                refused = error
             else:
-                candidates[manifest.survey_id] = manifest, most
+                candidates[opened.manifest.survey_id] = opened.manifest, most
         chosen = chosen_of((manifest for manifest, _ in candidates.values()), self._clock.now())
         return candidates[chosen[0].survey_id] if chosen else refused
-
-    def _open_once(self, number: int, chain: tuple[bytes, ...]) -> SignedManifest:
-        """Open a bundled manifest, which takes a second if it is large, once for each chain."""
-        opened = self._opened.get((number, chain))
-        if opened is None:
-            bundled = self._bundled[number]
-            try:
-                opened = (
-                    bundled
-                    if isinstance(bundled, SignedManifest)
-                    else open_trusted(bundled.envelope, chain, bundled.proof)
-                )
-            except ManifestRefused as error:
-                opened = ManifestRefused(error.fault, error.reason)
-            self._opened[number, chain] = opened
-        if isinstance(opened, ManifestRefused):
-            # A new one: what is raised collects frames, and those hold the answer.
-            raise ManifestRefused(opened.fault, opened.reason)
-        return opened
 
     def _judge(self, survey: Survey, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
         """Offer an answer's manifests of a survey; raise if none, or the newest is refused."""
@@ -331,25 +295,19 @@ class Manifests(Forkable):
                     chain = self._follow(survey.name, chain, end)
                     opened = open_trusted(logged.envelope, chain, logged.proof)
                 check_addressee(opened.manifest, survey, self._following.collector)
-                self._check_signer(opened, chain)
+                # A former key's is refused before its sequence is looked at, unless it was accepted
+                # while that key was the newest: its thief must not use up the sequences.
+                survey_id, name = opened.manifest.survey_id, opened.manifest.name
+                if opened.signer != chain[-1] and not self._following.was_accepted(
+                    survey_id, name, self._clock.now()
+                ):
+                    reason = "the key that signed it has handed over to another"
+                    raise ManifestRefused(ManifestFault.BAD_SIGNATURE, reason)
             except (ManifestRefused, NotReady) as error:
                 refused = refused or error  # the newest comes first
             else:
                 signed.append(opened)
         return signed, refused
-
-    def _check_signer(self, signed: SignedManifest, chain: Sequence[bytes]) -> None:
-        """Refuse a former key's manifest, unless it was accepted while that key was the newest.
-
-        Before the sequence is looked at: a thief of the former key must not use up the sequences.
-        """
-        manifest = signed.manifest
-        if signed.signer != chain[-1] and not self._following.was_accepted(
-            manifest.survey_id, manifest.name, self._clock.now()
-        ):
-            raise ManifestRefused(
-                ManifestFault.BAD_SIGNATURE, "the key that signed it has handed over to another"
-            )
 
     def _follow(self, name: str, chain: tuple[bytes, ...], end: float) -> tuple[bytes, ...]:
         """Ask how the authority's key was rotated; return the chain as it is known then."""
@@ -370,35 +328,16 @@ class Manifests(Forkable):
 
     def _get_all(self, names: Sequence[str], end: float) -> dict[str, _Answer]:
         """Fetch all manifests at once: a collector that hangs takes no more time than for one."""
-        answers: dict[str, _Answer] = {}
-
-        def ask(name: str) -> None:
-            try:
-                answers[name] = self._get(name, *_wanted(name), end)
-            except Exception as error:  # noqa: BLE001 - of a thread, raised where it is waited for
-                answers[name] = error
-
-        threads = []
-        for name in names[1:]:
-            thread = threading.Thread(
-                target=ask, args=(name,), name="deniable-refresh", daemon=True
-            )
-            try:
-                thread.start()
-            except RuntimeError:  # no more threads, or the interpreter ends
-                ask(name)
-            else:
-                threads.append(thread)
-        for name in names[:1]:
-            ask(name)
-        for thread in threads:
-            thread.join(max(0.0, end - self._clock.monotonic()))
-        results = {name: answers.get(name, TransportError("TimeoutError")) for name in names}
-        for answer in results.values():
+        answers = at_once(
+            lambda name: self._get(name, *_wanted(name), end),
+            names,
+            lambda: max(0.0, end - self._clock.monotonic()),
+        )
+        for answer in answers.values():
             if not isinstance(answer, HttpAnswer | TransportError | NotRecorded):
                 raise answer
         self._check_consent(None)  # it may have ended when all requests had been made
-        return results
+        return answers
 
     def _get(self, name: str, path: str, most: int, end: float) -> HttpAnswer | TransportError:
         check = partial(self._check_consent, name or None)

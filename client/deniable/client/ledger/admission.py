@@ -217,3 +217,47 @@ def _why_not_kept(manifest: Manifest, survey: Survey) -> str:
     if exact_epsilon(kept) > survey.kept_ceiling:
         return f"the epsilon {kept} of a kept response exceeds the app's {survey.max_kept_epsilon}"
     return ""
+
+
+_Opened = SignedManifest | ManifestRefused
+
+
+class Bundled:
+    """The manifests that came with an app; each is opened once for each chain of keys."""
+
+    def __init__(self, given: Sequence[SignedManifest | LoggedEnvelope], origin: str) -> None:
+        self._given = given
+        self._origin = origin
+        self._opened: dict[tuple[int, tuple[bytes, ...]], _Opened] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._given)
+
+    def of(self, survey: Survey, chain: tuple[bytes, ...]) -> Iterator[_Opened]:
+        """Yield the manifests of a survey, or the refusal of each that nobody trusted signed."""
+        for number in range(len(self._given)):
+            opened = self._open(number, chain)
+            if isinstance(opened, ManifestRefused):
+                # A new one: what is raised collects frames, and those hold the answer.
+                yield ManifestRefused(opened.fault, opened.reason)
+            elif opened.manifest.name == survey.name:
+                try:
+                    check_addressee(opened.manifest, survey, self._origin)
+                except ManifestRefused as error:
+                    opened = error
+                yield opened
+
+    def _open(self, number: int, chain: tuple[bytes, ...]) -> _Opened:
+        if (number, chain) not in self._opened:  # a large one takes a second
+            opened: _Opened
+            given = self._given[number]
+            try:
+                opened = (
+                    given
+                    if isinstance(given, SignedManifest)
+                    else open_trusted(given.envelope, chain, given.proof)
+                )
+            except ManifestRefused as error:
+                opened = ManifestRefused(error.fault, error.reason)
+            self._opened[number, chain] = opened
+        return self._opened[number, chain]

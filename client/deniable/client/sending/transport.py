@@ -1,6 +1,7 @@
 """The transport to the collector: a protocol of one method, and its errors."""
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -97,3 +98,36 @@ class Target:
     netloc: str  # host and port as the origin has them
     secure: bool  # by TLS
     on_this_machine: bool  # a loopback address
+
+
+def at_once(
+    ask: Callable[[str], HttpAnswer | TransportError],
+    names: Sequence[str],
+    left: Callable[[], float],
+) -> dict[str, HttpAnswer | Exception]:
+    """Return the answer for each name, or the error, within the seconds that are left.
+
+    All are asked at once: a collector that hangs takes no more time than for one.
+    """
+    answers: dict[str, HttpAnswer | Exception] = {}
+
+    def keep(name: str) -> None:
+        try:
+            answers[name] = ask(name)
+        except Exception as error:  # noqa: BLE001 - of a thread, raised where it is waited for
+            answers[name] = error
+
+    threads = []
+    for name in names[1:]:
+        thread = threading.Thread(target=keep, args=(name,), name="deniable-refresh", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads, or the interpreter ends
+            keep(name)
+        else:
+            threads.append(thread)
+    for name in names[:1]:
+        keep(name)
+    for thread in threads:
+        thread.join(left())
+    return {name: answers.get(name, TransportError("TimeoutError")) for name in names}
