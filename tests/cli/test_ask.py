@@ -10,8 +10,7 @@ from deniable.cli.sources import asked_answers
 from deniable.directory import Config
 from deniable.directory.store_source import StoreSource
 from deniable.documents import Document
-from deniable.documents.csv import table_csv
-from deniable.documents.json import document_json
+from deniable.documents.programs import document_json, table_csv
 from deniable.estimates import Comparison, Series, compare
 from deniable.estimates.answers import Range
 from deniable.presenting import Surveys

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable.presenting import connect
-from deniable.reading.notes import read_notes
+from deniable.reading.wire import read_notes
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
 

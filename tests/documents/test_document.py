@@ -21,9 +21,8 @@ from deniable.documents import (
     number_text,
     read_number,
 )
-from deniable.documents.csv import table_csv
 from deniable.documents.html import table_html
-from deniable.documents.json import document_json, table_json
+from deniable.documents.programs import document_json, table_csv, table_json
 from deniable.documents.terminal import facts_text, print_document, table_width
 
 WORDS = st.lists(st.text("ab-", min_size=1, max_size=12), min_size=1, max_size=30).map(" ".join)

@@ -11,8 +11,7 @@ import click
 
 from deniable.cli.options import Form
 from deniable.documents import Document
-from deniable.documents.csv import table_csv
-from deniable.documents.json import document_json, table_json
+from deniable.documents.programs import document_json, table_csv, table_json
 from deniable.documents.terminal import document_text, print_document, table_width
 
 if TYPE_CHECKING:  # rich takes longer to import than most commands take

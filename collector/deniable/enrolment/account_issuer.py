@@ -16,8 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, Required, TypedDict, Unpack
 
-from deniable.enrolment.errors import AnotherKey, WrongRecordKey
-from deniable.enrolment.record import IssuanceRecord
+from deniable.enrolment.record import AnotherKey, IssuanceRecord, WrongRecordKey
 from deniable.messages import (
     Manifest,
     Refusal,

@@ -17,8 +17,7 @@ from deniable.enrolment.account_issuer import (
     checked_account,
 )
 from deniable.enrolment.epoch_keys import EpochKeys
-from deniable.enrolment.errors import NotListed
-from deniable.enrolment.record import IssuanceRecord
+from deniable.enrolment.record import IssuanceRecord, NotListed
 from deniable.key_files import KeyFileError
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.privacy_pass import InvalidToken, read_token_request, token_key_id

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from deniable.enrolment.errors import IssuerError
+from deniable.enrolment.record import IssuerError
 from deniable.key_files import (
     KeyFileError,
     create_whole,

@@ -17,8 +17,7 @@ from deniable.enrolment.account_issuer import (
     checked_account,
 )
 from deniable.enrolment.blind_issuer import BlindIssuer
-from deniable.enrolment.errors import IssuerError, NotListed
-from deniable.enrolment.record import IssuanceRecord
+from deniable.enrolment.record import IssuanceRecord, IssuerError, NotListed
 from deniable.key_files import KeyFileError
 from deniable.messages import (
     MAX_ENROLMENT_BYTES,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from deniable.documents import CAUTION, Caution, Level, Rule, bound_text, cautions_of, level_text
-from deniable.documents.json import array_of
+from deniable.documents.programs import array_of
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import FAKES, Sample, Unit, decided_by_fakes
 from deniable.estimates.histogram import Histogram

@@ -17,9 +17,8 @@ from deniable.documents import (
     caution_maps,
     level_text,
 )
-from deniable.documents.csv import rows_csv
 from deniable.documents.html import document_html
-from deniable.documents.json import (
+from deniable.documents.programs import (
     BOOLEAN,
     COUNT,
     NUMBER,
@@ -30,6 +29,7 @@ from deniable.documents.json import (
     object_of,
     or_null,
     plain,
+    rows_csv,
 )
 from deniable.documents.terminal import document_text
 from deniable.estimates.comparison import Comparison, Row

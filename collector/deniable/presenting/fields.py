@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from deniable.documents import caution_maps
-from deniable.documents.csv import rows_csv
-from deniable.documents.json import (
+from deniable.documents.programs import (
     BOOLEAN,
     COUNT,
     DECIMAL,
@@ -21,6 +20,7 @@ from deniable.documents.json import (
     or_null,
     plain,
     plain_value,
+    rows_csv,
 )
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.quantiles import QUARTILES

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from deniable.documents import Column, Document, Table
 from deniable.documents.html import document_html
-from deniable.documents.json import Json
+from deniable.documents.programs import Json
 from deniable.documents.terminal import document_text
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.numeric import bin_ends

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from deniable.documents import Caution, level_text
-from deniable.documents.json import Json
+from deniable.documents.programs import Json
 from deniable.estimates.answers import Answers
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.histogram import Histogram

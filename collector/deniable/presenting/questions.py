@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any, Final
 
 from deniable.documents import Caution, Column, Document, Table, level_text
-from deniable.documents.csv import rows_csv
 from deniable.documents.document import number_text
+from deniable.documents.programs import rows_csv
 from deniable.estimates.answers import listed
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Unit

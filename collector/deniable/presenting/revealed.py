@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Final
 
 from deniable.documents import Caution, Document, upper_text
-from deniable.documents.json import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
+from deniable.documents.programs import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
 from deniable.estimates.revealed import Revealed, Unbounded, smallest_group
 from deniable.mechanisms import exp_enclosure, times_likelier
 from deniable.messages import Manifest

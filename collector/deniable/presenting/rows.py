@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deniable.documents import Column, ColumnKind, Fact, Level, level_text
-from deniable.documents.json import (
+from deniable.documents.programs import (
     BOOLEAN,
     COUNT,
     NUMBER,

@@ -5,8 +5,7 @@ from functools import cache, partial
 from typing import Final
 
 from deniable.documents import Caution, Column, Document, Fact, Table, caution_codes, caution_maps
-from deniable.documents.csv import rows_csv
-from deniable.documents.json import (
+from deniable.documents.programs import (
     COUNT,
     ID,
     TEXT,
@@ -16,6 +15,7 @@ from deniable.documents.json import (
     object_of,
     or_null,
     plain,
+    rows_csv,
 )
 from deniable.estimates.answers import Answers
 from deniable.estimates.comparison import compare
@@ -37,7 +37,7 @@ from deniable.presenting.rows import (
     largest_shares,
 )
 from deniable.reading.epochs import epochs_text, instant_text, iso_time
-from deniable.reading.notes import NOTES_SCHEMA, note_maps, numbered_notes
+from deniable.reading.wire import NOTES_SCHEMA, note_maps, numbered_notes
 from deniable.stores import Note
 
 _DAY: Final = 86_400

@@ -20,7 +20,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from deniable.messages import PROBLEM_JSON, USER_AGENT, RefusalCode, media_type, read_problem
-from deniable.reading.errors import NoSuchSurvey, NotAllowed, NotReached, NotThere, Refused
+from deniable.reading.source import NoSuchSurvey, NotAllowed, NotReached, NotThere, Refused
 
 _MOST_PROBLEM_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 1 << 16

@@ -34,15 +34,16 @@ from deniable.messages import (
 )
 from deniable.messages.bundle import Bundle, make_bundle, read_bundle
 from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
-from deniable.reading.errors import (
+from deniable.reading.fetching import Fetcher, unreadable
+from deniable.reading.source import (
+    EpochCounts,
+    ListedEpoch,
     NoSuchSurvey,
     Refused,
+    Source,
     Untrusted,
 )
-from deniable.reading.fetching import Fetcher, unreadable
-from deniable.reading.notes import read_notes
-from deniable.reading.source import EpochCounts, ListedEpoch, Source
-from deniable.reading.wire import most_epochs, read_counts, read_epochs
+from deniable.reading.wire import most_epochs, read_counts, read_epochs, read_notes
 from deniable.stores.values import Note
 
 _MOST_JSON_BYTES: Final = 128 << 20
@@ -96,7 +97,7 @@ class HttpSource(Source):
         """Return the names of the published surveys; what they are is verified when they are read.
 
         Raises:
-            ReadingError: as any method; the module ``errors`` lists why.
+            ReadingError: as any method; the module ``source`` lists why.
         """
         names = {_text(survey, "name") for survey in self._surveys("/v1/surveys")}
         try:

@@ -1,4 +1,4 @@
-"""Where figures come from: a collector's store or its URL, asked alike."""
+"""Where figures come from, asked alike: a collector's store or its URL; and why there are none."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,48 @@ from typing import Self
 from deniable.messages import Manifest
 from deniable.messages.bundle import Bundle
 from deniable.reading.epochs import EpochStanding, EpochState
-from deniable.reading.errors import Untrusted
 from deniable.stores.seals import Counts, Seal, counts_digest
 from deniable.stores.values import Note
+
+
+class ReadingError(Exception):
+    """Figures could not be read."""
+
+
+class NoSuchSurvey(ReadingError, LookupError):
+    """No survey has this name, or no id of its begins so."""
+
+
+class AmbiguousSurvey(ReadingError, LookupError):
+    """Several surveys of the name have ids that begin so."""
+
+
+class NotReached(ReadingError):
+    """The collector did not answer in time, or not as a collector does."""
+
+
+class NotThere(NotReached):
+    """Nothing is at that address, and who answered is no collector, or has no such file."""
+
+
+class NotAllowed(ReadingError):
+    """The collector wants a token, or one with another role."""
+
+
+class Refused(ReadingError):
+    """The collector refuses what was asked, with the code of a problem, which may be None."""
+
+    def __init__(self, message: str, code: str | None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Untrusted(ReadingError):
+    """An answer is not what the authority signed, or not what a seal vouches for."""
+
+
+class TooFewReports(ReadingError):
+    """No figures are shown yet of what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,17 @@
-"""Epochs and counts as a collector answers them in JSON: what is written is what is read."""
+"""Epochs, counts and notes as a collector answers them in JSON: what is written is what is read."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
+from deniable.documents import Column, Document, Table
+from deniable.documents.programs import TEXT, Field, Json, array_of, object_of, plain
 from deniable.messages import Manifest
-from deniable.reading.epochs import EpochStanding, EpochState, iso_time
-from deniable.reading.errors import NotReached, Untrusted
-from deniable.reading.source import EpochCounts, ListedEpoch, added_up
+from deniable.reading.epochs import EpochStanding, EpochState, instant_text, iso_time
+from deniable.reading.source import EpochCounts, ListedEpoch, NotReached, Untrusted, added_up
 from deniable.stores.seals import Seal
+from deniable.stores.values import MOST_NOTES, Note, check_note
 
 Read = TypeVar("Read")
 
@@ -197,3 +200,52 @@ def _epoch(manifest: Manifest, value: object) -> int:
     if _count(value) >= manifest.schedule.epochs:
         raise ValueError("no such epoch")
     return _count(value)
+
+
+_NOTE: Final = (
+    Field("at", {"type": "string", "format": "date-time"}, lambda note: iso_time(note.at)),
+    Field("text", TEXT),
+)
+NOTES_SCHEMA: Final[Json] = array_of(
+    object_of(*_NOTE), description="what an operator says happened, by time"
+)
+"""The JSON Schema of notes, wherever JSON has them."""
+
+_COLUMNS: Final = (
+    Column("at", "at", "name", cell=lambda row: row["when"]),
+    Column("text", "what happened"),
+)
+
+
+def note_maps(notes: Sequence[Note]) -> list[Json]:
+    """Return notes as plain values for JSON."""
+    return [plain(note, _NOTE) for note in notes]
+
+
+def read_notes(values: Any) -> tuple[Note, ...]:
+    """Return notes of such values; ValueError if they are none."""
+    if not isinstance(values, list) or len(values) > MOST_NOTES:
+        raise ValueError("these are no notes")
+    try:
+        return tuple(
+            Note(int(datetime.fromisoformat(value["at"]).timestamp()), check_note(value["text"]))
+            for value in values
+        )
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ValueError("these are no notes") from error
+
+
+def _rows(notes: Sequence[Note]) -> list[Json]:
+    pairs = enumerate(zip(note_maps(notes), notes, strict=True), start=1)
+    return [row | {"mark": mark, "when": instant_text(note.at)} for mark, (row, note) in pairs]
+
+
+def numbered_notes(notes: Sequence[Note]) -> Table:
+    """Return the table of notes beside a chart that marks them by their numbers."""
+    return Table([Column("mark", "", "number"), *_COLUMNS], _rows(notes), title="What happened")
+
+
+def notes_document(notes: Sequence[Note]) -> Document:
+    """Return the document of notes."""
+    heading = "" if notes else "no notes"
+    return Document(tables=[Table(_COLUMNS, _rows(notes))], heading=heading)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deniable.documents import Level
-from deniable.documents.json import document_json
+from deniable.documents.programs import document_json
 from deniable.documents.terminal import document_text
 from deniable.logs import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
 from deniable.messages import (

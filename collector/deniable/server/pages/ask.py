@@ -9,8 +9,7 @@ from aiohttp import web
 
 from deniable.directory.states import epoch_health
 from deniable.documents import Document, read_number
-from deniable.documents.csv import table_csv
-from deniable.documents.json import document_json
+from deniable.documents.programs import document_json, table_csv
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts
 from deniable.server.pages.controls import MOST_CELLS, Asking

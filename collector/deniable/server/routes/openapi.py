@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from deniable.directory import Config
-from deniable.documents.json import COUNT, DECIMAL, ID, TEXT, Json, array_of, one_of, or_null
+from deniable.documents.programs import COUNT, DECIMAL, ID, TEXT, Json, array_of, one_of, or_null
 from deniable.mechanisms import KINDS
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from deniable.messages import Manifest
-from deniable.reading.errors import AmbiguousSurvey, NoSuchSurvey, TooFewReports
-from deniable.reading.source import ListedEpoch
+from deniable.reading.source import AmbiguousSurvey, ListedEpoch, NoSuchSurvey, TooFewReports
 
 ID_PREFIX: Final = "[0-9a-f]{4,64}"
 """What the beginning of a survey's id matches."""

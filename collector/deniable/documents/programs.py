@@ -1,8 +1,10 @@
-"""Documents as JSON, and the JSON Schemas of their parts."""
+"""Documents for programs: JSON, with the schemas of its parts, and tables as CSV."""
 
+import csv
+import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -100,3 +102,37 @@ def table_json(table: Table) -> str:
 def _finite(value: object) -> str:
     finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
     return json.dumps(finite, indent=2, ensure_ascii=False)
+
+
+_FORMULA_SIGNS: Final = tuple("=+-@\t\r")
+
+
+def table_csv(table: Table, shared: Mapping[str, Any]) -> str:
+    """Return a table as CSV; see :func:`rows_csv`."""
+    keys = dict.fromkeys(column.key for column in table.columns if column.key)  # each once
+    return rows_csv([*keys], table.rows, shared)
+
+
+def rows_csv(
+    keys: Sequence[str], rows: Iterable[Mapping[str, Any]], shared: Mapping[str, Any]
+) -> str:
+    """Return a line of keys and one for each row, quoted as RFC 4180 has it, in lines of Unix.
+
+    What a row does not have is ``shared`` by all rows; what is infinite or None is empty. A truth
+    value is 1 or 0.
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(keys)
+    for row in rows:
+        writer.writerow(_cell(row.get(key, shared.get(key))) for key in keys)
+    return stream.getvalue()
+
+
+def _cell(value: object) -> object:
+    # A spreadsheet would run a text that looks like a formula.
+    if isinstance(value, str) and value.startswith(_FORMULA_SIGNS):
+        return f"'{value}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return int(value) if isinstance(value, bool) else value
