@@ -6,13 +6,12 @@ variable, and what `deniable init`, `deniable doctor` and the documentation say 
 An error names the file or variable that it is about, and never repeats a value: it may be a secret.
 """
 
-import dataclasses
 import math
 import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import UTC, date, datetime, time
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -80,7 +79,7 @@ def _setting(
     default: object, meaning: str, read: Read = lambda value: value, *, secret: bool = False
 ) -> Any:
     """Return a field of ``Config``."""
-    held: Any = dataclasses.MISSING if default is None else read(default)
+    held: Any = MISSING if default is None else read(default)
     described = {"setting": Setting(default, meaning, read)}
     return field(default=held, repr=not secret, metadata=described)
 
@@ -251,9 +250,7 @@ class Config:
         [], "addresses or networks of proxies whose X-Forwarded-For is believed", _networks
     )
     relays: tuple[Network, ...] = _setting(
-        [],
-        "addresses or networks of relays, through which many devices send",
-        _networks,
+        [], "addresses or networks of relays, through which many devices send", _networks
     )
     relay_rate: float = _setting(
         10_000.0,
@@ -331,8 +328,8 @@ class Config:
 
 
 SETTINGS: Final[tuple[Setting, ...]] = tuple(
-    dataclasses.replace(entry.metadata["setting"], name=entry.name)
-    for entry in dataclasses.fields(Config)
+    replace(entry.metadata["setting"], name=entry.name)
+    for entry in fields(Config)
     if "setting" in entry.metadata
 )
 """Every setting there is, in the order of ``Config``."""
@@ -385,12 +382,11 @@ def _from_environment(setting: Setting, environment: Mapping[str, str]) -> tuple
     if pointer not in environment:
         return None
     try:
-        text = Path(environment[pointer]).read_text("utf-8")
+        text = Path(environment[pointer]).read_text("utf-8").removesuffix("\n").removesuffix("\r")
     except OSError as error:
         raise InvalidConfig(f"{pointer}: the file cannot be read ({error.strerror})") from error
     except ValueError as error:
         raise InvalidConfig(f"{pointer}: the file must be UTF-8") from error
-    text = text.removesuffix("\n").removesuffix("\r")
     if "\n" in text:
         raise InvalidConfig(f"{pointer}: the file must hold one line, the value of {setting.name}")
     return pointer, text
