@@ -26,6 +26,7 @@ ELSEWHERE: Final = {
 The command line is not counted: it is where everything is used, and nothing stands there for that.
 """
 AMBIGUOUS: Final = {
+    "accuracy",
     "coverage",
     "designs",
     "document",
