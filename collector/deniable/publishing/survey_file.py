@@ -50,11 +50,7 @@ FIELDS: Final = {
     "question": "what the user is told is being asked",
     "categories": "every possible answer; their order is kept",
     "mechanism": "; ".join(
-        f'"{name}", {meaning}'
-        for name, meaning in {
-            AUTO: MEANING,
-            **{name: words.summary for name, words in KIND_WORDS.items()},
-        }.items()
+        [f'"{AUTO}", {MEANING}', *(f'"{name}", {of.summary}' for name, of in KIND_WORDS.items())]
     ),
     "tells": 'of ordered answers, which have categories or low, high and step: "distribution", the '
     'mechanism for shares of ranges and quantiles; or "mean", of numbers, that for their mean',
@@ -235,12 +231,8 @@ def _field(table: dict[str, object], field: str) -> object:
 def _text(table: dict[str, object], field: str) -> str:
     value = _field(table, field)
     if isinstance(value, float | int) and field in {"epsilon", "delta", "kept"}:
-        raise InvalidManifest(
-            field,
-            'must be a string, such as delta = "0", with the quotes'
-            if field == "delta"
-            else f'must be a string, such as {field} = "1" or {field} = "0.5", with the quotes',
-        )
+        example = 'delta = "0"' if field == "delta" else f'{field} = "1" or {field} = "0.5"'
+        raise InvalidManifest(field, f"must be a string, such as {example}, with the quotes")
     if not isinstance(value, str):
         raise InvalidManifest(field, "must be a string")
     return value
@@ -280,9 +272,7 @@ def _keys(kind: str, table: Mapping[str, object]) -> Mapping[str, str]:
 
 
 def _is_numeric(kind: str, table: Mapping[str, object]) -> bool:
-    if kind == AUTO:
-        return False
-    numeric = KINDS[kind].numeric
+    numeric = kind != AUTO and KINDS[kind].numeric
     return "low" in table if numeric is None else numeric
 
 
@@ -357,8 +347,7 @@ def _enrolment(table: dict[str, object], folder: Path) -> Enrolment | BlindKeys:
 
 
 def _values(table: dict[str, object]) -> tuple[str, ...]:
-    low, high, step = (_value(table, field) for field in ("low", "high", "step"))
-    return value_range(low, high, step)
+    return value_range(*(_value(table, field) for field in ("low", "high", "step")))
 
 
 def _value(table: dict[str, object], field: str) -> Fraction:
