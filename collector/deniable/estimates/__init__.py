@@ -18,11 +18,11 @@ from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
     from deniable.estimates.accuracy import Accuracy as Accuracy
-    from deniable.estimates.accuracy import NotInvertible as NotInvertible
     from deniable.estimates.accuracy import reports_for_half_width as reports_for_half_width
     from deniable.estimates.accuracy import share_variance as share_variance
     from deniable.estimates.answers import Answers as Answers
     from deniable.estimates.binomial import IntervalMethod as IntervalMethod
+    from deniable.estimates.binomial import NotInvertible as NotInvertible
     from deniable.estimates.binomial import clopper_pearson as clopper_pearson
     from deniable.estimates.binomial import wilson as wilson
     from deniable.estimates.change import Test as Test
@@ -85,9 +85,9 @@ if TYPE_CHECKING:
     from deniable.estimates.views import View as View
 else:  # numpy and scipy: who plans or publishes does not wait for them
     _MODULES = {
-        "accuracy": "Accuracy NotInvertible reports_for_half_width share_variance",
+        "accuracy": "Accuracy reports_for_half_width share_variance",
         "answers": "Answers",
-        "binomial": "IntervalMethod clopper_pearson wilson",
+        "binomial": "NotInvertible IntervalMethod clopper_pearson wilson",
         "change": "Test",
         "comparison": "Comparison compare",
         "decoders": "Counts Model decoder_of left_inverse solution_matrix",

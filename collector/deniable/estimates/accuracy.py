@@ -5,13 +5,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from deniable.documents import level_text
-from deniable.estimates.binomial import check_level, normal_quantile
+from deniable.estimates.binomial import check_level, normal_quantile, support_moments
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
 from deniable.mechanisms.design import BlockMechanism
-
-
-class NotInvertible(ValueError):
-    """Two mixtures of categories give the same responses: no estimate can tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +116,6 @@ def _chances(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
     if isinstance(mechanism, BlockMechanism) and mechanism.design.points == mechanism.categories:
         return mechanism.hit, mechanism.miss
     return None
-
-
-def support_moments(hit: Fraction, miss: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-    """Return p (1 - q)^2 + (1 - p) q^2 and q (1 - q), and the lesser variance, by kappa^2."""
-    own = hit * (1 - miss) ** 2 + (1 - hit) * miss**2
-    other = miss * (1 - miss)
-    square = (hit - miss) ** 2
-    return own / square, other / square, min(hit * (1 - hit), other) / square
 
 
 def worst_variance(own: float, other: float, frequency: float | None) -> float:

@@ -2,6 +2,7 @@
 
 import sys
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ _FEW = 5
 _USUAL: Final = 0.95
 _USUAL_QUANTILE: Final = 1.959963984540054
 """Of the usual level: who asks for no other does not wait .3 s for scipy."""
+
+
+class NotInvertible(ValueError):
+    """Two mixtures of categories give the same responses: no estimate can tell them apart."""
 
 
 class IntervalMethod(StrEnum):
@@ -96,3 +101,11 @@ def normal_quantile(level: float) -> float:
     # From the lower tail: (1 + level)/2 rounds to 1, whose quantile is infinite, for the last
     # levels below 1. Never 0, so that an infinite error gives an infinite width at every level.
     return max(-float(special.ndtri((1 - level) / 2)), sys.float_info.min)
+
+
+def support_moments(hit: Fraction, miss: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """Return p (1 - q)^2 + (1 - p) q^2 and q (1 - q), and the lesser variance, by kappa^2."""
+    own = hit * (1 - miss) ** 2 + (1 - hit) * miss**2
+    other = miss * (1 - miss)
+    square = (hit - miss) ** 2
+    return own / square, other / square, min(hit * (1 - hit), other) / square

@@ -10,7 +10,8 @@ from typing import Final
 
 from deniable.budget import NANO, RangeCost, pure_cost
 from deniable.documents import level_text, upper_text
-from deniable.estimates.accuracy import Accuracy, NotInvertible, share_variance
+from deniable.estimates.accuracy import Accuracy, share_variance
+from deniable.estimates.binomial import NotInvertible
 from deniable.mechanisms import SurveyMechanism, exact_epsilon
 from deniable.messages import (
     FRESH,

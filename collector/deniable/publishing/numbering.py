@@ -14,7 +14,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from deniable.estimates.accuracy import NotInvertible, reports_for_half_width
+from deniable.estimates.accuracy import reports_for_half_width
+from deniable.estimates.binomial import NotInvertible
 from deniable.messages import Enrolment, InvalidManifest, Manifest, Schedule
 from deniable.publishing.blind_keys import BlindKeys, blind_surveys
 from deniable.publishing.survey_file import SurveyFile, naming

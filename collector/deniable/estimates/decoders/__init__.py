@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from functools import lru_cache, singledispatch
 
-from deniable.estimates.accuracy import NotInvertible
+from deniable.estimates.binomial import NotInvertible
 from deniable.estimates.decoders.decoder import (
     Counts,
     Decoder,

@@ -6,8 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimates.accuracy import NotInvertible
-from deniable.estimates.binomial import IntervalMethod, normal_quantile
+from deniable.estimates.binomial import IntervalMethod, NotInvertible, normal_quantile
 from deniable.estimates.decoders.decoder import (
     Decoder,
     Extremes,

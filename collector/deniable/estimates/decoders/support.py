@@ -17,8 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimates.accuracy import support_moments
-from deniable.estimates.binomial import IntervalMethod, binomial_intervals
+from deniable.estimates.binomial import IntervalMethod, binomial_intervals, support_moments
 from deniable.estimates.decoders.decoder import Decoder, Extremes, Floats, Model, Moments, Tally
 from deniable.mechanisms import TwoValuedMechanism
 from deniable.mechanisms.design import BlockMechanism
