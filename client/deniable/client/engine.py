@@ -29,7 +29,7 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.following import Following
-from deniable.client.ledger.ledger import Decision, Ledger
+from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Refreshes
 from deniable.client.manifests import Manifests
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
@@ -152,7 +152,10 @@ class Engine:
             with self.state.patience(REPORT_PATIENCE):
                 return self._decide(declared, index, slot_seconds)
         except NotRecorded as error:
-            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=drop_frames(error))
+            met = drop_frames(error)
+            if isinstance(met, NotEnrolled):
+                met = self.issuer.with_outcome(declared.name, met)
+            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=met)
 
     def follow_up(self, outcome: Outcome) -> None:
         """Log the outcome of a report, and have it sent: the second half of ``report``."""
@@ -355,27 +358,19 @@ class Engine:
         if self.state.forbids_unread():
             raise self.state.missing_consent(Consent.UNSET)
         try:
-            decision = self._draw_once(survey, index, now, slot_seconds)
+            decision = self.ledger.decide(survey, index, now, slot_seconds)
         except (NotReady, NotRunning, ManifestRefused):
             # A copy: what is raised collects frames, and those hold the answer.
             refused = self.manifests.offer_bundled(survey) or copy(
                 self.manifests.errors.get(survey.name)
             )
             try:
-                decision = self._draw_once(survey, index, now, slot_seconds)
+                decision = self.ledger.decide(survey, index, now, slot_seconds)
             except NotReady as error:
                 raise (refused if type(error) is NotReady and refused else error) from None
         drawn = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
         status = OutcomeStatus.LOCAL if decision.local else drawn
         return Outcome(survey.name, status, decision.epoch)
-
-    def _draw_once(
-        self, survey: Survey, index: int, now: float, slot_seconds: int | None
-    ) -> Decision:
-        try:
-            return self.ledger.decide(survey, index, now, slot_seconds)
-        except NotEnrolled as error:
-            raise self.issuer.with_outcome(survey.name, error) from None
 
     def _delay(self, closes: float) -> float:
         """Return a random wait with a report that closes then: half of what is left, at most."""

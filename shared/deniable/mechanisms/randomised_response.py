@@ -98,12 +98,17 @@ class TwoValuedMechanism:
     def row(self, category: int) -> list[int]:
         """Return one row's integer weights over the grid."""
         weights = [self.lies] * self.categories
-        weights[self._index(category)] = self.grid - (self.categories - 1) * self.lies
+        weights[category_index(category, self.categories)] = (
+            self.grid - (self.categories - 1) * self.lies
+        )
         return weights
 
     def probability(self, category: int, response: int) -> Fraction:
         """Return the exact probability of a response given a true category."""
-        category, response = self._index(category), self._index(response)
+        category, response = (
+            category_index(category, self.categories),
+            category_index(response, self.categories),
+        )
         return self.truth if category == response else self.lie
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
@@ -111,7 +116,7 @@ class TwoValuedMechanism:
 
         Any ``draw`` but the default is for tests, and for responses that are kept.
         """
-        answer = self._index(answer)
+        answer = category_index(answer, self.categories)
         # A uniform word r in [0, N) falls into block r // a. The first k blocks of a words each
         # name a category; the N - k a words behind them tell the truth. So each lie has
         # probability a/N and the truth (N - k a)/N + a/N = d.
@@ -119,9 +124,6 @@ class TwoValuedMechanism:
         # public response hides. (Python promises no constant time; this is what it allows.)
         named = (draw() & (self.grid - 1)) // self.lies
         return (answer, named)[named < self.categories]
-
-    def _index(self, value: int) -> int:
-        return category_index(value, self.categories)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
