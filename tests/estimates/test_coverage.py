@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from deniable.estimates import frequency_intervals, mean, quantiles
+from deniable.estimates.curve import blur_of
 from deniable.estimates.numeric import bin_ends, numeric_summary
-from deniable.estimates.quantiles import blur_of
 from deniable.mechanisms import ClampedGeometric, Mechanism
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.estimates.matrices import SURVEYED, Floats

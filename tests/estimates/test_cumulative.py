@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.estimates import decoder_of, solution_matrix
-from deniable.estimates.quantiles import averaged_shares, blur_of
+from deniable.estimates.curve import averaged_shares, blur_of
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 from tests.estimates.matrices import SURVEYED, Floats, falling

@@ -18,9 +18,9 @@ from deniable.estimates import (
     reports_for_shares,
     solution_matrix,
 )
+from deniable.estimates.curve import blur_of
 from deniable.estimates.numeric import GroupBounds, group_bounds
 from deniable.estimates.planning import even_counts
-from deniable.estimates.quantiles import blur_of
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.estimates.matrices import MECHANISMS, SURVEYED

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix
 from deniable.estimates import Quantile, debias, quantiles, solution_matrix
-from deniable.estimates.quantiles import blur_of, rising_shares
+from deniable.estimates.curve import blur_of, rising_shares
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 from tests.estimates.matrices import SURVEYED, Floats
 from tests.support.effort import effort
@@ -60,7 +60,7 @@ def test_blur_moves_no_interval_away_from_the_quantile(
 ) -> None:
     # Everybody at one value: F is 0 before it and 1 from it on, and nothing is uncertain. Averages
     # around the value are between 0 and 1; only those before and after it are not.
-    module = import_module("deniable.estimates.quantiles")  # its function has its name
+    module = import_module("deniable.estimates.curve")
     monkeypatch.setattr(module, "blur_of", lambda *_: blur)
     counts = [10**9 * (x == at) for x in range(7)]
     for quantile in quantiles(PLAIN, counts, VALUES, (0.02, 0.3, 0.5, 0.7, 0.98)):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from deniable.estimates import decoder_of
-from deniable.estimates.quantiles import QUARTILES
+from deniable.estimates.curve import QUARTILES
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.affine import KIND as AFFINE
 from deniable.mechanisms.answering import sizes_of

@@ -10,8 +10,6 @@ that allow no estimate and for numbers outside their domain, TypeError for count
 integers, and NotInvertible if no estimate can tell the categories apart.
 """
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from deniable.mechanisms.on_demand import on_demand
@@ -28,6 +26,10 @@ if TYPE_CHECKING:
     from deniable.estimates.change import Test as Test
     from deniable.estimates.comparison import Comparison as Comparison
     from deniable.estimates.comparison import compare as compare
+    from deniable.estimates.curve import CumulativeCurve as CumulativeCurve
+    from deniable.estimates.curve import Quantile as Quantile
+    from deniable.estimates.curve import cumulative_curve as cumulative_curve
+    from deniable.estimates.curve import quantiles as quantiles
     from deniable.estimates.decoders import Counts as Counts
     from deniable.estimates.decoders import Model as Model
     from deniable.estimates.decoders import decoder_of as decoder_of
@@ -47,12 +49,12 @@ if TYPE_CHECKING:
     from deniable.estimates.frequencies import standard_errors as standard_errors
     from deniable.estimates.histogram import Histogram as Histogram
     from deniable.estimates.histogram import estimate_histogram as estimate_histogram
-    from deniable.estimates.influence import fakes_needed as fakes_needed
-    from deniable.estimates.influence import influence as influence
-    from deniable.estimates.influence import query_influence as query_influence
-    from deniable.estimates.influence import query_shifts as query_shifts
-    from deniable.estimates.influence import set_influence as set_influence
-    from deniable.estimates.influence import worst_shifts as worst_shifts
+    from deniable.estimates.influences import fakes_needed as fakes_needed
+    from deniable.estimates.influences import influence as influence
+    from deniable.estimates.influences import query_influence as query_influence
+    from deniable.estimates.influences import query_shifts as query_shifts
+    from deniable.estimates.influences import set_influence as set_influence
+    from deniable.estimates.influences import worst_shifts as worst_shifts
     from deniable.estimates.means import Margin as Margin
     from deniable.estimates.means import combined as combined
     from deniable.estimates.means import conditional as conditional
@@ -74,10 +76,6 @@ if TYPE_CHECKING:
     from deniable.estimates.poisoning import detectable_share as detectable_share
     from deniable.estimates.poisoning import fewest_fakes as fewest_fakes
     from deniable.estimates.poisoning import impossible_counts as impossible_counts
-    from deniable.estimates.quantiles import CumulativeCurve as CumulativeCurve
-    from deniable.estimates.quantiles import Quantile as Quantile
-    from deniable.estimates.quantiles import cumulative_curve as cumulative_curve
-    from deniable.estimates.quantiles import quantiles as quantiles
     from deniable.estimates.results import MissingPackage as MissingPackage
     from deniable.estimates.revealed import Revealed as Revealed
     from deniable.estimates.series import Point as Point
@@ -96,7 +94,7 @@ else:  # numpy and scipy: who plans or publishes does not wait for them
         "frequencies": "Intervals covariance debias estimated_covariance "
         "frequency_intervals standard_errors",
         "histogram": "Histogram estimate_histogram",
-        "influence": "fakes_needed influence query_influence query_shifts "
+        "influences": "fakes_needed influence query_influence query_shifts "
         "set_influence worst_shifts",
         "means": "Margin combined conditional linear_query margin margins mean",
         "numeric": "Bin NumericSummary",
@@ -104,7 +102,7 @@ else:  # numpy and scipy: who plans or publishes does not wait for them
         "reports_for_mean reports_for_quartiles reports_for_share "
         "reports_for_shares",
         "poisoning": "FALSE_ALARM Poisoning detectable_share fewest_fakes impossible_counts",
-        "quantiles": "CumulativeCurve Quantile cumulative_curve quantiles",
+        "curve": "CumulativeCurve Quantile cumulative_curve quantiles",
         "results": "MissingPackage",
         "revealed": "Revealed",
         "series": "Point Series",
@@ -113,12 +111,3 @@ else:  # numpy and scipy: who plans or publishes does not wait for them
     _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
     __all__ = sorted(_NAMES)
     __getattr__ = on_demand(__name__, _NAMES)
-
-    class _Facade(ModuleType):
-        """A package whose functions no module of the same name hides, once it is imported."""
-
-        def __setattr__(self, name, value):
-            if not (isinstance(value, ModuleType) and name in _NAMES):
-                super().__setattr__(name, value)
-
-    sys.modules[__name__].__class__ = _Facade

@@ -22,7 +22,7 @@ from deniable.estimates.frequencies import (
     intervals_of,
     standard_errors,
 )
-from deniable.estimates.influence import influences
+from deniable.estimates.influences import influences
 from deniable.estimates.means import Margin
 from deniable.estimates.numeric import NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_shares

@@ -12,7 +12,7 @@ import numpy as np
 
 from deniable.estimates.binomial import binomial_intervals, normal_quantile
 from deniable.estimates.decoders import Decoder, Floats, Model, Tally, decoder_of
-from deniable.estimates.influence import furthest_shifts
+from deniable.estimates.influences import furthest_shifts
 from deniable.estimates.poisoning import fewest_fakes
 from deniable.estimates.queries import (
     cautious_values,

@@ -13,12 +13,7 @@ import numpy as np
 from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, Range
 from deniable.estimates.change import Test, changed, fits
-from deniable.estimates.debiased import DebiasedCounts, Standing, debiased_fields
-from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
-from deniable.estimates.estimate import Estimate, query_of, share_within
-from deniable.estimates.forms import Form, Sample, Unit
-from deniable.estimates.means import margins, mean_of
-from deniable.estimates.quantiles import (
+from deniable.estimates.curve import (
     QUARTILES,
     CumulativeCurve,
     Distribution,
@@ -26,6 +21,11 @@ from deniable.estimates.quantiles import (
     cumulative_curve,
     quantiles,
 )
+from deniable.estimates.debiased import DebiasedCounts, Standing, debiased_fields
+from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
+from deniable.estimates.estimate import Estimate, query_of, share_within
+from deniable.estimates.forms import Form, Sample, Unit
+from deniable.estimates.means import margins, mean_of
 from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, cross_table, leaders_of
 from deniable.estimates.results import Tabular, Values, presented
 from deniable.estimates.revealed import Group, smallest_group

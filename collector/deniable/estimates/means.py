@@ -10,7 +10,7 @@ from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.estimate import Estimate, estimate_of, query_of, share_within
 from deniable.estimates.forms import Form, Sample, Unit, decided_by_fakes
 from deniable.estimates.frequencies import frequency_intervals, standard_errors
-from deniable.estimates.influence import influences
+from deniable.estimates.influences import influences
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest

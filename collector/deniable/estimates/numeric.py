@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from deniable.estimates.binomial import normal_quantile
+from deniable.estimates.curve import QUARTILES, Quantile, averaged_shares, blur_of, quantiles
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.estimate import Estimate, within
-from deniable.estimates.influence import query_influence
+from deniable.estimates.influences import query_influence
 from deniable.estimates.means import mean, share_of_row
-from deniable.estimates.quantiles import QUARTILES, Quantile, averaged_shares, blur_of, quantiles
 from deniable.estimates.queries import cautious_values, query_values
 from deniable.mechanisms import Mechanism
 

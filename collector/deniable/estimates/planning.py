@@ -10,9 +10,7 @@ import numpy as np
 
 from deniable.estimates.accuracy import Accuracy, check_points, worst_variance
 from deniable.estimates.binomial import check_level, normal_quantile
-from deniable.estimates.decoders import decoder_of
-from deniable.estimates.numeric import GroupBounds, group_bounds
-from deniable.estimates.quantiles import (
+from deniable.estimates.curve import (
     MOST_CUTS,
     QUARTILES,
     QuantileBounds,
@@ -22,6 +20,8 @@ from deniable.estimates.quantiles import (
     cuts_of,
     quantiles,
 )
+from deniable.estimates.decoders import decoder_of
+from deniable.estimates.numeric import GroupBounds, group_bounds
 from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50

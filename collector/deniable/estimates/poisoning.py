@@ -21,7 +21,7 @@ from deniable.estimates.decoders import (
     Tally,
     decoder_of,
 )
-from deniable.estimates.influence import fakes_needed, influence, set_influence
+from deniable.estimates.influences import fakes_needed, influence, set_influence
 from deniable.mechanisms import Mechanism
 
 Flags = NDArray[np.bool_]

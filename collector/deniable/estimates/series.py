@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Any
 
 from deniable.estimates.answers import Answers, Range, answers_text
+from deniable.estimates.curve import QUARTILES
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.means import share_of_row
-from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.results import Tabular, Values, presented
 from deniable.mechanisms import Levels
 

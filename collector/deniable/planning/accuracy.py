@@ -129,8 +129,8 @@ def _for_single_questions(joint: SurveyMechanism, dimensions: Dimensions) -> int
 
 def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
     """Yield the reports that shares and quartiles take, and a survey's file that takes fewer."""
+    from deniable.estimates.curve import blur_of
     from deniable.estimates.numeric import group_labels
-    from deniable.estimates.quantiles import blur_of
 
     mechanism = manifest.mechanism
     reports = estimates.reports_for_shares(mechanism, _NUMERIC_POINTS)

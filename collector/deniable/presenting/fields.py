@@ -22,8 +22,8 @@ from deniable.documents.programs import (
     plain_value,
     rows_csv,
 )
+from deniable.estimates.curve import QUARTILES
 from deniable.estimates.histogram import Histogram
-from deniable.estimates.quantiles import QUARTILES
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, histogram_cautions

@@ -10,9 +10,9 @@ from deniable.documents import Column, Document, Table
 from deniable.documents.html import document_html
 from deniable.documents.programs import Json
 from deniable.documents.terminal import document_text
+from deniable.estimates.curve import Distribution
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.numeric import bin_ends
-from deniable.estimates.quantiles import Distribution
 from deniable.estimates.views import View
 from deniable.presenting.cautions import CHANCE, histogram_cautions
 from deniable.presenting.charts import Markup, Picture, standalone

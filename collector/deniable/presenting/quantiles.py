@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from deniable.documents import Caution, Column, Table, level_text
 from deniable.documents.programs import Json
-from deniable.estimates.quantiles import QUARTILES, CumulativeCurve, Distribution, Quantile
+from deniable.estimates.curve import QUARTILES, CumulativeCurve, Distribution, Quantile
 from deniable.presenting.cautions import DisplayedFigures, furthest, with_cautions
 from deniable.presenting.charts import SHARES, Dot, Panel, Picture, series_chart
 from deniable.presenting.pictures import WIDTH, simultaneous_levels
