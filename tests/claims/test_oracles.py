@@ -192,7 +192,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
     "estimates.accuracy:Accuracy.difference": (
         "planning/test_plan:test_a_planned_difference_is_found_as_often_as_was_asked",
     ),
-    "presenting.quantiles:quantile_sentence": (_QUARTILES,),
+    "presenting.curve:quantile_sentence": (_QUARTILES,),
     "presenting.revealed:revealed_brief": (_SHUFFLED,),
     "presenting.revealed:revealed_sentence": (
         _SHUFFLED,

@@ -67,10 +67,15 @@ def _loaded_by(*arguments: str | Path) -> int:
     return _loaded(_COMMAND.format(arguments=[str(each) for each in arguments]))
 
 
-def _walk(name: str) -> tuple[int, int]:
-    """Return how many lines the functions have that run in a walk, and in how many files."""
+def walked(name: str) -> dict[str, int]:
+    """Return how many lines the functions have that run in a walk, by file."""
     done = run([sys.executable, "-m", "tests.weight.walks", name])
-    lines = json.loads(done.stdout.splitlines()[-1])
+    lines: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    return lines
+
+
+def _walk(name: str) -> tuple[int, int]:
+    lines = walked(name)
     return sum(lines.values()), len(lines)
 
 

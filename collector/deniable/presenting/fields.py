@@ -27,7 +27,7 @@ from deniable.estimates.histogram import Histogram
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, histogram_cautions
-from deniable.presenting.quantiles import curve_rows
+from deniable.presenting.curve import curve_rows
 from deniable.presenting.revealed import REVEALED
 from deniable.presenting.rows import (
     CATEGORY,

@@ -16,13 +16,7 @@ from deniable.estimates.numeric import bin_ends
 from deniable.estimates.views import View
 from deniable.presenting.cautions import CHANCE, histogram_cautions
 from deniable.presenting.charts import Markup, Picture, standalone
-from deniable.presenting.estimate import estimate_sentence
-from deniable.presenting.fields import histogram_columns as histogram_columns
-from deniable.presenting.fields import histogram_map as histogram_map
-from deniable.presenting.fields import histogram_metadata as histogram_metadata
-from deniable.presenting.fields import numeric_map, statistic_rows
-from deniable.presenting.pictures import WIDTH, brief_texts, histogram_dots, rows_picture
-from deniable.presenting.quantiles import (
+from deniable.presenting.curve import (
     WITHHELD,
     curve_picture,
     curve_rows,
@@ -30,6 +24,12 @@ from deniable.presenting.quantiles import (
     quantile_sentence,
     quantile_table,
 )
+from deniable.presenting.estimate import estimate_sentence
+from deniable.presenting.fields import histogram_columns as histogram_columns
+from deniable.presenting.fields import histogram_map as histogram_map
+from deniable.presenting.fields import histogram_metadata as histogram_metadata
+from deniable.presenting.fields import numeric_map, statistic_rows
+from deniable.presenting.pictures import WIDTH, brief_texts, histogram_dots, rows_picture
 from deniable.presenting.rows import (
     NOT_FOUND,
     ShownRows,
