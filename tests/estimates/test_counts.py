@@ -18,7 +18,9 @@ from tests.support.surveys import MANIFEST, manifest
 
 COUNTS = [120, 90, 100, 110, 127]
 
-FUNCTIONS = dict(inspect.getmembers(estimates, inspect.isfunction))
+FACADE: Any = estimates
+NAMES = {name: getattr(FACADE, name) for name in FACADE.__all__}
+FUNCTIONS = {name: each for name, each in NAMES.items() if inspect.isfunction(each)}
 TAKING = {
     name: function
     for name, function in FUNCTIONS.items()
