@@ -27,7 +27,7 @@ from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
-from deniable.planning.variance import design_variance, least_variance
+from deniable.planning.candidates import design_variance, least_variance
 from tests.audit.matrices import of_weights
 from tests.mechanisms.test_designs import ALL
 from tests.support.effort import some

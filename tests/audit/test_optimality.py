@@ -17,7 +17,7 @@ from deniable.audit import (
 )
 from deniable.estimates.decoders import NotInvertible, left_inverse, solution_matrix
 from deniable.mechanisms import RandomisedResponse
-from deniable.planning.variance import design_variance, least_variance
+from deniable.planning.candidates import design_variance, least_variance
 from tests.audit.matrices import G, deltas, matrices, of_weights
 from tests.support.effort import effort
 

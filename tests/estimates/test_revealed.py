@@ -17,7 +17,7 @@ from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.presenting import histogram_of
 from deniable.presenting.revealed import revealed_at_worst
 from deniable.reading import EpochCounts, EpochStanding, EpochState
-from deniable.stores.seals import Counts
+from deniable.stores.values import Counts
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
 

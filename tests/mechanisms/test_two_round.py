@@ -16,7 +16,7 @@ from deniable.mechanisms import (
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, TurnedDesign
 from deniable.mechanisms.subset import Subset
-from deniable.planning.variance import design_variance
+from deniable.planning.candidates import design_variance
 from tests.mechanisms.laws import FOREIGN, assert_sound_rows, undrawable, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
 

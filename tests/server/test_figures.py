@@ -13,7 +13,7 @@ from deniable.estimates import View
 from deniable.messages import FRESH, Manifest
 from deniable.presenting import connect
 from deniable.presenting.fields import covariance_map, histogram_csv
-from deniable.stores.seals import counts_digest
+from deniable.stores.values import counts_digest
 from tests.server.collector import Collector, problem, running
 from tests.support.designs import large_survey
 from tests.support.effort import some

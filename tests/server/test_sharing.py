@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientResponse
 
 from deniable.directory import new_token, token_digest
-from deniable.directory.tokens import new_link
+from deniable.directory.collector_directory import new_link
 from deniable.messages import Enrolment, Manifest
 from deniable.presenting import connect
 from deniable.server.pages.table import PAGES

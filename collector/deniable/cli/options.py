@@ -70,7 +70,7 @@ def proportion(text: str) -> float:
 
 def days(text: str) -> int:
     """Read a length of time in whole days: 30d, or 2w."""
-    from deniable.directory.tokens import MOST_DAYS  # with the whole directory
+    from deniable.directory.collector_directory import MOST_DAYS  # with the whole directory
 
     match = _DAYS.fullmatch(text.strip())
     number = int(match[1]) * (7 if match[2] == "w" else 1) if match else 0

@@ -12,7 +12,7 @@ from deniable.cli.screen import show_rows
 from deniable.cli.sources import find_survey
 from deniable.cli.token_commands import find_token, identifier_of
 from deniable.directory import Config, store_text, with_store
-from deniable.directory.tokens import links, new_link
+from deniable.directory.collector_directory import links, new_link
 from deniable.documents import Column, Document, Table
 from deniable.reading import instant_text
 from deniable.reading.epochs import UNITS

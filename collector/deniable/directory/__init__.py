@@ -18,8 +18,10 @@ from deniable.directory.authority_keys import rotations_of as rotations_of
 from deniable.directory.collector_directory import EXAMPLE_FILE as EXAMPLE_FILE
 from deniable.directory.collector_directory import check_store as check_store
 from deniable.directory.collector_directory import create_collector as create_collector
+from deniable.directory.collector_directory import new_token as new_token
 from deniable.directory.collector_directory import signed_surveys as signed_surveys
 from deniable.directory.collector_directory import store_text as store_text
+from deniable.directory.collector_directory import token_digest as token_digest
 from deniable.directory.collector_directory import with_store as with_store
 from deniable.directory.settings import CONFIG_FILE as CONFIG_FILE
 from deniable.directory.settings import SETTINGS as SETTINGS
@@ -27,8 +29,6 @@ from deniable.directory.settings import Config as Config
 from deniable.directory.settings import InvalidConfig as InvalidConfig
 from deniable.directory.settings import Network as Network
 from deniable.directory.settings import Setting as Setting
-from deniable.directory.tokens import new_token as new_token
-from deniable.directory.tokens import token_digest as token_digest
 from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:

@@ -1,7 +1,9 @@
 """A collector's directory: its settings, its store and what is published in it."""
 
 import asyncio
+import hashlib
 import json
+import secrets
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +13,45 @@ from deniable.directory.authority_keys import authority_chain, check_outside
 from deniable.directory.settings import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
 from deniable.key_files import create_key_file
 from deniable.messages import Manifest, Refusal, check_origin, open_manifest_of_chain
-from deniable.stores import Store, open_store
+from deniable.stores import Role, Store, Token, open_store
+
+
+def new_token() -> str:
+    """Return a fresh token; it is shown once and stored nowhere."""
+    return "deniable_" + secrets.token_hex(32)
+
+
+def token_digest(token: str) -> bytes:
+    """Return the digest of a token, which the store keeps.
+
+    Looking the digest up by equality leaks no more than the time of comparing hashes of 256 random
+    bits, from which nothing about a valid token follows.
+    """
+    # A header may hold any bytes; aiohttp hands on those that are no UTF-8 as surrogates.
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+# Links to the figures of one survey: tokens of readers, each with an end.
+#
+# A link has its token in the fragment, which no browser sends: no log and no Referer has it. The
+# page that it leads to posts it, and gets a cookie for it.
+
+MOST_DAYS: Final = 366
+_DAY_SECONDS: Final = 86_400
+
+
+async def new_link(store: Store, name: str, days: int, label: str, now: float) -> str:
+    """Return a fresh link, from the collector's root; it is shown once and stored nowhere."""
+    secret, made_at = new_token(), int(now)
+    ends_at = made_at + days * _DAY_SECONDS
+    await store.add_token(Token(token_digest(secret), Role.READER, label, made_at, name, ends_at))
+    return f"share#{secret}"
+
+
+async def links(store: Store, name: str) -> list[Token]:
+    """Return the links to a survey's figures that were not revoked, the oldest first."""
+    return [token for token in await store.tokens() if token.survey == name]
+
 
 Result = TypeVar("Result")
 

@@ -26,7 +26,7 @@ from deniable.public_log.publish import PublicLog
 from deniable.reading import EpochCounts, ListedEpoch, Source, added_up
 from deniable.reading.epochs import epoch_standing
 from deniable.stores import Note, Store, open_store
-from deniable.stores.seals import Counts, Seal
+from deniable.stores.values import Counts, Seal
 
 
 async def shown_epochs(

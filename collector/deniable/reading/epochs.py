@@ -9,7 +9,7 @@ from deniable.messages import Schedule, calendar
 from deniable.messages import epochs_text as epochs_text
 from deniable.messages import instant_text as instant_text
 from deniable.messages import ranges_text as ranges_text
-from deniable.stores.seals import Seal
+from deniable.stores.values import Seal
 
 UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 """Of lengths of time, in seconds."""

@@ -8,8 +8,7 @@ from typing import Self
 from deniable.messages import Manifest
 from deniable.messages.bundle import Bundle
 from deniable.reading.epochs import EpochStanding, EpochState
-from deniable.stores.seals import Counts, Seal, counts_digest
-from deniable.stores.values import Note
+from deniable.stores.values import Counts, Note, Seal, counts_digest
 
 
 class ReadingError(Exception):

@@ -10,8 +10,7 @@ from deniable.documents.programs import TEXT, Field, Json, array_of, object_of, 
 from deniable.messages import Manifest
 from deniable.reading.epochs import EpochStanding, EpochState, instant_text, iso_time
 from deniable.reading.source import EpochCounts, ListedEpoch, NotReached, Untrusted, added_up
-from deniable.stores.seals import Seal
-from deniable.stores.values import MOST_NOTES, Note, check_note
+from deniable.stores.values import MOST_NOTES, Note, Seal, check_note
 
 Read = TypeVar("Read")
 

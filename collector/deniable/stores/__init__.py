@@ -6,12 +6,10 @@ from deniable.mechanisms.on_demand import on_demand
 from deniable.stores.opening import migrate_store as migrate_store
 from deniable.stores.opening import open_store as open_store
 from deniable.stores.opening import place_text as place_text
-from deniable.stores.seals import Counts as Counts
-from deniable.stores.seals import Seal as Seal
-from deniable.stores.seals import counts_digest as counts_digest
 from deniable.stores.sqlite import SqliteStore as SqliteStore
 from deniable.stores.store import Store as Store
 from deniable.stores.values import KEPT_SECONDS as KEPT_SECONDS
+from deniable.stores.values import Counts as Counts
 from deniable.stores.values import LogConflict as LogConflict
 from deniable.stores.values import LogExtension as LogExtension
 from deniable.stores.values import NotAdmitted as NotAdmitted
@@ -21,6 +19,7 @@ from deniable.stores.values import NotSealed as NotSealed
 from deniable.stores.values import Overloaded as Overloaded
 from deniable.stores.values import Role as Role
 from deniable.stores.values import RotationConflict as RotationConflict
+from deniable.stores.values import Seal as Seal
 from deniable.stores.values import StoredLog as StoredLog
 from deniable.stores.values import StoreError as StoreError
 from deniable.stores.values import StoreFull as StoreFull
@@ -32,6 +31,7 @@ from deniable.stores.values import UnknownSchema as UnknownSchema
 from deniable.stores.values import Unreachable as Unreachable
 from deniable.stores.values import Verdict as Verdict
 from deniable.stores.values import check_note as check_note
+from deniable.stores.values import counts_digest as counts_digest
 
 if TYPE_CHECKING:
     from deniable.stores.backups import back_up as back_up

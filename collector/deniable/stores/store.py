@@ -26,9 +26,17 @@ from deniable.messages import Manifest, Rotation
 from deniable.stores.group_commit import GroupCommit
 from deniable.stores.rules import counting, operating
 from deniable.stores.rules.copying import StoredRow
-from deniable.stores.seals import Counts, Seal
 from deniable.stores.statements import Result, Rule
-from deniable.stores.values import LogExtension, Note, Receipt, StoredLog, Token, Verdict
+from deniable.stores.values import (
+    Counts,
+    LogExtension,
+    Note,
+    Receipt,
+    Seal,
+    StoredLog,
+    Token,
+    Verdict,
+)
 
 
 class Store(ABC):

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from deniable.directory import token_digest
-from deniable.directory.tokens import MOST_DAYS, links, new_link
+from deniable.directory.collector_directory import MOST_DAYS, links, new_link
 from deniable.messages import Refusal, RefusalCode, media_type
 from deniable.publishing.notice import Notice
 from deniable.server.connections import Connection

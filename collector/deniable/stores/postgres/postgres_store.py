@@ -9,10 +9,9 @@ from typing import Final
 from deniable.stores.postgres.driver import LONG_SECONDS, VERSION, follow, migrate, version
 from deniable.stores.postgres.pool import Connection, Connections, translated
 from deniable.stores.rules import copying, counting
-from deniable.stores.seals import Seal
 from deniable.stores.statements import Result, Rule, Statement
 from deniable.stores.store import Store
-from deniable.stores.values import Receipt, StoreError, UnknownSchema, Verdict
+from deniable.stores.values import Receipt, Seal, StoreError, UnknownSchema, Verdict
 
 _REFUSALS: Final = (Verdict.ACCEPTED, Verdict.ENDED, Verdict.SEALED)
 """By the number that the database gives a part."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from deniable.stores.rules.operating import find_survey
-from deniable.stores.seals import Counts, Seal, as_counts, counts_digest
 from deniable.stores.statements import (
     FOLDING,
     ISSUERS,
@@ -22,7 +21,15 @@ from deniable.stores.statements import (
     of_end,
     of_epoch,
 )
-from deniable.stores.values import KEPT_SECONDS, NotSealed, StoreError
+from deniable.stores.values import (
+    KEPT_SECONDS,
+    Counts,
+    NotSealed,
+    Seal,
+    StoreError,
+    as_counts,
+    counts_digest,
+)
 
 COUNTED: Final = """
     SELECT public_key, response, reports FROM deniable.counted JOIN deniable.issuers USING (issuer)

@@ -15,7 +15,6 @@ from typing import Final, Self
 from deniable.stores.rules import copying, counting
 from deniable.stores.rules.counting import begin_pruning
 from deniable.stores.rules.operating import find_survey
-from deniable.stores.seals import Seal
 from deniable.stores.sqlite.database import (
     SqliteDatabase,
     WalTruncation,
@@ -26,7 +25,7 @@ from deniable.stores.sqlite.database import (
 )
 from deniable.stores.statements import ManyTimes, Result, Rule, Statement
 from deniable.stores.store import Store
-from deniable.stores.values import Receipt, StoreError, Verdict
+from deniable.stores.values import Receipt, Seal, StoreError, Verdict
 
 _ERASED_AT_ONCE: Final = 10_000
 _REWRITTEN_AT_ONCE: Final = 2_000
