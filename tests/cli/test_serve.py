@@ -3,10 +3,9 @@
 import resource
 import signal
 import socket
-import sqlite3
 import stat
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from deniable.directory import Config, with_store
 from deniable.messages import UploadAnswer, pack_upload
 from tests.cli.commands import Workplace, fail, run, succeed
-from tests.cli.serving import SECONDS, received, serving
+from tests.cli.serving import SECONDS, serving
 from tests.support.reports import envelope
 
 MARKER = b"xyzzy-marker"
@@ -32,18 +31,6 @@ def await_handled(connection: socket.socket, body: bytes) -> None:
     head, _ = upload(body, headers=b"Expect: 100-continue\r\n").split(b"\r\n\r\n", 1)
     connection.sendall(head + b"\r\n\r\n")
     assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-def await_refusal(port: int) -> None:
-    """Return once nobody listens any more."""
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=SECONDS).close()
-        except ConnectionError:
-            return
-        time.sleep(0.01)
-    raise AssertionError("the collector still listens")
 
 
 @pytest.mark.parametrize(
@@ -81,28 +68,6 @@ def test_a_running_collector_offers_what_is_published_and_counts_for_hist(
         # The command line reads beside the running server, and sees what was acknowledged.
         assert '"n": 1' in succeed("hist", "tea", "--dir", place.directory, "--json")
         assert server.end()[0] == 0
-    assert '"n": 1' in succeed("hist", "tea", "--dir", place.directory, "--json")
-
-
-def test_a_request_under_way_at_sigterm_is_finished_and_answered(place: Workplace) -> None:
-    place.publish()
-    body = pack_upload([envelope(1, 3, survey=place.manifest())])
-    store = place.directory / "store.sqlite"
-    with (
-        serving(place) as server,
-        server.connect() as connection,
-        closing(sqlite3.connect(store, isolation_level=None)) as other,
-    ):
-        other.execute("BEGIN IMMEDIATE")  # holds up the commit, and so the answer
-        await_handled(connection, body)
-        connection.sendall(body)
-        server.process.send_signal(signal.SIGTERM)
-        await_refusal(server.port)
-        other.execute("ROLLBACK")
-        answer = received(connection)
-        assert answer.startswith(b"HTTP/1.1 200 ")
-        assert answer.endswith(UploadAnswer(1, 0).to_json())
-        assert server.ended()[0] == 0
     assert '"n": 1' in succeed("hist", "tea", "--dir", place.directory, "--json")
 
 

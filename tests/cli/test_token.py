@@ -33,10 +33,6 @@ def make(place: Workplace, *options: str) -> str:
     return made.stdout.strip()
 
 
-def test_a_token_is_for_an_analyst_unless_told_otherwise(place: Workplace) -> None:
-    assert role_of(place, make(place)) is Role.ANALYST
-
-
 @pytest.mark.parametrize("role", [Role.ANALYST, Role.OPERATOR])
 def test_a_token_has_the_role_that_was_asked_for(place: Workplace, role: Role) -> None:
     token = make(place, "--role", role.value, "--label", "the statistics office; 'quoted' [b]")

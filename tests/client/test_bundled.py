@@ -41,17 +41,6 @@ def test_an_app_may_accept_less_or_more_than_the_file_says(bench: Bench) -> None
             Survey.bundled(FILE, **given)
 
 
-def test_a_bundle_is_explained_before_consent_and_answered_before_anything_was_fetched(
-    bench: Bench,
-) -> None:
-    client = bench.client(surveys=[Survey.bundled(FILE)], consent="unset")
-    (explained,) = client.explain().surveys
-    assert explained.terms is not None
-    client.set_consent("on")
-    assert client.report("rating-of-marriage", "good", strict=True).ok
-    assert bench.transport.requests == []
-
-
 def test_a_bundle_for_another_collector_or_of_another_authority_is_refused(bench: Bench) -> None:
     bench.surveys = [Survey.bundled(FILE)]
     with pytest.raises(ValueError, match=f"is for {ORIGIN}, not for http://127.0.0.1:1"):

@@ -61,11 +61,6 @@ def test_no_module_bears_a_public_name() -> None:
     assert not {file.stem for file in folder.glob("*.py")} & set(SURFACE)
 
 
-def test_deniable_is_a_namespace_without_a_file_of_its_own() -> None:
-    # A stray __init__.py would hide the other source roots, while mypy still says Success.
-    assert deniable.__file__ is None
-
-
 def test_the_device_half_imports_nothing_of_the_collector_half_or_for_tests() -> None:
     program = (
         "import sys; from deniable.client import HttpTransport; HttpTransport('https://c.org');"

@@ -131,12 +131,6 @@ async def test_surveys_of_one_name_are_never_pooled(collector: Collector) -> Non
     assert (older["n"], older["survey_id"]) == (6, MANIFEST.survey_id.hex())
 
 
-async def test_one_report_is_shown_without_a_standard_error(collector: Collector) -> None:
-    await fill(collector, devices=1)
-    body = await read(collector)
-    assert [row["standard_error"] for row in body["categories"]] == [None] * 5
-
-
 @pytest.mark.parametrize("query", ["", "?epoch=0", "?epoch=7"])
 async def test_without_reports_there_is_no_figure(collector: Collector, query: str) -> None:
     answer = await collector.client.get(PATH + query, headers=await collector.token())

@@ -66,19 +66,6 @@ async def test_the_token_must_be_the_whole_credential_under_its_scheme(store: Sq
         assert await outcome(store, wrong, Role.ANALYST) == "unauthorised"
 
 
-def everything_in(directory: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in directory.iterdir())
-
-
-async def test_the_store_holds_no_token(store: SqliteStore, tmp_path: Path) -> None:
-    token = new_token()
-    await store.add_token(Token(token_digest(token), Role.ANALYST, "somebody", 0))
-    written = everything_in(tmp_path)
-    assert token_digest(token) in written
-    assert token.encode() not in written
-    assert bytes.fromhex(token.removeprefix("deniable_")) not in written
-
-
 @pytest.mark.parametrize("token", [b"\xff", b"\xed\xa0\x80", b"\xc3(", b"\x80" * 100])
 async def test_a_token_that_is_no_utf8_is_unauthorised(collector: Collector, token: bytes) -> None:
     line = f"GET /v1/surveys/{MANIFEST.name}/histogram".encode()
