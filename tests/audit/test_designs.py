@@ -217,27 +217,6 @@ def test_estimates_are_unbiased_and_vary_as_stated_exactly(made: DesignMechanism
         assert total == design_variance(k, *numbers, odds - 1)
 
 
-@pytest.mark.parametrize(
-    ("design", "expected", "bound"),
-    [
-        (Affine(16, 17, 1, 5), 51.55596957224, 50.97639305798),
-        (Affine(105, 11, 2, 3), 379.619029906, 378.3748814733),
-        (Affine(1024, 11, 3, 3), 3765.21297582, 3762.721869885),
-        (Affine(65_536, 7, 6, 2), 241767.8005067, 241340.693406),
-        (Subset(16, 4), 50.97639305798, 50.97639305798),
-    ],
-    ids=repr,
-)
-def test_the_variance_and_its_bound_are_the_published_ones(
-    design: Design, expected: float, bound: float
-) -> None:
-    odds, k = DesignMechanism(design, "1").privacy.odds, design.categories
-    assert odds is not None
-    numbers = design.responses, design.replication, design.together
-    assert float(design_variance(k, *numbers, odds - 1)) == pytest.approx(expected, rel=1e-10)
-    assert float(least_variance(k, odds) or 0) == pytest.approx(bound, rel=1e-10)
-
-
 def test_reports_of_a_design_add_up_to_the_published_epsilon() -> None:
     # 52 reports at epsilon 0.5, all sets of 40 of 105 categories, delta 1e-6.
     separating = comb(104, 39) - comb(103, 38)

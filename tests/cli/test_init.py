@@ -109,12 +109,6 @@ def test_it_listens_where_an_origin_on_this_machine_says(
     assert Config.load(tmp_path / "other").port == 1234
 
 
-def test_every_collector_has_an_authority_of_its_own(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        succeed("init", tmp_path / name)
-    assert Config.load(tmp_path / "one").authority != Config.load(tmp_path / "two").authority
-
-
 def test_the_example_can_be_published_as_it_is(place: Workplace) -> None:
     example = place.directory / "example-survey.toml"
     assert SurveyFile.load(example) == SurveyFile.parse(EXAMPLE)

@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from deniable.cli.root import deniable
-from deniable.cli.screen import console
 from deniable.client import Survey
 from deniable.directory import Config
 from deniable.messages import Enrolment, Manifest, Schedule
@@ -119,11 +118,6 @@ def test_a_successor_says_what_changed_and_marks_what_weakens_privacy(place: Wor
     printed = place.publish(epsilon='"2"', question='"And now?"')
     assert "changed   ! epsilon was raised from 1 to 2" in printed
     assert "the question changed from" in printed
-
-
-def test_two_names_are_independent(place: Workplace) -> None:
-    place.publish()
-    assert "published coffee, sequence 0" in place.publish(name='"coffee"')
 
 
 def test_another_collectors_key_is_refused(place: Workplace, tmp_path: Path) -> None:
@@ -278,11 +272,6 @@ def test_texts_are_shown_literally(place: Workplace) -> None:
     assert "[bold]Which[/] :smile:?" in listed
     for category in place.manifest().categories:
         assert f"  {category}\n" in shown
-
-
-def test_the_console_interprets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    console().print("[bold]x[/] :smile: [link=x]y[/link]")
-    assert capsys.readouterr().out == "[bold]x[/] :smile: [link=x]y[/link]\n"
 
 
 def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> None:

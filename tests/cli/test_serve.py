@@ -13,8 +13,9 @@ import pytest
 from deniable.directory import Config, with_store
 from deniable.messages import UploadAnswer, pack_upload
 from tests.cli.commands import Workplace, fail, run, succeed
-from tests.cli.serving import SECONDS, serving
+from tests.cli.serving import serving
 from tests.support.reports import envelope
+from tests.support.watched import until
 
 MARKER = b"xyzzy-marker"
 
@@ -58,11 +59,8 @@ def test_a_running_collector_offers_what_is_published_and_counts_for_hist(
     with serving(place) as server:
         place.publish()
         survey = place.manifest()
-        deadline = time.monotonic() + SECONDS
         # It reads the store at most once a second.
-        while server.request("GET", "/v1/surveys/tea/manifest")[0] != 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: server.request("GET", "/v1/surveys/tea/manifest")[0] == 200)
         answer = server.exchange(upload(pack_upload([envelope(1, 2, survey=survey)])))
         assert answer.endswith(UploadAnswer(1, 0).to_json())
         # The command line reads beside the running server, and sees what was acknowledged.
@@ -138,11 +136,8 @@ def test_a_running_collector_seals_and_ends_what_is_over_without_being_told(
     config, survey_id = Config.load(place.directory), place.manifest().survey_id
     token = run("token", "new", "--role", "operator", "--dir", place.directory).stdout.strip()
     monkeypatch.setenv("DENIABLE_UPKEEP_SECONDS", "0.05")
-    deadline = time.monotonic() + SECONDS
     with serving(place) as server:
-        while survey_id not in with_store(config, lambda store: store.ended()):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: survey_id in with_store(config, lambda store: store.ended()))
         status, metrics = server.request(
             "GET", "/metrics", headers={"Authorization": f"Bearer {token}"}
         )
@@ -160,10 +155,7 @@ def test_running_out_of_file_descriptors_is_logged_and_ends(place: Workplace) ->
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 3, allowed[1]))
         for _ in range(6):
             strangers.enter_context(server.connect())
-        deadline = time.monotonic() + SECONDS
-        while b"socket.accept() out of system resource" not in server.log.read_bytes():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: b"socket.accept() out of system resource" in server.log.read_bytes())
         resource.prlimit(pid, resource.RLIMIT_NOFILE, allowed)
         assert server.request("GET", "/healthz")[0] == 200
         assert server.log.read_bytes().count(b"out of system resource") == 1

@@ -5,8 +5,6 @@ import json
 import signal
 import ssl
 import subprocess
-import time
-from collections.abc import Callable
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,17 +14,11 @@ from tests.cli.commands import Workplace, fail
 from tests.support.certificates import certificate
 from tests.support.processes import DENIABLE, child, free_port
 from tests.support.reports import envelope
+from tests.support.watched import until
 
 SECONDS = 30.0
 WORKERS = 2
 DAY = 86_400
-
-
-def await_that(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def metric(port: int, name: str) -> float:
@@ -76,7 +68,7 @@ def test_workers_speak_tls_renew_it_count_together_and_log_objects(place: Workpl
             [*DENIABLE, "serve", "--dir", place.directory], stdout=subprocess.PIPE, stderr=stderr
         ) as process,
     ):
-        await_that(lambda: bool(lines()))
+        until(lambda: bool(lines()))
         address = lines()[0]["message"].partition("listening on ")[2].split()[0]
         assert address.startswith("https://127.0.0.1:")
         port = int(address.rpartition(":")[2])
@@ -90,11 +82,11 @@ def test_workers_speak_tls_renew_it_count_together_and_log_objects(place: Workpl
         certificate(place.directory, "127.0.0.1", days=30)
         assert metric(metrics, "certificate_end_timestamp_seconds") == end, "it is not in use yet"
         process.send_signal(signal.SIGHUP)
-        await_that(lambda: len(lines()) == 1 + WORKERS)
+        until(lambda: len(lines()) == 1 + WORKERS)
         for device in range(20, 40):
             post(port, device)
         # Whoever asked before has the answer of then for five seconds.
-        await_that(lambda: metric(metrics, "certificate_end_timestamp_seconds") > end + 28 * DAY)
+        until(lambda: metric(metrics, "certificate_end_timestamp_seconds") > end + 28 * DAY)
         process.send_signal(signal.SIGTERM)
         assert process.stdout is not None
         assert process.stdout.read() == b""

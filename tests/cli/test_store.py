@@ -74,21 +74,15 @@ def test_nothing_is_ever_overwritten(counted: Workplace, tmp_path: Path) -> None
     assert "5" in succeed("hist", "tea", "--dir", counted.directory)
 
 
-def test_what_is_no_backup_restores_nothing(place: Workplace, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.write_bytes(b"something else entirely, longer than the header of SQLite's files" * 99)
-    fail("store", "restore", other, "--dir", place.directory)
-    other.write_bytes(b"")
-    assert "no survey" in fail("store", "restore", other, "--dir", place.directory)
-    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
-
-
-def test_the_file_at_fault_is_the_one_that_was_given(place: Workplace, tmp_path: Path) -> None:
+def test_what_is_no_backup_is_named_and_restores_nothing(place: Workplace, tmp_path: Path) -> None:
     other = tmp_path / "tuesday.backup"
     other.write_bytes(b"something else entirely, longer than the header of SQLite's files" * 99)
     said = fail("store", "restore", other, "--dir", place.directory)
     assert str(other) in said
     assert "deniable-restore-" not in said
+    other.write_bytes(b"")
+    assert "no survey" in fail("store", "restore", other, "--dir", place.directory)
+    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
 
 
 def test_a_backup_needs_a_directory_that_is_there(counted: Workplace, tmp_path: Path) -> None:

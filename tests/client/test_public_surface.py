@@ -39,7 +39,9 @@ FAKES_SURFACE = [
     *("Misbehaviour", "Problem", "ReceivedReport", "ReceivedRequest", "Refused", "Route"),
 ]
 
-_COLLECTOR_SIDE = ("aiohttp", "click", "nacl", "numpy", "rich", "scipy", "yarl")
+_COLLECTOR_SIDE = (
+    *("aiohttp", "asyncpg", "click", "jinja2", "nacl", "numpy", "rich", "scipy", "yarl"),
+)
 
 
 @pytest.mark.parametrize(

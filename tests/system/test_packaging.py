@@ -103,16 +103,12 @@ def test_the_wheel_of_an_sdist_is_that_of_the_tree(
     )
 
 
-@pytest.mark.parametrize(
-    "where", [*(pytest.param(name, marks=pytest.mark.long) for name in ENVIRONMENTS), "here"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("where", ENVIRONMENTS)
 def test_importing_the_device_sdk_imports_nothing_of_the_collectors(
-    where: str, request: pytest.FixtureRequest
+    built: Built, where: str
 ) -> None:
-    python = sys.executable
-    if where != "here":
-        python = str(getattr(request.getfixturevalue("built"), where).python)
-    modules = set(run([python, "-I", "-c", IMPORTED]).stdout.split())
+    modules = set(run([getattr(built, where).python, "-I", "-c", IMPORTED]).stdout.split())
     assert "deniable.client.client" in modules
     tops = {module.partition(".")[0] for module in modules}
     assert not tops & set(FOREIGN)
