@@ -392,6 +392,17 @@ def test_d8_only_what_nobody_can_have_seen_is_unsent(
     assert (str(caught.value), caught.value.unsent) == (message, unsent)
 
 
+@pytest.mark.parametrize("number", [errno.EAFNOSUPPORT, errno.EMFILE])
+def test_d8_where_no_socket_can_be_made_nothing_was_sent(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(socket, "socket", fails(OSError(number, "")))
+    resolves(monkeypatch, lambda *_, **__: places(1, 2))
+    with pytest.raises(TransportError, match=errno.errorcode[number]) as caught:
+        get_from(443)
+    assert caught.value.unsent
+
+
 def test_an_address_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     with RawServer(answer("200 OK", b"yes")) as server:
         none_left = fails(RuntimeError("can't start new thread"))

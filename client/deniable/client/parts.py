@@ -61,8 +61,8 @@ class NoIssuer:
         """Return the credential of a report; raise ``NotEnrolled`` while there is none."""
         if manifest.enrolment.mode != "open":
             raise NotEnrolled(
-                f"no issuer has vouched for this device in epoch {epoch} yet: "
-                "this app asks none; it needs Client(enrol=...)"
+                f"this app asks no issuer, and so has no word for epoch {epoch}: "
+                "it needs Client(enrol=...)"
             )
         return None
 

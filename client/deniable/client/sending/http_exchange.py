@@ -236,7 +236,12 @@ def _reachable(address: tuple[str, int], deadline: float) -> Iterator[_Address]:
     except (OSError, ValueError, LookupError) as error:
         raise NotReached from error
     for one in addresses:
-        with socket.socket(one[0], socket.SOCK_DGRAM) as datagrams:
+        try:
+            datagrams = socket.socket(one[0], socket.SOCK_DGRAM)
+        except OSError as error:  # of a kind that this machine does not speak, or too many are open
+            failure = error
+            continue
+        with datagrams:
             try:
                 datagrams.connect(one[4])  # which sends nothing, and asks for a route
             except OSError as error:
