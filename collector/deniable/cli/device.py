@@ -1,8 +1,11 @@
 """``deniable report`` and ``device``: a device in a shell, and a look at what one stored."""
 
+from argparse import Namespace
+from pathlib import Path
+
 import click
 
-from deniable.cli.report_command import add_place_options, find_state
+from deniable.cli.report_command import add_place_options, collector_of, state_file
 from deniable.cli.report_command import report as report_from_shell
 from deniable.client.console import device as inspect_device
 
@@ -21,3 +24,8 @@ def report(ctx: click.Context) -> None:
 def device(ctx: click.Context) -> None:
     """Look at the reports that a device here stored and sent, and decide."""
     ctx.exit(inspect_device(ctx.args, add_place_options, find_state))
+
+
+def find_state(options: Namespace) -> Path:
+    """Return the state file that the options name, or that of the collector which they name."""
+    return options.state or state_file(*collector_of(options))

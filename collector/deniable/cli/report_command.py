@@ -20,10 +20,7 @@ from deniable.budget import (
     epsilon_to_nano,
     format_nano,
 )
-from deniable.client.arguments import (
-    authority_key,
-    checked_origin,
-)
+from deniable.client.arguments import authority_key, checked_origin
 from deniable.client.client import Client
 from deniable.client.consent import Consent, lowered_by_environment
 from deniable.client.errors import (
@@ -388,11 +385,6 @@ def collector_of(options: argparse.Namespace) -> tuple[str, str]:
             f"no collector in {options.dir}; give --dir, or --collector and --authority"
         ) from error
     return options.collector or origin, options.authority or authority
-
-
-def find_state(options: argparse.Namespace) -> Path:
-    """Return the state file that the options name, or that of the collector which they name."""
-    return options.state or state_file(*collector_of(options))
 
 
 def state_file(collector: str, authority: str) -> Path:
