@@ -416,13 +416,7 @@ def _row(kind: str, size: int, name: str, own: Callable[..., Covered] | None = N
 
 
 def write(tables: Mapping[str, list[str]]) -> None:
-    """Write tables into docs/coverage.md, each between the comments of its name."""
-    path = Path(__file__).parents[1] / "docs" / "coverage.md"
-    text = path.read_text("utf-8")
+    """Write the tables that docs/coverage.md includes, each into a file of its own."""
     for name, lines in tables.items():
-        head, begun, rest = text.partition(f"<!-- {name} -->\n")
-        _, ended, tail = rest.partition(f"<!-- end of {name} -->")
-        assert begun, f"{path} has no place for {name}"
-        assert ended, f"{path} does not tell where {name} end"
-        text = head + begun + "\n".join(lines) + "\n" + ended + tail
-    path.write_text(text, "utf-8")
+        path = Path(__file__).parent / "results" / f"coverage-{name}.md"
+        path.write_text("\n".join(lines) + "\n", "utf-8")

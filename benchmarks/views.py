@@ -87,7 +87,7 @@ def within(intervals: Intervals, values: Floats) -> NDArray[np.bool_]:
 
 
 def run() -> None:
-    """Measure the table, print it, and write it into docs/coverage.md."""
+    """Measure, print, and write the table for docs/coverage.md."""
     lines = [
         "| k | reports | truth | first | error: unbiased | projected | likelihood | true ten found "
         "| own: hold | have the projected | at once: hold | have the projected |",
