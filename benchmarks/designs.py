@@ -17,7 +17,7 @@ from deniable.estimates.decoders.decoder import Tally
 from deniable.estimates.decoders.designs import DesignDecoder, design_decoder
 from deniable.mechanisms import os_random_word
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.planning import best
 from deniable.planning.candidates import candidates, lower_bound
 from deniable.simulation import randomise_many
@@ -182,7 +182,7 @@ from pathlib import Path
 import numpy as np
 from deniable.estimates import decoder_of
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.simulation import randomise_many
 def most():
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.surveys import signed_survey
-from deniable.client.sending.launch import LONGEST_DELAY
+from deniable.client.sending.delays import LONGEST_DELAY
 from deniable.client.survey import DAY
 from deniable.estimates import Histogram
 from deniable.simulation import SimulatedReports

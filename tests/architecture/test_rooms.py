@@ -17,7 +17,6 @@ ELSEWHERE: Final = {
     "deniable.central_model.laplace",
     "deniable.client.testing",
     "deniable.estimates.series",
-    "deniable.intake.judge",
     "deniable.mechanisms.numeric",
     "deniable.planning.accuracy",
 }
@@ -27,7 +26,6 @@ The command line is not counted: it is where everything is used, and nothing sta
 """
 AMBIGUOUS: Final = {
     "accuracy",
-    "coverage",
     "designs",
     "document",
     "facts",

@@ -24,7 +24,7 @@ from deniable.audit.all_pairs import Incidences, NoDesign, incidences
 from deniable.estimates.decoders import designs
 from deniable.mechanisms import MatrixPrivacy
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.block_design import Design, DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 from deniable.planning.candidates import design_variance, least_variance

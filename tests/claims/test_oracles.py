@@ -304,7 +304,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "estimates.decoders.dense:_inverted",
         "public_log.audit.visiting:download",
         "mechanisms.affine:Affine.__init__",
-        "mechanisms.design:Design.check_bounded",
+        "mechanisms.block_design:Design.check_bounded",
         "mechanisms.difference_set:DifferenceSet.__init__",
         "mechanisms.randomised_response:TwoValuedMechanism._place",
         "mechanisms.two_round:TwoRound._least_outside",

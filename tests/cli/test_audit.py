@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from deniable.cli.root import deniable
-from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.block_design import Design, DesignMechanism
 from deniable.messages import Manifest, Specification, sign_manifest
 from deniable.publishing.survey_matrix import MAX_FILE_BYTES
 from tests.cli.commands import fail, run, succeed

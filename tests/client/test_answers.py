@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.client import Backoff, HttpAnswer
-from deniable.client.sending.delivery import (
+from deniable.client.sending.reply import (
     Delivered,
     Drop,
     Enrol,

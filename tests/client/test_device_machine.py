@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from deniable.client import Consent
-from deniable.client.sending.delivery import MOST_SENDS
+from deniable.client.sending.reply import MOST_SENDS
 from deniable.messages import FRESH, SignedReport
 from tests.support.device_machine import FLUSH_SECONDS, NAMES, DeviceMachine
 from tests.support.effort import effort

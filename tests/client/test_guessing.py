@@ -7,7 +7,7 @@ import pytest
 
 from deniable.mechanisms import ClampedGeometric, RandomisedResponse, SurveyMechanism, TwoRound
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.subset import Subset
 from deniable.terms.facts import guess_of, guess_within
 from tests.support.kinds import KINDS

@@ -18,7 +18,7 @@ from deniable.client import (
 from deniable.client.explaining.promise import Terms
 from deniable.client.ledger.admission import check_declaration
 from deniable.mechanisms import InvalidPrivacyParameter
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import InvalidManifest, Manifest, Repeat, Specification
 from tests.client.test_explain import only, plain
 from tests.support.devices import Bench, FakeTransport, fault_of, read_upload

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.launches import live
 from deniable.client.client import engine_of
-from deniable.client.sending.launch import LONGEST_DELAY, LaunchDelay
+from deniable.client.sending.delays import LONGEST_DELAY, LaunchDelay
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
 from tests.support.effort import THOROUGH, some

@@ -368,7 +368,7 @@ def tells_itself_in_the_query() -> None:
 
 @mutant("D7")
 def sends_at_the_launch() -> None:
-    put("sending.launch:LONGEST_DELAY", 0)
+    put("sending.delays:LONGEST_DELAY", 0)
 
 
 class _Configured(ConformanceDevice):
@@ -422,13 +422,13 @@ def fetches_before_consent() -> ConformanceDevice:
 
 @mutant("D8")
 def sends_for_ever() -> None:
-    put("sending.delivery:MOST_SENDS", 100)
+    put("sending.reply:MOST_SENDS", 100)
     put("sending.outbox:MOST_SENDS", 100)
 
 
 @mutant("D8")
 def sends_by_the_hour() -> None:
-    put("sending.delivery:earliest_after", lambda *_: 0.0)
+    put("sending.reply:earliest_after", lambda *_: 0.0)
     put("sending.outbox:earliest_after", lambda *_: 0.0)
 
 
@@ -444,7 +444,7 @@ def believes_a_portal() -> None:
 
 @mutant("D8")
 def obeys_retry_after() -> None:
-    put("sending.delivery:_retry_after", lambda value: int(value[:9]) if value.isdigit() else None)
+    put("sending.reply:_retry_after", lambda value: int(value[:9]) if value.isdigit() else None)
 
 
 @mutant("D8")

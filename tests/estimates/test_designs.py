@@ -32,7 +32,7 @@ from deniable.estimates import (
 from deniable.estimates.decoders.designs import DesignDecoder
 from deniable.mechanisms import RandomisedResponse
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 from deniable.messages import Specification

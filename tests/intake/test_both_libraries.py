@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from deniable.intake import judge_report
+from deniable.intake.judge import check_report
 from deniable.intake.judge import verify as libsodium_verify
 from deniable.messages import Refusal, SignedReport, SigningKey
-from deniable.messages.admissible import check_report
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT, Verify, verify
 from tests.support.effort import effort
 from tests.vectors import edwards25519 as curve

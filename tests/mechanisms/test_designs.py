@@ -11,7 +11,7 @@ import pytest
 from deniable.audit import SolutionMatrix
 from deniable.mechanisms import InvalidPrivacyParameter, MatrixPrivacy
 from deniable.mechanisms.affine import Affine, is_prime
-from deniable.mechanisms.design import BlockLabels, Design, DesignMechanism
+from deniable.mechanisms.block_design import BlockLabels, Design, DesignMechanism
 from deniable.mechanisms.difference_set import SETS, DifferenceSet
 from deniable.mechanisms.subset import Subset, rank
 from tests.support.effort import some

@@ -14,7 +14,7 @@ from deniable.mechanisms import (
     TwoValuedMechanism,
 )
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import Design, TurnedDesign
+from deniable.mechanisms.block_design import Design, TurnedDesign
 from deniable.mechanisms.subset import Subset
 from deniable.planning.candidates import design_variance
 from tests.mechanisms.laws import FOREIGN, assert_sound_rows, undrawable, worst_ratio

@@ -7,6 +7,7 @@ from math import prod
 
 import pytest
 
+from deniable.intake.judge import check_report
 from deniable.messages import (
     Enrolment,
     InvalidManifest,
@@ -21,7 +22,6 @@ from deniable.messages import (
     derive_report_key,
     sign_report,
 )
-from deniable.messages.admissible import check_report
 from deniable.privacy_pass import MODULUS_BYTES, verify
 from tests.support.rsa_keys import RSA_KEYS, small_primes
 

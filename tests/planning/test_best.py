@@ -18,7 +18,7 @@ from deniable.mechanisms import (
     odds_ceiling,
 )
 from deniable.mechanisms.affine import incidences, is_prime
-from deniable.mechanisms.design import MAX_RESPONSES, DesignMechanism
+from deniable.mechanisms.block_design import MAX_RESPONSES, DesignMechanism
 from deniable.planning import (
     PLAIN,
     Candidate,

@@ -9,7 +9,7 @@ from deniable.budget import RangeCost
 from deniable.mechanisms import InvalidPrivacyParameter, TwoRound
 from deniable.mechanisms.affine import Affine, is_prime
 from deniable.mechanisms.answering import Answering
-from deniable.mechanisms.design import Design
+from deniable.mechanisms.block_design import Design
 from deniable.mechanisms.subset import Subset
 from deniable.messages import Specification
 from deniable.planning import Candidate, lower_bound

@@ -7,7 +7,7 @@ import pytest
 
 from deniable.estimates import estimate_histogram
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import RefusalCode
 from deniable.reading import EpochStanding, EpochState
 from tests.server.collector import running

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.block_design import Design, DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 from deniable.simulation import SimulatedWords, designs, randomise_many

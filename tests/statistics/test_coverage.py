@@ -24,7 +24,7 @@ from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import KINDS, Mechanism, RandomisedResponse
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.simulation import SimulatedReports
 from tests.support.effort import some
 

@@ -17,7 +17,7 @@ from deniable.mechanisms import (
     os_random_word,
 )
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from tests.support.effort import THOROUGH
 
 PER_ANSWER = 8_000 if THOROUGH else 5_000

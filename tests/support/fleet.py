@@ -14,7 +14,7 @@ from unittest import mock
 from deniable.client import IN_MEMORY, Backoff, Client, ClientSettings, Survey
 from deniable.client.client import engine_of
 from deniable.client.ledger import refreshes
-from deniable.client.sending import delivery, outbox
+from deniable.client.sending import outbox, reply
 from deniable.messages import SignedReport
 from deniable.stores.values import RECEIPT_KEY_BYTES
 from tests.support.collector import NAME, CollectorProcess
@@ -70,8 +70,8 @@ class Fleet:
     def _report_all(self, devices: Sequence[int], deadline: float) -> list[Held]:
         # What the collector counts is the matter here: these never give up, and rest for no day.
         with (
-            mock.patch.object(delivery, "REST_SECONDS", _QUICKLY.most),
-            mock.patch.object(delivery, "MOST_SENDS", 1000),
+            mock.patch.object(reply, "REST_SECONDS", _QUICKLY.most),
+            mock.patch.object(reply, "MOST_SENDS", 1000),
             mock.patch.object(outbox, "MOST_SENDS", 1000),
             mock.patch.object(refreshes, "MOST_REQUESTS_A_DAY", 1000),
             ThreadPoolExecutor(self.threads) as pool,

@@ -6,8 +6,8 @@ from deniable.client import Client, ManifestRefused
 from deniable.client.client import engine_of
 from deniable.client.optional.enrolling import Enrolling
 from deniable.fakes import FakeIssuer
+from deniable.intake.judge import check_report
 from deniable.messages import Enrolment, Schedule, SignedReport, split_upload
-from deniable.messages.admissible import check_report
 from deniable.privacy_pass import token_key_id
 from tests.support.devices import Bench
 from tests.support.rsa_keys import RSA_KEYS

@@ -16,7 +16,7 @@ import pytest
 
 from deniable.client import Client, ClientSettings
 from deniable.client.sending import uploader
-from deniable.client.sending.launch import Wake
+from deniable.client.sending.delays import Wake
 from deniable.fakes import FakeCollector, Misbehaviour
 from tests.support.clock import FakeClock
 from tests.support.processes import run

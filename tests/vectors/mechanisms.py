@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any
 
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import Specification
 from tests.vectors.layout import Case, case, group
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from deniable.mechanisms.answering import combined
-from deniable.mechanisms.design import TurnedDesign
+from deniable.mechanisms.block_design import TurnedDesign
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.messages import Specification
 from tests.vectors.golden_manifests import FIVE_RESPONSES

@@ -28,12 +28,12 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.allowance import SlidingCeiling
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.sending.delivery import Backoff
 from deniable.client.sending.http_transport import HttpTransport
+from deniable.client.sending.reply import Backoff
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.state.erasing import OutboxCaps
 from deniable.client.survey import DAY, Answer, Survey
-from deniable.mechanisms.on_demand import on_demand
+from deniable.mechanisms import on_demand
 
 if TYPE_CHECKING:
     from deniable.client.console import device_commands

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.clock import Clock, SystemClock
-from deniable.client.consent import Consent, Declared
-from deniable.client.coverage import declared_by
+from deniable.client.consent import Consent, Declared, declared_by
 from deniable.client.errors import UndeclaredSurvey
 from deniable.client.ledger.admission import SignedManifest, logged_envelope
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.parts import FreshNoise, NoIssuer, NoPin
-from deniable.client.sending.delivery import Backoff
 from deniable.client.sending.http_transport import HttpTransport
+from deniable.client.sending.reply import Backoff
 from deniable.client.sending.transport import Direct, Transport
 from deniable.client.state.erasing import OutboxCaps
 from deniable.client.survey import Survey
@@ -288,9 +287,11 @@ class Arguments:
     @cached_property
     def scopes(self) -> Declared:
         """Return the scopes that consent can cover; digesting them takes its time."""
+        sliding = self.sliding
         return declared_by(
             self.surveys.values(),
-            self.allowance,
+            self.lifetime.most,
+            None if sliding is None else (sliding.most, sliding.days),
             self.collector,
             enrols=self.enrol is not None,
             relay=None if self.relay is None else self.relay.origin,

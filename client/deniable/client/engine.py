@@ -33,9 +33,9 @@ from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Refreshes
 from deniable.client.manifests import Manifests
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.sending.delivery import LONGEST_REST
-from deniable.client.sending.launch import LaunchDelay
+from deniable.client.sending.delays import LaunchDelay, report_delay
 from deniable.client.sending.outbox import Outbox
+from deniable.client.sending.reply import LONGEST_REST
 from deniable.client.sending.transport import REQUEST_SECONDS
 from deniable.client.sending.uploader import Uploader
 from deniable.client.state import state_file
@@ -74,6 +74,10 @@ class Engine:
         self.jitter = uniform
         clock = self._clock = settings.clock
         longest, relayed = settings.delivery_seconds, arguments.way.relayed
+
+        def delay(closes: float) -> float:
+            return report_delay(closes, clock.now(), longest, self.jitter())
+
         self.issuer = arguments.issuer()
         self.state = State(
             arguments.state,
@@ -96,7 +100,7 @@ class Engine:
         self.ledger = Ledger(
             following,
             settings.caps,
-            self._delay,
+            delay,
             settings.unsafe_draw,
             arguments.noise,
             relayed=relayed,
@@ -130,13 +134,11 @@ class Engine:
             self.launch,
             backoff=settings.backoff,
             jitter=self.jitter,
-            spread=self._delay,
+            spread=delay,
             chores=self.do_chores,
             asks=self.issuer.step,
         )
-        self.issuer.attach(
-            self.ledger, self.jitter, self._delay, self.uploader.wake, self.launch.hold
-        )
+        self.issuer.attach(self.ledger, self.jitter, delay, self.uploader.wake, self.launch.hold)
         self._debug: Debug | None = None
         if arguments.debug:
             from deniable.client import debug as of_developers
@@ -371,13 +373,6 @@ class Engine:
         drawn = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
         status = OutcomeStatus.LOCAL if decision.local else drawn
         return Outcome(survey.name, status, decision.epoch)
-
-    def _delay(self, closes: float) -> float:
-        """Return a random wait with a report that closes then: half of what is left, at most."""
-        # What seems to be closed already is in no hurry, and must not leave together with others.
-        left = closes - self._clock.now()
-        most = self.arguments.settings.delivery_seconds
-        return self.jitter() * (min(most, left / 2) if left > 0 else most)
 
 
 substitutes: Final[list[Callable[[Engine], Engine]]] = []

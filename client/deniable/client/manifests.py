@@ -28,7 +28,7 @@ from deniable.client.ledger.following import chosen_of
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.parts import GatewayKeyring
-from deniable.client.sending.delivery import OFFLINE
+from deniable.client.sending.reply import OFFLINE
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError, at_once
 from deniable.client.sending.uploader import outage
 from deniable.client.survey import DAY, Survey

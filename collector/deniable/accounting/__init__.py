@@ -26,7 +26,7 @@ from deniable.accounting.privacy_loss import (
     PrivacyLoss,
     total_epsilon,
 )
-from deniable.mechanisms.on_demand import on_demand
+from deniable.mechanisms import on_demand
 
 if TYPE_CHECKING:
     from deniable.accounting.shuffled import shuffled_delta, shuffled_epsilon, shuffled_level

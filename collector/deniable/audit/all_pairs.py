@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from deniable.audit.solution_matrix import MatrixTooLarge
 from deniable.mechanisms import Rows, TwoRound
-from deniable.mechanisms.design import BlockMechanism
+from deniable.mechanisms.block_design import BlockMechanism
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

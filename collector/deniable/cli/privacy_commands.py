@@ -123,7 +123,7 @@ def _counted(mechanism: SurveyMechanism) -> "Incidences | None":
         NoDesign,
         incidences,
     )  # numpy only where there is much to count
-    from deniable.mechanisms.design import BlockMechanism
+    from deniable.mechanisms.block_design import BlockMechanism
 
     try:
         return incidences(mechanism) if isinstance(mechanism, BlockMechanism) else None

@@ -29,7 +29,7 @@ from deniable.directory.settings import Config as Config
 from deniable.directory.settings import InvalidConfig as InvalidConfig
 from deniable.directory.settings import Network as Network
 from deniable.directory.settings import Setting as Setting
-from deniable.mechanisms.on_demand import on_demand
+from deniable.mechanisms import on_demand
 
 if TYPE_CHECKING:
     from deniable.directory.store_source import StoreSource as StoreSource

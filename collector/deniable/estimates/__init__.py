@@ -12,7 +12,7 @@ integers, and NotInvertible if no estimate can tell the categories apart.
 
 from typing import TYPE_CHECKING
 
-from deniable.mechanisms.on_demand import on_demand
+from deniable.mechanisms import on_demand
 
 if TYPE_CHECKING:
     from deniable.estimates.accuracy import Accuracy as Accuracy

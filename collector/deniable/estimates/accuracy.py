@@ -7,7 +7,7 @@ from fractions import Fraction
 from deniable.documents import level_text
 from deniable.estimates.binomial import check_level, normal_quantile, support_moments
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
-from deniable.mechanisms.design import BlockMechanism
+from deniable.mechanisms.block_design import BlockMechanism
 
 
 @dataclass(frozen=True, slots=True)

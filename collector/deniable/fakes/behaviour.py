@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import ClassVar, Final, Literal
 
 from deniable.client import HttpAnswer
+from deniable.intake.judge import check_report
 from deniable.logs import (
     COSIGNER,
     LOG,
@@ -42,7 +43,6 @@ from deniable.messages import (
     sign_rotation,
     split_upload,
 )
-from deniable.messages.admissible import check_report
 from deniable.messages.gateway import GatewayKeys, sign_gateway_keys
 from deniable.public_log.publish.tree import inclusion_path, root_hash
 

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from deniable.mechanisms import DesignMechanism, Number, RandomisedResponse, odds_ceiling
 from deniable.mechanisms.affine import Affine, class_size, is_prime, proportions, signed_group_size
 from deniable.mechanisms.answering import Answered, Answering, answering_parameters
-from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.difference_set import SETS, DifferenceSet
 from deniable.mechanisms.subset import MAX_MEMBERS, Subset
 from deniable.mechanisms.two_round import SINGLE

@@ -18,7 +18,7 @@ from deniable.mechanisms import (
     odds_ceiling,
 )
 from deniable.mechanisms.answering import Answered
-from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.randomised_response import check_size
 from deniable.planning.candidates import (
     PLAIN,

@@ -18,7 +18,7 @@ from deniable.mechanisms import (
     exact_epsilon,
 )
 from deniable.mechanisms.answering import Answering, Dimensions, combinations_of, sizes_of
-from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.exact import MAX_EPSILON
 from deniable.mechanisms.levels import Widths
 from deniable.mechanisms.two_round import MAX_POINTS, SINGLE

@@ -10,7 +10,7 @@ from deniable.budget import NANO, format_nano, pure_cost
 from deniable.documents import Fact
 from deniable.mechanisms import KINDS, Parameters, exact_epsilon
 from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
-from deniable.mechanisms.design import DesignKind
+from deniable.mechanisms.block_design import DesignKind
 from deniable.mechanisms.exact import is_vast, odds_ceiling
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Manifest

@@ -6,7 +6,7 @@ result: ``presenting.leaders`` has those of ``estimates.leaders``.
 
 from typing import TYPE_CHECKING
 
-from deniable.mechanisms.on_demand import on_demand
+from deniable.mechanisms import on_demand
 
 if TYPE_CHECKING:
     from deniable.presenting.comparison import COMPARISON_SCHEMA as COMPARISON_SCHEMA

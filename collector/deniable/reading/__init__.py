@@ -5,7 +5,7 @@ It needs no numpy: estimates are made of it (:mod:`deniable.estimates`).
 
 from typing import TYPE_CHECKING
 
-from deniable.mechanisms.on_demand import on_demand
+from deniable.mechanisms import on_demand
 from deniable.reading.epochs import EpochStanding as EpochStanding
 from deniable.reading.epochs import EpochState as EpochState
 from deniable.reading.epochs import duration_text as duration_text

@@ -6,7 +6,7 @@ writes logs without aiohttp.
 
 from typing import TYPE_CHECKING
 
-from deniable.mechanisms.on_demand import on_demand
+from deniable.mechanisms import on_demand
 from deniable.server.logging_setup import configure_logging as configure_logging
 from deniable.server.tls import tls_context as tls_context
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.estimates import decoder_of
 from deniable.mechanisms import ClampedGeometric, Mechanism, TwoRound, TwoValuedMechanism
-from deniable.mechanisms.design import TurnedDesign
+from deniable.mechanisms.block_design import TurnedDesign
 from deniable.mechanisms.levels import Levels
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.simulation import designs

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.estimates.decoders.designs import affine_vectors
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import Design, TurnedDesign
+from deniable.mechanisms.block_design import Design, TurnedDesign
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 

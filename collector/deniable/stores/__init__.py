@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from deniable.mechanisms.on_demand import on_demand
+from deniable.mechanisms import on_demand
 from deniable.stores.opening import migrate_store as migrate_store
 from deniable.stores.opening import open_store as open_store
 from deniable.stores.opening import place_text as place_text

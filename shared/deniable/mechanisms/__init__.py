@@ -5,6 +5,8 @@ domain raise TypeError, ValueError or InvalidPrivacyParameter; an answer that is
 IndexError before anything is drawn.
 """
 
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from deniable.mechanisms.exact import (
@@ -35,7 +37,6 @@ from deniable.mechanisms.mechanism import (
     SurveyMechanism,
     os_random_word,
 )
-from deniable.mechanisms.on_demand import on_demand
 from deniable.mechanisms.privacy import (
     MatrixPrivacy,
     Privacy,
@@ -46,9 +47,26 @@ from deniable.mechanisms.privacy import (
 )
 from deniable.mechanisms.randomised_response import MAX_CATEGORIES, TwoValuedMechanism
 
+
+def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
+    """Return a ``__getattr__`` for a package's ``__init__``, by the module that has each name.
+
+    A device starts with the app that embeds it, and never needs most of the mathematics (PEP 562).
+    A package names the same modules under ``if TYPE_CHECKING``: what freezes apps reads those.
+    """
+
+    def load(name: str) -> object:
+        module = modules.get(name)
+        if module is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{module}"), name)
+
+    return load
+
+
 if TYPE_CHECKING:
     from deniable.mechanisms.affine import Affine
-    from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignMechanism
+    from deniable.mechanisms.block_design import MAX_RESPONSES, Design, DesignMechanism
     from deniable.mechanisms.difference_set import DifferenceSet
     from deniable.mechanisms.joint import KIND as _KIND  # noqa: F401 - seen by what freezes apps
     from deniable.mechanisms.levels import Levels
@@ -62,11 +80,11 @@ else:
     __getattr__ = on_demand(
         __name__,
         {
-            "MAX_RESPONSES": "design",
+            "MAX_RESPONSES": "block_design",
             "Affine": "affine",
-            "Design": "design",
+            "Design": "block_design",
             "DifferenceSet": "difference_set",
-            "DesignMechanism": "design",
+            "DesignMechanism": "block_design",
             "Subset": "subset",
             "ClampedGeometric": "numeric",
             "Levels": "levels",

@@ -23,7 +23,7 @@ from itertools import islice
 from math import gcd, lcm
 from typing import Final
 
-from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignKind
+from deniable.mechanisms.block_design import MAX_RESPONSES, Design, DesignKind
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
 
 MAX_ORDER: Final = 1 << 17

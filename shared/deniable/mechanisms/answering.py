@@ -5,7 +5,7 @@ from itertools import product
 from math import prod
 from typing import Final
 
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.kind import KINDS, InvalidParameter, Kind, Parameters, Settings
 from deniable.mechanisms.randomised_response import TwoValuedMechanism
 

@@ -12,7 +12,7 @@ designs have those of 7 and 11 points.
 
 from typing import Final
 
-from deniable.mechanisms.design import Design, DesignKind
+from deniable.mechanisms.block_design import Design, DesignKind
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
 
 SETS: Final = {13: (0, 1, 3, 9), 15: (0, 1, 2, 4, 5, 8, 10), 16: (3, 7, 11, 12, 13, 14)}

@@ -33,7 +33,7 @@ from deniable.mechanisms.answering import (
     separated,
     sizes_of,
 )
-from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.exact import Number, exact_delta
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below

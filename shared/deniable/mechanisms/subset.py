@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from math import comb
 from typing import Final
 
-from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignKind
+from deniable.mechanisms.block_design import MAX_RESPONSES, Design, DesignKind
 from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
 
 MAX_MEMBERS: Final = 1 << 23

@@ -28,7 +28,7 @@ from deniable.mechanisms.answering import (
     answering_parameters,
     check_answering,
 )
-from deniable.mechanisms.design import (
+from deniable.mechanisms.block_design import (
     BlockMechanism,
     Design,
     DesignKind,

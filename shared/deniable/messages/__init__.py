@@ -6,7 +6,7 @@ is constructed and no message could hold, InvalidManifest with the field at faul
 
 from typing import TYPE_CHECKING
 
-from deniable.mechanisms.on_demand import on_demand
+from deniable.mechanisms import on_demand
 from deniable.messages.ed25519 import SigningKey, check_public_key, derive_report_key, verify
 from deniable.messages.enrolment import (
     MAX_BLIND_KEYS,

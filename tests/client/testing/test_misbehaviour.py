@@ -16,7 +16,7 @@ from deniable.client import (
     ReportDropped,
     TransportError,
 )
-from deniable.client.sending import delivery, outbox
+from deniable.client.sending import outbox, reply
 from deniable.fakes import FakeCollector, Misbehaviour, Problem, Refused, Route
 from deniable.messages import RefusalCode
 from tests.support.clock import FakeClock
@@ -231,8 +231,8 @@ def test_the_background_thread_outlives_all_that_answers_nothing(
 ) -> None:
     unanswered = [each for each in UPLOAD_FAULTS if isinstance(each, PLAIN)]
     # No day between sends, and more of them than a collector ever gets.
-    monkeypatch.setattr(delivery, "REST_SECONDS", 0.0)
-    for module in (delivery, outbox):
+    monkeypatch.setattr(reply, "REST_SECONDS", 0.0)
+    for module in (reply, outbox):
         monkeypatch.setattr(module, "MOST_SENDS", len(unanswered) + 2)
     with FaultyCollector() as collector:
         bundled = collector.publish(THEME)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.explaining.promise import Promise, Terms
-from deniable.client.sending.launch import LONGEST_DELAY
+from deniable.client.sending.delays import LONGEST_DELAY
 from deniable.mechanisms import times_likelier
 from deniable.messages import ENCAPSULATED_REQUEST_BYTES, instant_text
 from deniable.terms.facts import odds_of

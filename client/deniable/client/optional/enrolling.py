@@ -40,7 +40,7 @@ from deniable.client.optional.credential_rows import (
 )
 from deniable.client.optional.credentials import Credentials, Enrol, Wanted
 from deniable.client.parts import Leaving, NoIssuer
-from deniable.client.sending.delivery import Backoff
+from deniable.client.sending.reply import Backoff
 from deniable.client.threads import Forkable, Taken, Turn, keep_through_forks
 from deniable.messages import Manifest, Refusal
 

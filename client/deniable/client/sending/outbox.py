@@ -30,7 +30,7 @@ from typing import Final
 
 from deniable.client.consent import Consent
 from deniable.client.parts import NoIssuer
-from deniable.client.sending.delivery import (
+from deniable.client.sending.reply import (
     MOST_SENDS,
     UNANSWERED,
     UNCERTAIN,

@@ -19,7 +19,9 @@ from typing import Final
 from deniable.client.clock import Clock
 from deniable.client.errors import NotRecorded, drop_frames
 from deniable.client.outcome import Delivery
-from deniable.client.sending.delivery import (
+from deniable.client.sending.delays import LaunchDelay, Wake
+from deniable.client.sending.outbox import Outbox
+from deniable.client.sending.reply import (
     OFFLINE,
     Backoff,
     Drop,
@@ -32,8 +34,6 @@ from deniable.client.sending.delivery import (
     is_due,
     next_step,
 )
-from deniable.client.sending.launch import LaunchDelay, Wake
-from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.transport import (
     REQUEST_SECONDS,
     Transport,

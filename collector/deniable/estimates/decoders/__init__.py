@@ -20,7 +20,7 @@ from deniable.estimates.decoders.levels import LevelsDecoder
 from deniable.estimates.decoders.questions import OneQuestionDecoder, chosen_errors
 from deniable.estimates.decoders.support import SupportDecoder, TwoValuedDecoder
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
-from deniable.mechanisms.design import BlockMechanism
+from deniable.mechanisms.block_design import BlockMechanism
 from deniable.mechanisms.levels import Levels
 from deniable.mechanisms.one_question import OneQuestion
 

@@ -12,7 +12,7 @@ from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.decoders.decoder import Extremes, Floats, Model, Moments, Tally
 from deniable.estimates.decoders.support import Number, SupportDecoder, TwoValuedDecoder
 from deniable.mechanisms.affine import Affine
-from deniable.mechanisms.design import BlockMechanism, Design
+from deniable.mechanisms.block_design import BlockMechanism, Design
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 

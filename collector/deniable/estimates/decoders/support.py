@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from deniable.estimates.binomial import IntervalMethod, binomial_intervals, support_moments
 from deniable.estimates.decoders.decoder import Decoder, Extremes, Floats, Model, Moments, Tally
 from deniable.mechanisms import TwoValuedMechanism
-from deniable.mechanisms.design import BlockMechanism
+from deniable.mechanisms.block_design import BlockMechanism
 
 Number = TypeVar("Number", np.float64, np.int64)
 

@@ -1,10 +1,10 @@
-"""The moment of a launch is never the moment of a request (D7).
+"""How long a report waits before its request: at random, and again after a launch (D7).
 
-What is overdue when the thread starts waits for a delay of running time, since a launch shows when
-somebody uses the device. The delay is drawn once for a collector. What is left of it is kept in the
-state, so that starts of a few seconds use it up in the end; drawn anew at each, hardly any would
-send. It is noted at running times that double, so that who is killed loses half of it at most, and
-a delay costs nine small writes at most.
+The moment of a launch is never the moment of a request. What is overdue when the thread starts
+waits for a delay of running time, since a launch shows when somebody uses the device. The delay is
+drawn once for a collector. What is left of it is kept in the state, so that starts of a few seconds
+use it up in the end; drawn anew at each, hardly any would send. It is noted at running times that
+double, so that who is killed loses half of it at most, and a delay costs nine small writes at most.
 
 A thread that comes back later than it meant to, by more than the longest delay, was suspended, as
 apps in the background and closed laptops are. That shows a user, too, and counts as a start. A
@@ -27,6 +27,13 @@ from deniable.client.state.transactions import kept
 LONGEST_DELAY: Final = 30
 """Seconds of running; no delay is longer than ``delivery_seconds`` either."""
 _FIRST_NOTE: Final = 0.25
+
+
+def report_delay(closes: float, now: float, most: float, jitter: float) -> float:
+    """Return a random wait with a report that closes then: half of what is left, at most."""
+    # What seems to be closed already is in no hurry, and must not leave together with others.
+    left = closes - now
+    return jitter * (min(most, left / 2) if left > 0 else most)
 
 
 class _Phase(Enum):
