@@ -1,4 +1,4 @@
-"""What the site takes from the code: names of packages, settings, and each command's help."""
+"""What the site takes from the code: names, commands, settings, fields, metrics and routes."""
 
 import ast
 import pkgutil
@@ -23,6 +23,9 @@ from deniable.cli.root import COMMANDS
 from deniable.cli.root import deniable as root_command
 from deniable.client import console
 from deniable.directory import SETTINGS
+from deniable.publishing.survey_file import FIELDS
+from deniable.server.metrics import BUILD_INFO, FIGURES, GAUGES, METERS, exposed_name
+from deniable.server.routes.routing import ROUTES, Route
 
 _LOG = logging.getLogger(__name__)
 
@@ -176,23 +179,82 @@ class Commands(SphinxDirective):
         return made
 
 
-class Settings(SphinxDirective):
-    """The collector's settings: a table of their names, defaults and meanings."""
+class Table(SphinxDirective):
+    """A table whose rows are what the code has."""
+
+    columns: str
+
+    def rows(self) -> Iterator[str]:
+        """Yield the cells of each row."""
+        raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        rows = ["| setting | default | meaning |", "|---|---|---|"]
+        rule = "|".join("---" for _ in self.columns.split("|"))
+        return self.parse_text_to_nodes(
+            "\n".join(f"| {row} |" for row in (self.columns, rule, *self.rows()))
+        )
+
+
+class Settings(Table):
+    """The collector's settings: a table of their names, defaults and meanings."""
+
+    columns = "setting | default | meaning"
+
+    def rows(self) -> Iterator[str]:
+        """Yield the cells of each setting."""
         for setting in SETTINGS:
             value = '""' if setting.default == "" else setting.default
             default = "must be given" if value is None else f"`{value}`"
-            rows.append(f"| `{setting.name}` | {default} | {setting.meaning} |")
-        return self.parse_text_to_nodes("\n".join(rows))
+            yield f"`{setting.name}` | {default} | {setting.meaning}"
+
+
+class Fields(Table):
+    """The fields of a survey file: a table of their names and meanings."""
+
+    columns = "field | meaning"
+
+    def rows(self) -> Iterator[str]:
+        """Yield the cells of each field."""
+        yield from (f"`{field}` | {meaning}" for field, meaning in FIELDS.items())
+
+
+class Metrics(Table):
+    """The metrics: a table of their names, types, labels and meanings."""
+
+    columns = "metric | type | labels | meaning"
+
+    def rows(self) -> Iterator[str]:
+        """Yield the cells of each metric."""
+        for meter in (BUILD_INFO, *METERS, *GAUGES, *FIGURES):
+            labels = " ".join(f"`{label}`" for label in meter.labels)
+            yield f"`{exposed_name(meter)}` | {meter.kind} | {labels} | {meter.meaning}"
+
+
+class Routes(Table):
+    """The routes for programs: a table of their paths, readers, parameters and answers."""
+
+    columns = "route | who | parameters | gives"
+
+    def rows(self) -> Iterator[str]:
+        """Yield the cells of each route."""
+        for route in ROUTES:
+            methods = "`, `".join(method for method in route.methods if method != "HEAD")
+            parameters = " ".join(f"`{name}`" for name in route.parameters or ())
+            yield f"`{methods}` `{route.path}` | {_reader(route)} | {parameters} | {route.summary}"
+
+
+def _reader(route: Route) -> str:
+    if not route.role:
+        return "anyone"
+    return f"{route.role}s" + ("; anyone if `public`" if route.public else "")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives, and load what autosummary is about to list."""
     app.add_directive("commands", Commands)
-    app.add_directive("settings", Settings)
+    for table in (Settings, Fields, Metrics, Routes):
+        app.add_directive(table.__name__.lower(), table)
     app.connect("builder-inited", _prepare, priority=400)
     app.connect("autodoc-process-docstring", _hide_colon, priority=400)
     app.connect("autodoc-process-docstring", _show_colon, priority=600)

@@ -1,4 +1,7 @@
-"""The documents keep up with the code: fields, metrics, routes, packages and threats."""
+"""The documents keep up with the code: settings, survey files, links, packages and threats.
+
+Tables of fields, metrics and routes are made from the code when the site is built.
+"""
 
 import re
 import tomllib
@@ -8,16 +11,7 @@ import pytest
 
 from deniable.directory import Config
 from deniable.publishing.numbering import next_manifest
-from deniable.publishing.survey_file import FIELDS, SurveyFile
-from deniable.server.metrics import (
-    BUILD_INFO,
-    FIGURES,
-    GAUGES,
-    METERS,
-    Meter,
-    exposed_name,
-)
-from deniable.server.routes.routing import ROUTES, Route
+from deniable.publishing.survey_file import SurveyFile
 from deniable.terms.sentences import Coalitions
 from tests.support.surveys import AUTHORITY, ORIGIN
 
@@ -28,7 +22,6 @@ PAGES = {
     for file in (ROOT / "docs" / folder).glob("*.md")
 }
 SETTINGS_PAGE = PAGES["reference/settings.md"]
-SURVEY_FILE_PAGE = PAGES["operations/survey-file.md"]
 THREATS = (ROOT / "docs" / "threat-model.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
@@ -37,21 +30,6 @@ README = (ROOT / "README.md").read_text("utf-8")
 def test_the_environment_is_explained() -> None:
     assert "`DENIABLE_PORT=8080`" in SETTINGS_PAGE
     assert "`_FILE`" in SETTINGS_PAGE
-
-
-@pytest.mark.parametrize(
-    "meter", [BUILD_INFO, *METERS, *GAUGES, *FIGURES], ids=lambda meter: meter.name
-)
-def test_every_metric_stands_in_the_table_with_type_label_and_meaning(meter: Meter) -> None:
-    labels = "".join(f"`{label}` " for label in meter.labels)
-    row = f"| `{exposed_name(meter)}` | {meter.kind} | {labels}| {meter.meaning} |"
-    assert row in PAGES["operations/monitoring.md"]
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_every_field_of_a_survey_file_stands_in_the_table_with_its_meaning(field: str) -> None:
-    rows = [line for line in SURVEY_FILE_PAGE.splitlines() if line.startswith(f"| `{field}` |")]
-    assert [FIELDS[field] in row for row in rows] == [True]
 
 
 def shown_toml(*pages: str) -> list[str]:
@@ -133,11 +111,6 @@ def test_every_package_stands_in_the_drawing_of_the_architecture() -> None:
     table, layers = ARCHITECTURE.split("## Who may import whom")
     assert [name for name in names if f"| `{name}` |" not in table] == []
     assert [name for name in names if name not in layers] == []
-
-
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.path)
-def test_every_route_stands_in_the_table_of_routes(route: Route) -> None:
-    assert f"| `{route.method} {route.path}` |" in PAGES["reference/routes.md"]
 
 
 def test_every_relative_link_of_the_documents_leads_somewhere() -> None:

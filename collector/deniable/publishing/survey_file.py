@@ -74,7 +74,7 @@ FIELDS: Final = {
     "issuer": "of a blind survey: the issuer's host name, by which counts and distrust know it",
     "issuer_keys": "of a blind survey: the file of public keys that `deniable issuer keys` wrote",
 }
-"""Every field of a survey file; the documentation's table is tested against it."""
+"""Every field of a survey file; the site's table is made of it."""
 
 _TELLS: Final = {"mean": "numeric", "distribution": LEVELS}
 """The kind that tells most of each."""

@@ -107,7 +107,7 @@ METERS: Final = (
         "rounds of upkeep put off, since the clocks of store and machine differ",
     ),
 )
-"""Every meter there is; the documentation's table is tested against it."""
+"""Every meter there is; the site's table is made of it."""
 
 GAUGES: Final = (
     Meter("store_up", "gauge", "1 if the store takes durable writes, else 0"),
