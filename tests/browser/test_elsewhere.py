@@ -48,6 +48,7 @@ def framing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
             yield collector, port
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("host", "framed"), [("localhost", True), ("127.0.0.1", False)])
 def test_another_site_shows_what_it_may(
     framing: tuple[Served, int], browser: Browser, host: str, framed: bool
@@ -83,6 +84,7 @@ def test_another_site_shows_what_it_may(
             expect(within["card"].locator("tbody tr")).to_have_count(5)
 
 
+@pytest.mark.long
 def test_a_card_and_a_chart_say_when_figures_appear(
     framing: tuple[Served, int], browser: Browser
 ) -> None:

@@ -2,12 +2,14 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.served import FILLING, MARRIAGE, Served
 from tests.browser.visits import expect_data, row
 
 
+@pytest.mark.long
 def test_reports_appear_without_anybody_asking_for_them(collector: Served, page: Page) -> None:
     page.goto(f"/surveys/{FILLING}")
     expect(page.locator("#live table")).to_have_count(0)
@@ -23,6 +25,7 @@ def test_reports_appear_without_anybody_asking_for_them(collector: Served, page:
     assert page.evaluate("window.stayed")
 
 
+@pytest.mark.long
 def test_a_choice_is_not_lost_to_an_answer_that_was_under_way(page: Page) -> None:
     held: list[Route] = []
     path = re.compile(f"/surveys/{MARRIAGE}")

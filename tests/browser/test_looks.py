@@ -66,6 +66,7 @@ def test_everybody_can_read_it(analyst: Watched, address: str) -> None:
     assert analyst.problems == []
 
 
+@pytest.mark.long
 def test_a_question_of_one_long_word_pushes_no_list_sideways(analyst: Watched) -> None:
     page = analyst.page
     page.set_viewport_size(PHONE)
@@ -74,6 +75,7 @@ def test_a_question_of_one_long_word_pushes_no_list_sideways(analyst: Watched) -
     assert page.evaluate(SIDEWAYS) == 0
 
 
+@pytest.mark.long
 def test_the_readme_s_picture(watched: Watched, tmp_path: Path) -> None:
     """It goes into the documents only where TESTS_PICTURES is 1."""
     kept = os.environ.get("TESTS_PICTURES") == "1"

@@ -34,6 +34,7 @@ def test_the_figures_are_what_a_program_gets(collector: Served, page: Page, name
     expect_figures(page, told(page, collector, name))
 
 
+@pytest.mark.long
 def test_numbers_are_summarised(collector: Served, page: Page) -> None:
     log_in(page, collector.token)
     page.goto(f"/surveys/{MINUTES}")
@@ -72,6 +73,7 @@ def test_each_control_changes_what_is_shown_and_the_way_back_undoes_it(
     expect_figures(page, told(page, collector, epoch=2, **shown))
 
 
+@pytest.mark.long
 def test_answers_are_added_up(collector: Served, page: Page) -> None:
     page.goto(FIGURES)
     page.locator("#groups summary").click()
@@ -89,6 +91,7 @@ def test_answers_are_added_up(collector: Served, page: Page) -> None:
     expect(page.locator("#live")).to_contain_text(verdict.note)
 
 
+@pytest.mark.long
 def test_epochs_stand_side_by_side(collector: Served, page: Page) -> None:
     page.goto(FIGURES)
     page.get_by_role("link", name="Over time").click()
@@ -104,6 +107,7 @@ def test_epochs_stand_side_by_side(collector: Served, page: Page) -> None:
             )
 
 
+@pytest.mark.long
 def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
     page.goto(FIGURES)
     page.get_by_role("link", name="Compare").click()
@@ -125,6 +129,7 @@ def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
         expect_data(line, mark="not distinguishable" * (low <= 0 <= high))
 
 
+@pytest.mark.long
 def test_the_plan_follows_its_choices(page: Page) -> None:
     page.goto(f"{FIGURES}/plan")
     asked = page.locator("#plan tbody tr").first
@@ -140,6 +145,7 @@ def test_the_plan_follows_its_choices(page: Page) -> None:
     assert reports() > some
 
 
+@pytest.mark.long
 def test_many_answers_are_cut_to_the_largest_and_found_by_name(
     collector: Served, page: Page
 ) -> None:
@@ -189,6 +195,7 @@ def test_without_scripts_a_button_shows_what_was_chosen(
         expect_figures(page, told(page, collector, epoch=1))
 
 
+@pytest.mark.long
 def test_answers_are_found_as_their_names_are_typed(collector: Served, page: Page) -> None:
     page.goto(f"/surveys/{FLIGHTS}")
     length = page.evaluate("history.length")
@@ -201,6 +208,7 @@ def test_answers_are_found_as_their_names_are_typed(collector: Served, page: Pag
     expect(page.get_by_label("Find")).to_be_focused()
 
 
+@pytest.mark.long
 def test_terms_and_notes_stand_once_in_full(collector: Served, page: Page) -> None:
     page.goto(FIGURES)
     expect(page.locator("dl.terms dt").first).to_be_visible()
@@ -215,6 +223,7 @@ def test_terms_and_notes_stand_once_in_full(collector: Served, page: Page) -> No
     expect(page).to_have_url(re.compile(f"{FIGURES}#privacy$"))
 
 
+@pytest.mark.long
 def test_a_question_is_asked_by_keyboard_alone(page: Page) -> None:
     page.goto(f"{FIGURES}/ask?ask=ahead")
     first, second = (page.locator(f"[name={name}]") for name in ("answer", "other"))

@@ -53,6 +53,7 @@ def test_a_token_leads_on_to_what_was_asked_for_until_its_holder_leaves(
     at(page, "login")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["login", "logout"])
 def test_another_site_s_page_can_send_no_form(
     collector: Served, browser: Browser, path: str

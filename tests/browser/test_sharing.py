@@ -3,6 +3,7 @@
 import re
 from functools import partial
 
+import pytest
 from playwright.sync_api import Browser, Request, expect
 
 from tests.browser.served import MINUTES, USAGE, Served
@@ -10,6 +11,7 @@ from tests.browser.visits import log_in
 from tests.browser.watched import Watched
 
 
+@pytest.mark.long
 def test_a_link_is_made_opened_and_revoked(
     collector: Served, watched: Watched, browser: Browser
 ) -> None:

@@ -15,6 +15,7 @@ WRONG = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", WRONG)
 def test_what_goes_wrong_is_seen(collector: Served, browser: Browser, program: str) -> None:
     with browser.new_context(base_url=collector.origin) as context:
@@ -26,6 +27,7 @@ def test_what_goes_wrong_is_seen(collector: Served, browser: Browser, program: s
         assert WRONG[program] in "".join(watched.problems)
 
 
+@pytest.mark.long
 def test_what_keeps_people_out_is_found(watched: Watched) -> None:
     watched.page.set_content("<html lang=en><title>x</title><main><h1>x</h1><img src=data:,>")
     (barrier,) = watched.barriers()

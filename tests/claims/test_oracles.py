@@ -499,6 +499,7 @@ def missing(texts: Iterable[tuple[str, str, bool]]) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.long
 def test_every_sentence_with_a_number_has_an_oracle_or_claims_nothing() -> None:
     texts = [*made()]
     assert not missing(texts), "name the tests that compute what these sentences say"

@@ -154,6 +154,7 @@ def test_delta_is_added_to_a_bound_and_is_no_share_of_reports(epsilon: str) -> N
     assert sum(p for p, q in zip(one, other, strict=True) if p > odds * q) > 10 * Fraction("0.01")
 
 
+@pytest.mark.long
 def test_the_least_epsilon_that_is_told_is_the_least_that_does() -> None:
     k, reports, half = 8, 20_000, 0.02
 
@@ -292,6 +293,7 @@ def test_a_ceiling_that_was_lowered_is_not_said_to_have_held(tmp_path: Path) -> 
             again.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["rows", "columns", "all"])
 def test_all_cells_of_a_table_hold_at_once_as_often_as_its_note_says(of: str) -> None:
     survey = next(one for one in SURVEYS if one.specification.kind == "joint")

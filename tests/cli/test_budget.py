@@ -30,6 +30,7 @@ def test_the_check_values_are_shown_rounded_up() -> None:
     assert composed(*times)["exact"] == Decimal("4.774568")
 
 
+@pytest.mark.long
 def test_three_reports_of_a_hundredth_need_the_delta_that_is_printed() -> None:
     # 1 - .99^3 = .029701, and 3 * .01 without the product.
     options = ("--epsilon", "1", "--delta", "0.01", "--times", "3", "--slack", "0")

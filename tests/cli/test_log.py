@@ -140,6 +140,7 @@ def test_what_is_served_is_what_is_exported_and_bundled(
         policy.check(log_entry(envelope), LogProof.parse(proof))
 
 
+@pytest.mark.long
 def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
     place: Workplace, witness: FakeWitness
 ) -> None:
@@ -270,6 +271,7 @@ def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_
     assert "deniable log recover FROM" in fail("log", "cosign", *at)
 
 
+@pytest.mark.long
 def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
     place: Workplace, witness: FakeWitness, tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_odds_and_a_years_budget_are_told_in_words(file: Path) -> None:
     assert "does for 365 reports" in succeed("plan", file, "--lifetime", "365")
 
 
+@pytest.mark.long
 def test_reports_that_are_there_allow_an_epsilon(file: Path) -> None:
     found = json.loads(succeed("plan", file, "--width", "2%", "--reports", "10^4", "--json"))
     assert found["with_reports"] == 10_000

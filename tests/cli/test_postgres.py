@@ -113,6 +113,7 @@ def test_the_remedy_fits_what_keeps_the_database_away(
         assert "secret-word" not in str(finding)
 
 
+@pytest.mark.long
 def test_connections_to_the_database_are_told(
     shared: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +136,7 @@ def usage(server: Server) -> dict[str, float]:
     }
 
 
+@pytest.mark.long
 def test_two_collectors_share_a_database(shared: Workplace) -> None:
     shared.publish()
     survey = shared.manifest()
@@ -152,6 +154,7 @@ def test_two_collectors_share_a_database(shared: Workplace) -> None:
     assert succeed("store", "check", "--dir", shared.directory) == "the store is in order\n"
 
 
+@pytest.mark.long
 def test_a_server_whose_database_is_away_says_so_in_a_line(
     shared: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

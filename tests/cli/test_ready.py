@@ -45,6 +45,7 @@ def test_a_collector_is_ready_or_away(place: Workplace, monkeypatch: pytest.Monk
         assert "does not answer" in fail(*here)
 
 
+@pytest.mark.long
 def test_a_store_that_takes_nothing_is_not_ready(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_store_that_takes_nothing_is_not_ready(
         assert "answers 503" in fail("doctor", "--ready", "--dir", place.directory)
 
 
+@pytest.mark.long
 def test_why_a_store_is_not_ready_is_told(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +90,7 @@ def test_a_collector_that_stands_still_is_told_from_one_that_is_away(
         assert "stands still" in fail("doctor", "--ready", "--dir", place.directory)
 
 
+@pytest.mark.long
 def test_over_tls_the_certificate_may_be_for_another_name(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_port_that_is_taken_is_one_line(place: Workplace) -> None:
         assert str(port) in fail("serve", "--dir", place.directory)
 
 
+@pytest.mark.long
 def test_only_the_owner_reads_the_files_of_a_running_collector(place: Workplace) -> None:
     place.publish()
     with serving(place) as server:
@@ -110,6 +111,7 @@ def test_it_keeps_no_record_of_who_sent_what(place: Workplace) -> None:
     assert server.log.read_bytes() == b""
 
 
+@pytest.mark.long
 def test_what_is_no_http_is_refused_and_leaves_no_trace(place: Workplace) -> None:
     with serving(place) as server:
         for malformed in (
@@ -127,6 +129,7 @@ def test_what_is_no_http_is_refused_and_leaves_no_trace(place: Workplace) -> Non
     assert server.log.read_bytes() == b""
 
 
+@pytest.mark.long
 def test_a_running_collector_seals_and_ends_what_is_over_without_being_told(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +150,7 @@ def test_a_running_collector_seals_and_ends_what_is_over_without_being_told(
     assert (seal.epoch, seal.reports) == (0, 3)
 
 
+@pytest.mark.long
 def test_running_out_of_file_descriptors_is_logged_and_ends(place: Workplace) -> None:
     with serving(place) as server, ExitStack() as strangers:
         pid = server.process.pid

@@ -4,6 +4,8 @@ import json
 import re
 import time
 
+import pytest
+
 from deniable.directory import Config, token_digest, with_store
 from deniable.reading import instant_text
 from deniable.stores import Role
@@ -74,6 +76,7 @@ def test_what_is_decided_of_a_survey_holds_against_the_setting(place: Workplace)
         assert expected in succeed("survey", "public", "mood", *at)
 
 
+@pytest.mark.long
 def test_all_workers_follow_what_is_decided_while_they_run(place: Workplace) -> None:
     place.publish(SURVEY)
     with serving(place, "--workers", "2") as server:

@@ -13,7 +13,9 @@ from tests.cli.commands import SURVEY, Workplace, fail, run, succeed
 from tests.support.processes import DENIABLE, await_line
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_one_command_shows_a_question_on_a_page_and_leaves_nothing(
     tmp_path: Path, place: Workplace, ending: signal.Signals
 ) -> None:

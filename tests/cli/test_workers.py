@@ -179,6 +179,7 @@ def test_while_a_worker_stands_still_another_keeps_the_surveys_up(
         assert server.end()[0] == 0
 
 
+@pytest.mark.long
 def test_workers_whose_supervisor_is_killed_end_by_themselves(place: Workplace) -> None:
     with serving(place, "--workers", "2") as server:
         workers = children(server)
@@ -198,6 +199,7 @@ def test_told_to_end_no_worker_is_left(place: Workplace, number: signal.Signals)
         assert all(is_gone(worker) for worker in workers)
 
 
+@pytest.mark.long
 def test_a_port_that_other_workers_serve_is_taken(place: Workplace) -> None:
     with serving(place, "--workers", "2") as server:
         settings = place.settings.read_text("utf-8")
@@ -227,6 +229,7 @@ def test_several_workers_take_the_port_of_one_that_closed_its_connections(place:
         assert (several.port, several.end()[0]) == (server.port, 0)
 
 
+@pytest.mark.long
 def test_a_worker_that_cannot_begin_says_why_and_nothing_is_served(place: Workplace) -> None:
     store = place.directory / "store.sqlite"
     store.write_bytes(b"this is no database, whoever looks" * 100)

@@ -25,6 +25,7 @@ def test_the_guide_prints_what_it_shows() -> None:
         ]
 
 
+@pytest.mark.long
 def test_the_guide_reads_a_collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # where the guide's files are
     place = Workplace(tmp_path / "collector")

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from deniable.fakes import Misbehaviour
 from tests.support.processes import PYTEST, ROOT, run
 from tests.support.readme import marked_blocks
@@ -10,6 +12,7 @@ from tests.support.readme import marked_blocks
 GUIDE = ROOT / "docs" / "testing.md"
 
 
+@pytest.mark.long
 def test_the_guides_tests_pass_as_they_stand(tmp_path: Path) -> None:
     blocks = {block.label: block.text for block in marked_blocks(GUIDE)}
     assert set(blocks) == {"app", "capture", "collector", "issuer", "log", "relay"}

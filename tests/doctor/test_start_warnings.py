@@ -29,6 +29,7 @@ def test_a_survey_for_another_origin_is_named_until_it_is_over(place: Workplace)
     assert warnings(place) == []
 
 
+@pytest.mark.long
 def test_serve_says_it_in_its_log(place: Workplace) -> None:
     text = place.settings.read_text("utf-8")
     place.settings.write_text(f'public = ["taa"]\nmetrics_surveys = ["tee"]\n{text}', "utf-8")
@@ -80,6 +81,7 @@ def test_every_setting_is_known() -> None:
     assert unknown_variables(VARIABLES) == []
 
 
+@pytest.mark.long
 def test_an_empty_store_is_migrated_and_served(place: Workplace) -> None:
     for file in place.directory.glob("store.sqlite*"):
         file.unlink()

@@ -79,6 +79,7 @@ def test_no_fewer_intervals_cover_the_quartiles_and_they_are_short(mechanism: Me
     assert widths.max() / repeats < 4.5  # of 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "population",
     [np.full(41, 1 / 41), np.eye(41)[25], (np.eye(41)[0] + np.eye(41)[40]) / 2],

@@ -207,6 +207,7 @@ def test_figures_of_a_large_design_are_those_of_the_few_responses_seen(
     assert found.standard_error == pytest.approx(values.std(ddof=1) / np.sqrt(n), rel=1e-9)
 
 
+@pytest.mark.long
 @some_large
 def test_large_histograms_are_short_and_tell_fakes(
     mechanism: DesignMechanism, monkeypatch: pytest.MonkeyPatch

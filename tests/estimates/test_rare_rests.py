@@ -10,6 +10,7 @@ from deniable.estimates import Histogram
 from deniable.mechanisms import RandomisedResponse
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", ["4", "6"])
 @pytest.mark.parametrize(("n", "truth"), [(30, 0.95), (30, 0.99), (60, 0.95)])
 def test_intervals_hold_where_the_rest_is_rare(epsilon: str, n: int, truth: float) -> None:

@@ -53,6 +53,7 @@ def test_intervals_hold_of_a_survey_and_its_successor(name: str, successor: Mani
     assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("successor", some([LONGER, SUCCESSOR]))
 def test_intervals_hold_of_a_ratio_of_what_both_tell(successor: Manifest) -> None:
     rng = np.random.default_rng(6)
@@ -73,6 +74,7 @@ ONE_OF_TWO = replace(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epochs", some([[[0, 1, 2], [3, 4, 5]], [[0, 1, 2, 3, 4]]]))
 def test_intervals_hold_where_devices_answer_one_question_now_and_another_later(
     epochs: list[list[int]],
@@ -93,6 +95,7 @@ def test_intervals_hold_where_devices_answer_one_question_now_and_another_later(
     assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
 
 
+@pytest.mark.long
 def test_what_changed_among_the_devices_that_reported_is_known_up_to_noise() -> None:
     rng = np.random.default_rng(8)
     answers = rng.choice(5, DEVICES, p=TRUTH)
@@ -148,6 +151,7 @@ def test_a_label_says_which_surveys_are_compared() -> None:
     assert (one - other).label == f"good, {place} ({ids[0]}) less {place} ({ids[1]})"
 
 
+@pytest.mark.long
 def test_combined_weights_do_not_go_with_the_counts() -> None:
     # By estimated errors the smaller of two estimates, which seems the more exact, weighed more.
     rng = np.random.default_rng(5)

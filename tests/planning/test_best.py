@@ -76,6 +76,7 @@ def test_what_is_chosen_costs_no_more_than_the_table_says(
     assert chosen.candidate.responses <= MAX_RESPONSES
 
 
+@pytest.mark.long
 def test_no_size_is_left_out_up_to_epsilon_6() -> None:
     # The sizes and epsilons are log-uniform and uniform, and those that had been the worst.
     rng = Random(6)

@@ -134,6 +134,7 @@ def test_the_mean_of_numbers_is_no_less_exact_than_planned() -> None:
     assert 0.85 * half < median(widths) < 1.03 * half
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", [RandomisedResponse(5, "1"), RandomisedResponse(2, "0.5")])
 def test_a_planned_difference_is_found_as_often_as_was_asked(mechanism: RandomisedResponse) -> None:
     difference, runs, k = 0.05, 4000, mechanism.categories

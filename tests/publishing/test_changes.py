@@ -11,6 +11,7 @@ import pytest
 from deniable.messages import RANDOMISED_RESPONSE, Manifest
 from deniable.publishing.changes import changes
 from tests.messages.test_manifest_fields import TAKEN
+from tests.support.effort import some
 from tests.support.kinds import EXAMPLES, calibrated, example_survey
 from tests.support.surveys import DAY, manifest
 from tests.vectors.scene import BLIND_SURVEY, ISSUER, NEXT_ISSUER, OPEN_SURVEY, manifest_fields
@@ -34,7 +35,7 @@ MANIFESTS = [
 
 
 def test_two_manifests_differ_if_and_only_if_a_change_is_told() -> None:
-    for before, after in product(MANIFESTS, repeat=2):
+    for before, after in some([*product(MANIFESTS, repeat=2)]):
         told = changes(before, after)
         assert bool(told) is (before != after), (before, after)
         # What weakens privacy comes first, and nothing is said twice.

@@ -22,6 +22,7 @@ from deniable.simulation.bulk import SimulatedReports
 from tests.cli.commands import Workplace, run, succeed
 from tests.cli.serving import Server, serving
 
+pytestmark = pytest.mark.long  # tests/cli/test_ask.py asks some of it, and without a server
 _CLOSED = 4
 """Epochs that are over, of four hours; the next is open."""
 

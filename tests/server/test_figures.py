@@ -282,6 +282,7 @@ async def test_a_single_report_has_no_covariance(collector: Collector) -> None:
     assert await problem(answer) == (409, "too-few-reports")
 
 
+@pytest.mark.long
 @pytest.mark.asyncio
 async def test_what_would_take_minutes_or_gigabytes_is_for_a_machine_of_ones_own(
     collector: Collector,

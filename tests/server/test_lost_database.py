@@ -35,6 +35,7 @@ async def test_a_collector_without_its_database_is_up_and_not_ready(
             assert (await collector.client.get("/healthz")).status == 200
 
 
+@pytest.mark.long
 async def test_metrics_tell_what_they_can_while_the_database_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

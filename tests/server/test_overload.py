@@ -96,6 +96,7 @@ async def test_whoever_leaves_before_the_answer_leaves_no_place_taken(
         assert UploadAnswer.from_json(await answer.read(), BATCH) == UploadAnswer(0, BATCH)
 
 
+@pytest.mark.long
 async def test_others_get_their_turn_while_many_connections_send_the_largest_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

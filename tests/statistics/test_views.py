@@ -20,6 +20,7 @@ def test_simultaneous_intervals_hold_the_truth_and_the_projected_shares(truth: s
     assert (found.squares[View.PROJECTED] <= found.squares[View.UNBIASED] + 1e-15).all()
 
 
+@pytest.mark.long
 def test_own_intervals_of_the_largest_hold_neither() -> None:
     # Of 1,024 answers 10 % hold the truth, and 7 % the projected share (docs/coverage.md): by
     # Chernoff's bound, half of the ten of 200 runs do with less than 1e-40.

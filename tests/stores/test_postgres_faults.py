@@ -158,6 +158,7 @@ async def test_s1_after_kills_of_the_server_all_that_was_acknowledged_is_there_o
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
 
 
+@pytest.mark.long
 async def test_s3_backends_that_are_ended_while_they_store_or_fold_lose_and_double_nothing(
     server: PostgresServer, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

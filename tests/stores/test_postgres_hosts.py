@@ -23,6 +23,7 @@ async def proxies(stack: AsyncExitStack, server: PostgresServer, count: int) -> 
     return [await stack.enter_async_context(postgres_proxy(server.socket)) for _ in range(count)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("in_query", [False, True])
 async def test_hosts_that_say_nothing_do_not_keep_a_store_from_the_one_that_answers(
     server: PostgresServer, in_query: bool
@@ -53,6 +54,7 @@ async def test_hosts_that_say_nothing_do_not_keep_a_store_from_the_one_that_answ
         await store.close()
 
 
+@pytest.mark.long
 async def test_where_every_host_says_nothing_the_store_is_not_reached(
     server: PostgresServer,
 ) -> None:

@@ -129,6 +129,7 @@ def test_standbys_that_are_not_waited_for_or_away_are_counted(
     assert lagging(setting, local, following, inactive) == lag
 
 
+@pytest.mark.long
 async def test_a_standby_beside_a_synchronous_one_is_named_also_while_it_is_away(
     pair: Pair,
 ) -> None:

@@ -43,6 +43,7 @@ def test_the_demonstration_counts_every_device_and_keeps_its_collector(tmp_path:
             assert page.read().count(b"<tr data-category=") == 5
 
 
+@pytest.mark.long
 def test_the_demonstration_tells_what_was_chosen_for_many_categories(tmp_path: Path) -> None:
     command = [*DENIABLE, "demo", "--survey", "flights", "--by", "destination", "--devices", "40"]
     shown = run(command, cwd=tmp_path, env={"COLUMNS": "80"}).stdout

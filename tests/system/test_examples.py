@@ -52,6 +52,7 @@ def test_the_app_on_asyncio_reports_while_other_work_goes_on() -> None:
     assert shown[2] == "other work went on: True"
 
 
+@pytest.mark.long
 def test_the_issuers_backend_has_each_account_counted_once() -> None:
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / "issuer_backend.py")]
     shown = run(command).stdout.splitlines()
@@ -260,6 +261,7 @@ def test_the_tool_says_that_a_decision_could_not_be_stored(tmp_path: Path) -> No
     assert "not-recorded consent was withdrawn" in done.stdout
 
 
+@pytest.mark.long
 def test_the_tool_keeps_what_was_agreed_to_when_its_user_declines_what_an_update_asks(
     tmp_path: Path,
 ) -> None:

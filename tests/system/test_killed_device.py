@@ -18,7 +18,7 @@ from tests.support.processes import run
 # Every seventh line of the first call ever, and every eleventh of a first report, whose lines are
 # among them; tests/client/test_killed_statements.py dies beside every SQL statement.
 SCENES = {
-    "first call": {"scene": "lines", "step": 7 if THOROUGH else 39},
+    "first call": {"scene": "lines", "step": 7 if THOROUGH else 157},
     "first report": {"scene": "lines", "step": 11},
     "from outside": {"scene": "instants", "most": 80 if THOROUGH else 10},
 }

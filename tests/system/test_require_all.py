@@ -24,6 +24,7 @@ def test_passing(): pass
 ABSENT = "import pytest\npytest.importorskip('no_such_module_anywhere')\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("required", "status", "summary"),
     [

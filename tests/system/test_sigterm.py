@@ -91,6 +91,7 @@ def test_an_upload_that_waits_for_its_commit_at_sigterm_is_still_stored_and_answ
     assert collector.receipts() == receipts_of([body])
 
 
+@pytest.mark.long
 def test_an_upload_whose_body_comes_after_sigterm_is_stored_and_acknowledged_or_neither(
     collector: CollectorProcess,
 ) -> None:
