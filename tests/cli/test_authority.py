@@ -58,18 +58,6 @@ def test_whoever_does_not_say_yes_has_handed_over_nothing(place: Workplace) -> N
     assert not next_file(place).exists()
 
 
-def test_keys_are_rotated_again_and_again(place: Workplace) -> None:
-    for number in (2, 3, 4):
-        rotate(place)
-        assert next_file(place, number).exists()
-    keys = [place.key_file, *(next_file(place, number) for number in (2, 3, 4))]
-    public = tuple(read_authority_key(key).public_key for key in keys)
-    opened = [open_rotation(envelope) for envelope in rotations(place)]
-    assert [rotation.sequence for rotation in opened] == [1, 2, 3]
-    assert follow_rotations(public[0], opened) == public
-    place.publish()
-
-
 def test_show_tells_which_key_apps_pin_and_which_one_signs_now(place: Workplace) -> None:
     old = read_authority_key(place.key_file).public_key.hex()
     shown = succeed("authority", "show", "--dir", place.directory)
@@ -110,14 +98,6 @@ def test_a_strangers_key_rotates_nothing(place: Workplace, tmp_path: Path) -> No
     assert "not the key that signs now" in message
     assert rotations(place) == []
     assert not next_file(place).exists()
-
-
-def test_the_former_key_may_be_put_away(place: Workplace) -> None:
-    rotate(place)
-    place.key_file.unlink()
-    place.publish()
-    rotate(place)
-    assert len(rotations(place)) == 2
 
 
 def test_a_next_key_that_is_there_is_used_and_never_overwritten(

@@ -1,14 +1,11 @@
 """The mechanism of a survey file that names none, and what is told about it."""
 
-import re
-
 import pytest
 
 from deniable.messages import RANDOMISED_RESPONSE, InvalidManifest, Specification
-from deniable.planning import best
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
-from tests.cli.commands import SURVEY, Workplace, fail, succeed, without_places
+from tests.cli.commands import SURVEY, Workplace, succeed, without_places
 
 KEPT = {"repeat": '"memoised"', "memoised_epochs": "10"}
 
@@ -25,21 +22,6 @@ def specification(text: str) -> Specification:
     return next_manifest(SurveyFile.parse(text), [], "http://[::1]", bytes(16), 0).specification
 
 
-@pytest.mark.parametrize("count", [2, 5, 6, 16, 40, 1_024])
-@pytest.mark.parametrize("delta", ["0", "0.001"])
-def test_the_manifest_has_the_parameters_of_the_best(count: int, delta: str) -> None:
-    chosen = best(count, "1", delta=delta).candidate
-    made = specification(written(count, delta=f'"{delta}"'))
-    assert made == Specification(chosen.kind, chosen.parameters)
-    assert made == specification(written(count, delta=f'"{delta}"', mechanism='"auto"'))
-    assert (made == RANDOMISED_RESPONSE) == (count <= 5)
-
-
-def test_a_delta_alone_is_something_to_choose_for() -> None:
-    made = specification(written(6, "0", delta='"0.1"', mechanism='"affine"'))
-    assert made.kind == "affine"
-
-
 def test_kept_responses_are_few() -> None:
     assert specification(written(6, "0.3")) == Specification("subset", {"d": 3})
     kept = specification(written(6, "0.3", **KEPT))
@@ -49,14 +31,6 @@ def test_kept_responses_are_few() -> None:
     assert specification(written(16, "2", **KEPT)) == RANDOMISED_RESPONSE
     with pytest.raises(InvalidManifest, match="repeat: may be memoised with at most 16"):
         specification(written(17, **KEPT))
-
-
-def test_a_kind_without_parameters_is_the_best_of_its_kind() -> None:
-    found = specification(written(16, mechanism='"affine"'))
-    assert found == Specification("affine", {"q": 17, "m": 1, "s": 5})
-    assert specification(written(4, mechanism='"subset"')) == Specification("subset", {"d": 2})
-    own = {"mechanism": '"affine"', "q": "19", "m": "1", "s": "2"}
-    assert specification(written(16, **own)) == Specification("affine", {"q": 19, "m": 1, "s": 2})
 
 
 @pytest.mark.parametrize(
@@ -115,43 +89,7 @@ def test_publishing_and_showing_explain_the_choice(place: Workplace) -> None:
     assert max(map(len, terms)) <= 80
 
 
-def test_so_they_do_where_randomised_response_is_as_good_as_any(place: Workplace) -> None:
-    shown = " ".join(place.publish().split())
-    told = "all shares together: the fewest possible in the worst case; "
-    assert f"mechanism randomised response users {told}" in shown
-    assert "30 reports of a device favour its answers over any one alternative by at most " in shown
-
-
 def test_a_large_delta_is_warned_of(place: Workplace) -> None:
     shown = " ".join(place.publish(written(16, delta='"0.5"', epochs="3")).split())
     assert "warning delta 0.5 lets a report be worth more than epsilon 1; devices charge " in shown
     assert "warning" not in place.publish(written(16, delta='"0.001"', epochs="3"))
-
-
-def test_one_report_or_a_kept_one_adds_up_to_nothing_more(place: Workplace) -> None:
-    assert "adds up" not in place.publish(epochs="1")
-    assert "adds up" not in place.publish(**KEPT)
-
-
-def test_a_poor_design_is_told_to_be_one(place: Workplace) -> None:
-    own = {"mechanism": '"affine"', "q": "19", "m": "1", "s": "9"}
-    shown = " ".join(place.publish(written(16, **own)).split())
-    found = re.search(
-        r"together: ([0-9.]+) times the fewest possible in the worst case; "
-        r"subset \(d = 4\) would take [0-9.]+ times",
-        shown,
-    )
-    assert found is not None
-    assert float(found[1]) > 1.1
-
-
-def test_other_mechanisms_have_no_such_terms(place: Workplace) -> None:
-    shown = place.publish(categories="", mechanism='"numeric"', low="0", high="3", step="1")
-    assert "users " not in shown
-    assert "adds up" not in shown
-
-
-def test_a_file_that_names_no_mechanism_is_the_same_again(place: Workplace) -> None:
-    place.publish(written(16))
-    again = place.written(written(16))
-    assert "nothing has changed" in fail("survey", "publish", again, "--dir", place.directory)

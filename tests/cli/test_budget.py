@@ -3,12 +3,10 @@
 import json
 import re
 from decimal import Decimal
-from itertools import pairwise
 
 import pytest
 
 from tests.cli.commands import fail, succeed
-from tests.support.effort import some
 
 
 def composed(*options: str) -> dict[str, Decimal]:
@@ -41,24 +39,6 @@ def test_three_reports_of_a_hundredth_need_the_delta_that_is_printed() -> None:
     assert {row["name"]: row["delta"] for row in printed} == needed
 
 
-@pytest.mark.parametrize(("epsilon", "categories"), [("0.05", "2"), ("0.5", "500"), ("1.75", "7")])
-def test_who_knows_more_states_less(epsilon: str, categories: str) -> None:
-    found = composed("--times", "30", "--epsilon", epsilon, "--categories", categories)
-    assert found["Kairouz et al."] <= found["advanced"]
-    for worse, better in pairwise(["basic", "optimal", "exact"]):
-        assert found[better] <= found[worse]
-
-
-def test_without_slack_only_what_needs_none_is_shown() -> None:
-    found = composed("--times", "12", "--epsilon", "1", "--slack", "0")
-    assert found == dict.fromkeys(("basic", "optimal", "exact"), Decimal("12.000000"))
-
-
-def test_one_report_costs_what_it_costs() -> None:
-    found = composed("--times", "1", "--epsilon", "1", "--categories", "5", "--slack", "0")
-    assert set(found.values()) == {Decimal("1.000000")}
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -85,20 +65,6 @@ def test_the_table_fits_eighty_columns() -> None:
     )
     table, _, _ = shown.partition("\n\nEvery line")
     assert max(map(len, table.splitlines())) <= 80
-
-
-@pytest.mark.parametrize("options", some([("--categories", "5"), (), ("--delta", "0.00001")]))
-def test_a_total_is_shared_out_so_that_it_is_kept_and_a_millionth_more_would_break_it(
-    options: tuple[str, ...],
-) -> None:
-    options = ("--times", "12", "--slack", "0.000001", *options)
-    each = composed("--total", "7.5", *options)
-    if "--categories" not in options:
-        assert each["basic"] == Decimal("0.625")
-    for name, epsilon in each.items():
-        found = composed("--epsilon", f"{epsilon.normalize():f}", *options)
-        more = composed("--epsilon", f"{epsilon + Decimal('0.000001'):f}".rstrip("0"), *options)
-        assert found[name] <= Decimal("7.5") < more[name]
 
 
 def test_who_shares_out_a_total_reads_what_one_report_may_have() -> None:

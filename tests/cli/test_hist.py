@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from deniable.documents.terminal import bar
 from deniable.estimates import estimate_histogram
 from deniable.reading import EpochStanding, EpochState
 from tests.cli.commands import Workplace, all_commands, fail, run, succeed
@@ -40,12 +39,6 @@ def as_json(place: Workplace, *options: str) -> dict[str, Any]:
 
 def as_csv(place: Workplace, *options: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(hist(place, "--csv", *options)), strict=True))
-
-
-def test_json_is_the_histogram(counted: Workplace) -> None:
-    closed = EpochStanding(EpochState.CLOSED)
-    expected = estimate_histogram(counted.manifest(), 0, [20, 8, 8, 4], 0.9, standing=closed)
-    assert as_json(counted, "--epoch", "0", "--level", "0.9") == expected.to_dict()
 
 
 def test_every_form_says_when_the_epoch_was_and_whether_it_is_final(counted: Workplace) -> None:
@@ -115,11 +108,6 @@ def test_options_that_exclude_each_other_are_refused(
     assert told in result.stderr
 
 
-def test_hist_shows_a_histogram_with_few_options() -> None:
-    command = dict(all_commands())["hist",]
-    assert sum(option.param_type_name == "option" for option in command.params) <= 12
-
-
 def test_epochs_are_added_up_and_those_without_figures_left_out(counted: Workplace) -> None:
     closed = EpochStanding(EpochState.CLOSED)
     sums = estimate_histogram(counted.manifest(), [0, 2], [21, 10, 8, 4], standing=closed)
@@ -127,20 +115,6 @@ def test_epochs_are_added_up_and_those_without_figures_left_out(counted: Workpla
     shown = hist(counted, "--epoch", "0-3")
     assert re.search(r"tea, epochs 0, 2\n.*\nreports +43", shown)
     assert {row["epoch"] for row in as_csv(counted, "--epoch", "0-3")} == {"0 2"}
-
-
-@pytest.mark.parametrize("view", ["projected", "likelihood"])
-def test_a_view_is_labelled_wherever_it_is_shown(counted: Workplace, view: str) -> None:
-    values = as_json(counted, "--view", view)
-    assert values["view"] == view
-    frequencies = estimate_histogram(counted.manifest(), 2, [1, 2, 0, 0]).view(view).tolist()
-    assert [row["shown"] for row in values["categories"]] == frequencies
-    text = hist(counted, "--view", view)
-    assert view in text.split()
-    assert "biased" in text
-    rows = as_csv(counted, "--view", view)
-    assert {row["view"] for row in rows} == {view}
-    assert [float(row["shown"]) for row in rows] == frequencies
 
 
 def test_a_numeric_survey_has_no_biased_view(place: Workplace) -> None:
@@ -182,20 +156,6 @@ def test_csv_has_the_same_numbers_as_json(counted: Workplace) -> None:
         assert (row["epoch"], row["n"], row["level"]) == ("0", "40", "0.95")
 
 
-def test_the_table_shows_every_category_with_its_numbers(counted: Workplace) -> None:
-    shown = hist(counted, "--epoch", "0")
-    whole = as_json(counted, "--epoch", "0")
-    assert counted.manifest().question in shown
-    assert re.search("^reports +40$", shown, re.MULTILINE)
-    assert "95 % simultaneous interval" in shown
-    assert "nobody vouches" in " ".join(shown.split())
-    for category in whole["categories"]:
-        (row,) = [line for line in shown.splitlines() if line.startswith(category["category"])]
-        shares = [category[key] for key in ("estimate", "simultaneous_low", "simultaneous_high")]
-        for text in (str(category["raw"]), *(f"{share:.1%}" for share in shares)):
-            assert text in row
-
-
 def test_the_newest_survey_is_shown_unless_one_is_named(counted: Workplace) -> None:
     older = counted.manifest().survey_id.hex()
     counted.publish(epochs="10000")
@@ -214,23 +174,6 @@ def test_one_report_has_no_standard_error_in_any_form(place: Workplace) -> None:
     assert "nan" not in hist(place).lower()
 
 
-def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
-    place.publish()
-    place.count([0] * 80 + [1] * 78 + [2] * 78 + [3] * 28)
-    shown = hist(place)
-    (row,) = [line for line in shown.splitlines() if line.startswith("always")]
-    assert row.split()[2].startswith("-")  # tables keep the unbiased number
-    # As if it were certain that nobody says so.
-    assert "0.0% to 0.0%" not in shown
-    assert "! An estimate is further from all that is possible" in shown
-    assert "Not to be used" not in shown
-    assert (
-        "1 of 4 answers is not distinguishable from 0 by 95 % intervals that hold for all at once;"
-        " such intervals of ± 5 percentage points take about "
-    ) in " ".join(shown.split())
-    assert [row["outside"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
-
-
 def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workplace) -> None:
     place.publish()
     place.count([0] * 30 + [1] * 30 + [2] * 30)
@@ -247,25 +190,6 @@ def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workpla
     assert "further from all that is possible" not in shown
     assert [row["impossible"] for row in as_csv(place)] == ["0", "0", "0", "1"]
     assert [row["impossible"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
-
-
-def test_the_table_says_what_fake_reports_can_do(counted: Workplace) -> None:
-    shown = " ".join(hist(counted, "--epoch", "0").split())
-    fakes = as_json(counted, "--epoch", "0")["poisoning"]["fakes_for_one_error"]
-    # 1 % of 1 + 3/(e - 1)
-    assert "If 1 % of the reports are fake, a share is off by up to 2.8 percentage points;" in shown
-    assert f"{fakes} fake reports more would move any share by its standard error." in shown
-
-
-def test_the_table_says_which_fakes_show_no_mark(place: Workplace) -> None:
-    place.publish()
-    place.count([0] * 300 + [1] * 200 + [2] * 200 + [3] * 200)
-    share = as_json(place)["poisoning"]["detectable_share"]
-    shown = " ".join(hist(place).split())
-    assert f"Fakes below about {100 * share:.2g} % of the reports may show no sign" in shown
-    place.count([0, 1], epoch=1)
-    assert as_json(place)["poisoning"]["detectable_share"] is None
-    assert "With this few reports, fake ones cannot be detected;" in " ".join(hist(place).split())
 
 
 def test_an_unknown_survey_is_one_line(place: Workplace) -> None:
@@ -298,22 +222,6 @@ def test_markup_in_texts_is_shown_literally(place: Workplace, form: tuple[str, .
     assert "\x1b" not in shown
 
 
-def test_no_csv_cell_is_a_formula(place: Workplace) -> None:
-    place.publish(categories=json.dumps(FORMULAS))
-    place.count([0, 1, 2, 3])
-    cells = [row["category"] for row in as_csv(place)]
-    assert cells == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", *FORMULAS[4:]]
-    assert not any(cell.startswith(tuple("=+-@\t\r")) for cell in cells)
-
-
-def test_csv_has_one_header_and_ends_its_lines_plainly(counted: Workplace) -> None:
-    lines = hist(counted, "--csv").split("\n")
-    assert lines[-1] == ""
-    assert len(lines) == 1 + 4 + 1
-    assert lines[0].startswith("survey,survey_id,epoch,n,category,raw,estimate")
-    assert "\r" not in hist(counted, "--csv")
-
-
 @pytest.mark.parametrize("text", ["99.9%", "0.999", ".999"])
 def test_every_command_reads_a_level_in_percent_or_as_a_fraction(text: str) -> None:
     options = {
@@ -324,22 +232,3 @@ def test_every_command_reads_a_level_in_percent_or_as_a_fraction(text: str) -> N
     }
     assert {("hist",), ("ask", "share"), ("plan",), ("watch",)} < {*options}
     assert {*options.values()} == {0.999}
-
-
-@pytest.mark.parametrize("level", ["0.0000001", "50%", "0.9999999999999999"])
-def test_any_level_between_gives_numbers(counted: Workplace, level: str) -> None:
-    assert all(
-        0 <= row["low"] <= row["high"] <= 1
-        for row in as_json(counted, "--level", level)["categories"]
-    )
-    assert "nan" not in hist(counted, "--level", level)
-
-
-def test_a_bar_is_solid_to_the_low_end_half_to_the_value_and_light_to_the_high_end() -> None:
-    assert bar(0.5, 0.25, 0.75, width=8) == "██▓▓░░"
-    assert bar(0.5, 0.5, 0.5, width=8) == "████"
-    assert bar(-0.2, 0, 0.25, width=8) == "░░"
-    assert bar(1.5, 0.75, 1, width=8) == "██████▓▓"
-    assert bar(0.2, 0.1, 0.4, width=8, scale=0.4) == "██▓▓░░░░"
-    for value in (-1.0, 0.0, 0.3, 1.0, 2.0):
-        assert len(bar(value, 0.0, 1.0, width=12)) <= 12

@@ -11,7 +11,6 @@ import pytest
 from deniable.directory import SETTINGS, Config, read_authority_key
 from deniable.key_files import read_key_file
 from deniable.public_log.publish import log_key_file, verifier_key
-from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 from tests.cli.commands import Workplace, fail, succeed
 
 
@@ -53,13 +52,6 @@ def test_only_the_owner_reads_what_is_secret_or_about_people(
     assert mode(directory / "collector.toml") == 0o600
     assert mode(directory / "store.sqlite") == 0o600
     assert mode(Workplace(directory).key_file) == 0o600
-
-
-def test_the_settings_file_holds_what_is_decided(place: Workplace) -> None:
-    written = place.settings.read_text("utf-8")
-    assert list(tomllib.loads(written)) == ["origin", "authority", "port"]
-    for setting in SETTINGS:
-        assert setting.meaning in written
 
 
 def test_every_other_setting_needs_only_its_mark_taken_off(place: Workplace) -> None:
@@ -107,14 +99,6 @@ def test_it_listens_where_an_origin_on_this_machine_says(
     assert (config.origin, config.port) == (origin, port)
     succeed("init", tmp_path / "other", "--origin", origin, "--port", "1234")
     assert Config.load(tmp_path / "other").port == 1234
-
-
-def test_the_example_can_be_published_as_it_is(place: Workplace) -> None:
-    example = place.directory / "example-survey.toml"
-    assert SurveyFile.load(example) == SurveyFile.parse(EXAMPLE)
-    assert "published rating-of-marriage" in succeed(
-        "survey", "publish", example, "--dir", place.directory
-    )
 
 
 def test_a_collector_is_never_overwritten(place: Workplace) -> None:

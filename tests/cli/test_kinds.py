@@ -1,7 +1,5 @@
 """Numeric surveys at the operator's and the analyst's terminal."""
 
-import csv
-import io
 import json
 import re
 from fractions import Fraction
@@ -11,9 +9,7 @@ from typing import Any
 import pytest
 
 from deniable.documents import bound_text
-from deniable.documents.terminal import document_text
 from deniable.estimates import (
-    estimate_histogram,
     reports_for_half_width,
     reports_for_mean,
     reports_for_shares,
@@ -23,8 +19,6 @@ from deniable.estimates.planning import even_counts
 from deniable.mechanisms import ClampedGeometric
 from deniable.messages import Specification
 from deniable.presenting.cautions import reports_text
-from deniable.publishing.numbering import next_manifest
-from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import Workplace, succeed, without_places
 
 NUMERIC = {
@@ -105,16 +99,6 @@ def test_a_numeric_survey_shows_what_has_an_interval_that_is_worth_it(
     assert max(map(len, shown.splitlines())) <= 100
 
 
-def test_fifteen_thousand_reports_show_the_mean_and_no_shares_at_80_columns() -> None:
-    survey = next_manifest(SurveyFile.parse(MINUTES), [], "https://collector.example", bytes(16), 0)
-    counts = even_counts(survey.mechanism, 15_000)
-    shown = document_text(estimate_histogram(survey, 0, counts).document(raw=False), 80)
-    assert max(map(len, shown.splitlines())) <= 80
-    assert re.search(r"^mean +120", shown, re.MULTILINE)
-    assert "share" not in shown.partition("The mean is unbiased")[0]
-    assert "0 – 95, 100 – 240. Shares within" in " ".join(shown.split())
-
-
 def test_publishing_tells_what_shares_take_and_a_survey_that_gives_them(place: Workplace) -> None:
     dry = place.written(MINUTES)
     shown = succeed("survey", "publish", dry, "--dir", place.directory, "--dry-run")
@@ -152,10 +136,6 @@ def test_publishing_tells_what_shares_take_and_a_survey_that_gives_them(place: W
         assert part in SURVEY_FILES.read_text("utf-8")
 
 
-def test_surveys_of_no_numbers_are_told_nothing_of_groups(place: Workplace) -> None:
-    assert "groups" not in place.publish()
-
-
 def test_single_values_with_impossible_counts_are_named(place: Workplace) -> None:
     place.publish(start="2026-01-05T00:00:00Z", **NUMERIC)
     place.count([y for y in range(13) for _ in range(20)], name="minutes")
@@ -182,30 +162,6 @@ def test_one_report_has_no_standard_error_in_any_form(place: Workplace) -> None:
     assert "nan" not in hist(place)
     assert as_json(place)["numeric"]["mean"]["standard_error"] is None
     assert "nan" not in hist(place, "--csv")
-
-
-def test_numeric_csv_is_a_row_a_statistic(minutes: Workplace) -> None:
-    rows = list(csv.DictReader(io.StringIO(hist(minutes, "--csv")), strict=True))
-    numeric = as_json(minutes)["numeric"]
-    assert [row["statistic"] for row in rows] == [
-        "mean",
-        "lower quartile",
-        "median",
-        "upper quartile",
-        *(f"share of {group['bin']}" for group in numeric["bins"]),
-    ]
-    shown = [numeric["mean"], *numeric["quartiles"], *numeric["bins"]]
-    assert [row["too_wide"] for row in rows] == [str(int(each["too_wide"])) for each in shown]
-    assert [row["blur"] for row in rows] == ["0"] + [str(numeric["blur"])] * (len(rows) - 1)
-    for row, expected in zip(
-        [rows[0], *rows[4:]], [numeric["mean"], *numeric["bins"]], strict=True
-    ):
-        for field in ("estimate", "standard_error", "low", "high"):
-            assert float(row[field]) == expected[field]
-        assert row["outside"] == str(int(expected["outside"]))
-    assert {(row["survey"], row["n"], row["level"]) for row in rows} == {
-        ("minutes", str(sum(16 - abs(y - 6) * 2 for y in range(13))), "0.95")
-    }
 
 
 def test_steps_of_figures_are_told_where_there_are_any(place: Workplace) -> None:

@@ -19,7 +19,6 @@ from cryptography.hazmat.primitives.serialization import (
 
 from deniable.cli.root import deniable
 from deniable.client import Survey
-from deniable.directory import Config
 from deniable.messages import Enrolment, Manifest, Schedule
 from deniable.publishing.document import published_facts
 from tests.cli.commands import Workplace, fail, succeed
@@ -67,17 +66,6 @@ def test_epochs_keys_and_costs_of_a_successor_add_up() -> None:
     assert told["costs"].endswith("(3 epochs of 1.000; 1 of 4 are over)")
 
 
-def test_the_manifest_says_what_the_file_says(place: Workplace) -> None:
-    place.publish(epsilon='"0.5"', delta='"0.001"', start="2026-01-05T00:00:00Z", grace='"2 hours"')
-    manifest = place.manifest()
-    config = Config.load(place.directory)
-    assert manifest.categories == ("never", "sometimes", "often", "always")
-    assert (manifest.epsilon, manifest.delta, manifest.sequence) == ("0.5", "0.001", 0)
-    assert manifest.schedule.start == 1_767_571_200
-    assert manifest.schedule.grace_seconds == 7200
-    assert (manifest.origin, manifest.enrolment.mode) == (config.origin, "open")
-
-
 def test_the_names_of_a_lost_store_are_numbered_on(place: Workplace) -> None:
     for options in (["--dry-run"], []):
         shown = succeed(
@@ -86,19 +74,6 @@ def test_the_names_of_a_lost_store_are_numbered_on(place: Workplace) -> None:
         )
         assert "19 epochs of" in shown
     assert place.manifest().schedule.epoch_at(time.time()) in {41, 42}  # 42 past midnight
-
-
-def test_the_declaration_covers_delta_and_short_epochs(place: Workplace) -> None:
-    shown = place.publish(delta='"0.001"', epoch='"12 hours"')
-    survey = declared(shown)
-    assert survey == Survey(
-        "tea",
-        "How often do you drink tea?",
-        ("never", "sometimes", "often", "always"),
-        "1",
-        max_delta="0.001",
-        min_epoch_seconds=43_200,
-    )
 
 
 def test_a_name_published_again_is_a_successor_with_another_id(place: Workplace) -> None:
@@ -134,12 +109,6 @@ def test_a_key_that_others_may_touch_is_refused(place: Workplace, mode: int) -> 
     assert stat.S_IMODE(place.key_file.stat().st_mode) == mode
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o400])
-def test_a_key_that_only_the_owner_touches_is_taken(place: Workplace, mode: int) -> None:
-    place.key_file.chmod(mode)
-    place.publish()
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -159,31 +128,6 @@ def test_a_file_that_is_no_key_is_refused(place: Workplace, content: bytes) -> N
 def test_a_missing_key_says_which_option_names_it(place: Workplace) -> None:
     place.key_file.unlink()
     assert "--authority-key" in refused(place)
-
-
-def test_a_missing_survey_file_is_one_line(place: Workplace) -> None:
-    missing = place.directory / "missing.toml"
-    assert str(missing) in fail("survey", "publish", missing, "--dir", place.directory)
-
-
-def test_a_wrong_survey_publishes_nothing(place: Workplace) -> None:
-    wrong = place.written(epsilon='"41"')
-    assert "epsilon" in fail("survey", "publish", wrong, "--dir", place.directory)
-    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
-
-
-def test_the_list_shows_every_survey_the_newest_of_a_name_first(place: Workplace) -> None:
-    place.publish()
-    place.publish(epsilon='"0.5"')
-    place.publish(name='"coffee"')
-    lines = succeed("survey", "list", "--dir", place.directory).splitlines()
-    rows = [line.split() for line in lines[1:]]
-    assert [(row[0], row[1], row[3]) for row in rows] == [
-        ("coffee", "0", "1"),
-        ("tea", "1", "0.5"),
-        ("tea", "0", "1"),
-    ]
-    assert place.manifest().survey_id.hex().startswith(rows[1][2])
 
 
 def test_the_list_tells_states_and_cuts_no_name(place: Workplace) -> None:
@@ -262,16 +206,6 @@ def test_showing_an_unknown_survey_is_one_line(place: Workplace) -> None:
     message = fail("survey", "show", "coffee", "--dir", place.directory)
     assert "'coffee'" in message
     assert "survey list" in message
-
-
-def test_texts_are_shown_literally(place: Workplace) -> None:
-    place.publish(question='"[bold]Which[/] :smile:?"', categories=MARKUP)
-    shown = succeed("survey", "show", "tea", "--dir", place.directory)
-    listed = succeed("survey", "list", "--dir", place.directory)
-    assert "[bold]Which[/] :smile:?" in shown
-    assert "[bold]Which[/] :smile:?" in listed
-    for category in place.manifest().categories:
-        assert f"  {category}\n" in shown
 
 
 def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> None:

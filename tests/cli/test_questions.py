@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from deniable.messages import InvalidManifest, Manifest, sign_manifest
-from deniable.planning import best
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import Workplace, fail, succeed
@@ -27,30 +26,6 @@ FILE += (
 
 def read(text: str) -> Manifest:
     return next_manifest(SurveyFile.parse(text), [], "http://127.0.0.1:8377", bytes(16), 0)
-
-
-def test_each_question_is_answered_by_the_best_mechanism() -> None:
-    made = read(FILE)
-    chosen = best(8, "1").candidate
-    assert made.kind.name == "one-question"
-    assert made.dimensions[:2] == (("plan", "free", "paid"), ("theme", "A", "B", "C"))
-    assert made.categories[:3] == ("plan: free", "plan: paid", "theme: A")
-    plain = ("randomised-response",)
-    assert made.specification.parameters["mechanisms"] == (
-        plain,
-        plain,
-        (chosen.kind, *chosen.parameters.values()),
-    )
-    assert read(f'{FILE}mechanism = "one-question"') == made
-
-
-def test_all_at_once_they_are_answered_by_the_best_for_their_combinations() -> None:
-    made = read(f'{FILE}mechanism = "joint"')
-    chosen = best(48, "1").candidate
-    answering = made.specification.parameters["mechanism"]
-    assert answering == (chosen.kind, *chosen.parameters.values())
-    assert made.categories[:2] == ("free + A + a", "free + A + b")
-    assert len(made.categories) == 48
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 
 import pytest
 
@@ -16,7 +14,6 @@ from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
 from tests.support.certificates import certificate
 from tests.support.processes import DENIABLE, await_line, child, free_port
-from tests.support.raw_server import RawServer, answer
 
 
 @pytest.mark.parametrize(
@@ -43,42 +40,6 @@ def test_a_collector_is_ready_or_away(place: Workplace, monkeypatch: pytest.Monk
         assert succeed(*here) == "ready\n"
         server.end(signal.SIGTERM)
         assert "does not answer" in fail(*here)
-
-
-@pytest.mark.long
-def test_a_store_that_takes_nothing_is_not_ready(
-    place: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(place) as server:
-        monkeypatch.setenv("DENIABLE_PORT", str(server.port))
-        for file in place.directory.glob("store.sqlite*"):
-            file.unlink()
-        assert "answers 503" in fail("doctor", "--ready", "--dir", place.directory)
-
-
-@pytest.mark.long
-def test_why_a_store_is_not_ready_is_told(
-    place: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(place) as server, closing(sqlite3.connect(place.directory / "store.sqlite")) as it:
-        monkeypatch.setenv("DENIABLE_PORT", str(server.port))
-        it.execute("BEGIN IMMEDIATE")
-        assert "another program keeps" in fail("doctor", "--ready", "--dir", place.directory)
-
-
-def test_workers_that_do_not_serve_are_told_of(
-    place: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def reply(server: RawServer, connection: socket.socket) -> None:
-        if server.connections == 1:  # it falls to a worker that is taken off the port
-            connection.shutdown(socket.SHUT_WR)
-        else:
-            connection.sendall(answer("200 OK", b'{"workers": 1, "workers_wanted": 2}'))
-
-    with RawServer(reply) as server:
-        monkeypatch.setenv("DENIABLE_PORT", str(server.port))
-        ready = succeed("doctor", "--ready", "--dir", place.directory)
-    assert ready == "ready: 1 of 2 workers serve; its log says why\n"
 
 
 def test_a_collector_that_stands_still_is_told_from_one_that_is_away(

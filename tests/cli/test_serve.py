@@ -3,7 +3,6 @@
 import resource
 import signal
 import socket
-import stat
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -77,19 +76,6 @@ def test_a_port_that_is_taken_is_one_line(place: Workplace) -> None:
         assert str(port) in fail("serve", "--dir", place.directory)
 
 
-@pytest.mark.long
-def test_only_the_owner_reads_the_files_of_a_running_collector(place: Workplace) -> None:
-    place.publish()
-    with serving(place) as server:
-        files = {
-            file.name: stat.S_IMODE(file.stat().st_mode)
-            for file in place.directory.glob("store.sqlite*")
-        }
-        assert server.end()[0] == 0
-    endings = ("", "-wal", "-shm")
-    assert files == {f"store.sqlite{ending}": 0o600 for ending in endings}
-
-
 def test_it_keeps_no_record_of_who_sent_what(place: Workplace) -> None:
     place.publish()
     good = envelope(1, 3, survey=place.manifest())
@@ -108,24 +94,6 @@ def test_it_keeps_no_record_of_who_sent_what(place: Workplace) -> None:
     said = server.log.read_text("utf-8") + rest
     assert status == 0
     assert key not in said
-    assert server.log.read_bytes() == b""
-
-
-@pytest.mark.long
-def test_what_is_no_http_is_refused_and_leaves_no_trace(place: Workplace) -> None:
-    with serving(place) as server:
-        for malformed in (
-            b"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: " + MARKER + b"\r\n\r\n",
-            b"POST /v1/reports HTTP/1.1\r\nHost: x\r\n" + MARKER + b" without a colon\r\n\r\n",
-            upload(b"", headers=b"Transfer-Encoding: chunked\r\n"),
-            upload(b"", headers=b"Expect: " + MARKER + b"\r\n"),
-            MARKER + b"\x01 / HTTP/1.1\r\nHost: x\r\n\r\n",
-            b"GET /" + MARKER * 1000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-        ):
-            assert server.exchange(malformed).split(b" ", 2)[1][:1] == b"4", malformed[:80]
-            assert server.request("GET", "/healthz")[0] == 200
-        assert server.end()[0] == 0
-    # docs/operations/tls.md: no record of addresses beside times.
     assert server.log.read_bytes() == b""
 
 

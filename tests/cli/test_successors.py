@@ -44,12 +44,6 @@ def test_the_first_survey_begins_at_midnight_utc_with_epoch_0() -> None:
         assert made.schedule.epoch_at(now) == 0
 
 
-def test_a_start_that_is_written_is_kept() -> None:
-    assert make(None, MIDNIGHT, start=MIDNIGHT + 5).schedule.start == MIDNIGHT + 5
-    first = make(None, MIDNIGHT)
-    assert make(first, MIDNIGHT + HOUR, start=MIDNIGHT + 5).schedule.start == MIDNIGHT + 5
-
-
 @pytest.mark.parametrize("current", [0, 3])
 @pytest.mark.parametrize("length", [HOUR, DAY])
 def test_a_start_that_makes_devices_wait_for_more_than_an_epoch_is_refused(
@@ -76,13 +70,6 @@ def test_a_start_must_do_for_those_who_stay_with_the_older_survey_to_its_end() -
         make(first, now, epoch_seconds=WEEK, epochs=9, start=latest + 1)
 
 
-def test_the_sequence_grows_by_one() -> None:
-    made = [make(None, MIDNIGHT)]
-    for _ in range(3):
-        made.append(make(made[-1], MIDNIGHT))
-    assert [manifest.sequence for manifest in made] == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("current", [0, 3, 6])
 @pytest.mark.parametrize("length", [HOUR, DAY])
 def test_a_successor_goes_on_with_the_next_number_when_the_current_epoch_ends(
@@ -93,24 +80,6 @@ def test_a_successor_goes_on_with_the_next_number_when_the_current_epoch_ends(
         second = make(first, now, epoch_seconds=length)
         assert begins(second, current + 1) == MIDNIGHT + (current + 1) * DAY
         assert second.schedule.epoch_seconds == length
-
-
-def test_longer_epochs_begin_with_a_number_that_the_older_survey_will_not_have_reached() -> None:
-    # Who stays with the older survey to its end has decided number 7 on the eighth day. By then one
-    # week of the successor is over: it must be number 7 too, so that number 8 comes next.
-    first = make(None, MIDNIGHT)
-    second = make(first, MIDNIGHT + HOUR, epoch_seconds=WEEK)
-    assert begins(second, 7) == MIDNIGHT + DAY
-    with pytest.raises(InvalidManifest, match="must exceed 7:"):
-        make(first, MIDNIGHT + HOUR, epoch_seconds=WEEK, epochs=7)
-
-
-def test_epochs_of_one_length_are_the_same_days_in_every_manifest_that_runs() -> None:
-    # A tenth category: whoever updates the app, on whichever day, goes on with the next one.
-    before = [make(None, MIDNIGHT, epochs=400)]
-    for day in (10, 70, 300):
-        before.insert(0, make(before, MIDNIGHT + day * DAY + HOUR, epochs=400))
-    assert {each.schedule.start for each in before} == {MIDNIGHT}
 
 
 def test_a_successor_of_a_survey_not_yet_begun_takes_its_place() -> None:

@@ -1,7 +1,6 @@
 """A collector's directory in odd states: a lost store, a foreign survey, a narrow terminal."""
 
 import asyncio
-import math
 from pathlib import Path
 
 import pytest
@@ -69,17 +68,6 @@ def test_a_foreign_survey_in_the_way_of_a_successor_is_one_line(place: Workplace
     assert "Traceback" not in result.stderr
 
 
-def test_without_figures_the_older_survey_that_has_some_is_named(place: Workplace) -> None:
-    place.publish()
-    older = place.manifest().survey_id.hex()
-    place.count([0, 1, 2])
-    place.publish(epsilon='"0.5"')
-    message = fail("hist", "tea", "--dir", place.directory)
-    hint = message.partition("--survey ")[2].split()[0]
-    assert older.startswith(hint)
-    assert succeed("hist", "tea", "--dir", place.directory, "--survey", hint)
-
-
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 def test_the_table_fits_the_terminal_and_drops_the_bars_before_the_numbers(width: int) -> None:
     histogram = estimate_histogram(LONG, 0, [400, 500, 600])
@@ -90,27 +78,6 @@ def test_the_table_fits_the_terminal_and_drops_the_bars_before_the_numbers(width
         ends = histogram.simultaneous.low[i], histogram.simultaneous.high[i]
         assert f"{ends[0]:.1%} to {ends[1]:.1%}" in text
     assert ("█" in text) is (width >= 200)
-
-
-def test_what_is_said_to_be_noise_is_what_is_not_distinguishable_from_0() -> None:
-    def said(counts: list[int]) -> str:
-        return " ".join(shown(estimate_histogram(LONG, 0, counts), 100).split())
-
-    needed = 2897
-    assert estimate_histogram(LONG, 0, [1, 1, 1]).reports_for_five_points == needed
-    # Those that are shown: reports grow with the square of z, from 0.975 to 1 - 0.05/6.
-    at_once = math.ceil(needed * (2.3940 / 1.9600) ** 2 / 100) * 100
-    help_text = (
-        "distinguishable from 0 by 95 % intervals that hold for all at once; such intervals of "
-        f"± 5 percentage points take about {at_once:,} reports at this epsilon."
-    )
-    assert f"Mostly noise so far: no answer is {help_text}" in said([8, 8, 8])
-    # Fewer reports than ± 5 points take, and every share is many standard errors from 0.
-    few = [needed // 3 - 5] * 3
-    assert "noise" not in said(few).partition("Raw counts contain the noise.")[2]
-    assert "not distinguishable" not in said(few)
-    one = [needed * 57 // 100, needed * 215 // 1000, needed * 215 // 1000 - 9]
-    assert f"2 of 3 answers are not {help_text}" in said(one)
 
 
 @pytest.mark.parametrize(

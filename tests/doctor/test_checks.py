@@ -1,6 +1,5 @@
 """Checks of a collector: what is wrong with its directory, machine, store and surveys."""
 
-import os
 import resource
 from dataclasses import replace
 from pathlib import Path
@@ -13,21 +12,16 @@ from deniable.directory.states import running
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.machine import (
     check_authority_key,
-    check_clock,
     check_disk,
     check_leftover,
     check_libraries,
-    check_modes,
     check_proxies,
-    check_variables,
-    check_workers,
     judge_clock,
     judge_open_files,
     judge_room,
 )
-from deniable.doctor.store_checks import check_schema
 from deniable.doctor.survey_checks import judge_issuers, judge_surveys
-from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
+from deniable.messages import Manifest, Schedule
 from tests.enrolment.blind_issuers import BLIND, MODULI
 from tests.support.certificates import certificate
 from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START, manifest
@@ -38,16 +32,6 @@ HTTPS = "https://collector.example"
 
 def config(**settings: Any) -> Config:
     return replace(Config(origin=ORIGIN, authority=AUTHORITY.public_key), **settings)
-
-
-def test_variables_are_named_and_strange_ones_doubted() -> None:
-    environment = {"DENIABLE_PORT": "1", "DENIABLE_STORE_FILE": "x", "DENIABLE_DIR": ".", "A": "b"}
-    finding = check_variables(environment)
-    assert finding.status is OK
-    assert finding.text == "overrides: DENIABLE_PORT, DENIABLE_STORE_FILE"
-    finding = check_variables(environment | {"DENIABLE_PROT": "1"})
-    assert (finding.status, finding.text) == (WARN, "no setting: DENIABLE_PROT")
-    assert check_variables({"DENIABLE_CONSENT": "off", "DENIABLE_DEBUG": "1"}).status is OK
 
 
 @pytest.mark.parametrize(
@@ -68,32 +52,6 @@ def test_behind_a_proxy_senders_must_be_told_apart(
     settings: dict[str, Any], status: Status
 ) -> None:
     assert check_proxies(config(**settings)).status is status
-
-
-def test_files_that_others_may_read_are_named(tmp_path: Path) -> None:
-    directory = tmp_path / "collector"
-    directory.mkdir(mode=0o700)
-    store, key = directory / "store.sqlite", tmp_path / "key.pem"
-    for file in (store, key, directory / "collector.toml"):
-        file.touch(mode=0o600)
-    settings = config(store=store, tls_key=key)
-    assert check_modes(directory, settings).status is OK
-    store.chmod(0o644)
-    assert check_modes(directory, settings).status is OK, "the directory is closed"
-    directory.chmod(0o750)
-    finding = check_modes(directory, settings)
-    assert finding.status is WARN
-    assert str(store) in finding.remedy
-    assert str(key) not in finding.remedy
-    directory.chmod(0o700)
-    key.chmod(0o640)
-    assert str(key) in check_modes(directory, settings).remedy
-    key.chmod(0o600)
-    # A password in the settings is worth more than the directory's mode.
-    (directory / "collector.toml").chmod(0o644)
-    assert check_modes(directory, settings).status is OK
-    with_password = replace(settings, store="postgresql://me:hunter2@db.example/reports")
-    assert check_modes(directory, with_password).status is WARN
 
 
 def test_a_private_key_in_the_directory_is_wrong_unless_it_is_that_of_tls(tmp_path: Path) -> None:
@@ -139,13 +97,6 @@ def test_room_is_asked_where_the_store_is(tmp_path: Path) -> None:
     assert check_disk(config(store="postgresql://db.example/reports")) is None
 
 
-def test_workers_beyond_the_processors_are_doubted() -> None:
-    cores = len(os.sched_getaffinity(0))
-    assert check_workers(config(workers=cores)).status is OK
-    finding = check_workers(config(workers=cores + 1))
-    assert (finding.status, str(cores) in finding.remedy) == (WARN, True)
-
-
 @pytest.mark.parametrize(
     ("allowed", "status"),
     [(1_024, WARN), (1_071, WARN), (1_072, OK), (resource.RLIM_INFINITY, OK)],
@@ -171,15 +122,6 @@ def test_a_clock_behind_what_was_written_is_wrong(
     assert finding.status is status
 
 
-def test_the_clock_is_compared_with_the_directory(tmp_path: Path) -> None:
-    assert check_clock(tmp_path, 0).status is not FAIL, "it is empty"
-    file = tmp_path / "file"
-    file.touch()
-    written = file.stat().st_mtime
-    assert check_clock(tmp_path, written).status is not FAIL
-    assert check_clock(tmp_path, written - 3_600).status is FAIL
-
-
 def test_the_faster_event_loop_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     finding = check_libraries()
     assert finding.status is OK
@@ -187,17 +129,6 @@ def test_the_faster_event_loop_is_missed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "PyNaCl" in finding.text
     monkeypatch.setattr("deniable.doctor.machine._version", lambda _: None)
     assert check_libraries().status is WARN
-
-
-def test_a_store_of_an_older_version_is_to_be_backed_up(tmp_path: Path) -> None:
-    file = tmp_path / "store.sqlite"
-    assert check_schema(config(store=file)) is not None
-    assert not file.exists()
-    file.touch()
-    finding = check_schema(config(store=file))
-    assert finding is not None
-    assert (finding.status, "store backup" in finding.remedy) == (WARN, True)
-    assert check_schema(config(store="postgresql://db.example/reports")) is None
 
 
 def judged(
@@ -224,14 +155,6 @@ def test_a_short_survey_ends_soon_only_in_its_last_quarter() -> None:
     assert judged([week], START + 6 * DAY)[0] is OK
     status, found = judged([week], START + 6 * DAY + 1)
     assert (status, "ends on" in found) == (WARN, True)
-
-
-def test_surveys_none_of_whose_issuers_is_trusted_are_wrong() -> None:
-    one, two = (SigningKey(bytes([seed] * 32)).public_key for seed in (1, 2))
-    both = manifest(enrolment=Enrolment("certificate", (one, two)))
-    assert judge_issuers([both, manifest()], {one}, 0.0).status is OK
-    finding = judge_issuers([both], {one, two}, 0.0)
-    assert (finding.status, both.name in finding.text) == (FAIL, True)
 
 
 def test_a_blind_survey_without_a_key_for_its_epoch_is_doubtful_and_ends_with_a_hint() -> None:
