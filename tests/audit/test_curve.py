@@ -9,24 +9,17 @@ from hypothesis import strategies as st
 
 from deniable.audit import (
     MatrixTooLarge,
-    PrivacyCurve,
     SolutionMatrix,
     privacy_curve,
     pure_level,
     tight_delta_at_odds,
 )
 from deniable.audit.tight import tight_delta
-from deniable.mechanisms import ClampedGeometric, InvalidPrivacyParameter, RandomisedResponse
+from deniable.mechanisms import ClampedGeometric, InvalidPrivacyParameter
 from tests.audit.matrices import G, matrices, odds
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(80))
-
-
-def test_the_curve_of_the_three_by_three_matrix_is_one_line() -> None:
-    assert privacy_curve(G) == PrivacyCurve(
-        ((Fraction(1), Fraction(2, 5)), (Fraction(5), Fraction(0))), exact=True
-    )
 
 
 @PROPERTY
@@ -66,15 +59,6 @@ def test_a_curve_that_takes_too_many_comparisons_asks_for_epsilons() -> None:
     (_, start), (_, one), (_, end) = privacy_curve(matrix, ["1", "2"]).points
     assert start > one > end == 0
     assert one == tight_delta(matrix, "1").delta
-
-
-def test_the_curve_of_randomised_response_is_that_of_its_matrix() -> None:
-    mechanism = RandomisedResponse(5, "1", bits=16)
-    assert privacy_curve(mechanism) == privacy_curve(SolutionMatrix.of(mechanism))
-    large = privacy_curve(RandomisedResponse(65_536, "3"))
-    assert large.delta_at_odds(2) == RandomisedResponse(65_536, "3").privacy.delta_at_odds(
-        Fraction(2)
-    )
 
 
 def test_the_curve_has_no_odds_below_one() -> None:

@@ -15,7 +15,6 @@ from deniable.audit import (
     odds_above,
     privacy_curve,
     pure_level,
-    pure_odds,
     pure_odds_of_design,
     tight_delta_at_odds,
     tight_epsilon,
@@ -136,11 +135,6 @@ def test_a_design_is_private_up_to_the_odds_of_the_theorem(
         tight = MatrixPrivacy(rows).delta_at_odds(Fraction(odds))
         assert tight == delta_of_design(*numbers, own * more, odds)
         assert (tight == Fraction(slack)) == (more == 1)
-
-
-def test_randomised_response_is_a_design_of_single_points() -> None:
-    for k, odds, slack in ((2, "3", "0.1"), (7, "2.5", "0")):
-        assert pure_odds_of_design(k, 1, 1, odds, slack) == pure_odds(k, odds, slack)
 
 
 def test_what_no_design_is_and_a_delta_that_allows_all_are_refused() -> None:

@@ -122,16 +122,6 @@ def test_exact_takes_no_float_nor_anything_else_inexact(entry: object) -> None:
         SolutionMatrix.exact([[entry, "0.5"]])  # type: ignore[list-item]
 
 
-def test_exact_takes_every_exact_way_of_writing_the_same() -> None:
-    half: list[Number] = ["0.5", Decimal("0.50"), Fraction(1, 2)]
-    for one in half:
-        for two in half:
-            matrix = SolutionMatrix.exact([[one, two, 0], [0, 0, 1]])
-            assert matrix == SolutionMatrix([[1, 1, 0], [0, 0, 2]], 2)
-            assert matrix.grid == 2
-    assert G.grid == 20
-
-
 @pytest.mark.parametrize(
     ("rows", "row"),
     [
@@ -356,32 +346,6 @@ def test_equality_and_hash_are_of_the_numbers_not_of_the_grid(
         first[most] -= 1
         first[most - 1] += 1
         assert SolutionMatrix(rows, matrix.grid * factor) != matrix
-
-
-def test_matrices_of_other_shapes_and_other_things_are_not_equal() -> None:
-    assert SolutionMatrix([[1]], 1) != SolutionMatrix([[1], [1]], 1)
-    assert SolutionMatrix([[1]], 1) != SolutionMatrix([[1, 0]], 1)
-    assert SolutionMatrix([[1]], 1) != [[1]]
-    assert SolutionMatrix([[1, 1]], 2) != SolutionMatrix([[1, 2]], 3)
-
-
-@pytest.mark.parametrize(
-    "operation",
-    [
-        lambda: G @ G,
-        lambda: G.mixed(identity(3), "0.25"),
-    ],
-)
-def test_results_are_held_over_the_smallest_grid(operation: Callable[[], SolutionMatrix]) -> None:
-    result = operation()
-    assert result == SolutionMatrix.exact(entries(result))
-    assert result.grid == SolutionMatrix.exact(entries(result)).grid
-
-
-def test_floats_are_no_weights() -> None:
-    halves: Any = [[2.0**64, 2.0**64]]
-    with pytest.raises(TypeError):
-        SolutionMatrix(halves, 2**65)
 
 
 def test_numpys_integers_are_taken_and_do_not_wrap() -> None:

@@ -110,17 +110,6 @@ def test_example_2_needs_924_checks_with_theorem_2_and_36_with_one_set_a_pair() 
     assert count_checks(EXAMPLE_2, condition, theorem_2_plus) == Checks({1: 36}, 18_360)
 
 
-def test_every_larger_set_of_example_2_is_one_coordinates_times_everything() -> None:
-    # That is why the counts of pairs must be multiples of 6: 2 rows times 3 values of the other.
-    expected = {(0, 1): {0}, (0, 2): {0}, (1, 0): {1, 2}, (1, 2): {0, 1}, (2, 0): {2}, (2, 1): {2}}
-    for true, other in EXAMPLE_2.pairs():
-        (row,) = (i for i in range(2) if true[i] != other[i])
-        kept = expected[true[row], other[row]]
-        assert larger_set(EXAMPLE_2, true, other) == {
-            s for s in EXAMPLE_2.databases if s[row] in kept
-        }
-
-
 @pytest.mark.long
 def test_all_18360_checks_of_example_2_agree_with_both_rules_at_its_tight_level() -> None:
     assert private_by_every_set(EXAMPLE_2, Condition.at(2))

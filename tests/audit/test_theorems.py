@@ -80,33 +80,6 @@ def parent(categories: int, lie: Fraction, rows: int = 1) -> ProductMechanism:
 # Example 3 of the paper: m = 4 other categories, each lie with probability 1/10.
 
 
-def test_example_3_has_its_matrix_and_its_levels() -> None:
-    tenth = Fraction(1, 10)
-    matrix = parent_matrix(5, tenth)
-    assert {matrix[x][x] for x in range(5)} == {Fraction(6, 10)}
-    assert {matrix[x][y] for x in range(5) for y in range(5) if x != y} == {tenth}
-    assert exponent_of_lie(5, tenth) == odds_of_lie(5, tenth, 0) == 6
-    assert parent(5, tenth).tight_odds().as_term() == term(6)
-    # ln 6 = 1.791759469228055…, rounded up.
-    assert epsilon_above(6) == parent(5, tenth).tight_epsilon() == Fraction("1.791759469229")
-
-
-def test_example_3_has_its_delta_at_epsilon_1() -> None:
-    # .6 - .1 e = .328171817154095…: as an exact sum, and rounded towards privacy.
-    exact = least_delta(parent(5, Fraction(1, 10)), term(1, 1))
-    assert exact.numerator == (term(Fraction(6, 10)) - term(Fraction(1, 10), 1)) * exact.denominator
-    stated = delta_of_lie(5, "0.1", odds_below(1))
-    assert abs(stated - Fraction("0.328171817154")) < Fraction(1, 10**12)
-    assert stated >= Fraction(6, 10) - exp_bounds(Fraction(1))[0] / 10
-    assert stated == delta_of_exponent(5, 6, odds_below(1))
-
-
-@pytest.mark.parametrize(("others", "level"), [(4, "1.00000247152"), (999_999, "1.31326241858")])
-def test_a_millionth_of_delta_is_worth_so_much_epsilon(others: int, level: str) -> None:
-    stated = epsilon_above(pure_odds(others + 1, odds_above("1"), "0.000001"))
-    assert abs(stated - Fraction(level)) <= Fraction(1, 10**9) * Fraction(level)
-
-
 @PROPERTY
 @given(sizes, odds_at_least_1, odds_at_least_1)
 def test_theorems_4_and_5_say_of_an_exponent_what_8_and_10_say_of_its_lie(

@@ -166,14 +166,6 @@ def test_the_newest_survey_is_shown_unless_one_is_named(counted: Workplace) -> N
     assert "at least 4 hex digits" in message
 
 
-def test_one_report_has_no_standard_error_in_any_form(place: Workplace) -> None:
-    place.publish()
-    place.count([2])
-    assert [row["standard_error"] for row in as_json(place)["categories"]] == [None] * 4
-    assert [row["standard_error"] for row in as_csv(place)] == [""] * 4
-    assert "nan" not in hist(place).lower()
-
-
 def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workplace) -> None:
     place.publish()
     place.count([0] * 30 + [1] * 30 + [2] * 30)

@@ -156,14 +156,6 @@ def test_a_wide_mean_says_how_many_reports_it_takes(place: Workplace) -> None:
     assert "Mostly noise so far: the mean within ± 1.2, 2 % of the range, by an interval" in shown
 
 
-def test_one_report_has_no_standard_error_in_any_form(place: Workplace) -> None:
-    place.publish(**NUMERIC)
-    place.count([6], name="minutes")
-    assert "nan" not in hist(place)
-    assert as_json(place)["numeric"]["mean"]["standard_error"] is None
-    assert "nan" not in hist(place, "--csv")
-
-
 def test_steps_of_figures_are_told_where_there_are_any(place: Workplace) -> None:
     place.publish(minimum_reports="10")
     place.count([0, 1, 2, 3] * 3)

@@ -26,13 +26,6 @@ def upload(body: bytes, *, headers: bytes = b"") -> bytes:
     )
 
 
-def await_handled(connection: socket.socket, body: bytes) -> None:
-    """Send the head of an upload; return once the request is being handled."""
-    head, _ = upload(body, headers=b"Expect: 100-continue\r\n").split(b"\r\n\r\n", 1)
-    connection.sendall(head + b"\r\n\r\n")
-    assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
 @pytest.mark.parametrize(
     "number",
     [
@@ -74,27 +67,6 @@ def test_a_port_that_is_taken_is_one_line(place: Workplace) -> None:
         settings = place.settings.read_text("utf-8").replace("port = 8377", f"port = {port}")
         place.settings.write_text(settings, "utf-8")
         assert str(port) in fail("serve", "--dir", place.directory)
-
-
-def test_it_keeps_no_record_of_who_sent_what(place: Workplace) -> None:
-    place.publish()
-    good = envelope(1, 3, survey=place.manifest())
-    key = good[3:35].hex()
-    with serving(place) as server:
-        for body in (pack_upload([good]), pack_upload([good]), b"", b"\x91\xc0", good, MARKER):
-            server.exchange(upload(body))
-        server.exchange(upload(MARKER, headers=b"Content-Encoding: gzip\r\n"))
-        server.request("GET", "/v1/surveys/tea/histogram", headers={"Authorization": "Bearer x"})
-        server.request("GET", f"/{MARKER.decode()}")
-        with server.connect() as connection:  # a device that goes out of reach half-way
-            await_handled(connection, good)
-            connection.sendall(good[:100])
-        assert server.request("GET", "/healthz")[0] == 200
-        status, rest = server.end()
-    said = server.log.read_text("utf-8") + rest
-    assert status == 0
-    assert key not in said
-    assert server.log.read_bytes() == b""
 
 
 @pytest.mark.long

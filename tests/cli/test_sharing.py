@@ -4,13 +4,10 @@ import json
 import re
 import time
 
-import pytest
-
 from deniable.directory import Config, token_digest, with_store
 from deniable.reading import instant_text
 from deniable.stores import Role
 from tests.cli.commands import Workplace, fail, run, succeed
-from tests.cli.serving import SECONDS, serving
 
 DAY = 86_400
 SURVEY = """
@@ -74,15 +71,3 @@ def test_what_is_decided_of_a_survey_holds_against_the_setting(place: Workplace)
         expected = f"public    {answer}, decided by survey public\n"
         assert expected in succeed("survey", "public", "mood", option, *at)
         assert expected in succeed("survey", "public", "mood", *at)
-
-
-@pytest.mark.long
-def test_all_workers_follow_what_is_decided_while_they_run(place: Workplace) -> None:
-    place.publish(SURVEY)
-    with serving(place, "--workers", "2") as server:
-        for option, status in (("--on", 200), ("--off", 401), ("--on", 200)):
-            succeed("survey", "public", "mood", option, "--dir", place.directory)
-            deadline = time.monotonic() + SECONDS
-            # Each connection goes to one of the two by chance: none of 40 to one of them, 2^-39.
-            while {server.request("GET", "/surveys/mood")[0] for _ in range(40)} != {status}:
-                assert time.monotonic() < deadline

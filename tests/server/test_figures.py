@@ -274,14 +274,6 @@ async def test_a_series_is_no_way_around_the_steps(collector: Collector) -> None
     assert await shown("/series") == 6
 
 
-@pytest.mark.asyncio
-async def test_a_single_report_has_no_covariance(collector: Collector) -> None:
-    await collector.send(envelope(1))
-    path = f"/v1/surveys/{NAME}/covariance"
-    answer = await collector.client.get(path, headers=await collector.token())
-    assert await problem(answer) == (409, "too-few-reports")
-
-
 @pytest.mark.long
 @pytest.mark.asyncio
 async def test_what_would_take_minutes_or_gigabytes_is_for_a_machine_of_ones_own(

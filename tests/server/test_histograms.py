@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import threading
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from deniable.reading import EpochStanding, EpochState
 from deniable.server.routes.estimating import Estimating
 from tests.server.collector import Collector, problem, running
 from tests.server.sockets import SECONDS, connected, until
-from tests.support.kinds import KINDS
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START, manifest
 
@@ -42,49 +40,12 @@ async def read(collector: Collector, query: str = "", path: str = PATH) -> dict[
     return body
 
 
-async def test_an_analyst_reads_the_estimate_of_what_was_counted(collector: Collector) -> None:
-    await fill(collector)
-    expected = estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2], standing=OPEN).to_dict()
-    assert await read(collector) == expected
-    assert [row["raw"] for row in (await read(collector))["categories"]] == [3, 1, 0, 0, 2]
-
-
 async def test_the_level_is_that_of_the_query(collector: Collector) -> None:
     await fill(collector)
     for level in (0.5, 0.99, 1 - 2**-53, 1e-5, 5e-324):
         body = await read(collector, f"?level={level!r}")
         expected = estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2], level, standing=OPEN)
         assert body == expected.to_dict()
-
-
-async def test_it_says_when_the_epoch_was_and_whether_it_is_final(collector: Collector) -> None:
-    await fill(collector)
-    schedule = MANIFEST.schedule
-    body = await read(collector)
-    assert datetime.fromisoformat(body["start"]).timestamp() == schedule.epoch_start(0)
-    assert datetime.fromisoformat(body["end"]).timestamp() == schedule.epoch_start(1)
-    # What was made before is not given once it is true no more.
-    for time, state in (
-        (schedule.epoch_start(1) - 1, "open"),
-        (schedule.epoch_start(1), "grace"),
-        (schedule.closes(0) - 1, "grace"),
-        (schedule.closes(0), "closed"),
-    ):
-        collector.clock.time = time
-        body = await read(collector, "?epoch=0")
-        assert (body["state"], body["seal"]) == (state, None)
-    seal = await collector.store.seal(MANIFEST.survey_id, 0, schedule.closes(0))
-    body = await read(collector, "?epoch=0")
-    assert (body["state"], body["seal"]) == ("sealed", seal.digest.hex())
-
-
-async def test_a_numeric_survey_answers_as_the_schema_has_it(collector: Collector) -> None:
-    # Which the fixture's client checks of every answer.
-    numeric = KINDS["numeric"]
-    await collector.publish(numeric)
-    await collector.send(*(envelope(d, d % 3, survey=numeric) for d in range(6)))
-    body = await read(collector, "", f"/v1/surveys/{numeric.name}/histogram")
-    assert body["numeric"]["mean"]["outside"] in {False, True}
 
 
 async def test_the_newest_epoch_with_figures_is_shown_unless_one_is_named(
@@ -135,19 +96,6 @@ async def test_surveys_of_one_name_are_never_pooled(collector: Collector) -> Non
 async def test_without_reports_there_is_no_figure(collector: Collector, query: str) -> None:
     answer = await collector.client.get(PATH + query, headers=await collector.token())
     assert await problem(answer) == (409, "too-few-reports")
-
-
-async def test_figures_appear_from_the_minimum_on(collector: Collector) -> None:
-    await collector.publish(COURTEOUS)
-    path, token = f"/v1/surveys/{COURTEOUS.name}/histogram", await collector.token()
-    for device in range(2):
-        await collector.send(envelope(device, survey=COURTEOUS))
-        answer = await collector.client.get(path, headers=token)
-        assert await problem(answer) == (409, "too-few-reports")
-        assert "once an epoch has 3 reports" in (await answer.json(content_type=None))["detail"]
-    for device, shown in ((2, 3), (3, 3), (4, 3), (5, 6)):
-        await collector.send(envelope(device, survey=COURTEOUS))
-        assert (await read(collector, path=path))["n"] == shown
 
 
 async def test_every_parameter_is_checked(collector: Collector) -> None:

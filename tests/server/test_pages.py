@@ -10,7 +10,6 @@ from html import unescape
 from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -310,13 +309,6 @@ async def test_a_page_offers_what_it_takes_of_the_query_and_nothing_else(public:
         assert ("epoch" in offered) is page.of_epochs
 
 
-@pytest.mark.asyncio
-async def test_a_plan_shows_what_is_chosen(public: Collector) -> None:
-    text = await text_of(await public.client.get("/surveys/odd/plan?width=0.02&epsilon=0.5"))
-    for value, name in (("0.02", "± 2 percentage points"), ("0.5", "0.5")):
-        assert f'<option value="{value}" selected>{name}</option>' in text
-
-
 @pytest.mark.parametrize(("before", "now"), [(20_000, 20_000), (5_000, 20_000)])
 def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> None:
     """As many of those compared seem to change by chance as the page says: one of twenty.
@@ -335,19 +327,6 @@ def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> 
         for name in largest_shares((one, other), everywhere=True)[:most]:
             seeming += (other.share([name]) - one.share([name])).distinguishable
     assert seeming <= 108
-
-
-@pytest.mark.asyncio
-async def test_the_odds_are_told_in_words(public: Collector) -> None:
-    told = {
-        # e^1.1 = 3.004; 2 / (e^1.1 + 2) = 0.3997
-        "randomised-response-0": "a response is at most 3.01 times likelier than with any other "
-        "answer. About 4 times in 10, dice choose another answer, and that is sent",
-        "subset-0": "Dice choose what is sent: a set of answers. Yours is among them about 75",
-        "one-question-0": "one or more answers to one of the questions. Yours is among them",
-    }
-    for name, words in told.items():
-        assert words in unescape(await text_of(await public.client.get(f"/surveys/{name}")))
 
 
 @pytest.mark.asyncio
@@ -530,16 +509,6 @@ async def test_what_changes_is_asked_for_alone(public: Collector) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_is_asked_for_anew_is_what_was_asked_for(public: Collector) -> None:
-    query = "group=%26amp%3B&group=%7B%7B+7+*+7+%7D%7D&raw=1"
-    first = Tables(await text_of(await public.client.get(f"/surveys/odd?{query}")))
-    (again,) = (read["hx-get"] for _, read in first.tags if read.get("id") == "live")
-    second = Tables(await text_of(await public.client.get(f"/surveys/{again}", headers=SCRIPT)))
-    assert ("p", {"class": "sentence"}) in second.tags
-    assert second.rows == first.rows
-
-
-@pytest.mark.asyncio
 async def test_a_page_that_tells_of_another_survey_by_now_is_asked_for_as_a_whole(
     collector: Collector,
 ) -> None:
@@ -633,23 +602,6 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
 
 
 @pytest.mark.asyncio
-async def test_an_epoch_may_end_beyond_the_calendar_and_have_one_report(
-    collector: Collector,
-) -> None:
-    await logged_in(collector)
-    for name, start in (("long", START), ("far", 2**52)):
-        await collector.publish(manifest(name=name, schedule=Schedule(start, 2**50, 2, 0)))
-    long = manifest(name="long", schedule=Schedule(START, 2**50, 2, 0))
-    await collector.store.add([report(1, survey=long)])
-    collector.clock.time += 2
-    text = await text_of(await collector.client.get("/surveys/long"))
-    assert "reports1 stateopen:" in words(text)
-    assert "Mostly noise so far" in text
-    assert "UTC to beyond the year 9999" in text
-    assert "begins beyond the year 9999" in await text_of(await collector.client.get("/"))
-
-
-@pytest.mark.asyncio
 async def test_while_a_survey_runs_its_newest_figures_are_asked_for_anew(
     public: Collector,
 ) -> None:
@@ -659,40 +611,6 @@ async def test_while_a_survey_runs_its_newest_figures_are_asked_for_anew(
     ]
     assert "every 4s" in newest
     assert "every 4s" not in sealed
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("example", EXAMPLES["one-question"])
-async def test_where_nobody_reported_on_a_question_the_others_are_shown(
-    collector: Collector, example: tuple[dict[str, Any], tuple[str, ...]]
-) -> None:
-    asked = replace(example_survey("one-question", *example), name="asked")
-    last = asked.mechanism.responses - 1
-    await collector.publish(asked)
-    await collector.store.add(
-        [report(device, last, epoch=epoch, survey=asked) for device in range(5) for epoch in (0, 1)]
-    )
-    collector.clock.time += 2
-    await logged_in(collector)
-    for path, figure in (("series", "a share"), ("compare?epoch=1&against=0", "a difference")):
-        text = await text_of(await collector.client.get(f"/surveys/asked/{path}"))
-        assert f" are fake, {figure} is off by up to" in text
-        assert Tables(text).labels == {
-            each for each in asked.categories if each.startswith("theme")
-        }
-
-
-@pytest.mark.asyncio
-async def test_the_chart_by_itself_has_as_many_rows_as_the_page(collector: Collector) -> None:
-    many = manifest(name="many", categories=tuple(f"answer {at}" for at in range(200)))
-    await collector.publish(many)
-    await collector.store.add([report(each, each, survey=many) for each in range(200)])
-    collector.clock.time += 2
-    await logged_in(collector)
-    chart = await text_of(await collector.client.get("/surveys/many/chart.svg"))
-    assert len(re.findall(r">answer \d+<", chart)) == 50
-    assert "The 50 largest of 200: chance helps the largest estimates" in chart
-    assert "95% simultaneous interval" in chart
 
 
 @pytest.mark.asyncio
@@ -759,14 +677,6 @@ async def test_links_put_no_text_of_theirs_on_a_page(collector: Collector) -> No
         answer = await collector.client.get(address)
         ticks = [read for tag, read in Tables(await answer.text()).tags if "checked" in read]
         assert [read["value"] for read in ticks if read["name"] == "group"] == ["good"]
-
-
-@pytest.mark.asyncio
-async def test_a_high_level_and_a_group_are_told_as_they_are(public: Collector) -> None:
-    page = "/surveys/odd/compare?epoch=1&against=0&level=0.999999&group=%26amp;"
-    text = await text_of(await public.client.get(page))
-    assert "99.9999 % interval" in text
-    assert "the largest" not in text
 
 
 @pytest.mark.asyncio

@@ -183,7 +183,6 @@ async def test_an_analyst_makes_links_and_revokes_those_of_the_survey(collector:
     assert token_digest(strangers) in left, "it is another survey's"
 
 
-@pytest.mark.long
 async def test_a_survey_is_opened_and_closed_while_collectors_run(tmp_path: Path) -> None:
     settings = {"public": frozenset({OTHER.name}), "cross_origins": frozenset({"*"})}
     async with running(tmp_path, **settings) as collector:

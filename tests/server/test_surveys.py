@@ -59,18 +59,6 @@ async def test_a_survey_is_described_with_its_privacy_terms(collector: Collector
     }
 
 
-async def test_a_survey_of_kept_responses_says_for_how_long_and_at_what_level(
-    collector: Collector,
-) -> None:
-    await collector.publish(TWO_ROUND)
-    described = await (await collector.client.get(f"/v1/surveys/{TWO_ROUND.name}")).json()
-    assert described["mechanism"] == "two-round"
-    assert described["kept"] == "2"
-    assert described["epsilon"] == "1"
-    assert described["repeat"] == {"kind": "memoised", "epochs": 3}
-    assert described["pure_epsilon"] == str(TWO_ROUND.mechanism.privacy.epsilon)
-
-
 async def test_every_kind_is_described_as_the_schema_has_it(collector: Collector) -> None:
     # Which the fixture's client checks of every answer.
     for kind, examples in EXAMPLES.items():
@@ -79,17 +67,6 @@ async def test_every_kind_is_described_as_the_schema_has_it(collector: Collector
             await collector.publish(replace(survey, name=f"{kind}-{number}"))
     listed = (await (await collector.client.get("/v1/surveys")).json())["surveys"]
     assert {survey["mechanism"] for survey in listed} == set(KINDS)
-
-
-async def test_the_list_has_the_newest_survey_of_every_name(collector: Collector) -> None:
-    await publish(collector)
-    listed = (await (await collector.client.get("/v1/surveys")).json())["surveys"]
-    assert [survey["survey_id"] for survey in listed] == [
-        OTHER.survey_id.hex(),
-        SUCCESSOR.survey_id.hex(),
-    ]
-    alone = await (await collector.client.get(f"/v1/surveys/{OTHER.name}")).json()
-    assert listed[0] == alone
 
 
 async def test_an_older_survey_is_found_by_its_id_under_its_name_only(collector: Collector) -> None:

@@ -100,37 +100,6 @@ async def test_a_survey_lives_from_its_first_report_to_its_end(
     assert await store.check() == []
 
 
-async def test_surveys_that_were_succeeded_are_kept_up_too(store: SqliteStore) -> None:
-    other = manifest(name="gone", schedule=Schedule(START - 3 * DAY, DAY, 1, 0))
-    successor = manifest(name="gone", sequence=1)
-    for survey in (other, successor):
-        await publish(store, survey)
-        await store.add(begun(survey=survey))
-    await upkeep(store, FakeClock(START)).turn()
-    assert await store.ended() == {other.survey_id: START}
-    assert await store.seals(successor.survey_id) == []
-
-
-async def test_many_collectors_do_it_once(store: SqliteStore, tmp_path: Path) -> None:
-    other = await SqliteStore.open(tmp_path / "store.sqlite")
-    await store.add([*reports(range(40), survey=SURVEY), *begun(2)])
-    # Their clocks differ by a minute.
-    keepers = [
-        upkeep(each, FakeClock(SURVEY.schedule.closes(2) + 60 * n))
-        for n in range(3)
-        for each in (store, other)
-    ]
-    await asyncio.gather(*(keeper.turn() for keeper in keepers))
-    seals = await store.seals(ID)
-    assert [seal.epoch for seal in seals] == [0, 1, 2]
-    assert [seal.reports for seal in seals] == [40, 0, 1]
-    for _ in range(2):
-        await asyncio.gather(*(keeper.turn() for keeper in keepers))
-    assert await store.seals(ID) == await other.seals(ID) == seals
-    assert len(await store.ended()) == 1
-    await other.close()
-
-
 async def test_a_seal_is_told_and_counted_by_whoever_set_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

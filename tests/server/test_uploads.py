@@ -2,13 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from deniable.messages import Enrolment, RefusalCode, Schedule, SigningKey, UploadAnswer, codec
-from tests.server.collector import Collector, running
-from tests.stores.databases import SECONDS, Gate, HookedStore
+from tests.server.collector import Collector
 from tests.stores.places import counts
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START, manifest
@@ -53,16 +51,6 @@ async def shown(collector: Collector, epoch: int = 0) -> list[int]:
     return await counts(collector.store, epoch)
 
 
-async def test_identical_repeats_are_duplicates_and_others_conflicts(collector: Collector) -> None:
-    assert await collector.send(envelope(1, 0)) == UploadAnswer(1, 0)
-    assert await collector.send(envelope(1, 0)) == UploadAnswer(0, 1)
-    conflict = ((0, RefusalCode.REPORT_CONFLICT),)
-    assert await collector.send(envelope(1, 1)) == UploadAnswer(0, 0, conflict)
-    mixed = await collector.send(envelope(1, 1), envelope(2, 2), envelope(2, 2), envelope(1, 0))
-    assert mixed == UploadAnswer(1, 2, conflict)
-    assert await shown(collector) == [1, 0, 1, 0, 0]
-
-
 async def test_a_defect_is_answered_by_index_alone_or_among_others_and_spoils_no_good_report(
     collector: Collector,
 ) -> None:
@@ -80,28 +68,6 @@ async def test_a_defect_is_answered_by_index_alone_or_among_others_and_spoils_no
     answer = await collector.send(*batch)
     assert answer == UploadAnswer(len(DEFECTS), len(DEFECTS), tuple(expected))
     assert await shown(collector) == [len(DEFECTS) + 1, 0, 0, 0, 0]
-
-
-async def test_the_answer_comes_after_the_commit(tmp_path: Path) -> None:
-    store, gate = HookedStore(tmp_path / "store.sqlite"), Gate()
-    async with running(tmp_path, store=store) as collector:
-        store.before = gate
-        sending = asyncio.create_task(collector.send(envelope(1)))
-        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
-        # The server is free for others meanwhile, and answers this one only when it is stored.
-        assert (await collector.client.get("/v1/surveys")).status == 200
-        assert not sending.done()
-        gate.open()
-        assert await sending == UploadAnswer(1, 0)
-
-
-async def test_a_sealed_epoch_is_closed_whatever_the_clock_says(collector: Collector) -> None:
-    await collector.send(envelope(1))
-    await collector.store.seal(MANIFEST.survey_id, 0, START)
-    closed = RefusalCode.EPOCH_CLOSED
-    answer = await collector.send(envelope(1), envelope(2), envelope(3, K))
-    assert answer.refused == ((0, closed), (1, closed), (2, RefusalCode.OUT_OF_DOMAIN))
-    assert await shown(collector) == [1, 0, 0, 0, 0]
 
 
 async def test_a_survey_published_meanwhile_is_found_within_a_second(collector: Collector) -> None:

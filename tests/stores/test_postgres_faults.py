@@ -21,13 +21,11 @@ from deniable.stores import (
     Token,
     Verdict,
 )
-from deniable.stores.postgres import postgres_store
 from deniable.stores.postgres.pool import Connection
-from deniable.stores.rules import counting
 from deniable.stores.values import Receipt
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, C, D, counts, publish
-from tests.support.effort import effort, every
+from tests.support.effort import every
 from tests.support.postgres import PostgresServer, connected, postgres_server
 from tests.support.postgres_proxy import PostgresProxy, postgres_proxy
 from tests.support.reports import report
@@ -155,34 +153,6 @@ async def test_s1_after_kills_of_the_server_all_that_was_acknowledged_is_there_o
             assert surely.keys() <= {row["key"].bytes for row in stored}
             await asyncio.wait_for(sending, SECONDS)
             assert len(fleet.acknowledged) == 1_000
-    await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
-
-
-@pytest.mark.long
-async def test_s3_backends_that_are_ended_while_they_store_or_fold_lose_and_double_nothing(
-    server: PostgresServer, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(postgres_store, "_FOLDED_AT", 1)
-    monkeypatch.setattr(postgres_store, "_REST", 0.0)
-    monkeypatch.setattr(counting, "_PIECE_BYTES", 1)
-    sent = devices(effort(2_000))
-    async with opened(url) as one, opened(url) as two, connected(url) as ending:
-        fleet = Fleet([one, two], sent, after=len(sent))
-        sending = asyncio.create_task(fleet.send())
-        ended = 0
-        while not fleet.enough.is_set():
-            # Not more often: connecting takes longer than asking again.
-            await asyncio.wait_for(fleet.progress.wait(), SECONDS)
-            fleet.progress.clear()
-            found = await ending.fetch(
-                "SELECT pg_terminate_backend(pid) AS done FROM pg_stat_activity"
-                " WHERE datname = current_database() AND application_name = 'deniable'"
-            )
-            ended += len(found)
-        assert ended > effort(20)
-        await asyncio.wait_for(sending, SECONDS)
-        # They are patient: not one batch failed.
-        assert fleet.failed == 0
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
 
 

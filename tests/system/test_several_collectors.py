@@ -8,14 +8,13 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.collector import CollectorProcess, runs
 from tests.support.postgres import postgres_server
-from tests.support.proxy import Fate, Proxy
 from tests.support.stubborn import StubbornDevices
 
 
@@ -41,38 +40,6 @@ def settings(request: pytest.FixtureRequest) -> dict[str, str]:
     return {"store": server.url(asyncio.run(server.create()))}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("number", [2, 4])
-def test_collectors_race_on_the_same_reports_and_one_of_them_counts_each(
-    tmp_path: Path, settings: dict[str, str], number: int
-) -> None:
-    with collectors(tmp_path, number, **settings) as every:
-        devices = StubbornDevices(every[0].survey_id, 400, together=4)
-        asyncio.run(devices.send_everywhere([collector.port for collector in every]))
-        devices.check(every[0])
-    assert devices.verdicts.total() == 400 * number
-    # Who was not answered sends again, and may be told of a duplicate where it was accepted.
-    assert devices.verdicts["accepted"] == 400 or devices.statuses[0]
-
-
-@pytest.mark.long
-def test_an_answer_cut_behind_one_commit_is_a_duplicate_wherever_it_is_sent_again(
-    tmp_path: Path,
-) -> None:
-    weights = {Fate.PASS: 0.4, Fate.DROP_ANSWER: 0.3, Fate.CUT_ANSWER: 0.2, Fate.DROP_REQUEST: 0.1}
-    with ExitStack() as stack:
-        proxies = [stack.enter_context(Proxy(weights, seed)) for seed in range(2)]
-        every = stack.enter_context(collectors(tmp_path, 2))
-        for proxy, collector in zip(proxies, every, strict=True):
-            proxy.port = collector.port
-        devices = StubbornDevices(every[0].survey_id, 300)
-        ports = [int(proxy.origin.rpartition(":")[2]) for proxy in proxies]
-        asyncio.run(devices.send(ports))
-        devices.check(every[0])
-        assert devices.verdicts["duplicates"] > 0
-        assert set(proxies[0].fates) == set(weights)
-
-
 def while_sending(
     devices: StubbornDevices, ports: Sequence[int], troubles: Sequence[Callable[[], None]]
 ) -> None:
@@ -86,38 +53,6 @@ def while_sending(
                 time.sleep(0.001)
             trouble()
             sending.result()
-
-
-@pytest.mark.long
-def test_one_collector_after_the_other_is_killed_under_load(
-    tmp_path: Path, settings: dict[str, str]
-) -> None:
-    chance = random.Random(2016)
-
-    def kill_one() -> None:
-        victim = chance.choice(every)
-        victim.kill()
-        victim.start()
-
-    with collectors(tmp_path, 2, **settings) as every:
-        devices = StubbornDevices(every[0].survey_id, 1_000)
-        while_sending(devices, [collector.port for collector in every], [kill_one] * 4)
-        devices.check(every[0])
-
-
-@pytest.mark.long
-def test_the_database_is_killed_under_the_load_of_two_collectors(tmp_path: Path) -> None:
-    server = postgres_server()
-
-    def kill_database() -> None:
-        server.kill()
-        server.start()
-
-    with collectors(tmp_path, 2, store=server.url(asyncio.run(server.create()))) as every:
-        devices = StubbornDevices(every[0].survey_id, 1_000)
-        while_sending(devices, [collector.port for collector in every], [kill_database] * 4)
-        devices.check(every[0])
-        assert all(collector.pid for collector in every)  # neither had to be started anew
 
 
 @pytest.mark.long

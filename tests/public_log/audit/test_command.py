@@ -146,16 +146,6 @@ def test_whoever_answers_cannot_tell_the_request_from_a_device() -> None:
     assert heads == {of_device}
 
 
-def test_a_file_that_fails_keeps_nothing_from_being_judged(pins: Sequence[str | Path]) -> None:
-    hidden = pack_manifests([EXAMPLE[1]], [b""])
-    failing = {
-        "/log/tile/entries/000.p/3": answer("500 Oops"),
-        f"/v1/surveys/{NAME}/manifests": answer("200 OK", hidden),
-    }
-    status, printed = verified(failing, *pins)
-    assert (status, "which is not in the log" in printed) == (1, True), printed
-
-
 TEXT = files_of(THREE)["checkpoint"]
 HOSTILE = [
     b"",
@@ -271,14 +261,6 @@ def test_wrong_options_have_a_status_of_their_own(
     result = run("log", "verify", tmp_path, *(o.replace("{}", str(file)) for o in options))
     assert (result.exit_code, error in result.output) == (2, True), result.output
     assert run("log", "verify", "ftp://example.org").exit_code == 2
-
-
-def test_who_is_not_there_has_the_status_of_what_is_unknown(tmp_path: Path) -> None:
-    with RawServer() as server:
-        origin = server.origin
-    assert run("log", "verify", origin).exit_code == 3
-    result = run("log", "verify", tmp_path, "--authority", KEY)
-    assert (result.exit_code, "there is no log" in result.output) == (3, True)
 
 
 def test_the_address_of_a_page_is_none_of_a_log() -> None:
