@@ -54,7 +54,7 @@ vectors:
 	cp -R LICENSE tests/vectors/*.json tests/vectors/schemas build/vectors
 	for page in docs/protocol.md docs/mathematics.md docs/conformance.md tests/vectors/README.md; do \
 		sed -e 's,](../../docs/,](,' -e 's,](../tests/vectors/,](,' \
-			-e 's,\[\([^]]*\)\](coverage.md),\1,' $$page >build/vectors/$${page##*/} || exit 1; done
+			-e 's,\[\([^]]*\)\](\(coverage\|choosing\).md),\1,g' $$page >build/vectors/$${page##*/} || exit 1; done
 
 bench: $(VENV)/ci.stamp
 	$(BIN)/python -m benchmarks

@@ -17,7 +17,7 @@ LN_3 = "1.098612288668109691"
 """ln 3 to 18 places, so that E = 3 to about 1e-18."""
 
 FORMULAS = RandomisedResponse(4, LN_3)
-"""k = 4, E = 3: q = 1/6, d = 1/2, kappa = 1/3, as in the check values of docs/mathematics.md."""
+"""k = 4, E = 3: q = 1/6, d = 1/2, kappa = 1/3."""
 
 
 def incidence(supports: Sequence[set[int]], responses: int, odds: int) -> SolutionMatrix:
