@@ -80,18 +80,6 @@ def test_epsilons_and_deltas_add_up(parts: list[tuple[Fraction, Fraction]]) -> N
     assert total.delta == min(1, sum(delta for _, delta in parts))
 
 
-def test_a_sum_is_rounded_up_whatever_the_applications_decimal_context() -> None:
-    with decimal.localcontext() as context:
-        context.prec, context.rounding = 5, decimal.ROUND_FLOOR
-        total = basic_composition([(Fraction(1, 3), 0)] * 4)
-    assert total == Guarantee(Decimal("1.333333333334"), Fraction(0))
-
-
-def test_an_epsilon_of_several_reports_may_be_composed_again() -> None:
-    year = basic_composition([("1", "0.000001")] * 365)
-    assert basic_composition([(year.epsilon, year.delta)] * 2).epsilon == 730
-
-
 # The two closed forms.
 
 
@@ -136,22 +124,6 @@ def test_each_answer_is_at_least_as_good_as_the_one_before(
 
 
 # The optimum.
-
-
-@settings(PROPERTY, max_examples=effort(30))
-@given(
-    levels, st.sampled_from([Fraction(0), Fraction(1, 100), Fraction(1, 10**9)]), st.integers(1, 9)
-)
-def test_the_corners_of_the_optimum_are_those_of_its_closed_sum(
-    epsilon: Fraction, delta: Fraction, times: int
-) -> None:
-    corners = optimal_guarantees(epsilon, delta, times)
-    assert len(corners) == times // 2 + 1
-    for i, corner in enumerate(corners):
-        assert Fraction(corner.epsilon) == (times - 2 * i) * epsilon
-        low, high = (optimum(odds, delta, times, i) for odds in exp_bounds(epsilon))
-        assert corner.delta >= low
-        assert corner.delta <= high + Fraction(times, 2**120)
 
 
 def test_a_delta_below_what_the_reports_reveal_has_no_epsilon() -> None:

@@ -5,8 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from deniable.accounting import PrivacyLoss, basic_composition
 from deniable.accounting import optimal_composition as optimal
@@ -21,18 +20,6 @@ MILLIONTH = Fraction(1, 10**6)
 
 def basic(times: int) -> Callable[[Fraction], Decimal]:
     return lambda epsilon: basic_composition([(epsilon, 0)] * times).epsilon
-
-
-@PROPERTY
-@given(st.integers(1, 10**7), st.integers(1, 400))
-def test_without_delta_each_has_its_part_rounded_down(millionths: int, times: int) -> None:
-    total = Fraction(millionths, 10**6)
-    part = Fraction(min(40 * 10**6, millionths // times), 10**6)
-    if part:
-        assert epsilon_each(total, basic(times)) == part
-    else:
-        with pytest.raises(InvalidPrivacyParameter, match="fewer reports"):
-            epsilon_each(total, basic(times))
 
 
 @pytest.mark.parametrize("times", [1, 17])

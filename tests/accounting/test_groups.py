@@ -27,14 +27,6 @@ def private_response(categories: int, odds: Fraction, delta: Fraction) -> Fracti
     return (odds + m) / (1 - delta) - m
 
 
-def test_a_group_of_three_has_the_published_deltas() -> None:
-    odds, delta = Fraction(2), Fraction(1, 50)
-    loss = PrivacyLoss.of_randomised_response(2, private_response(2, odds, delta))
-    assert group_loss(loss, 3).delta_at_odds(odds**3) == Fraction(9901, 375_000)
-    assert group_delta(odds, delta, 3) == Fraction(7, 50)
-    assert lecture(odds, delta, 3) == Fraction(6, 25)
-
-
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_a_product_mechanisms_group_loss_is_that_of_all_responses_together(rows: int) -> None:
     one, other = randomised_response(3, Fraction(5, 2))[:2]

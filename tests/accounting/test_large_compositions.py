@@ -10,20 +10,14 @@ from hypothesis import strategies as st
 
 from deniable.accounting import PrivacyLoss, lattice
 from deniable.audit import SolutionMatrix
-from deniable.mechanisms import ClampedGeometric, RandomisedResponse
 from tests.accounting.curves import random_weights, weight_rows
-from tests.support.effort import THOROUGH, effort
+from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))
 
 
 def matrix(weights: list[list[int]]) -> SolutionMatrix:
     return SolutionMatrix(weights, sum(weights[0]))
-
-
-@pytest.fixture
-def nothing_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lattice, "_EXACT_BITS", 0)
 
 
 LOSSES = {
@@ -78,27 +72,6 @@ def test_a_rounded_composition_is_close_at_the_default_fineness(
         assert 0 <= rounded.epsilon - exact.epsilon < Decimal("1e-9")
 
 
-@pytest.mark.usefixtures("nothing_exact")
-def test_on_its_own_lattice_a_rounded_composition_is_off_by_the_masses_alone() -> None:
-    # T = 365, k = 2: l lies among T, so delta(E) = sum_l C(T, l) (d^(T-l) q^l - E d^l q^(T-l))_+.
-    u, v, times = 3, 2, 365
-    rounded = PrivacyLoss.of_randomised_response(2, Fraction(u, v)).repeat(times)
-    for at in (Fraction(1), Fraction(100), Fraction(u, v) ** 50, Fraction(u, v) ** 200):
-        exact = (
-            sum(
-                math.comb(times, lies)
-                * max(
-                    u ** (times - lies) * v**lies - at * u**lies * v ** (times - lies), Fraction(0)
-                )
-                for lies in range(times + 1)
-            )
-            / (u + v) ** times
-        )
-        assert 0 <= rounded.delta_at_odds(at) - exact < Fraction(1, 2**110)
-    assert rounded.odds is not None
-    assert 0 <= rounded.odds / Fraction(u, v) ** times - 1 < Fraction(1, 2**100)
-
-
 @settings(PROPERTY, max_examples=effort(20))
 @given(st.lists(st.tuples(weight_rows(least=1), st.integers(1, 4)), min_size=1, max_size=3))
 def test_any_rounded_composition_dominates_the_exact_one(
@@ -116,27 +89,6 @@ def test_any_rounded_composition_dominates_the_exact_one(
     # No pair of responses has more mass than 1 under either answer.
     assert sum(p for p, _ in rounded.atoms) == rounded.grid
     assert sum(q for _, q in rounded.atoms) <= rounded.grid
-
-
-def test_a_year_of_several_surveys_costs_less_than_the_sum_and_more_than_any_one() -> None:
-    often, weeks, months = (365, 52, 12) if THOROUGH else (52, 12, 4)
-    surveys = [
-        (PrivacyLoss.of_mechanism(RandomisedResponse(10, "0.1")), often),
-        (PrivacyLoss.of_mechanism(ClampedGeometric.calibrated(6, "0.2")), weeks),
-        (PrivacyLoss.of_mechanism(RandomisedResponse(2, "0.5")), months),
-    ]
-    total = PrivacyLoss.of_reports(surveys)
-    level = total.epsilon_at("0.000001")
-    alone = [loss.repeat(times).epsilon_at("0.000001") for loss, times in surveys]
-    assert max(alone) < level < sum(alone)
-    pure = sum(times * loss.epsilon for loss, times in surveys)
-    # One lattice step each: 2 * 53 / 2^14.
-    assert pure - Decimal("1e-9") < total.epsilon < pure + Decimal("0.02")
-    # Composed one after the other they are rounded more often.
-    chained = surveys[0][0].repeat(often)
-    for loss, times in surveys[1:]:
-        chained = chained.compose(loss.repeat(times))
-    assert abs(chained.epsilon_at("0.000001") - level) < Decimal("0.001")
 
 
 def test_odds_that_a_float_cannot_tell_from_1_compose_soundly() -> None:

@@ -7,50 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.accounting import PrivacyLoss
-from deniable.accounting.lattice import Lattice, common_base, convolve, fitting_base, placed, power
+from deniable.accounting.lattice import Lattice, common_base, fitting_base, placed, power
 from tests.accounting.curves import odds_values, weight_rows
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(100))
-
-coefficients = st.lists(st.integers(0, 2**70), min_size=1, max_size=12)
-
-
-@PROPERTY
-@given(coefficients, coefficients)
-def test_one_long_product_holds_every_sum_of_products(one: list[int], other: list[int]) -> None:
-    naive = [0] * (len(one) + len(other) - 1)
-    for i, a in enumerate(one):
-        for j, b in enumerate(other):
-            naive[i + j] += a * b
-    assert convolve(one, other) == naive
-
-
-def test_nothing_runs_over_into_the_next_sum() -> None:
-    # The largest sums there can be: every coefficient is all ones, in whole and broken bytes.
-    for bits in (1, 7, 8, 9, 64, 128):
-        ones = [2**bits - 1] * 300
-        assert max(convolve(ones, ones)) == 300 * (2**bits - 1) ** 2
-    assert convolve([0], [0, 0]) == [0, 0]
-
-
-@pytest.mark.parametrize("times", [1, 2, 3, 7, 8, 100])
-def test_powers_are_repeated_products(times: int) -> None:
-    assert power(Fraction(3, 2), times, lambda a, b: a * b) == Fraction(3, 2) ** times
-
-
-@PROPERTY
-@given(
-    st.fractions(Fraction(101, 100), 50, max_denominator=10**6),
-    st.sets(st.integers(-9, 9), max_size=5),
-)
-def test_powers_of_a_base_are_recognised_and_placed(base: Fraction, rest: set[int]) -> None:
-    exponents = sorted(rest | {1}, reverse=True)
-    atoms = [((base**j).numerator * (j + 10), (base**j).denominator * (j + 10)) for j in exponents]
-    assert common_base(atoms) == base
-    p, q = placed(atoms, base)
-    assert len(p) == len(q) == exponents[0] - exponents[-1] + 1
-    assert [(p[j - exponents[-1]], q[j - exponents[-1]]) for j in exponents] == atoms
 
 
 def test_what_lies_on_no_lattice_is_not_placed_on_one() -> None:

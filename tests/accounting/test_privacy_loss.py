@@ -62,41 +62,6 @@ def test_a_mechanisms_loss_is_the_largest_of_all_pairs_of_rows_at_every_odds(
     assert loss.delta_at_odds(odds) == worst(fractions(weights), odds)
 
 
-@PROPERTY
-@given(weight_rows(categories=2), odds_values)
-def test_a_pairs_loss_is_that_of_one_row_against_the_other(
-    weights: list[list[int]], odds: Fraction
-) -> None:
-    one, other = fractions(weights)
-    loss = PrivacyLoss.of_pair(*weights)
-    assert loss.delta_at_odds(odds) == curve(one, other, odds)
-    assert loss.infinite == sum(p for p, q in zip(one, other, strict=True) if q == 0)
-
-
-@PROPERTY
-@given(st.integers(2, 5), st.fractions(1, 50, max_denominator=20), odds_values)
-def test_randomised_response_has_one_loss_however_it_is_described(
-    categories: int, odds: Fraction, at: Fraction
-) -> None:
-    u, v = odds.as_integer_ratio()
-    weights = [[u if x == y else v for y in range(categories)] for x in range(categories)]
-    loss = PrivacyLoss.of_randomised_response(categories, odds)
-    assert loss == PrivacyLoss.of_mechanism(matrix(weights))
-    assert loss == PrivacyLoss.of_pair(*weights[:2])
-    assert loss.delta_at_odds(at) == worst(randomised_response(categories, odds), at)
-
-
-def test_a_randomised_response_is_taken_with_the_integers_it_implements() -> None:
-    mechanism = RandomisedResponse(5, "1", "0.000001", bits=8)
-    loss = PrivacyLoss.of_mechanism(mechanism)
-    assert loss.odds == mechanism.privacy.odds
-    rows = [[int(mechanism.probability(x, y) * 256) for y in range(5)] for x in range(5)]
-    assert loss == PrivacyLoss.of_mechanism(matrix(rows))
-    # No pair of 65,536 rows is compared.
-    large = RandomisedResponse(65_536, "1")
-    assert PrivacyLoss.of_mechanism(large).epsilon == large.privacy.epsilon
-
-
 # Several reports.
 
 
@@ -146,35 +111,6 @@ def test_losses_of_pairs_compose_exactly_in_any_order(
         one_by_one = loss.compose(one_by_one)
     assert one_by_one == total
     assert PrivacyLoss.of_reports((loss, 1) for loss in reversed(losses)) == total
-
-
-@settings(PROPERTY, max_examples=effort(40))
-@given(weight_rows(categories=2), st.integers(0, 6))
-def test_repeating_is_composing_with_itself(weights: list[list[int]], times: int) -> None:
-    loss = PrivacyLoss.of_pair(*weights)
-    total = PrivacyLoss.of_reports([])
-    for _ in range(times):
-        total = total.compose(loss)
-    assert loss.repeat(times) == total
-
-
-def test_no_report_loses_nothing() -> None:
-    nothing = PrivacyLoss.of_mechanism(G).repeat(0)
-    assert nothing.odds == 1
-    assert nothing.delta_at_odds(Fraction(1)) == 0
-    assert nothing.compose(PrivacyLoss.of_mechanism(G)) == PrivacyLoss.of_mechanism(G)
-
-
-def test_different_surveys_on_one_lattice_and_off_it_compose_exactly() -> None:
-    # 4 = 2^2 lies on the lattice of 2; 3 does not.
-    two, four, three = (PrivacyLoss.of_randomised_response(3, Fraction(r)) for r in (2, 4, 3))
-    for other, odds in ((four, 4), (three, 3)):
-        rows = randomised_response(3, Fraction(2)), randomised_response(3, Fraction(odds))
-        one, two_rows = ([rows[0][x], rows[0][x], rows[1][x]] for x in (0, 1))
-        total = PrivacyLoss.of_reports([(two, 2), (other, 1)])
-        assert total.odds == 4 * odds
-        for at in (Fraction(1), Fraction(3, 2), Fraction(5), Fraction(11)):
-            assert total.delta_at_odds(at) == curve(together(one), together(two_rows), at)
 
 
 # Responses that exclude an answer.

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from deniable.audit import hamming_distance, least_error, least_lie, odds_below, parent_matrix
+from deniable.audit import hamming_distance, least_error, odds_below
 
 Floats = NDArray[np.float64]
 
@@ -126,33 +126,3 @@ def test_no_mechanism_has_a_smaller_largest_or_average_error_than_the_stated_one
     stated = float(least_error(categories, odds_below(epsilon), delta))
     assert programme.least_largest_error() == pytest.approx(stated, rel=0, abs=TOLERANCE)
     assert programme.least_average_error() == pytest.approx(stated, rel=0, abs=TOLERANCE)
-
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("delta", DELTAS)
-def test_no_mechanism_on_two_rows_does_better_than_the_product_of_optimal_ones(
-    epsilon: str, delta: str
-) -> None:
-    # All mechanisms D^2 -> D^2, not only products.
-    programme = Programme(2, 2, epsilon, delta)
-    stated = 2 * float(least_error(2, odds_below(epsilon), delta))
-    assert programme.least_largest_error() == pytest.approx(stated, rel=0, abs=TOLERANCE)
-    assert programme.least_average_error() == pytest.approx(stated, rel=0, abs=TOLERANCE)
-
-
-@pytest.mark.parametrize(
-    ("categories", "epsilon", "delta"),
-    [(2, "1", "0"), (3, "0", "0.1"), (3, "1", "0.1"), (4, "0.5", "0"), (4, "0", "0.5")],
-)
-def test_the_optimal_parent_is_the_only_mechanism_with_so_small_a_largest_error(
-    categories: int, epsilon: str, delta: str
-) -> None:
-    programme = Programme(categories, 1, epsilon, delta)
-    odds = odds_below(epsilon)
-    largest = float(least_error(categories, odds, delta))
-    # One rounding of a double above, or the optimum itself may be out of bounds.
-    allowed = largest + 1e-12
-    assert programme.entry_ranges(allowed).max() < 1e-7
-    _, optimum = programme.minimise(np.zeros(categories**2 + 1), allowed)
-    parent = parent_matrix(categories, least_lie(categories, odds, delta))
-    np.testing.assert_allclose(optimum, np.array(parent, dtype=np.float64), rtol=0, atol=1e-7)

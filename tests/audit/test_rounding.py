@@ -48,15 +48,6 @@ def test_largest_remainders_sum_to_the_grid_and_stay_within_1(row: list[int], gr
             assert whole * total == weight * grid  # what is on the grid stays
 
 
-def test_what_is_left_over_goes_to_the_largest_remainders_and_of_equal_ones_to_the_first() -> None:
-    assert largest_remainder([1, 1, 1], 4) == [2, 1, 1]
-    assert largest_remainder([1, 1, 1], 5) == [2, 2, 1]
-    assert largest_remainder([1, 2, 4], 8) == [1, 2, 5]  # 8/7, 16/7, 32/7
-    assert largest_remainder([5, 5, 0, 6], 10) == [3, 3, 0, 4]  # 3.125, 3.125, 0, 3.75
-    assert largest_remainder([0, 7, 0], 3) == [0, 3, 0]
-    assert largest_remainder([1], 2**64) == [2**64]
-
-
 @PROPERTY
 @given(matrices((2, 4), (2, 6)), st.integers(1, 20), st.integers(0, 60))
 def test_rounding_moves_delta_at_any_odds_by_at_most_its_bound(

@@ -78,21 +78,6 @@ def test_a_histogram_has_the_sensitivity_that_its_neighbours_give_it(
     )
 
 
-def test_a_sensitivity_declared_too_small_shows_as_more_than_epsilon() -> None:
-    # A record more counts in a total, in its category, and in the number of distinct categories.
-    def query(d: Database) -> list[int]:
-        return [len(d), d.count(0), len(set(d))]
-
-    release = LaplaceRelease(
-        {"total": Query(1), "of one": Query(1), "distinct": Query("0.5")},
-        1,
-        neighbours=Neighbours.ADD_REMOVE,
-        step="0.5",
-    )
-    assert sensitivity(query, 3, 4, Neighbours.ADD_REMOVE) == 3
-    assert released_epsilon(release, query, 3, 4) == Fraction(6, 5)
-
-
 def test_more_databases_than_can_be_looked_at_are_refused() -> None:
     with pytest.raises(TooManyDatabases):
         sensitivity(histogram, 2, 10**6, Neighbours.SUBSTITUTION)

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from deniable.audit import InvalidMatrix, NotOnGrid, SolutionMatrix
 from deniable.mechanisms import (
     MAX_DENSE,
-    GridTooCoarse,
-    InvalidPrivacyParameter,
     Number,
     RandomisedResponse,
 )
@@ -253,24 +251,6 @@ def test_a_grid_that_no_word_samples_from_is_refused_before_the_draw(grid: int) 
 
 
 # --- Certified -----------------------------------------------------------------------------------
-
-
-def test_a_certified_matrix_samples_with_the_promised_guarantee() -> None:
-    # ln 5 = 1.609437912434100…
-    certified = G.certified("1.609437912435")
-    assert certified.grid == WORDS
-    assert certified.privacy.satisfies("1.609437912435", "0")
-    assert_samples_its_rows(certified, range(3))
-    for one, two in zip(entries(certified), entries(G), strict=True):
-        for p, q in zip(one, two, strict=True):
-            # |Y| (E+1)/((E-1) N) of noise, 4.5/N, and 1/N of rounding.
-            assert abs(p - q) < Fraction(6, WORDS)
-    with pytest.raises(InvalidPrivacyParameter):
-        G.certified("1.609437")
-    with pytest.raises(TypeError, match="epsilon must be a decimal string"):
-        G.certified(1.7)  # type: ignore[arg-type]
-    with pytest.raises(GridTooCoarse):
-        G.certified("1.609437912435", bits=2)
 
 
 # --- Algebra -------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from deniable.audit import (
     Condition,
     Database,
     DiscreteExponential,
-    ExponentialRatio,
     ExponentialSum,
     HammingUtility,
     ProductMechanism,
@@ -25,13 +24,12 @@ from deniable.audit import (
     count_checks,
     is_private,
     larger_set,
-    least_delta,
     level_sets,
     parent_matrix,
     theorem_2,
     theorem_2_plus,
 )
-from tests.audit.matrices import EXAMPLE_2, ONE, rational, term
+from tests.audit.matrices import EXAMPLE_2, ONE, term
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(25))
@@ -146,25 +144,6 @@ def test_theorem_2_and_its_strengthening_decide_what_every_set_decides(
 stochastic = st.lists(
     st.lists(st.integers(0, 6), min_size=3, max_size=3).filter(any), min_size=3, max_size=3
 ).map(lambda rows: tuple(tuple(Fraction(x, sum(row)) for x in row) for row in rows))
-
-
-@PROPERTY
-@given(
-    stochastic.map(lambda parent: ProductMechanism(parent, 1)),
-    st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(3)]),
-)
-def test_both_turn_over_exactly_where_every_set_does_impossible_responses_included(
-    mechanism: ProductMechanism, odds: Fraction
-) -> None:
-    pure = Condition.at_odds(odds)
-    delta = rational(max(ExponentialRatio(*margin) for margin in every_margin(mechanism, pure)))
-    assert rational(least_delta(mechanism, term(odds))) == delta
-    for rule in (theorem_2, theorem_2_plus):
-        if delta < 1:
-            assert is_private(mechanism, Condition.at_odds(odds, delta), rule)
-        if delta > 0:
-            below = Condition.at_odds(odds, delta - Fraction(1, 10**30))
-            assert not is_private(mechanism, below, rule)
 
 
 @PROPERTY

@@ -94,18 +94,6 @@ def test_theorems_4_and_5_say_of_an_exponent_what_8_and_10_say_of_its_lie(
     assert pure_odds(categories, odds, delta) == max(odds, exponent_odds)
 
 
-@PROPERTY
-@given(sizes, odds_at_least_1, slacks, st.fractions(0, 1))
-def test_theorem_5_private_exponents_err_within_the_range_and_attain_its_ends(
-    categories: int, odds: Fraction, delta: Fraction, share: Fraction
-) -> None:
-    least, greatest = error_range(categories, odds, delta)
-    m, most = categories - 1, pure_odds(categories, odds, delta)
-    assert least == (1 - delta) / (1 + odds / m) == error_of_exponent(categories, most)
-    assert greatest == Fraction(m, m + 1) == error_of_exponent(categories, 1)
-    assert least <= error_of_exponent(categories, 1 + share * (most - 1)) <= greatest
-
-
 stochastic = st.integers(2, 3).flatmap(
     lambda k: st.lists(
         st.lists(st.integers(0, 6), min_size=k, max_size=k).filter(any), min_size=k, max_size=k

@@ -172,18 +172,6 @@ def test_the_pure_level_is_attained_by_the_first_pair_in_its_first_response(
     assert (witness.category, witness.other, *witness.responses) == min(attaining)
 
 
-@pytest.mark.parametrize("delta", ["0", "0.001", "0.4", "0.999"])
-def test_randomised_response_is_what_its_matrix_is_entry_by_entry(delta: str) -> None:
-    mechanism = RandomisedResponse(6, "1.5", "0.01")
-    matrix = SolutionMatrix.of(mechanism)
-    assert pure_level(mechanism) == pure_level(matrix)
-    assert tight_epsilon(mechanism, delta) == tight_epsilon(matrix, delta)
-    for level in ("1", "4", "4.5", "1000"):
-        assert tight_delta_at_odds(mechanism, Decimal(level)) == tight_delta_at_odds(
-            matrix, Decimal(level)
-        )
-
-
 def test_a_pair_that_is_worse_by_less_than_floats_can_tell_is_found() -> None:
     # Rows 0 and 2 differ by 1 in 10^30. Against row 1, row 2 is the worse.
     grid = 10**30

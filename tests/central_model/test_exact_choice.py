@@ -1,6 +1,6 @@
 """Exact choices: a drawn point gets the outcome whose share it falls into, at any precision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, chain, repeat
 from random import Random
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.audit import UnboundedSelection, exact_choice
-from deniable.mechanisms import Draw, InvalidPrivacyParameter, Number
+from deniable.mechanisms import Draw, InvalidPrivacyParameter
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort
 
@@ -105,33 +105,6 @@ def test_unbounded_selection_has_the_law_it_states(
     assert selection.choose(utility, words(most + step)) > outcome
     # And no more falls to what is beyond than the tail says.
     assert 1 - least <= selection.tail(outcome + 1)
-
-
-def test_a_constant_utility_leaves_the_base_measure_and_its_tail() -> None:
-    # P(r >= n) = e^(-n/s): at n = 1 and s = 2 .606530659712633…; the bound has e^(c span) besides,
-    # at c = 1/20, span = 1: .637628151621773…
-    selection = UnboundedSelection("0.1", sensitivity=1, scale=2, least=0, most=1)
-    third: Callable[[int], Number] = lambda _r: Fraction(1, 3)  # noqa: E731
-    edge = 1 - Fraction("0.606530659712633")
-    assert selection.choose(third, words(edge - Fraction(1, 10**14))) == 0
-    assert selection.choose(third, words(edge + Fraction(1, 10**14))) == 1
-    assert float(selection.tail(1)) == pytest.approx(0.6376281516217733, rel=1e-12)
-    assert selection.tail(0) == 1
-
-
-def test_a_median_without_an_upper_bound_is_near_the_median() -> None:
-    # The rank's distance from the middle moves by at most 1 if a record is substituted.
-    purchases = [12] * 40 + [15] * 21 + [40] * 40
-
-    def rank_error(r: int) -> int:
-        below, above = (sum(p < r for p in purchases), sum(p > r for p in purchases))
-        return -max(0, below - 50, above - 50)
-
-    selection = UnboundedSelection(4, sensitivity=1, scale=20, least=-50, most=0)
-    source = Random(11)
-    drawn = [selection.choose(rank_error, lambda: source.getrandbits(64)) for _ in range(4)]
-    # 15 alone has error 0; every other value 10 or more: e^-20 of its weight, times a few dozen.
-    assert set(drawn) == {15}
 
 
 @pytest.mark.parametrize(

@@ -89,15 +89,6 @@ def test_every_integer_below_the_bound_has_one_word_and_the_others_are_rejected(
     assert rejected == size - bound < bound
 
 
-def test_large_bounds_take_several_words_the_first_on_top() -> None:
-    bound = 5 * WORD  # 67 bits
-    assert uniform_below(bound, listed(4, 7)) == 4 * WORD + 7
-    assert uniform_below(bound, listed(WORD - 8 + 4, WORD - 1)) == bound - 1
-    assert uniform_below(bound, listed(5, 0, 7, WORD - 1, 0, 0)) == 0
-    assert uniform_below(WORD, listed(WORD - 1)) == WORD - 1
-    assert uniform_below(WORD + 1, listed(1, 0)) == WORD
-
-
 # From uniform integers to the law: all ways through the sampler, each with its exact probability.
 
 
@@ -283,22 +274,6 @@ COUNTS = {"devices": Query(1), "ages": Query(1, cells=4)}
 
 def counts_release(epsilon: Number = "0.5") -> LaplaceRelease:
     return LaplaceRelease(COUNTS, epsilon, neighbours=Neighbours.ADD_REMOVE)
-
-
-def test_the_scale_is_the_sum_of_the_sensitivities_over_epsilon_in_steps() -> None:
-    release = counts_release()
-    assert release.noise.scale == 4
-    assert release.epsilon == Fraction(1, 2)
-    assert release.step == 1
-    assert release.neighbours is Neighbours.ADD_REMOVE
-    cents = LaplaceRelease(
-        {"spent": Query("20.5"), "visits": Query(Fraction(3))},
-        Fraction(1, 3),
-        neighbours=Neighbours.SUBSTITUTION,
-        step="0.01",
-    )
-    assert cents.noise.scale == 3 * 2350
-    assert cents.step == Fraction(1, 100)
 
 
 @PROPERTY

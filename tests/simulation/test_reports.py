@@ -204,21 +204,6 @@ def test_a_file_that_is_no_truth_is_refused(
         read_truth(str(file), ANSWERS)
 
 
-def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
-    for name in ("of.csv", "of.json"):
-        file = tmp_path / name
-        file.write_bytes(b'{"caf\xe9": 1}')
-        with pytest.raises(UnknownTruth, match="cannot be read"):
-            read_truth(str(file), ANSWERS)
-
-
-def test_a_mark_of_byte_order_is_none_of_an_answer(tmp_path: Path) -> None:
-    for name, text in (("of.csv", "good,1"), ("of.json", '{"good": 1}')):
-        file = tmp_path / name
-        file.write_text(text, "utf-8-sig")
-        np.testing.assert_allclose(read_truth(str(file), ANSWERS), [1, 0, 0])
-
-
 @pytest.mark.parametrize(
     ("text", "what"),
     [

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from deniable.directory.store_source import shown_counts, shown_epochs
 from deniable.messages import Enrolment
 from deniable.reading import EpochState
-from deniable.stores import KEPT_SECONDS, Role, Seal, Store, StoreError, Token, counts_digest
+from deniable.stores import KEPT_SECONDS, Role, Store, StoreError, Token
 from deniable.stores.sqlite import sqlite_store
 from deniable.stores.sqlite.database import SqliteDatabase, follow
 from deniable.stores.values import MOST_NOTES, Note
@@ -58,13 +57,6 @@ async def test_s2_identity_is_survey_epoch_and_key_together(store: Store) -> Non
     assert await counts(store, 0) == [2, 0, 0, 0, 0]
     assert await counts(store, 1) == [1, 0, 0, 0, 0]
     assert await counts(store, 0, OTHER) == [1, 0, 0, 0, 0]
-
-
-async def test_s2_who_vouches_is_no_part_of_a_reports_identity(store: Store) -> None:
-    assert await store.add([report(1, issuer=ISSUER)]) == [A]
-    again = [report(1, issuer=OTHER_ISSUER), report(1, 1, issuer=OTHER_ISSUER), report(1)]
-    assert await store.add(again) == [D, C, D]
-    assert await store.counts(ID, 0) == {ISSUER: {0: 1}}
 
 
 async def test_s2_many_requests_at_once_about_one_device_store_one_report(
@@ -127,22 +119,6 @@ async def test_a_survey_that_is_not_there_takes_and_shows_nothing(
     await publish(other, OTHER)
     await other.close()
     assert await store.add([report(1, 0), report(1, 0, survey=OTHER)]) == [A, A]
-
-
-async def test_s4_collectors_that_seal_at_once_get_the_same_seal(
-    place: Place, store: Store
-) -> None:
-    other = await place.open()
-    await store.add(reports(range(3), 1))
-    # Clocks are late or early: none moves a seal.
-    found = await asyncio.gather(
-        *(each.seal(ID, 0, NOW + n) for n in range(8) for each in (store, other))
-    )
-    assert set(found) == {found[0]}
-    digest = counts_digest(ID, 0, {None: {1: 3}})
-    assert found[0] == Seal(0, found[0].sealed_at, 3, digest, None)
-    assert await store.seals(ID) == await other.seals(ID) == found[:1]
-    await other.close()
 
 
 DECISIONS: dict[str, Callable[[Store], Awaitable[object]]] = {
@@ -227,39 +203,6 @@ async def test_figures_appear_from_the_minimum_on_and_advance_in_its_steps(store
     assert [figures[:2] for figures in seen] == steps
 
 
-async def test_readers_at_once_see_the_same_step(place: Place, store: Store) -> None:
-    await publish(store, COURTEOUS)
-    await store.add(reports(range(4), survey=COURTEOUS))
-    other = await place.open()
-    seen = await asyncio.gather(
-        *(counts(each, 0, COURTEOUS) for _ in range(8) for each in (store, other))
-    )
-    assert all(before == after == [4, 0, 0, 0, 0] for before, after in pairwise(seen))
-    await other.close()
-
-
-async def test_figures_tell_what_nobody_trusts_any_more_and_the_seal_that_makes_them_final(
-    store: Store,
-) -> None:
-    await publish(store, COURTEOUS)
-    assert await shown_counts(store, COURTEOUS, None, NOW) == []
-    await store.add(reports(range(2), 1, survey=COURTEOUS, issuer=ISSUER))
-    assert await shown_counts(store, COURTEOUS, range(1), NOW) == []
-    await store.add(reports(range(2, 5), 3, survey=COURTEOUS))
-
-    async def shown() -> tuple[object, ...]:
-        (figures,) = await shown_counts(store, COURTEOUS, None, NOW)
-        return figures.epoch, figures.counts, figures.distrusted, figures.standing.seal
-
-    assert await shown() == (0, {1: 2, 3: 3}, 0, None)
-    await store.distrust(ISSUER, NOW)
-    await store.distrust(OTHER_ISSUER, NOW)
-    assert await shown() == (0, {1: 2, 3: 3}, 2, None)
-    await store.seal(COURTEOUS.survey_id, 0, NOW)
-    # The digest is over parts by issuer, of which two reports are no figure.
-    assert await shown() == (0, {1: 2, 3: 3}, 2, None)
-
-
 @pytest.mark.parametrize("least", [2, 3, 5])
 async def test_only_what_may_be_shown_is_told_apart_by_issuer_and_once_it_is_whole(
     store: Store, least: int
@@ -293,15 +236,6 @@ async def test_only_what_may_be_shown_is_told_apart_by_issuer_and_once_it_is_who
     parts = {ISSUER: {1: 3}, OTHER_ISSUER: {3: 6}}
     assert figures.by_issuer == (None if least > 3 else parts)
     figures.check()
-
-
-async def test_an_epoch_without_reports_is_whole_whoever_might_have_vouched(store: Store) -> None:
-    issuers = Enrolment("certificate", (ISSUER, OTHER_ISSUER))
-    survey = manifest(name="parts", enrolment=issuers)
-    await publish(store, survey)
-    seal = await store.seal(survey.survey_id, 0, NOW)
-    (listed,) = await shown_epochs(store, survey, NOW)
-    assert (listed.n, listed.seal) == (0, seal)
 
 
 async def test_the_largest_minimum_of_the_protocol_shows_nothing(store: Store) -> None:
@@ -352,16 +286,6 @@ async def test_no_reader_has_all_surveys_or_no_end_and_nobody_else_has_either(
     with pytest.raises(StoreError):
         await store.add_token(Token(bytes(32), role, "", NOW, survey, ends_at))
     assert await store.tokens() == []
-
-
-async def test_all_reports_of_an_epoch_are_counted_also_those_that_no_figure_shows(
-    store: Store,
-) -> None:
-    await publish(store, COURTEOUS)
-    for number in range(1, 6):
-        await store.add(reports([number], number % 2, survey=COURTEOUS))
-        assert await store.counted(COURTEOUS.survey_id, 0) == number
-    assert await store.counted(COURTEOUS.survey_id, 1) == 0
 
 
 async def test_notes_stand_once_by_their_time_as_many_as_there_may_be(store: Store) -> None:
