@@ -24,7 +24,8 @@ from deniable.cli.root import deniable as root_command
 from deniable.client import console
 from deniable.directory import SETTINGS
 from deniable.publishing.survey_file import FIELDS
-from deniable.server.metrics import BUILD_INFO, FIGURES, GAUGES, METERS, exposed_name
+from deniable.server.gauges import BUILD_INFO, ESTIMATED, MEASURED
+from deniable.server.metrics import PREFIX, Meters
 from deniable.server.routes.routing import ROUTES, Route
 
 _LOG = logging.getLogger(__name__)
@@ -226,9 +227,18 @@ class Metrics(Table):
 
     def rows(self) -> Iterator[str]:
         """Yield the cells of each metric."""
-        for meter in (BUILD_INFO, *METERS, *GAUGES, *FIGURES):
-            labels = " ".join(f"`{label}`" for label in meter.labels)
-            yield f"`{exposed_name(meter)}` | {meter.kind} | {labels} | {meter.meaning}"
+        meters = Meters()
+        meters.requests("/", 200)  # it has no row before one comes
+        yield f"`{PREFIX}build_info` | gauge | | {BUILD_INFO}"
+        for meter in meters.collect():
+            name = f"{meter.name}{'_total' if meter.type == 'counter' else ''}"
+            labels = " ".join(f"`{label}`" for label in meter.samples[0].labels if label != "le")
+            yield f"`{name}` | {meter.type} | {labels} | {meter.documentation}"
+        for name, meaning in MEASURED.items():
+            yield f"`{PREFIX}{name}` | gauge | | {meaning}"
+        for name, (named, meaning) in ESTIMATED.items():
+            labels = " ".join(f"`{label}`" for label in named)
+            yield f"`{PREFIX}{name}` | gauge | {labels} | {meaning}"
 
 
 class Routes(Table):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rattler_build import Stage0Recipe
 
-CONDA_NAMES = {"msgpack": "msgpack-python"}
+CONDA_NAMES = {"msgpack": "msgpack-python", "prometheus-client": "prometheus_client"}
 
 
 def requirement(text: str) -> str:

@@ -14,7 +14,10 @@ for path, _ in all_commands():
     succeed(*path, "--help")
     print(*path, *(name for name in {names!r} if name in sys.modules), sep=",")
 """
-SLOW = {"aiohttp", "asyncpg", "cryptography", "jinja2", "numpy", "rich", "scipy"}
+SLOW = {
+    *("aiohttp", "asyncpg", "cryptography", "jinja2", "numpy", "prometheus_client", "rich"),
+    "scipy",
+}
 PROGRAM = """
 import sys
 from deniable.command import main

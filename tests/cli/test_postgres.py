@@ -131,7 +131,7 @@ def usage(server: Server) -> dict[str, float]:
     return {
         state: float(value)
         for state, value in re.findall(
-            r'^deniable_database_connections\{state="(.+)"\} (\d+)$', text, re.MULTILINE
+            r'^deniable_database_connections\{state="(.+)"\} ([\d.]+)$', text, re.MULTILINE
         )
     }
 

@@ -84,7 +84,7 @@ def test_a_running_collector_seals_and_ends_what_is_over_without_being_told(
         status, metrics = server.request(
             "GET", "/metrics", headers={"Authorization": f"Bearer {token}"}
         )
-        assert (status, b"deniable_epochs_sealed_total 1\n" in metrics) == (200, True), metrics
+        assert (status, b"deniable_epochs_sealed_total 1.0\n" in metrics) == (200, True), metrics
         assert server.end()[0] == 0
     (seal,) = with_store(config, lambda store: store.seals(survey_id))
     assert (seal.epoch, seal.reports) == (0, 3)

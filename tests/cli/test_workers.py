@@ -41,6 +41,13 @@ def await_that(holds: Callable[[], bool], seconds: float = SECONDS) -> None:
         time.sleep(0.01)
 
 
+def metrics_folder(server: Server) -> Path:
+    """Return where the workers have their meters."""
+    maps = Path(f"/proc/{max(children(server))}/maps").read_text("utf-8")
+    (folder,) = {Path(file).parent for file in re.findall(r"/\S+/counter_\d+\.db", maps)}
+    return folder
+
+
 @contextmanager
 def standing_still(pid: int) -> Iterator[None]:
     """Stop a process; let it go on at the end, if it is still there."""
@@ -81,7 +88,7 @@ def test_a_dead_worker_is_missed_in_the_metrics(
 
     def workers() -> float:
         text = ask_until_answered(Server(server.process, metrics, server.log), "/metrics")[1]
-        (line,) = re.findall(rb"^deniable_workers (\d+)$", text, re.MULTILINE)
+        (line,) = re.findall(rb"^deniable_workers ([\d.]+)$", text, re.MULTILINE)
         return float(line)
 
     with serving(place, "--workers", "2") as server:
@@ -113,13 +120,28 @@ def test_so_many_workers_serve_one_port_and_one_store(place: Workplace) -> None:
     "command",
     [DENIABLE, pytest.param(("env", "--ignore-signal=CHLD", *DENIABLE), marks=pytest.mark.long)],
 )
-def test_a_worker_that_is_killed_is_started_anew(place: Workplace, command: Sequence[str]) -> None:
+def test_a_worker_that_is_killed_is_started_anew_and_what_it_counted_stays(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch, command: Sequence[str]
+) -> None:
+    place.publish()
+    survey, metrics = place.manifest(), free_port()
+    bodies = [pack_upload([envelope(device, survey=survey)]) for device in range(8)]
+    monkeypatch.setenv("DENIABLE_METRICS", f"127.0.0.1:{metrics}")
     with serving(place, "--workers", "2", command=command) as server:
-        before = children(server)
-        os.kill(min(before), signal.SIGKILL)
-        await_that(lambda: len(children(server) - before) == 1)
+        for body in bodies:
+            assert server.request("POST", "/v1/reports", body, MSGPACK)[0] == 200
+        before, folder = children(server), metrics_folder(server)
+        files = {*folder.iterdir()}
+        for worker in before:
+            os.kill(worker, signal.SIGKILL)
+        await_that(lambda: len(children(server) - before) == 2)
         assert ask_until_answered(server)[0] == 200
+        text = ask_until_answered(Server(server.process, metrics, server.log), "/metrics")[1]
+        assert b"\ndeniable_reports_accepted_total 8.0\n" in text
+        await_that(lambda: {*folder.iterdir()} == files)  # and so it is, however many die
+        assert folder.stat().st_mode & 0o777 == 0o700
         assert server.end()[0] == 0
+    assert not folder.exists()
     assert "worker" in server.log.read_text("utf-8")
 
 
@@ -182,11 +204,12 @@ def test_while_a_worker_stands_still_another_keeps_the_surveys_up(
 @pytest.mark.long
 def test_workers_whose_supervisor_is_killed_end_by_themselves(place: Workplace) -> None:
     with serving(place, "--workers", "2") as server:
-        workers = children(server)
+        workers, folder = children(server), metrics_folder(server)
         server.process.kill()
         server.process.wait(SECONDS)
         for worker in workers:
             await_that(lambda worker=worker: is_gone(worker))  # type: ignore[misc]
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,7 @@ class SlotsMachine(RuleBasedStateMachine):
     @invariant()
     def no_more_than_the_limits(self) -> None:
         assert len(self.inside) <= MOST
-        totals = {meter.name: values for meter, values in self.meters.totals()}
-        assert totals["connections"] == [len(self.inside)]
+        assert self.meters.totals()["connections"] == {(): len(self.inside)}
         assert self.slots.unread_bytes == self.held()
         assert self.held() <= BUDGET or len(self.sending) == 1
 

@@ -65,7 +65,7 @@ async def test_another_method_is_told_which_are_allowed(
 
 
 async def test_health_and_readiness(collector: Collector) -> None:
-    collector.meters.put("workers", [1.0])
+    collector.meters.workers.set(1)
     for path, told in {
         "/healthz": {"status": "ok"},
         "/readyz": {"status": "ready", "workers": 1, "workers_wanted": 1},

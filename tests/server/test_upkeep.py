@@ -52,8 +52,8 @@ def upkeep(
 def metered(meters: Meters) -> dict[str, float]:
     """Return what upkeep counted."""
     names = ("epochs_sealed", "receipts_erased", "upkeep_failed", "clock_disagrees")
-    counted = {meter.name: numbers[0] for meter, numbers in meters.totals()}
-    return {name: counted[name] for name in names if counted[name]}
+    counted = {name: meters.totals()[name][()] for name in names}
+    return {name: number for name, number in counted.items() if number}
 
 
 async def test_a_survey_lives_from_its_first_report_to_its_end(

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server.metrics import BUILD_INFO, FIGURES, GAUGES, METERS, exposed_name
+from deniable.messages import RefusalCode
+from deniable.server.gauges import ESTIMATED, MEASURED
+from deniable.server.metrics import PREFIX, Meters
+from deniable.server.routes.routing import ROUTES
 from tests.support.processes import ROOT, run
 
 OPERATIONS = ROOT / "examples" / "operations"
@@ -18,15 +21,21 @@ SHOWN = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["ta
 OF_PROMETHEUS = {"job", "instance"}  # labels that every series gets from whoever scrapes it
 
 
-def series() -> dict[str, dict[str, tuple[str, ...]]]:
+def series() -> dict[str, dict[str, set[str]]]:
     """Return the names of all series that a collector has, and their labels with the values."""
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
-    for meter in (BUILD_INFO, *METERS, *GAUGES, *FIGURES):
-        name, labels = exposed_name(meter), dict(meter.labels)
-        if meter.kind == "histogram":
-            found |= {f"{name}_sum": labels, f"{name}_count": labels}
-            name, labels = f"{name}_bucket", {"le": (*(f"{end:g}" for end in meter.bounds), "+Inf")}
-        found[name] = labels
+    found: dict[str, dict[str, set[str]]] = {"deniable_build_info": {}}
+    found |= {PREFIX + name: {} for name in MEASURED}
+    found |= {
+        PREFIX + name: {label: set() for label in has} for name, (has, _) in ESTIMATED.items()
+    }
+    meters = Meters()
+    for route in ROUTES:
+        for code in RefusalCode:
+            meters.requests(route.path, code.http_status or 200)
+    for sample in (sample for metric in meters.collect() for sample in metric.samples):
+        labels = found.setdefault(sample.name, {})
+        for label, value in sample.labels.items():
+            labels.setdefault(label, set()).add(value)
     return found
 
 
@@ -44,7 +53,7 @@ def faults(expression: str) -> list[str]:
             continue
         used |= labels.keys()
         for label, how, wanted in re.findall(r'(\w+)(=~|=)"([^"]*)"', matchers):
-            values = labels.get(label, ())
+            values = labels.get(label, set())
             if label in labels and not values:  # whatever surveys there are
                 continue
             if not any(

@@ -213,7 +213,7 @@ class Connection(web.RequestHandler):
             if request is not None:
                 self._look_at_body(request)
         elif not self._parsed and self._head_bytes > _MOST_HEAD_BYTES:
-            self._meters.count_code("requests_refused", RefusalCode.MALFORMED)
+            self._meters.requests_refused[RefusalCode.MALFORMED].inc()
             self._hang_up(RefusalCode.MALFORMED, "the request's head is too large")
 
     def _look_at_body(self, request: web.BaseRequest) -> None:
@@ -310,7 +310,7 @@ class Connection(web.RequestHandler):
             request.content.set_exception(TimeoutError())
             return
         if not self._hanging_up:
-            self._meters.count("connections_overdue")
+            self._meters.connections_overdue.inc()
         if request is None and self._head_bytes and not self._hanging_up:
             self._hang_up(RefusalCode.TIMEOUT, "the request took too long to arrive")
         else:
@@ -364,7 +364,7 @@ class Connection(web.RequestHandler):
         if isinstance(exc, BadStatusLine) and exc.message.startswith(_OTHER_VERSION):
             answer = plain_problem(505, "HTTP Version Not Supported")
         elif status == 400:
-            self._meters.count_code("requests_refused", RefusalCode.MALFORMED)
+            self._meters.requests_refused[RefusalCode.MALFORMED].inc()
             answer = problem(RefusalCode.MALFORMED, "this is no HTTP request")
         else:
             answer = plain_problem(status, "internal error")

@@ -10,19 +10,24 @@ few seconds would see what single reports change.
 
 import asyncio
 import logging
+import platform
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 
 from deniable.directory import Config
 from deniable.directory.states import all_overdue
 from deniable.directory.store_source import shown_counts
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts, epoch_standing
-from deniable.server.metrics import FIGURES, Meters
+from deniable.server.metrics import PREFIX, Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import SharedAnswer
 from deniable.server.tls import ServerTls
@@ -35,8 +40,41 @@ _MOST_ANSWERS: Final = 20
 _MOST_LOOKS: Final = 400
 """So many epochs back is looked for one that is closed and has figures."""
 
+MEASURED: Final = {
+    "store_up": "1 if the store takes durable writes, else 0",
+    "store_lagging_standbys": (
+        "standbys of PostgreSQL that no acknowledgement waits for, or that are away"
+    ),
+    "disk_free_bytes": "room where the SQLite store is",
+    "certificate_end_timestamp_seconds": (
+        "when the certificate ends that is in use, if the collector ends TLS"
+    ),
+    "survey_end_timestamp_seconds": (
+        "when the last epoch of a current survey is over, of the one that ends first"
+    ),
+    "seals_overdue": "epochs with reports whose seal is an hour late, or more",
+    "backup_timestamp_seconds": "when the last backup was made; 0 if never",
+    "workers_wanted": "worker processes that the settings ask for",
+}
+"""What is measured when somebody asks: the same value whichever worker answers."""
+_ANSWER: Final = ("survey", "answer")
+ESTIMATED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "estimate": (
+        _ANSWER,
+        "of the newest closed epoch of a survey in `metrics_surveys`: the unbiased share of each "
+        "answer, or the mean of numbers",
+    ),
+    "estimate_low": (_ANSWER, "low end of its 95 % interval"),
+    "estimate_high": (_ANSWER, "high end of its 95 % interval"),
+    "estimate_reports": (("survey",), "reports of that epoch"),
+    "estimate_fake_reports": (("survey",), "reports of it that are fake at least"),
+    "estimate_epoch_end_timestamp_seconds": (("survey",), "when that epoch ended"),
+}
+"""What is estimated of surveys: the labels, whose values are names and answers, and its meaning."""
+BUILD_INFO: Final = "always 1; its labels say what runs: version, python, event_loop"
+
 Figures = Mapping[str, Mapping[tuple[str, ...], float]]
-"""Numbers by the name of their meter and the values of its labels."""
+"""Numbers by name, and by the values of labels."""
 
 
 class ClosedFigures:
@@ -55,13 +93,15 @@ class ClosedFigures:
         self._clock = clock
         self._made: dict[str, tuple[object, Figures]] = {}
 
-    def read(self) -> Figures:
-        """Return the figures of all surveys."""
-        all_figures: dict[str, dict[tuple[str, ...], float]] = {one.name: {} for one in FIGURES}
-        for _, figures in self._made.values():
-            for name, numbers in figures.items():
-                all_figures[name] |= numbers
-        return all_figures
+    def collect(self) -> Iterator[Metric]:
+        """Yield the figures of all surveys, as far as there are any."""
+        for name, (labels, meaning) in ESTIMATED.items():
+            family = GaugeMetricFamily(PREFIX + name, meaning, labels=labels)
+            for _, figures in self._made.values():
+                for values, number in figures[name].items():
+                    family.add_metric(values, number)
+            if family.samples:
+                yield family
 
     async def keep(self) -> None:
         """Renew the figures again and again, until cancelled."""
@@ -148,6 +188,8 @@ class Gauges:
         self._catalogue = catalogue
         self._clock = clock
         self._tls = tls
+        self._measured: Mapping[str, float] = {}
+        self._build: dict[str, str] = {}
         self.figures = ClosedFigures(config, store, catalogue, clock)
         self._up = SharedAnswer(self._write, patience=_WRITING_SECONDS)
         # A database that has fallen silent does not even let go of whoever asks it.
@@ -167,7 +209,7 @@ class Gauges:
             raise StoreFull("the disk has no room left")
         await self._store.ping()
 
-    async def read(self) -> Mapping[str, float]:
+    async def measure(self) -> Mapping[str, float]:
         """Return the values, by name; what the store is asked is as old as :meth:`check` has it."""
         values: dict[str, float] = {"workers_wanted": self._config.workers, "store_up": 0.0}
         if self._tls is not None:
@@ -180,13 +222,27 @@ class Gauges:
             values |= await self._stored.get()
         except StoreError:
             pass  # it is said by what is missing; who uploads has it logged
+        self._build = {
+            "version": version("deniable"),
+            "python": platform.python_version(),
+            "event_loop": type(asyncio.get_running_loop()).__module__.partition(".")[0],
+        }
+        self._measured = values
         return values
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the values measured last, what runs, and estimates."""
+        yield InfoMetricFamily(f"{PREFIX}build", BUILD_INFO, self._build)
+        for name, value in self._measured.items():
+            yield GaugeMetricFamily(PREFIX + name, MEASURED[name], value)
+        yield from self.figures.collect()
 
     async def keep(self, meters: Meters) -> None:
         """Keep the gauges that are this worker's own among its meters, until cancelled."""
-        meters.put("workers", [1.0])
+        meters.workers.set(1)
         while (usage := self._store.connections) is not None:
-            meters.put("database_connections", usage)
+            for meter, number in zip(meters.database_connections, usage, strict=True):
+                meter.set(number)
             await asyncio.sleep(_KEEPING_SECONDS)
 
     async def _read_store(self) -> dict[str, float]:

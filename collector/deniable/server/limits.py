@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from deniable.directory import Config, Network
 from deniable.messages import MAX_UPLOAD_REPORTS, Refusal, RefusalCode
-from deniable.server.metrics import Meters
 from deniable.stores.values import Receipt
 
 if TYPE_CHECKING:  # the doctor reads a limit without aiohttp
     from aiohttp import web
+
+    from deniable.server.metrics import Meters
 
 _IPV6_SENDER_BYTES: Final = 8
 _MOST_PROXIES: Final = 16
@@ -118,7 +119,7 @@ class ConnectionSlots:
         once.
     """
 
-    def __init__(self, config: Config, meters: Meters) -> None:
+    def __init__(self, config: Config, meters: "Meters") -> None:
         self._trusted = config.trusted_proxies  # each speaks for any number of addresses
         self._meters = meters
         self._callers: dict[SlotHolder, str | None] = {}
@@ -139,11 +140,11 @@ class ConnectionSlots:
         else:
             longest = holder
         if longest is None:
-            self._meters.count("connections_refused")
+            self._meters.connections_refused.inc()
             return False
         if longest is not holder:
             self._evict(longest)
-        self._meters.count("connections")
+        self._meters.connections.inc()
         self._callers[holder] = name
         self._held[name] += 1
         self._waiting[holder] = None
@@ -154,7 +155,7 @@ class ConnectionSlots:
         if holder not in self._callers:
             return
         self.sent(holder)
-        self._meters.count("connections", -1)
+        self._meters.connections.dec()
         self._waiting.pop(holder, None)
         name = self._callers.pop(holder)
         self._held[name] -= 1
@@ -189,7 +190,7 @@ class ConnectionSlots:
                 del self._readers[id(body)]
 
     def _evict(self, holder: SlotHolder) -> None:
-        self._meters.count("connections_evicted")
+        self._meters.connections_evicted.inc()
         self.leave(holder)
         holder.evict()
 

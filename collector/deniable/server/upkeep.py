@@ -72,7 +72,7 @@ class Upkeep:
         # However long it took to answer, a clock that agrees lies between.
         differ = max(before - store, store - self._clock())
         if differ > AGREEMENT_SECONDS:
-            self._meters.count("clock_disagrees")
+            self._meters.clock_disagrees.inc()
             raise StoreError(
                 f"the clocks of this machine and of the store differ by {differ:.0f} s: set the"
                 " wrong one right"
@@ -84,10 +84,10 @@ class Upkeep:
         try:
             yield
         except StoreError as error:
-            self._meters.count("upkeep_failed")
+            self._meters.upkeep_failed.inc()
             _LOG.error("%s is put off: %s", what, error)
         except Exception:  # noqa: BLE001 - whatever it is, the next turn tries again
-            self._meters.count("upkeep_failed")
+            self._meters.upkeep_failed.inc()
             _LOG.exception("%s failed in an unforeseen way and is put off", what)
 
     async def _keep(self, manifest: Manifest, ended_at: int | None) -> None:
@@ -107,14 +107,14 @@ class Upkeep:
                 seal = await self._store.seal(survey_id, epoch, now)
                 if seal.sealed_at != now:
                     return  # another collector was first, and tells of it
-                self._meters.count("epochs_sealed")
+                self._meters.epochs_sealed.inc()
                 counted = f"reports {seal.reports}"
                 if digest := (await shown_seal(self._store, manifest, seal)).digest:
                     counted += f", digest {digest.hex()}"
                 _LOG.info("sealed %s, epoch %d: %s", which, epoch, counted)
             case Due(Action.PRUNE, int(epoch)):
                 erased = await self._store.prune(survey_id, epoch, now)
-                self._meters.count("receipts_erased", erased)
+                self._meters.receipts_erased.inc(erased)
                 _LOG.info("pruned %s, epoch %d: receipts %d", which, epoch, erased)
             case Due(Action.END):
                 await self._store.end(survey_id, now)

@@ -1,7 +1,8 @@
 """Several processes that serve one port, and the one that starts them anew when they die.
 
 The supervisor takes no request and opens no store: nothing that a worker meets can harm it. Its
-workers are forked, so that they share what was imported, and the memory of meters and heartbeats.
+workers are forked, so that they share what was imported, and the memory of heartbeats. Their meters
+are in files of a folder that is made anew, for them alone, and goes with the supervisor.
 Each listens on the port by itself (SO_REUSEPORT); the kernel deals out the connections. A worker
 that is frozen would keep its share of them waiting: it is soon taken off the port, by its sockets,
 which it handed over when it began to serve. It may also hold what the others wait for: if it does
@@ -13,6 +14,7 @@ import logging
 import mmap
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -20,7 +22,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
+
+from prometheus_client.multiprocess import mark_process_dead
 
 from deniable.directory import Config
 from deniable.server.listening import shown_address
@@ -47,8 +52,8 @@ FROZEN_SECONDS: Final = 20.0
 event loop takes a second; all that is long is done in threads."""
 SILENT_SECONDS: Final = 5.0
 """For as long a worker may be silent and be counted on."""
-_CELL: Final = "d"
-_CELL_BYTES: Final = 8
+_MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder in it is private, and its name random
+"""Where files are in memory: no full disk keeps a worker from counting."""
 
 
 class Heartbeats:
@@ -60,7 +65,7 @@ class Heartbeats:
     """
 
     def __init__(self, workers: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._beats = memoryview(mmap.mmap(-1, workers * _CELL_BYTES)).cast(_CELL)
+        self._beats = memoryview(mmap.mmap(-1, workers * 8)).cast("d")
         self._clock = clock
         self._seen = [0.0] * workers
         self._still = [0.0] * workers
@@ -143,9 +148,10 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Signals are fetched, not delivered: none comes between a look and the wait after it.
     signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
-    with _reserved(config) as reserved:
+    memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+    with _reserved(config) as reserved, TemporaryDirectory(prefix="deniable-", dir=memory) as files:
         port = reserved.getsockname()[1]
-        supervisor = _Supervisor(replace(config, port=port), reserved)
+        supervisor = _Supervisor(replace(config, port=port), reserved, files)
         try:
             if supervisor.start_all():
                 announce(shown_address(config.host, port, tls=config.tls_certificate is not None))
@@ -156,11 +162,11 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
 
 
 class _Supervisor:
-    def __init__(self, config: Config, reserved: socket.socket) -> None:
+    def __init__(self, config: Config, reserved: socket.socket, files: str) -> None:
         self._config = config
         self._reserved = reserved
-        self._memory = Meters.shared(config.workers)
-        self._meters = [Meters(self._memory, number) for number in range(config.workers)]
+        self._files = files
+        self._pid = os.getpid()
         self._heartbeats = Heartbeats(config.workers)
         self._workers = [_Worker() for _ in range(config.workers)]
         # The workers hold the reading end: it ends when this process does, however that happens.
@@ -229,7 +235,7 @@ class _Supervisor:
                 pause = _pause(worker.deaths)
                 worker.pid, worker.due = 0, now + pause
                 worker.let_go()
-                Meters(self._memory, number)  # its gauges are nobody's now
+                mark_process_dead(number, self._files)  # its gauges are nobody's now
                 code = os.waitstatus_to_exitcode(status)
                 how = f"signal {-code}" if code < 0 else f"status {code}"
                 _LOG.error("worker %d ended (%s) and is started anew in %.1f s", number, how, pause)
@@ -249,7 +255,7 @@ class _Supervisor:
                     with suppress(OSError):
                         listening.shutdown(socket.SHUT_RDWR)
                 worker.let_go()
-                self._meters[number].put("workers", [0.0])
+                mark_process_dead(number, self._files)
                 os.kill(worker.pid, signal.SIGTERM)  # if it goes on, to finish what it has begun
 
     def _start(self, number: int) -> None:
@@ -282,6 +288,8 @@ class _Supervisor:
             _send_status(said, " ".join(str(error).split()).encode())
             _LOG.error("worker %d cannot serve: %s", number, error)
         finally:
+            if os.getppid() != self._pid:
+                shutil.rmtree(self._files, ignore_errors=True)  # nobody else would
             logging.shutdown()
             sys.stdout.flush()
             sys.stderr.flush()
@@ -292,7 +300,7 @@ class _Supervisor:
         await serve(
             self._config,
             lambda _: None,
-            meters=Meters(self._memory, number),
+            meters=Meters(self._files, number),
             share_port=True,
             until_closed=self._life_read,
             leads=lambda: self._heartbeats.leads(number),

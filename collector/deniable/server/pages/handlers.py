@@ -188,10 +188,6 @@ class Visit:
             # The rest of the page tells of another, which has a successor by now.
             return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, site.store, site.clock(), manifest.name)
-        totals = {
-            meter.name: dict(zip(meter.values, numbers, strict=False))
-            for meter, numbers in site.meters.totals()
-        }
         values: dict[str, Any] = {
             "root": root_of(request),
             **here(request),
@@ -202,7 +198,9 @@ class Visit:
             "known": role is not None,
             "shares": role not in {None, Role.READER},
             # As /metrics: whoever counts every report knows more than figures show.
-            "collector": [*collector_health(totals)] if role is Role.OPERATOR else (),
+            "collector": (
+                [*collector_health(site.meters.totals())] if role is Role.OPERATOR else ()
+            ),
             "downloads": [*downloads(request, view, manifest.name)] if content.figures else [],
         }
         # Where time has passed, and nothing was chosen, only figures change.

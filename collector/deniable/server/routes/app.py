@@ -2,16 +2,15 @@
 
 import asyncio
 import json
-import platform
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
 from typing import Final
 
 from aiohttp import web
 from aiohttp.http import HttpVersion10, HttpVersion11
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from deniable.directory import Config
 from deniable.messages import GATEWAY_PATH, Refusal, RefusalCode
@@ -19,7 +18,7 @@ from deniable.server.connections import CollectorServer, Connection
 from deniable.server.gauges import Gauges
 from deniable.server.limits import SenderLimits
 from deniable.server.logging_setup import LogThrottle
-from deniable.server.metrics import METRICS_TYPE, Meters, exposition
+from deniable.server.metrics import Meters
 from deniable.server.pages.entrance import failure_page
 from deniable.server.pages.handlers import Site
 from deniable.server.pages.table import PAGES, Page
@@ -149,9 +148,8 @@ async def build_server(
 
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
         await gauges.check()
-        (serving,) = meters.total("workers")
-        readiness = {"status": "ready", "workers": int(serving), "workers_wanted": config.workers}
-        return web.json_response(readiness)
+        workers = {"workers": meters.serving(), "workers_wanted": config.workers}
+        return web.json_response({"status": "ready", **workers})
 
     async def openapi(_: web.BaseRequest, __: str) -> web.Response:
         # In a thread: with the fields of histograms, it imports numpy.
@@ -214,7 +212,7 @@ def _server(
                 if _is_for_people(request, route):
                     answer = failure_page(request, answer)
         cross_origin.allow(request, route, name, answer)
-        meters.count_request("" if route is None else route.path, answer.status)
+        meters.requests("other" if route is None else route.path, answer.status).inc()
         return answer
 
     return CollectorServer(handle, config, meters)
@@ -257,12 +255,8 @@ def _metrics(
     async def answer(request: web.BaseRequest, _: str) -> web.Response:
         if store is not None:
             await require_role(request, store, Role.OPERATOR, clock())
-        labels = {
-            "version": version("deniable"),
-            "python": platform.python_version(),
-            "event_loop": type(asyncio.get_running_loop()).__module__.partition(".")[0],
-        }
-        body = exposition(meters, await gauges.read(), labels, gauges.figures.read()).encode()
-        return web.Response(body=body, headers={"Content-Type": METRICS_TYPE})
+        await gauges.measure()
+        body = generate_latest(meters) + generate_latest(gauges)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     return answer

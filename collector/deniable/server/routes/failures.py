@@ -38,7 +38,7 @@ def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Re
             break
     match error:
         case Refusal():
-            meters.count_code("requests_refused", code_of_request(error.code))
+            meters.requests_refused[code_of_request(error.code)].inc()
             return problem(error.code, error.reason)
         case MethodNotAllowed():
             answer = plain_problem(405, "Method Not Allowed")
@@ -49,7 +49,7 @@ def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Re
             return plain_problem(400, "connection lost")
         case _:
             # The last resort: no stack trace reaches the network.
-            meters.count("requests_failed")
+            meters.requests_failed.inc()
             if throttle(type(error).__name__):
                 _LOG.error("a request failed in an unforeseen way", exc_info=error)
             return plain_problem(500, "internal error")

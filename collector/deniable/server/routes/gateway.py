@@ -158,7 +158,7 @@ class Gateway:
         except ObliviousHttpError:
             self._limits.charge(request, 1)
             return _key_problem()
-        self._meters.count("requests_relayed")
+        self._meters.requests_relayed.inc()
         return self._sealed(await self._answered(request, message), sealer)
 
     async def _answered(self, outer: web.BaseRequest, message: bytes) -> web.Response:

@@ -110,7 +110,7 @@ class Uploads:
 
     def _take_in_hand(self, reports: int) -> None:
         self._in_hand += reports
-        self._meters.count("reports_in_hand", reports)
+        self._meters.reports_in_hand.inc(reports)
 
     async def _take(self, envelopes: Sequence[bytes]) -> UploadAnswer:
         meters, judged = self._meters, _Judged()
@@ -125,10 +125,10 @@ class Uploads:
                     await self._judge(part, start, judged)
                     await asyncio.sleep(0)
         done = monotonic()
-        meters.observe("verify_seconds", done - begun)
+        meters.verify_seconds.observe(done - begun)
         verdicts = await self._store.add(judged.receipts) if judged.receipts else []
         if verdicts:
-            meters.observe("commit_seconds", monotonic() - done)
+            meters.commit_seconds.observe(monotonic() - done)
         for receipt, verdict in zip(judged.receipts, verdicts, strict=True):
             if verdict is not Verdict.ACCEPTED:
                 self._issuers.give_back(receipt)
@@ -141,12 +141,13 @@ class Uploads:
                 for place, verdict in zip(judged.places, verdicts, strict=True)
                 if verdict in _CODES
             ]
-        meters.count("reports_accepted", accepted)
         if accepted:
-            meters.put("last_report_timestamp_seconds", [self._clock()])
-        meters.count("reports_duplicate", duplicates)
+            meters.reports_accepted.inc(accepted)
+            meters.last_report_timestamp.set(self._clock())
+        if duplicates:
+            meters.reports_duplicate.inc(duplicates)
         for _, code in refused:
-            meters.count_code("reports_refused", code)
+            meters.reports_refused[code].inc()
         return UploadAnswer(accepted, duplicates, tuple(sorted(refused)))
 
     async def _judge(self, envelopes: Sequence[bytes], start: int, judged: _Judged) -> None:
@@ -181,6 +182,6 @@ def _observe_clock_skew(meters: Meters, schedule: Schedule, epoch: int, now: flo
     """
     since = now - schedule.epoch_start(epoch)
     if since < 0:
-        meters.observe("early_seconds", -since)
+        meters.early_seconds.observe(-since)
     elif since >= schedule.epoch_seconds:
-        meters.observe("late_seconds", since - schedule.epoch_seconds)
+        meters.late_seconds.observe(since - schedule.epoch_seconds)
