@@ -24,7 +24,6 @@ PAGES = {
 SETTINGS_PAGE = PAGES["reference/settings.md"]
 THREATS = (ROOT / "docs" / "threat-model.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-README = (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_environment_is_explained() -> None:
