@@ -9,13 +9,13 @@ through ``frequency_intervals`` and ``Form.estimate``, as a ``Histogram`` and it
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.table import write
 from deniable.estimates import NotInvertible, cumulative_curve, decoder_of, frequency_intervals
 from deniable.estimates.binomial import binomial_intervals
 from deniable.estimates.change import changed
@@ -322,7 +322,7 @@ def run() -> None:
     ]
     print("\n".join(tests))
     print("\n".join(_outside(rows)))
-    write({"intervals": lines, "tests": tests})
+    write({"coverage-intervals": lines, "coverage-tests": tests})
 
 
 class _Row(NamedTuple):
@@ -413,10 +413,3 @@ def _row(kind: str, size: int, name: str, own: Callable[..., Covered] | None = N
                     )
                 found[n].append(made)
     return _Row(name, size, found)
-
-
-def write(tables: Mapping[str, list[str]]) -> None:
-    """Write the tables that docs/coverage.md includes, each into a file of its own."""
-    for name, lines in tables.items():
-        path = Path(__file__).parent / "results" / f"coverage-{name}.md"
-        path.write_text("\n".join(lines) + "\n", "utf-8")

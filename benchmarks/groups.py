@@ -13,7 +13,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage import LEVEL, Floats, mechanism_of, questions_of, truths, write
+from benchmarks.coverage import LEVEL, Floats, mechanism_of, questions_of, truths
+from benchmarks.table import write
 from deniable.estimates import Estimate, decoder_of
 from deniable.estimates.estimate import share_within
 from deniable.estimates.forms import Form, Sample
@@ -129,14 +130,14 @@ def run() -> None:
     places += [*map(_ranks, product((5, 16), (300, 3_000, 100_000)))]
     related = ["| k | reports | runs with a test | found at 5 % |", "|---|---|---|---|"]
     related += [*map(_association, product((16,), REPORTS))]
-    write({"ranks": places, "association": related})
+    write({"coverage-ranks": places, "coverage-association": related})
     lines = [
         "| group | reports | has intervals | share | difference | ratio |",
         "|---|---|---|---|---|---|",
         *map(_line, product(GROUPS, REPORTS)),
     ]
     print("\n".join(lines))
-    write({"groups": lines})
+    write({"coverage-groups": lines})
 
 
 def _ranks(setting: tuple[int, int]) -> str:

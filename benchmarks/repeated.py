@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from benchmarks.answers import Indices, likely_answers
+from benchmarks.table import write
 from deniable.audit.all_pairs import linking_probability
 from deniable.budget import NANO, RangeCost
 from deniable.estimates.decoders import Floats, decoder_of
@@ -41,21 +42,27 @@ class _Way(NamedTuple):
 
 
 def run() -> None:
-    """Measure and print."""
-    print(f"\nkept responses; squared errors of {_RUNS} runs of {_USERS:,} users over the formula")
-    print(
-        f"{'k, kept, one':<14} {'mechanism':<38} {'n sum Var':>10} {'÷ bound':>8} "
-        f"{'two reports':>11} {_REPORTS:>5} {'charged':>8} {'linked':>7} {'measured':>9}"
-    )
+    """Measure, print, and write the table of docs/choosing.md.
+
+    Measured are the squared errors of the runs, over the formula.
+    """
+    lines = [
+        "| k, kept, one report | mechanism | n·Σ Var | ÷ least | two reports | thirty "
+        "| charged | linked | measured ÷ formula |",
+        "|---" * 9 + "|",
+    ]
     for k, kept, epsilon in _CASES:
         bound = lower_bound(k, float(epsilon))
         for way in _ways(k, kept, epsilon):
             two, many = way.levels
-            print(
-                f"{f'{k:,}, {kept}, {epsilon}':<14} {way.name:<38} {way.variance:>10.4g} "
-                f"{way.variance / bound:>8.4g} {two:>11.3f} {many:>5.2f} {way.charged:>8.4g} "
-                f"{way.linked:>7.1%} {way.squares / way.variance:>9.3f}"
+            variance = f"{way.variance:,.0f}" if way.variance >= 100 else f"{way.variance:.3g}"
+            lines.append(
+                f"| {k:,}, {kept}, {epsilon} | {way.name} | {variance} "
+                f"| {way.variance / bound:.4g} | {two:.3f} | {many:.2f} | {way.charged:.1f} "
+                f"| {way.linked:.1%} | {way.squares / way.variance:.3f} |"
             )
+    print("\n".join(lines))
+    write({"repeated": lines})
 
 
 def _ways(k: int, kept: str, epsilon: str) -> Iterator[_Way]:
@@ -79,7 +86,7 @@ def _two_rounds(k: int, kept: str, epsilon: str, fresh: Answering) -> _Way:
         return np.asarray((decoder.tested_counts(support) / _USERS - miss) / (hit - miss))
 
     return _Way(
-        "two-round: " + answering_text(fresh),
+        f"two rounds: {'sets of one answer' if fresh == SINGLE else answering_text(fresh)}",
         _variance(float(mechanism.hit), float(mechanism.miss), k),
         _levels(mechanism),
         RangeCost.of(mechanism).cumulative(_REPORTS) / NANO,

@@ -1,7 +1,8 @@
 """Tables of figures: least, median and greatest of the rounds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.rounds import Rounds
 
@@ -28,3 +29,10 @@ def _written(value: float) -> str:
     """Return three significant digits, without an exponent."""
     places = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:,.{places}f}"
+
+
+def write(tables: Mapping[str, Sequence[str]]) -> None:
+    """Write tables that documents include, each into a file of its own."""
+    for name, lines in tables.items():
+        path = Path(__file__).parent / "results" / f"{name}.md"
+        path.write_text("\n".join(lines) + "\n", "utf-8")

@@ -12,7 +12,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage import LEVEL, Floats, at_once, truths, write
+from benchmarks.coverage import LEVEL, Floats, at_once, truths
+from benchmarks.table import write
 from deniable.estimates import decoder_of
 from deniable.estimates.decoders import Decoder, Tally
 from deniable.estimates.frequencies import Intervals, intervals_of
@@ -112,7 +113,7 @@ def run() -> None:
             cells = [f"{k:,}", f"{n:,}", TRUTHS[name], str(first), *errors, ranked, *shares]
             lines.append(f"| {' | '.join(cells)} |")
             print(lines[-1], flush=True)
-    write({"views": lines})
+    write({"coverage-views": lines})
 
 
 def _points(squares: Floats, k: int) -> str:
