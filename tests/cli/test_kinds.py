@@ -1,23 +1,12 @@
 """Numeric surveys at the operator's and the analyst's terminal."""
 
 import json
-import re
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deniable.documents import bound_text
-from deniable.estimates import (
-    reports_for_half_width,
-    reports_for_mean,
-    reports_for_shares,
-)
-from deniable.estimates.numeric import numeric_summary
-from deniable.estimates.planning import even_counts
-from deniable.mechanisms import ClampedGeometric
-from deniable.messages import Specification
 from deniable.presenting.cautions import reports_text
 from tests.cli.commands import Workplace, succeed, without_places
 
@@ -97,43 +86,6 @@ def test_a_numeric_survey_shows_what_has_an_interval_that_is_worth_it(
     assert f"If 1 % of the reports are fake, {moved}" in prose
     assert "-10\n" not in shown  # single values are in --json only
     assert max(map(len, shown.splitlines())) <= 100
-
-
-def test_publishing_tells_what_shares_take_and_a_survey_that_gives_them(place: Workplace) -> None:
-    dry = place.written(MINUTES)
-    shown = succeed("survey", "publish", dry, "--dir", place.directory, "--dry-run")
-    assert max(map(len, shown.splitlines())) <= 80
-    mechanism = ClampedGeometric.calibrated(49, "1")
-    values = [Fraction(5 * x) for x in range(49)]
-    prose = " ".join(shown.split())
-    mean = reports_for_mean(mechanism, values, 4.8)
-    assert f"the mean within ± 4.8, 2 % of the range, takes at most {mean:,} reports" in prose
-    # What `hist` shows of so many evenly spread answers is what is told.
-    reports = reports_for_shares(mechanism, 0.1)
-    counts = even_counts(mechanism, reports)
-    names = [str(value) for value in values]
-    summary = numeric_summary(mechanism, counts, names, values)
-    told = f"of {len(summary.bins)} groups within ± 10 percentage points take about {reports:,} "
-    assert told in prose
-    reach = max(max(q.high - q.value, q.value - q.low) for q in summary.quartiles)
-    assert f"quartiles within ± {reach:g} as well" in prose
-    # The alternative asks for the same groups, and is a file as it stands.
-    (alternative,) = re.findall(r"categories = \[[^]]*\]", shown)
-    lines = [
-        line
-        for line in MINUTES.splitlines()
-        if line.partition(" =")[0] not in {"mechanism", "low", "high", "step"}
-    ]
-    place.publish("\n".join([*lines, alternative]))
-    plain = place.manifest("session-minutes")
-    assert plain.categories == tuple(group.label for group in summary.bins)
-    assert plain.specification == Specification("subset", {"d": 3})
-    takes = reports_for_half_width(plain.mechanism, 0.1)
-    assert f"at most {takes:,}: publish" in prose
-    # And so does the document that shows this survey.
-    shown_there = (MINUTES, alternative.replace("\n          ", "\n"), f" {mean:,} reports")
-    for part in (*shown_there, f"points {reports / 1e6:.0f} million", f"{takes:,}, in a survey"):
-        assert part in SURVEY_FILES.read_text("utf-8")
 
 
 def test_single_values_with_impossible_counts_are_named(place: Workplace) -> None:

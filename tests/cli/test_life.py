@@ -133,19 +133,6 @@ def test_an_ended_survey_takes_nothing_and_its_successor_does(running: Workplace
     assert verdict(running, epoch=running.manifest().schedule.epochs - 1) is Verdict.ACCEPTED
 
 
-def test_show_tells_what_is_final(counted: Workplace) -> None:
-    show = ("survey", "show", "tea", "--dir", counted.directory)
-    assert "sealed" not in succeed(*show)
-    for epoch in ("0", "1", "3"):
-        succeed("survey", "seal", "tea", epoch, "--yes", "--dir", counted.directory)
-    shown = succeed(*show)
-    assert "sealed    epochs 0 to 1, 3\n" in shown
-    assert "ended" not in shown
-    succeed("survey", "end", "tea", "--yes", "--dir", counted.directory)
-    ended = r"^ended     \d{4}-\d\d-\d\d \d\d:\d\d UTC; it takes no report$"
-    assert re.search(ended, succeed(*show), re.MULTILINE)
-
-
 BLIND = Enrolment(
     "blind", issuer="issuer.example.org", first=4, keys=tuple(key.modulus for key in RSA_KEYS)
 )

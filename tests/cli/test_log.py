@@ -8,15 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import (
-    IN_MEMORY,
-    Client,
-    ClientSettings,
-    HttpTransport,
-    ManifestFault,
-    ManifestRefused,
-    Survey,
-)
 from deniable.key_files import read_key_file
 from deniable.logs import (
     COSIGNER,
@@ -31,7 +22,6 @@ from deniable.public_log.publish import log_key_file, record_file, verifier_key
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
 from tests.support.fake_witness import FakeWitness
-from tests.support.watched import until
 
 
 @pytest.fixture
@@ -137,60 +127,6 @@ def test_what_is_served_is_what_is_exported_and_bundled(
     assert len(bundle.proofs) == len(bundle.manifests) >= 1
     for envelope, proof in zip(bundle.manifests, bundle.proofs, strict=True):
         policy.check(log_entry(envelope), LogProof.parse(proof))
-
-
-@pytest.mark.long
-def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
-    place: Workplace, witness: FakeWitness
-) -> None:
-    at = ("--dir", place.directory)
-    place.publish()
-    policy = succeed("log", "policy", *at)
-    survey = Survey.bundled(succeed("survey", "export", "tea", *at).encode())
-    assert survey.bundle is not None
-    with (
-        serving(place) as server,
-        Client(
-            survey.bundle.origin,
-            authority=survey.bundle.authority,
-            surveys=[survey],
-            log_policy=policy,
-            lifetime_epsilon="1000",
-            state=IN_MEMORY,
-            consent="on",
-            background=False,
-            settings=ClientSettings(
-                first_epoch="now",
-                environment={},
-                transport=HttpTransport(f"http://127.0.0.1:{server.port}"),
-            ),
-        ) as client,
-    ):
-        assert client.report(survey, survey.categories[0], strict=True).ok
-        assert client.flush().delivered == 1
-
-        def proofs() -> dict[bytes, bytes]:
-            return dict(split_manifests(server.request("GET", "/v1/surveys/tea/manifests")[1]))
-
-        succeed("authority", "rotate", *at, "--yes")
-        place.publish(epsilon='"0.5"')
-        until(lambda: len(proofs()) == 2)  # the server looks once a second
-        refreshed = client.refresh(force=True)
-        assert (refreshed.errors, refreshed.declined) == ({}, {})
-
-        witness.logs, watched = (), witness.logs
-        place.publish(epsilon='"0.4"')
-        assert "to watch the log" in run("log", "cosign", *at).stdout
-        witness.logs = watched
-        until(lambda: len(proofs()) == 3)
-        declined = client.refresh(force=True).declined["tea"]
-        assert isinstance(declined, ManifestRefused)
-        assert declined.fault is ManifestFault.NOT_WITNESSED
-        before = proofs()
-        assert "cosigned" in succeed("log", "cosign", *at)
-        until(lambda: proofs() != before)
-        refreshed = client.refresh(force=True)
-        assert (refreshed.errors, refreshed.declined) == ({}, {})
 
 
 def test_rotations_and_gateway_keys_are_logged_too(place: Workplace) -> None:

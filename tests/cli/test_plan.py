@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from deniable.estimates import (
-    Accuracy,
-    cumulative_variance,
     reports_for_half_width,
     reports_for_mean,
 )
@@ -153,19 +151,3 @@ def test_a_distribution_is_planned_by_its_shares_up_to_an_answer(tmp_path: Path)
     assert own["mechanism"].endswith("(the best for all shares together)")
     assert own["reports"] < plain["reports"] / 3
     assert without["reports"] == 385  # 1.96^2 / 4 / 0.05^2, rounded up
-
-
-@pytest.mark.parametrize("tells", ["distribution", "mean"])
-def test_publishing_tells_what_either_takes(tmp_path: Path, tells: str) -> None:
-    directory = tmp_path / "collector"
-    succeed("init", directory)
-    file = written(tmp_path, TELLING.replace("distribution", tells))
-    told = " ".join(succeed("survey", "publish", file, "--dir", directory, "--dry-run").split())
-    assert "are estimated within ± " in told
-    if tells == "distribution":
-        most = Accuracy.half_width(0.05).reports(cumulative_variance(draft(file).mechanism))
-        within = "looked at by itself, within ± 5 percentage points takes at most"
-        assert f"up to any one, {within} {most:,} reports" in told
-        assert 'with tells = "mean" 14,972' in told
-    else:
-        assert 'with tells = "distribution", in place of mechanism' in told

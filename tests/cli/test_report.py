@@ -28,7 +28,7 @@ from deniable.messages.bundle import make_bundle
 from tests.cli.commands import succeed
 from tests.support.devices import UNREACHABLE, FakeTransport, read_upload, refused
 from tests.support.relays import RELAY, Gateway, Relay
-from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, ORIGIN, running
+from tests.support.surveys import AUTHORITY, DAY, MANIFEST, ORIGIN, running
 from tests.support.witnessed import ShownLog
 
 NAME = MANIFEST.name
@@ -95,17 +95,6 @@ def test_without_consent_nothing_is_stored_or_sent(
     assert "Nothing was stored or sent." in capsys.readouterr().out
     assert not shell.state.exists()
     assert shell.transport.uploads == []
-
-
-def test_an_answer_by_number_sends_one_response(
-    shell: Shell, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert shell.run("y", "4") == 0
-    shown = capsys.readouterr()
-    assert "Sent: one randomised response for epoch 0" in shown.out
-    assert shown.err == ""
-    (body,) = shell.transport.uploads
-    assert read_upload(body).report.response in range(len(CATEGORIES))
 
 
 @pytest.mark.parametrize("kind", ["one-question", "joint"])

@@ -1,6 +1,5 @@
 """Several manifests of a name at once: who follows which, and what all that runs costs."""
 
-import re
 from dataclasses import replace
 
 from deniable.budget import NANO, RangeCost, pure_cost
@@ -102,31 +101,6 @@ def test_the_doctor_adds_up_what_runs_and_names_older_declarations() -> None:
 
 
 TENTH = {"categories": '["never", "sometimes", "often", "always", "by the bucket"]', "epochs": "8"}
-
-
-def test_publishing_tells_what_all_surveys_cost_and_whom_the_new_one_leaves_behind(
-    place: Workplace,
-) -> None:
-    assert "\ntogether" not in place.publish(epochs="8")
-    shown = place.publish(name='"coffee"', epochs="8")
-    assert "together  with all else that runs, epsilon 16.000 at most" in shown
-    shown = place.publish(**TENTH)
-    assert "sequence 1" in shown
-    assert "epsilon 16.000 at most" in shown, "an app declares one of the two"
-    words = " ".join(shown.split())
-    assert re.search(
-        "older apps that declare the 4 answers never, sometimes, often, always keep answering "
-        "sequence 0, until .* 00:00 UTC",
-        words,
-    )
-    assert "warning" not in shown
-    shown = place.publish(name='"juice"', epochs="8")
-    assert "epsilon 24.000 at most" in shown
-    told = " ".join(shown.split())
-    assert 'sets lifetime_epsilon = "24": they will refuse what comes last of all' in told
-    assert 'declare it in your app, with Client(lifetime_epsilon="24"), or bundle' in told
-    succeed("survey", "end", "juice", "--yes", "--dir", place.directory)
-    assert "warning" not in place.publish(**TENTH | {"epsilon": '"0.5"'})
 
 
 def test_the_list_calls_superseded_only_what_has_a_successor_for_the_same_apps(

@@ -52,13 +52,6 @@ def test_many_runs_tell_how_often_intervals_hold(file: Path) -> None:
     )
 
 
-def test_another_seed_has_other_chance(file: Path) -> None:
-    one, again, other = (
-        succeed("simulate", file, *ASKED, "1000", "--seed", seed) for seed in "778"
-    )
-    assert one == again != other
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -87,10 +87,6 @@ def test_a_strict_page_may_hold_charts() -> None:
         assert svg.__html__() == svg
 
 
-def test_the_same_arguments_give_the_same_bytes() -> None:
-    assert list(charts(("one", "two"))) == list(charts(("one", "two")))
-
-
 share = st.floats(0, 1)
 value = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -131,14 +127,6 @@ def test_marks_are_where_their_numbers_are(
             assert name not in each.attrib or -1 <= number(each, name) <= width + 1
 
 
-def test_impossible_estimates_are_seen_beyond_zero() -> None:
-    svg = dots_chart([Dot("a", -0.04, (0, 0.01), (0, 0.03))], width=720, title="t")
-    (grey,) = found(svg, "rect", "impossible")
-    (zero,) = found(svg, "line", "zero")
-    dot = next(each for each in found(svg, "circle", "dot") if each.get("r") == "3.5")
-    assert number(grey, "x") <= number(dot, "cx") < number(zero, "x1")
-
-
 @pytest.mark.parametrize("width", [340, 720])
 @pytest.mark.parametrize("rows", [2, 5, 16, 105])
 def test_rows_have_their_numbers_and_marks_in_words(rows: int, width: int) -> None:
@@ -151,24 +139,6 @@ def test_rows_have_their_numbers_and_marks_in_words(rows: int, width: int) -> No
     assert last[1:] == ["50.0%", "[40.0%, 60.0%]", "!!"]
     assert last[0].startswith("long long")
     assert last[0].endswith("…" + "long " * 40)
-
-
-def test_differences_say_what_is_not_distinguishable() -> None:
-    dots = [
-        Dot("a", 0.05, (0.04, 0.06), (0.02, 0.08)),
-        Dot("b", 0.01, (0.0, 0.02), (-0.02, 0.04)),
-        Dot("c", -0.05, (-0.06, -0.04), (-0.08, -0.02), "!!"),
-        Dot("d", 1.4, None, None),
-    ]
-    svg = difference_chart(dots, width=720, title="t")
-    rows = [[t.text for t in g.iter(SVG + "text")] for g in found(svg, "g", "row")]
-    assert [row[3:] for row in rows] == [
-        [],
-        ["not distinguishable"],
-        ["!!"],
-        ["not distinguishable"],
-    ]
-    assert rows[0][:3] == ["a", "+5.0", "[+2.0, +8.0]"]
 
 
 def test_gaps_of_a_series_stay_gaps() -> None:

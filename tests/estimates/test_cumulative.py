@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from deniable.estimates import decoder_of, solution_matrix
 from deniable.estimates.curve import averaged_shares, blur_of
-from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 from tests.estimates.matrices import SURVEYED, Floats, falling
 from tests.support.effort import effort
@@ -21,24 +20,6 @@ PROPERTY = settings(max_examples=effort(150))
 def cumulative(frequencies: Floats, v: int) -> float:
     """Return F_v, of any v."""
     return 1.0 if v >= len(frequencies) - 1 else float(frequencies[: max(v + 1, 0)].sum())
-
-
-@pytest.mark.parametrize("shift", [0, 3])
-def test_without_blur_it_is_the_share_at_or_below(shift: int) -> None:
-    weights = averaged_shares(5, [-1, 0, 1, 4], 0, shift)
-    up_to = [min(v + shift, 4) for v in (0, 1)]
-    assert weights.tolist() == [
-        [0] * 5,
-        *[[1] * (v + 1) + [0] * (4 - v) for v in up_to],
-        [1] * 5,
-    ]
-
-
-def test_one_value_of_blur_weighs_a_quarter_a_half_and_a_quarter() -> None:
-    # (F_1 + 2 F_2 + F_3)/4
-    assert averaged_shares(6, [2], 1, 0).tolist() == [[1, 1, 0.75, 0.25, 0, 0]]
-    assert averaged_shares(6, [2], 1, 1).tolist() == [[1, 1, 1, 0.75, 0.25, 0]]
-    assert averaged_shares(6, [2], 1, -1).tolist() == [[1, 0.75, 0.25, 0, 0, 0]]
 
 
 @PROPERTY
@@ -62,25 +43,12 @@ def test_it_is_the_triangular_average_and_bounds_what_it_averages(
     assert before - 1e-12 <= cumulative(f, v) <= after + 1e-12
 
 
-def test_nothing_and_everything_are_known_whatever_the_blur() -> None:
-    for shift in (-3, 0, 3):
-        weights = averaged_shares(5, [-1, 4], 3, shift)
-        assert weights.tolist() == [[0] * 5, [1] * 5]
-
-
 def test_more_reports_never_take_more_blur() -> None:
     mechanism = ClampedGeometric.calibrated(101, "1")
     blurs = [blur_of(mechanism, 10**power) for power in range(13)]
     assert blurs == sorted(blurs, reverse=True)
     assert blurs[0] > 20
     assert blurs[-1] == 0
-
-
-def test_more_privacy_takes_more_blur() -> None:
-    levels = ("0.5", "1", "4", "12", "40")
-    blurs = [blur_of(ClampedGeometric.calibrated(101, level), 10_000) for level in levels]
-    assert blurs == sorted(blurs, reverse=True)
-    assert len(set(blurs)) > 3
 
 
 @pytest.mark.parametrize("n", [30, 1000, 10**5, 10**8])
@@ -110,17 +78,3 @@ def test_no_other_blur_has_its_bounds_much_nearer(mechanism: Mechanism, n: int) 
 def test_blur_leaves_a_category_to_either_side(mechanism: Mechanism) -> None:
     for n in (1, 100, 10**9):
         assert 0 <= blur_of(mechanism, n) < 7 / 2
-
-
-def test_blur_makes_the_noise_of_a_range_bearable() -> None:
-    # What it is for: unbiased and sharp, the share below the middle errs by several 100 %.
-    mechanism, n = ClampedGeometric.calibrated(101, "1"), 10_000
-    counts = np.random.default_rng(1).multinomial(n, np.full(101, 1 / 101)).tolist()
-    blur, decoder = blur_of(mechanism, n), decoder_of(mechanism)
-    tally = decoder.tally(counts)
-    sharp, blurred = (
-        float(cautious_values(decoder, tally, averaged_shares(101, [50], b, 0))[1][0])
-        for b in (0, blur)
-    )
-    assert sharp > 5
-    assert blurred < 0.2

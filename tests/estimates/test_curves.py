@@ -55,12 +55,6 @@ def test_without_noise_it_is_that_of_the_counts_and_its_band_is_the_binomial_one
     assert [*curve.low[-2:], *curve.high[-2:]] == [1, 1, 1, 1]
 
 
-def test_two_values_have_the_interval_of_one_share() -> None:
-    # The only uncertain share is the first: the largest of one normal variable, drawn 10,000 times.
-    curve = cumulative_curve(RandomisedResponse(2, "1"), [600, 400], ("no", "yes"))
-    assert stats.norm.isf(0.025) == pytest.approx(curve.deviations, rel=0.05)
-
-
 @pytest.mark.parametrize("n", [1, 2, 50])
 @pytest.mark.parametrize("mechanism", [LEVELS, ClampedGeometric.calibrated(24, "1")], ids=repr)
 def test_few_reports_say_little_but_are_no_error(mechanism: Mechanism, n: int) -> None:

@@ -16,29 +16,21 @@ from deniable.estimates import (
     covariance,
     debias,
     decoder_of,
-    estimate_histogram,
     estimated_covariance,
     fewest_fakes,
-    frequency_intervals,
     impossible_counts,
     influence,
     linear_query,
-    query_influence,
-    query_shifts,
     set_influence,
     standard_errors,
-    worst_shifts,
 )
-from deniable.estimates.decoders.designs import DesignDecoder
 from deniable.mechanisms import RandomisedResponse
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
-from deniable.messages import Specification
 from tests.estimates.matrices import SURVEYED, Floats
 from tests.support.effort import some
-from tests.support.surveys import manifest
 
 SMALL = {
     repr(design): DesignMechanism(design, "1")
@@ -57,7 +49,6 @@ LARGE = {
     )
 }
 every_small = pytest.mark.parametrize("mechanism", SMALL.values(), ids=SMALL)
-every_large = pytest.mark.parametrize("mechanism", LARGE.values(), ids=LARGE)
 some_large = pytest.mark.parametrize("mechanism", some([*LARGE.values()]), ids=some([*LARGE]))
 
 
@@ -143,33 +134,6 @@ def test_the_influence_on_a_set_is_that_on_the_worst_of_its_size(mechanism: Any)
         set_influence(mechanism, k + 1)
 
 
-@every_large
-def test_a_large_design_moves_a_set_as_far_as_it_says(mechanism: DesignMechanism) -> None:
-    k, holds = mechanism.categories, mechanism.design.supports
-    decoder = decoder_of(mechanism)
-    assert isinstance(decoder, DesignDecoder)
-    b = decoder.supported(np.ones(k))
-    # The worst set is all that one response supports.
-    worst = int(np.argmax(b * (k - b)))
-    block = np.array([holds(worst, j) for j in range(k)], dtype=np.float64)
-    assert b[worst] == pytest.approx(block.sum())
-    assert query_influence(mechanism, block) == pytest.approx(set_influence(mechanism), rel=1e-9)
-    f = np.full(k, 1 / k)
-    up = query_shifts(mechanism, block, f, 1.0)[1]
-    assert up == pytest.approx(set_influence(mechanism) - block @ f, rel=1e-9)
-    members = int(block.sum())
-    for size in (1, min(10, members), members):
-        some = np.zeros(k)
-        some[np.flatnonzero(block)[:size]] = 1
-        within = query_influence(mechanism, some)
-        assert within <= set_influence(mechanism, size) * (1 + 1e-9)
-        assert set_influence(mechanism, size) <= set_influence(mechanism) * (1 + 1e-9)
-    down, up_each = worst_shifts(mechanism, f, 1.0)
-    for j in (0, k // 2, k - 1):
-        reached = query_shifts(mechanism, np.eye(1, k, j)[0], f, 1.0)
-        assert reached == pytest.approx((down[j], up_each[j]), rel=1e-9)
-
-
 @cache
 def few(mechanism: DesignMechanism) -> tuple[Mapping[int, int], Floats]:
     """Return some counts, the last response's among them, and the weights of what was seen."""
@@ -207,61 +171,6 @@ def test_figures_of_a_large_design_are_those_of_the_few_responses_seen(
     assert found.standard_error == pytest.approx(values.std(ddof=1) / np.sqrt(n), rel=1e-9)
 
 
-@pytest.mark.long
-@some_large
-def test_large_histograms_are_short_and_tell_fakes(
-    mechanism: DesignMechanism, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    design = mechanism.design
-    assert isinstance(design, Affine)
-    k = mechanism.categories
-    survey = manifest(
-        categories=tuple(f"category {j}" for j in range(k)),
-        specification=Specification(
-            "affine", {"q": design.order, "m": design.dimension, "s": design.size}
-        ),
-    )
-    decoder = decoder_of(mechanism)
-    supports, added = decoder.supports, []  # type: ignore[attr-defined]
-
-    def counting(values: Any) -> Any:
-        added.append(values.dtype.kind)
-        return supports(values)
-
-    monkeypatch.setattr(decoder, "supports", counting)
-    f = 1 / np.arange(1, k + 1)
-    law = decoder.response_shares(f / f.sum())
-    drawn = np.random.default_rng(3).multinomial(10**6, law / law.sum())
-    counts = {int(y): int(drawn[y]) for y in np.flatnonzero(drawn)}
-    honest = estimate_histogram(survey, 0, counts)
-    assert added.count("i") == 1  # for all that a histogram tells
-    assert honest.impossible == ()
-    assert honest.poisoning.fewest_fakes == 0
-    z = (honest.estimate - f / f.sum()) / honest.standard_error
-    assert 0.8 < np.sqrt(np.mean(z**2)) < 1.2
-    told: Any = honest.to_dict()
-    assert len(told["categories"]) == k
-    assert "responses" not in told
-    assert [row["raw"] for row in told["categories"]] == honest.raw.tolist()
-    assert sum(counts[y] for y in counts if design.supports(y, k - 1)) == honest.raw[-1]
-    assert told["poisoning"]["set_influence"] == set_influence(mechanism)
-    # Few fakes that all say the same move no category far, but no honest devices say it so often.
-    fakes = 600
-    few = counts | {7: counts.get(7, 0) + fakes}
-    often, supported = impossible_counts(mechanism, few)
-    assert np.flatnonzero(often).tolist() == [7]
-    assert not supported.any()
-    poisoned = estimate_histogram(survey, 0, few)
-    assert poisoned.poisoning.impossible.tolist() == [design.supports(7, j) for j in range(k)]
-    assert fakes / 2 < fewest_fakes(mechanism, few) <= fakes
-    # A fifth of fakes that say anything but what supports one category leave it too rare.
-    shunned = [y for y in range(mechanism.responses // 4) if not design.supports(y, 5)]
-    many = counts | {y: counts.get(y, 0) + -(-250_000 // len(shunned)) for y in shunned}
-    often, supported = impossible_counts(mechanism, many)
-    assert supported[5]
-    assert 0 < fewest_fakes(mechanism, many) <= sum(many.values()) - honest.n
-
-
 @pytest.mark.parametrize("name", ["Affine(5, 2, 3, 1)", "Subset(5, 2)"])
 def test_honest_devices_are_flagged_at_most_so_often_and_fakes_are_there_exactly(name: str) -> None:
     # Three devices with one answer, and up to three fakes that all say one thing.
@@ -290,59 +199,4 @@ def test_honest_devices_are_flagged_at_most_so_often_and_fakes_are_there_exactly
     assert max(found) > 0
 
 
-def test_check_values_of_what_one_report_can_move() -> None:
-    """Of docs/mathematics.md, section 6."""
-    of_three_digits = LARGE[repr(Affine(1024, 11, 3, 3))]
-    assert influence(of_three_digits) == pytest.approx(4.071393, abs=1e-6)
-    assert set_influence(of_three_digits) == pytest.approx(1009.3, abs=0.05)
-    named = RandomisedResponse(1024, "1")
-    assert (
-        influence(named) == pytest.approx(set_influence(named)) == pytest.approx(596.36, abs=0.01)
-    )
-    best = DesignMechanism(Subset(16, 4), "1")
-    assert influence(best) == pytest.approx(3.182413, abs=1e-6)
-
-
-FEW_POINTS = [
-    (Affine(2, 5, 1, 4), "5", 0.99),
-    (Affine(3, 2, 4, 1), "5", 0.99),
-    (Affine(7, 3, 2, 2), "5", 0.9),
-    (Affine(3, 31, 1, 1), "4", 1.0),
-]
 """Designs of which few points are used, and how frequent one answer is."""
-
-
-@pytest.mark.parametrize(("design", "epsilon", "frequent"), FEW_POINTS, ids=repr)
-def test_moments_of_a_design_of_which_few_points_are_used(
-    design: Affine, epsilon: str, frequent: float
-) -> None:
-    mechanism = DesignMechanism(design, epsilon)
-    decoder, k = decoder_of(mechanism), design.categories
-    matrix = np.array([mechanism.row(x) for x in range(k)], dtype=np.float64) / mechanism.grid
-    squares = matrix @ (decoder.kernels(np.eye(k)) ** 2).T
-    moments = decoder.moments
-    assert moments.own == pytest.approx(squares.diagonal())
-    others = np.where(np.eye(k, dtype=np.bool_), 0.0, squares)
-    assert (moments.other >= others.max(axis=0) - 1e-12).all()
-    assert (moments.least_variance <= (squares - np.eye(k)).min(axis=0) + 1e-12).all()
-
-
-@pytest.mark.parametrize(("design", "epsilon", "frequent"), FEW_POINTS, ids=repr)
-def test_intervals_cover_a_frequent_answer_of_a_design_of_which_few_points_are_used(
-    design: Affine, epsilon: str, frequent: float
-) -> None:
-    mechanism, k, runs = DesignMechanism(design, epsilon), design.categories, 400
-    decoder, rng = decoder_of(mechanism), np.random.default_rng(17)
-    f = np.full(k, (1 - frequent) / (k - 1))
-    f[1] = frequent
-    shares = decoder.response_shares(f)
-    covered = 0
-    for _ in range(runs):
-        counts = rng.multinomial(2000, shares / shares.sum())
-        intervals = frequency_intervals(mechanism, counts.tolist(), 0.95)
-        covered += bool(intervals.low[1] <= f[1] <= intervals.high[1])
-        estimate = decoder.frequencies(decoder.tally(counts.tolist()))
-        low, high = decoder.intervals(decoder.tally(counts.tolist()), 0.95)[:2]
-        assert ((low <= estimate) & (estimate <= high)).all()
-    # At 94 % or more, fewer than 90 % of 400 runs come with a chance below 0.2 %.
-    assert covered >= 0.9 * runs

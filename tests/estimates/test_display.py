@@ -122,15 +122,6 @@ def _points(estimate: Estimate) -> str:
     return f"[{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
 
 
-def test_impossible_counts_are_marked_and_said_to_be_unusable() -> None:
-    counts = [10_320, 10, 1236, 1479, 1610]
-    histogram = estimate_histogram(manifest(), 0, counts)
-    dots = histogram_dots(histogram, chosen_rows(histogram))
-    assert [dot.label for dot in dots if dot.mark == "!!"] == [*histogram.impossible]
-    html = histogram._repr_html_()
-    assert '<p class="alert" role="alert" data-caution="not-to-be-used">Not to be used' in html
-
-
 def test_a_page_has_the_same_rows_as_the_chart_and_no_markup_of_labels() -> None:
     asked = manifest(categories=("<b>a</b>", "b&c", '"d"'), question="<script>?")
     histogram = even(asked)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,17 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.documents import bound_text
 from deniable.estimates import (
     Histogram,
-    IntervalMethod,
     Model,
     debias,
     estimate_histogram,
     frequency_intervals,
-    influence,
-    mean,
-    reports_for_half_width,
     reports_for_shares,
     standard_errors,
 )
@@ -28,8 +22,7 @@ from deniable.estimates.planning import even_counts
 from deniable.messages import Enrolment, SigningKey, Specification
 from deniable.presenting.cautions import reports_text
 from deniable.presenting.rows import category_rows
-from deniable.reading import EpochStanding, EpochState, epoch_standing, instant_text, iso_time
-from tests.support.kinds import MATRIX
+from deniable.reading import EpochStanding, EpochState, epoch_standing, instant_text
 from tests.support.surveys import CATEGORIES, MANIFEST, QUESTION, manifest
 
 COUNTS = (100, 200, 300, 50, 3)
@@ -91,26 +84,6 @@ def test_when_the_epoch_was_and_whether_its_figures_are_final_is_told() -> None:
         assert words.get(state, str(state)) in str(histogram)
     untold = strict_json(estimate_histogram(MANIFEST, 3, COUNTS))
     assert (untold["state"], untold["seal"]) == (None, None)
-
-
-def test_dates_beyond_the_calendar_are_none() -> None:
-    assert iso_time(2**53) is None
-    assert iso_time(0) == "1970-01-01T00:00:00Z"
-
-
-def test_as_text_flagged_categories_are_marked() -> None:
-    histogram = estimate_histogram(MANIFEST, 0, (1000, 1000, 1000, 1000, 400))
-    assert histogram.impossible == CATEGORIES[-1:]
-    lines = str(histogram).splitlines()
-    fewest = histogram.poisoning.fewest_fakes
-    assert lines[0].startswith("!! Not to be used: honest devices do not cause the counts of")
-    assert f"At least {fewest:,} of 4,400 reports are fake" in " ".join(lines)
-    marked = [line for line in lines if "%  impossible" in line]
-    assert [line.split()[:2] for line in marked] == [["very", "good"]]
-    honest = str(estimate_histogram(MANIFEST, 0, (1000, 1000, 1000, 1000, 700)))
-    assert "!!" not in honest
-    # 1 % of 1 + 4/(e - 1)
-    assert "If 1 % of the reports are fake, a share is off by up to 3.4 percentage points" in honest
 
 
 def test_the_pure_level_is_stated_where_delta_is_not_zero() -> None:
@@ -203,52 +176,6 @@ NUMERIC = manifest(
     categories=tuple(map(str, range(101))),
     specification=Specification.calibrated("numeric", 101, "1"),
 )
-NUMERIC_COUNTS = tuple(100 + (i * 37) % 61 for i in range(101))
-
-
-@pytest.mark.parametrize("counts", [COUNTS, (0, 0, 1, 0, 0), (1000, 0, 0, 0, 0)])
-def test_a_matrix_survey_has_its_mechanisms_estimates(counts: tuple[int, ...]) -> None:
-    histogram = estimate_histogram(MATRIX, 0, counts)
-    assert histogram.mechanism == "matrix"
-    assert histogram.numeric is None
-    assert histogram.estimate.tolist() == debias(MATRIX.mechanism, counts).tolist()
-    assert set(histogram.methods) == {IntervalMethod.NORMAL}
-    assert histogram.poisoning.influence == influence(MATRIX.mechanism)
-    assert histogram.reports_for_five_points == reports_for_half_width(MATRIX.mechanism, 0.05)
-    written = strict_json(histogram)
-    assert len(written["categories"]) == 5
-    titles = [table.title for table in histogram.document().tables]
-    assert "Quartiles" not in titles
-    assert written["distribution"] is None
-
-
-@pytest.mark.parametrize("model", list(Model))
-def test_a_numeric_survey_has_its_summary_too(model: Model) -> None:
-    histogram = estimate_histogram(NUMERIC, 0, NUMERIC_COUNTS, 0.9, model)
-    assert NUMERIC.values is not None
-    assert histogram.mechanism == "numeric"
-    assert histogram.numeric is not None
-    assert histogram.numeric.mean == mean(
-        NUMERIC.mechanism, NUMERIC_COUNTS, NUMERIC.values, 0.9, model
-    )
-    written = strict_json(histogram)
-    assert written["numeric"]["mean"]["estimate"] == histogram.numeric.mean.value
-    assert len(written["categories"]) == 101
-
-
-def test_as_text_a_numeric_survey_shows_mean_quartiles_and_groups() -> None:
-    histogram = estimate_histogram(NUMERIC, 0, NUMERIC_COUNTS)
-    assert histogram.numeric is not None
-    text = str(histogram)
-    assert re.search(rf"^mean +{histogram.numeric.mean.value:.1f} ", text, re.MULTILINE)
-    for name, quartile in zip(
-        ("lower quartile", "median", "upper quartile"), histogram.numeric.quartiles, strict=True
-    ):
-        shown = re.search(rf"^{name} +{quartile.value:.1f} ", text, re.MULTILINE) is not None
-        assert shown == (quartile.high - quartile.low <= 50)
-    assert f"the mean is off by up to {bound_text(histogram.numeric.mean.influence / 100)}" in text
-    # Not a line for each of the 101 values.
-    assert len(text.splitlines()) < 40
 
 
 def test_as_text_no_share_is_shown_whose_interval_is_worth_little() -> None:

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from deniable.audit import SolutionMatrix
 from deniable.estimates import (
@@ -17,32 +16,11 @@ from deniable.estimates import (
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
 from tests.estimates.matrices import (
     FORMULAS,
-    MECHANISMS,
     incidence,
 )
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(150))
-
-
-def test_the_check_value_of_four_categories_at_odds_three() -> None:
-    np.testing.assert_allclose(
-        debias(FORMULAS, (60, 30, 20, 10)), (1, 0.25, 0, -0.25), rtol=0, atol=1e-15
-    )
-
-
-@PROPERTY
-@given(st.integers(2, 50), st.sampled_from(["0.000001", "0.5", "3", "40"]), st.data())
-def test_estimates_sum_to_one_whatever_was_counted(
-    categories: int, epsilon: str, data: st.DataObject
-) -> None:
-    mechanism = RandomisedResponse(categories, epsilon)
-    counts = data.draw(
-        st.lists(st.integers(0, 10**12), min_size=categories, max_size=categories).filter(any)
-    )
-    estimate = debias(mechanism, counts)
-    scale = max(1.0, float(np.abs(estimate).max()))
-    assert abs(estimate.sum() - 1) <= 1e-14 * categories * scale
 
 
 @pytest.mark.parametrize("epsilon", ["0.001", "0.000001", "0.000000000000001"])
@@ -87,22 +65,6 @@ def test_categories_that_no_response_tells_apart_are_refused(matrix: SolutionMat
 def test_the_inverse_of_two_hundred_categories_undoes_the_matrix(epsilon: str) -> None:
     matrix = solution_matrix(ClampedGeometric.calibrated(200, epsilon))
     np.testing.assert_allclose(left_inverse(matrix) @ matrix.T, np.eye(200), atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        *MECHANISMS.values(),
-        SolutionMatrix([[2**64, 0], [1, 2**64 - 1]], 2**64),
-        SolutionMatrix([[10**400, 2 * 10**400], [10**400 + 1, 2 * 10**400 - 1]], 3 * 10**400),
-    ],
-    ids=[*MECHANISMS, "degenerate", "vast grid"],
-)
-def test_the_solution_matrix_holds_each_probability_rounded_once(mechanism: Mechanism) -> None:
-    assert solution_matrix(mechanism).tolist() == [
-        [float(mechanism.probability(x, y)) for y in range(mechanism.responses)]
-        for x in range(mechanism.categories)
-    ]
 
 
 def test_a_matrix_that_floats_cannot_invert_is_refused_with_what_to_do() -> None:

@@ -17,7 +17,6 @@ from deniable.estimates import (
 from deniable.estimates.decoders import decoder_of
 from deniable.messages import Manifest, Specification
 from deniable.planning.specification import answered_best
-from deniable.presenting.fields import histogram_csv
 from tests.support.surveys import manifest
 
 DIMENSIONS = (("plan", "free", "paid"), ("theme", "A", "B", "C"), ("beta", "no", "yes"))
@@ -125,20 +124,6 @@ def test_questions_and_answers_that_there_are_not() -> None:
     with pytest.raises(ValueError, match="no question"):
         margin(ONE, expected(ONE, 1000), "colour")
     assert margins(manifest(), [1, 2, 3, 4, 5]) == ()
-
-
-def test_histograms_show_the_margins() -> None:
-    joint = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 5000))
-    one = estimate_histogram(ONE, 0, expected(ONE, 5000))
-    assert joint.to_dict()["margins"] == json.loads(json.dumps(joint.to_dict()))["margins"]
-    assert [each["question"] for each in one.to_dict()["margins"]] == ["plan", "theme", "beta"]  # type: ignore[attr-defined]
-    assert "margins" not in estimate_histogram(manifest(), 0, [9] * 5).to_dict()
-    # A question's shares are shown once each: as the categories, or before the combinations.
-    for histogram, rows in ((joint, 12 + 7), (one, 7)):
-        assert str(histogram).count("theme: B") == 1
-        assert len(histogram_csv(histogram).splitlines()) == 1 + rows
-    assert "free + B + no" in str(joint)
-    assert "Reports about each: plan " in str(one)
 
 
 def test_a_question_that_no_report_is_about_is_shown_as_open() -> None:

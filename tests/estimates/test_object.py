@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.documents import number_text
 from deniable.documents.terminal import document_text
 from deniable.estimates import (
     Estimate,
@@ -34,7 +33,7 @@ from deniable.estimates.views import likeliest
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat
 from deniable.presenting.pictures import series_panels
-from tests.support.effort import effort
+from tests.support.effort import effort, some
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.surveys import manifest
 
@@ -195,7 +194,7 @@ def test_what_shares_reports_or_noise_is_not_compared() -> None:
         found.changed_from(simulated)
 
 
-@every
+@pytest.mark.parametrize("survey", some(SURVEYS), ids=lambda survey: survey.specification.kind)
 def test_the_same_reports_stay_the_same_at_other_levels_and_in_other_processes(
     survey: Manifest,
 ) -> None:
@@ -341,18 +340,7 @@ def test_a_ratio_of_sums_of_all_answers_is_certain() -> None:
         assert (found.low, found.high) == pytest.approx((1, 1))
 
 
-def test_numbers_have_the_digits_that_their_intervals_tell_apart() -> None:
-    for number, width, sign, text in (
-        (3.99866, 0.27068, "", "4.00"),
-        (-0.0004, 0.27068, "+", "+0.00"),
-        (1_234_567.8, 4_321, "", "1,234,568"),
-        (0.001234, 1e-3, "", "0.0012"),
-        (0.25, 0.0, "", "0.25"),
-        (0.25, float("inf"), "", "0.25"),
-    ):
-        assert number_text(number, width, sign) == text
-
-
+@pytest.mark.long
 @every
 def test_where_nothing_changed_few_tests_say_so(survey: Manifest) -> None:
     decoder = decoder_of(survey.mechanism)
@@ -432,12 +420,6 @@ def test_of_all_answers_no_rounding_is_taken_for_the_impossible() -> None:
         assert all(sentence.endswith(told) for sentence in (one.sentence for one in sums))
 
 
-@every
-def test_fakes_cannot_move_the_sum_of_all_answers(survey: Manifest) -> None:
-    whole = histogram(survey).share(survey.categories)
-    assert (whole.influence, whole.fakes_decide) == (0.0, False)
-
-
 def test_sentences_can_be_published() -> None:
     found = estimate_histogram(manifest(), 3, [1032, 1009, 1236, 1479, 1610])
     good = found.share(["good", "very good"])
@@ -503,18 +485,6 @@ def test_epochs_of_less_than_a_day_begin_at_a_time() -> None:
     series = Series("tea", (Point("ab" * 32, 7, 3600, 7200),))
     shown = document_text(series.document(list(series.figures("never")), "never"))
     assert "7  1970-01-01 01:00 " in shown
-
-
-def test_a_series_says_which_figures_are_not_to_be_used_and_which_are_impossible() -> None:
-    survey = manifest(name="simulated-rating")
-    found = estimate_histogram(survey, 7, [3000, 2800, 2500, 1600, 100])
-    series = Series(survey.name, (Point(found.survey_id, 7, 0, 86_400, found),))
-    document = series.document(list(series.figures("very good")), "very good")
-    lines = document_text(document).splitlines()
-    assert "!! Simulated: no real device answered." in lines
-    text = " ".join(" ".join(lines).split())
-    assert "!! Not to be used: honest devices do not cause the counts of epoch 7 of" in text
-    assert "An estimate is further from all that is possible than the margin of error" in text
 
 
 def test_more_answers_than_can_be_compared_one_by_one_are_refused() -> None:

@@ -127,17 +127,6 @@ def test_devices_that_are_all_there_are_flagged_at_most_so_often_exactly(
         )
 
 
-@every_small
-def test_six_devices_can_be_flagged_at_all(mechanism: Mechanism) -> None:
-    # Or the bounds above would hold for nothing. Six reports do not suffice for every matrix.
-    extreme = [
-        alarm(mechanism, [n * (y == z) for z in range(mechanism.responses)], 0.5)
-        for y in range(mechanism.responses)
-        for n in (6, 60)
-    ]
-    assert any(extreme)
-
-
 @every
 def test_flags_of_responses_are_exact_binomial_tails(mechanism: Mechanism) -> None:
     matrix = solution_matrix(mechanism)
@@ -216,12 +205,6 @@ def test_fakes_are_flagged_once_they_leave_what_honest_devices_can_cause(
     assert True in found
 
 
-def test_check_value_of_the_detectable_share() -> None:
-    # The check value is of ten tests at .05 in all, each at .005; here are twenty.
-    share = detectable_share(RandomisedResponse(10, "1"), 10_000, 0.1)
-    assert share == pytest.approx(0.0843295, rel=1e-6)
-
-
 @every
 def test_fakes_show_from_the_detectable_share_on_at_best(mechanism: Mechanism) -> None:
     n = 10**6
@@ -247,20 +230,6 @@ def test_where_all_reports_could_be_fake_no_share_is_detectable() -> None:
 
 
 @pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.specification.kind)
-def test_a_histogram_flags_what_fakes_left_too_rare(survey: Manifest) -> None:
-    mechanism, k = survey.mechanism, len(survey.categories)
-    f = np.full(k, 1 / (k - 1))
-    f[1] = 0
-    honest = estimate_histogram(survey, 0, expected_counts(mechanism, f, 10**7))
-    assert honest.impossible == ()
-    counts = expected_counts(mechanism, f, 10**7, np.eye(k)[0], 0.3)
-    poisoned = estimate_histogram(survey, 0, counts)
-    assert survey.categories[1] in poisoned.impossible
-    responses, categories = impossible_counts(mechanism, counts)
-    assert poisoned.poisoning.impossible.tolist() == (responses | categories).tolist()
-
-
-@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.specification.kind)
 def test_a_histogram_states_what_fakes_can_do(survey: Manifest) -> None:
     mechanism, k = survey.mechanism, len(survey.categories)
     counts = [1000 + 13 * y for y in range(k)]
@@ -276,22 +245,6 @@ def test_a_histogram_states_what_fakes_can_do(survey: Manifest) -> None:
         for error, reach in zip(histogram.standard_error, np.maximum(-down, up), strict=True)
     ]
     assert stated.fakes_for_one_error == max(filter(None, needed))
-
-
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "5"])
-@pytest.mark.parametrize("k", range(3, 9))
-def test_of_two_different_reports_no_number_of_fakes_moves_an_estimate_by_its_error(
-    k: int, epsilon: str
-) -> None:
-    # The error, half of the range, is exactly as far as fakes without number would move it.
-    survey = manifest(categories=tuple(map(str, range(k))), epsilon=epsilon)
-    counts = (1, 1, *[0] * (k - 2))
-    assert estimate_histogram(survey, 0, counts).poisoning.fakes_for_one_error is None
-
-
-@pytest.mark.parametrize("counts", [(0, 0, 1, 0, 0), (0, 0, 500, 0, 0)])
-def test_without_a_standard_error_no_number_of_fakes_moves_it(counts: tuple[int, ...]) -> None:
-    assert estimate_histogram(MANIFEST, 0, counts).poisoning.fakes_for_one_error is None
 
 
 @every_small
@@ -350,16 +303,3 @@ def test_fewer_fakes_than_the_bound_explain_no_flag_and_so_many_do(mechanism: Me
         assert not any(explained(counts, fakes) for fakes in fewer)
         bounds.add(bound)
     assert max(bounds) > n / 3
-
-
-def test_check_value_of_the_fewest_fakes() -> None:
-    # 465 honest reports at epsilon 1 of devices that hold 0, of which 69 are each of the lies, and
-    # 520 that all say 0: at most so many honest ones that 276 lies or fewer have a chance of .001.
-    mechanism = RandomisedResponse(5, "1")
-    counts = [520 + 189, 69, 69, 69, 69]
-    fewest, lie = fewest_fakes(mechanism, counts), 4 * float(mechanism.lie)
-    assert binom.cdf(276, 985 - fewest, lie) >= 0.001 > binom.cdf(276, 985 - fewest + 1, lie)
-    assert fewest == 462
-    histogram = estimate_histogram(MANIFEST, 0, counts)
-    assert histogram.poisoning.fewest_fakes == fewest
-    assert "At least 462 of 985 reports are fake" in " ".join(str(histogram).split())

@@ -1,7 +1,5 @@
 """Estimates of several questions: one drawn by each device, or all at once."""
 
-from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,10 +26,9 @@ from deniable.estimates import (
 from deniable.estimates.decoders import decoder_of
 from deniable.estimates.poisoning import poisoning
 from deniable.mechanisms import KINDS, Mechanism
-from deniable.mechanisms.answering import Dimensions, combinations_of, separated
+from deniable.mechanisms.answering import Dimensions, combinations_of
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.planning.specification import answered_best
-from deniable.simulation import SimulatedWords, randomise_many
 
 
 def several(*sizes: int) -> Dimensions:
@@ -60,26 +57,6 @@ TABLE = [
     ((10, 10), "1", 58.21, 327.6),
     ((4, 25), "1", 15.11, 272.9),
 ]
-
-
-@pytest.mark.parametrize(("sizes", "epsilon", "one", "joint"), TABLE)
-def test_the_published_figures(
-    sizes: tuple[int, ...], epsilon: str, one: float, joint: float
-) -> None:
-    n, k = 10**12, sizes[0]
-    drawn = made("one-question", sizes, epsilon)
-    counts = expected(drawn, np.concatenate([np.full(size, 1 / size) for size in sizes]), n)
-    errors = standard_errors(drawn, counts, Model.FIXED)[:k]
-    choice = (len(sizes) - 1) * (1 - 1 / k)
-    assert n * (errors**2).sum() - choice == pytest.approx(one, rel=2e-4)
-    at_once = made("joint", sizes, epsilon)
-    cells = at_once.categories
-    counts = expected(at_once, np.full(cells, 1 / cells), n)
-    variance = 0.0
-    for answer in range(k):
-        w = [float(separated(x, sizes)[0] == answer) for x in range(cells)]
-        variance += n * linear_query(at_once, counts, w, model=Model.FIXED).standard_error ** 2
-    assert variance == pytest.approx(joint, rel=5e-4)  # of the affine design that is used
 
 
 SMALL = (2, 3, 4)
@@ -208,31 +185,3 @@ def test_planning_is_for_each_question() -> None:
     mechanism = mixed()
     most = max(reports_for_half_width(part, 0.05) for part in mechanism.parts)
     assert reports_for_half_width(mechanism, 0.05) == pytest.approx(3 * most, abs=3)
-
-
-def test_simulated_devices_are_as_far_off_as_the_formula_says() -> None:
-    # 2,000 fixed devices, 600 times over: the squared errors of a question's five shares add up to
-    # about a chi-squared of 4 degrees, so that their mean over the runs is within 5 * sqrt(2/(4 *
-    # 600)) = 14.5 % but for a chance below 1e-6; the seed is fixed besides.
-    mechanism, n, runs = made("one-question", (5, 5)), 2000, 600
-    words = SimulatedWords(np.random.default_rng(13))
-    answers = np.arange(n) % 25
-    truth = np.full(5, 1 / 5)
-    errors = np.empty(runs)
-    for run in range(runs):
-        seen = np.bincount(randomise_many(mechanism, answers, words), minlength=10)
-        errors[run] = ((debias(mechanism, seen.tolist())[:5] - truth) ** 2).sum()
-    assert n * errors.mean() == pytest.approx(22.86 + 4 / 5, rel=0.145)
-
-
-def test_in_bulk_the_law_is_the_row() -> None:
-    mechanism = made("one-question", (2, 3, 2))
-    words, many = SimulatedWords(np.random.default_rng(3)), 400_000
-    for x, answers in enumerate(product(range(2), range(3), range(2))):
-        assert tuple(separated(x, (2, 3, 2))) == answers
-        if x not in {0, 5, 11}:
-            continue
-        seen = np.bincount(randomise_many(mechanism, np.full(many, x), words), minlength=7)
-        row = np.array([float(Fraction(w, mechanism.grid)) for w in mechanism.row(x)])
-        # 21 counts, each within 5.6 deviations: a chance below 21 * 2.2e-8 to fail.
-        assert (abs(seen - many * row) < 5.6 * np.sqrt(many * row * (1 - row))).all()

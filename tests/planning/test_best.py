@@ -192,27 +192,6 @@ def test_with_reports_mechanisms_compete_at_equal_totals(
 
 
 @pytest.mark.parametrize(
-    ("k", "epsilon", "reports"), some([(9, "2", 12), (6, "1", 5), (12, "0.5", 30)])
-)
-def test_with_reports_no_small_design_of_any_size_is_better(
-    k: int, epsilon: str, reports: int
-) -> None:
-    few = 400
-    chosen = best(k, epsilon, reports=reports, most_responses=few)
-    assert chosen.composed is not None
-    for other in designs(k):
-        if other.responses <= few:
-            # At the epsilon at which it would cost 3 % less, all reports together tell too much.
-            low, high = 0.0, 20.0
-            while high - low > 1e-6:
-                middle = (low + high) / 2
-                cheap = other.cost(middle) <= chosen.cost * 0.97
-                low, high = (low, middle) if cheap else (middle, high)
-            if high < 20:
-                assert composed(other, Fraction(high), reports) > chosen.composed
-
-
-@pytest.mark.parametrize(
     ("k", "epsilon", "delta", "reports", "most"),
     [
         (1000, "0", "0.00001", 5, MAX_RESPONSES),

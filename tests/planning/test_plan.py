@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.audit import SolutionMatrix
 from deniable.budget import NANO, RangeCost
 from deniable.client.optional.credential_rows import asked_at, leaves_at
 from deniable.estimates import (
@@ -33,7 +32,6 @@ from deniable.planning import (
     epsilon_for,
     has_shares,
     plan,
-    ways_to_ask,
     year_of,
 )
 from deniable.planning.facts import plan_document
@@ -239,15 +237,6 @@ def test_a_plan_tells_what_other_ways_take(
     assert needed is not None
     assert made.reached(needed) == pytest.approx(0.01, rel=1e-3)
     assert has_shares(survey) == any("the best" in way.mechanism for way in made.ways)
-
-
-def test_without_privacy_a_share_varies_as_a_sample_does() -> None:
-    survey = manifest()
-    assert [*ways_to_ask(survey)][-1].variance == 0.25
-    assert [*ways_to_ask(survey, 0.1)][-1].variance == pytest.approx(0.09)
-    truth = SolutionMatrix([[1, 0], [0, 1]], 1)
-    assert share_variance(truth) == 0.25
-    assert share_variance(truth, 0.1) == pytest.approx(0.09)
 
 
 @every_kind

@@ -16,7 +16,7 @@ from deniable.logs import (
     cosign,
     leaf_hash,
 )
-from deniable.messages import MAX_MANIFEST_BYTES, MAX_PROOF_BYTES, log_entry
+from deniable.messages import MAX_MANIFEST_BYTES, log_entry
 from deniable.public_log.publish import PublicLog, Witnesses, large_path
 from deniable.public_log.publish.tree import TILE_WIDTH, read_entry_bundle, root_hash
 from deniable.stores import StoredLog
@@ -87,13 +87,6 @@ def test_an_envelope_that_is_too_long_for_an_entry_is_logged_by_its_digest() -> 
     assert log.file(large_path(digest)) == long
     assert [path for path in log.paths() if path.startswith("large")] == [large_path(digest)]
     POLICY.check(log_entry(long), LogProof.parse(log.proof(long)))
-
-
-def test_a_proof_among_a_thousand_with_three_cosignatures_has_about_a_kilobyte() -> None:
-    log = PublicLog(stored_log(envelopes(1_000), cosigners=3))
-    sizes = [len(log.proof(envelope)) for envelope in envelopes(1_000)[::50]]
-    assert max(sizes) < 1_200
-    assert max(sizes) < MAX_PROOF_BYTES
 
 
 def test_a_proof_that_devices_would_not_take_is_left_out() -> None:

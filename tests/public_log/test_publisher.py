@@ -394,19 +394,6 @@ async def test_a_hand_over_logs_nothing_that_another_authority_signed(site: Site
     assert (log.size, foreign in log) == (3, False)
 
 
-async def test_p2_the_next_publisher_writes_the_record_that_a_killed_one_did_not(
-    site: Site,
-) -> None:
-    await site.publish("first")
-    older = site.record.read_bytes()
-    await site.publish("second")
-    newest = site.record.read_bytes()
-    site.record.write_bytes(older)
-    async with site.store() as store:
-        await begin_publishing(store, site.config, site.key_file)
-    assert site.record.read_bytes() == newest
-
-
 def recorded_size(site: Site) -> int:
     record = read_record(log_key_file(site.key_file), site.verifier_key.name)
     assert record is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.directory import read_authority_key, signed_surveys
+from deniable.directory import read_authority_key
 from deniable.directory.authority_keys import hand_over
 from deniable.directory.log_publishing import begin_publishing, offer_logged, witnesses_of
 from deniable.key_files import create_key_file
@@ -108,23 +108,6 @@ async def test_a_store_that_was_put_back_goes_on_with_all_that_was_published(
         assert witnesses_of(site.config).are_enough(after.newest)
         assert after.newest == after.witnessed
         assert await recovered(site, copy) == 0
-
-
-async def test_a_lost_store_is_filled_from_its_own_files(site: Site, tmp_path: Path) -> None:
-    for name in ("first", "second"):
-        await site.publish(name)
-    before = await site.log()
-    copy = copied_files(before, tmp_path / "mirror")
-    for file in site.directory.glob("store.sqlite*"):
-        file.unlink()
-    with pytest.raises(LogRolledBack):
-        await site.publish("third")
-    assert await recovered(site, copy) == 2
-    async with site.store() as store:
-        assert await offer_logged(store, site.config, PublicLog(await store.log())) == 2
-        assert len((await signed_surveys(store, site.config))[0]) == 2
-    await site.publish("third")
-    assert (await site.log()).extends(before.newest)  # type: ignore[arg-type]
 
 
 async def test_a_copy_that_lacks_something_or_has_something_else_changes_nothing(

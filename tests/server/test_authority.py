@@ -37,15 +37,6 @@ async def rotate(collector: Collector, *numbers: int) -> None:
     collector.clock.time += 1
 
 
-async def test_an_authority_that_was_never_rotated_publishes_an_empty_array(
-    collector: Collector,
-) -> None:
-    answer = await collector.client.get(PATH)
-    assert (answer.status, answer.content_type) == (200, "application/msgpack")
-    assert await answer.read() == b"\x90"
-    assert answer.headers["ETag"] == f'"{AUTHORITY.public_key.hex()}"'
-
-
 async def test_rotations_are_published_oldest_first_within_a_second(collector: Collector) -> None:
     await rotate(collector, 1, 2)
     answer = await collector.client.get(PATH)

@@ -13,7 +13,6 @@ from deniable.estimates import View
 from deniable.messages import FRESH, Manifest
 from deniable.presenting import connect
 from deniable.presenting.fields import covariance_map, histogram_csv
-from deniable.stores.values import counts_digest
 from tests.server.collector import Collector, problem, running
 from tests.support.designs import large_survey
 from tests.support.effort import some
@@ -80,49 +79,9 @@ async def test_an_older_survey_is_named_by_a_beginning_of_its_id_that_no_other_h
     assert "2 ids of this name begin so" in await ambiguous.text()
 
 
-@pytest.mark.asyncio
-async def test_epochs_tell_how_many_reports_are_shown_and_of_seals_only_what_is(
-    collector: Collector,
-) -> None:
-    await collector.publish(COURTEOUS)
-    collector.clock.time += 1
-    await collector.send(*(envelope(d, d % 5, survey=COURTEOUS) for d in range(4)))
-    assert [(e["epoch"], e["n"], e["state"]) for e in (await epochs(collector))] == [(0, 4, "open")]
-    await collector.send(*(envelope(d, survey=COURTEOUS) for d in (4, 5)))
-    for epoch in (0, 1):
-        await collector.store.seal(COURTEOUS.survey_id, epoch, START)
-    (listed,) = await epochs(collector)
-    assert (listed["n"], listed["state"], listed["whole"]) == (4, "sealed", False)
-    assert listed["seal"] is None  # or the two that are held back could be searched for
-    assert "6" not in {str(value) for value in listed.values()}
-
-
 async def epochs(collector: Collector) -> list[dict[str, Any]]:
     listed: list[dict[str, Any]] = (await get(collector, "/epochs", COURTEOUS.name))["epochs"]
     return listed
-
-
-@pytest.mark.asyncio
-async def test_counts_advance_in_steps_and_are_those_of_the_seal_once_they_are_whole(
-    collector: Collector,
-) -> None:
-    await collector.publish(COURTEOUS)
-    collector.clock.time += 1
-    token = await collector.token()
-    path = f"/v1/surveys/{COURTEOUS.name}/counts"
-    for device, shown in enumerate((None, None, 3, 3, 3, 6)):
-        await collector.send(envelope(device, 0, survey=COURTEOUS))
-        answer = await collector.client.get(path, headers=token)
-        if shown is None:
-            assert await problem(answer) == (409, "too-few-reports")
-        else:
-            (told,) = (await answer.json())["epochs"]
-            assert told["counts"] == [{"issuer": None, "responses": [0], "reports": [shown]}]
-            assert (told["n"], told["whole"], told["seal"]) == (shown, False, None)
-    seal = await collector.store.seal(COURTEOUS.survey_id, 0, START)
-    (told,) = (await get(collector, "/counts?epoch=0-7", COURTEOUS.name))["epochs"]
-    assert (told["n"], told["whole"], told["seal"]) == (6, True, seal.digest.hex())
-    assert seal.digest == counts_digest(COURTEOUS.survey_id, 0, {None: {0: 6}})
 
 
 EVERY_KIND = [

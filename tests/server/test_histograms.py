@@ -40,14 +40,6 @@ async def read(collector: Collector, query: str = "", path: str = PATH) -> dict[
     return body
 
 
-async def test_the_level_is_that_of_the_query(collector: Collector) -> None:
-    await fill(collector)
-    for level in (0.5, 0.99, 1 - 2**-53, 1e-5, 5e-324):
-        body = await read(collector, f"?level={level!r}")
-        expected = estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2], level, standing=OPEN)
-        assert body == expected.to_dict()
-
-
 async def test_the_newest_epoch_with_figures_is_shown_unless_one_is_named(
     collector: Collector,
 ) -> None:

@@ -2,11 +2,6 @@
 
 import subprocess
 import sys
-from operator import attrgetter
-
-import pytest
-
-import deniable.server
 
 
 def test_logs_and_certificates_need_neither_numpy_nor_aiohttp() -> None:
@@ -22,10 +17,3 @@ def test_a_collector_that_starts_waits_for_neither_numpy_nor_scipy() -> None:
     program = "import sys, deniable.server.serving\nprint(*{'numpy', 'scipy'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.split() == []
-
-
-def test_every_public_name_is_there() -> None:
-    for name in deniable.server._ON_DEMAND:
-        assert getattr(deniable.server, name) is not None
-    with pytest.raises(AttributeError, match="nothing"):
-        attrgetter("nothing")(deniable.server)

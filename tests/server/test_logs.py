@@ -71,13 +71,6 @@ def test_a_line_is_an_object_with_time_level_and_message(logs: Logs) -> None:
     }
 
 
-@pytest.mark.parametrize("logs", ["text"], indirect=True)
-def test_text_is_one_line_too(logs: Logs) -> None:
-    logging.getLogger("deniable.collector").warning("a\nb", extra={"fields": {"number": 3}})
-    (line,) = logs.lines
-    assert line.endswith("Z warning: a b  number=3")
-
-
 @in_json
 def test_ours_is_told_from_info_up_and_others_from_warning_up(logs: Logs) -> None:
     for name in ("deniable.collector", "aiohttp.server"):

@@ -19,7 +19,7 @@ from yarl import URL
 
 from deniable.estimates import Accuracy, Histogram, View
 from deniable.mechanisms import RandomisedResponse
-from deniable.messages import PROBLEM_JSON, Schedule, Specification
+from deniable.messages import PROBLEM_JSON, Specification
 from deniable.planning import plan
 from deniable.presenting import connect
 from deniable.presenting.rows import largest_shares
@@ -535,35 +535,6 @@ async def test_a_page_that_tells_of_another_survey_by_now_is_asked_for_as_a_whol
 
 
 @pytest.mark.asyncio
-async def test_a_page_lists_the_newest_of_many_epochs_and_what_changes_lists_none(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await logged_in(collector)
-    hourly = manifest(name="hourly", schedule=Schedule(START, 3600, 10_000, 3600))
-    await collector.publish(hourly)
-    await collector.store.add([report(1, epoch=epoch, survey=hourly) for epoch in (0, 1, 9_999)])
-    collector.clock.time += 2
-    asked: list[int] = []
-    reports = collector.store.reports
-
-    async def counted(survey_id: bytes, epoch: int) -> int:
-        asked.append(epoch)
-        return await reports(survey_id, epoch)
-
-    monkeypatch.setattr(collector.store, "reports", counted)
-    text = await text_of(await collector.client.get("/surveys/hourly?epoch=0-1&level=0.8"))
-    assert asked == [*range(10_000 - 366, 10_000)]
-    assert "10000 at most, for all 10,000 epochs" in text
-    # Of the 366 that were looked at, the last alone has figures.
-    assert "Up to 9,999 older epochs with figures (0 to 9998) are not offered here." in words(text)
-    selected = [read["value"] for _, read in Tables(text).tags if "selected" in read]
-    assert selected == ["0-1", "0.8"]
-    asked.clear()
-    await text_of(await collector.client.get("/surveys/hourly", headers=SCRIPT))
-    assert asked == []
-
-
-@pytest.mark.asyncio
 async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -638,37 +609,6 @@ async def test_figures_that_are_not_to_be_used_say_so_wherever_they_are(
 
 
 @pytest.mark.asyncio
-async def test_a_series_says_whose_epochs_they_are_and_which_surveys_ask_something_else(
-    collector: Collector,
-) -> None:
-    first, second, third = (Schedule(START + at * 86_400, 86_400, 1, 86_400) for at in (-2, -1, 0))
-    of_numbers = Specification("numeric", {"ratio": (10, 11)})
-    surveys = [
-        manifest(name="both", categories=("1", "2"), specification=of_numbers, schedule=first),
-        manifest(name="both", categories=("a", "b"), sequence=1, schedule=second),
-        manifest(name="both", categories=("a", "b"), sequence=2, schedule=third),
-    ]
-    for survey in surveys:
-        await collector.publish(survey)
-        await collector.store.add([report(each, each % 2, survey=survey) for each in range(300)])
-    collector.clock.time += 2
-    await logged_in(collector)
-    page = "/surveys/both/series"
-    text = await text_of(await collector.client.get(page))
-    tables = Tables(text)
-    ids = [survey.survey_id.hex()[:12] for survey in surveys]
-    places = [row["survey"] for row in tables.rows["epoch"] if row["estimate"]]
-    assert tables.labels == {*"ab"}
-    assert places == [ids[1], ids[2]] * 2
-    assert f"asks something else under this name: survey {ids[0]}." in text
-    for query, names in (("find=A", {"a"}), ("group=a", {"a"}), ("epoch=0", {"a", "b"})):
-        text = await text_of(await collector.client.get(f"{page}?{query}"))
-        assert Tables(text).labels == names
-        assert "the largest" not in text
-        assert (f">{ids[1]}<" in text) is (query != "epoch=0")
-
-
-@pytest.mark.asyncio
 async def test_links_put_no_text_of_theirs_on_a_page(collector: Collector) -> None:
     await collector.send(*(envelope(device, device % 5) for device in range(9)))
     await logged_in(collector)
@@ -677,20 +617,6 @@ async def test_links_put_no_text_of_theirs_on_a_page(collector: Collector) -> No
         answer = await collector.client.get(address)
         ticks = [read for tag, read in Tables(await answer.text()).tags if "checked" in read]
         assert [read["value"] for read in ticks if read["name"] == "group"] == ["good"]
-
-
-@pytest.mark.asyncio
-async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
-    await collector.publish(manifest(name="simulated-rating"))
-    collector.clock.time += 1
-    headers = await collector.token()
-    for path, marks in (
-        ("/", 1),
-        ("/surveys/simulated-rating", 1),
-        (f"/surveys/{MANIFEST.name}", 0),
-    ):
-        text = await text_of(await collector.client.get(path, headers=headers))
-        assert len(re.findall(r">simulated<|Simulated: no real device answered", text)) == marks
 
 
 @pytest.mark.asyncio

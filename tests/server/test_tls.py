@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 from deniable.directory import Config, InvalidConfig
 from deniable.server import build_server
 from deniable.server import listening as listening_module
-from deniable.server.listening import listen, shown_address
+from deniable.server.listening import listen
 from deniable.server.metrics import Meters
 from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
@@ -75,10 +75,6 @@ async def ask(port: int, trusted: Path) -> tuple[Answer, str]:
         writer.close()
         await writer.wait_closed()
     return answer, hashlib.sha256(certificate).hexdigest()
-
-
-def test_without_a_certificate_there_is_no_tls() -> None:
-    assert tls_context(Config(origin=ORIGIN, authority=AUTHORITY.public_key)) is None
 
 
 async def test_the_certificate_is_shown_and_transport_security_asked_for(tmp_path: Path) -> None:
@@ -223,11 +219,3 @@ def test_nobody_is_asked_for_a_password(tmp_path: Path) -> None:
     )
     with pytest.raises(InvalidConfig, match="must not be encrypted"):
         tls_context(config)
-
-
-@pytest.mark.parametrize(
-    ("host", "tls", "shown"),
-    [("127.0.0.1", False, "http://127.0.0.1:80"), ("::1", True, "https://[::1]:80")],
-)
-def test_an_address_is_shown_as_people_write_it(host: str, tls: bool, shown: str) -> None:
-    assert shown_address(host, 80, tls=tls) == shown

@@ -70,15 +70,6 @@ async def test_a_defect_is_answered_by_index_alone_or_among_others_and_spoils_no
     assert await shown(collector) == [len(DEFECTS) + 1, 0, 0, 0, 0]
 
 
-async def test_a_survey_published_meanwhile_is_found_within_a_second(collector: Collector) -> None:
-    await collector.publish(UNPUBLISHED, known=False)
-    message = envelope(1, survey=UNPUBLISHED)
-    # The store was read at the start, at this very time by the clock.
-    assert (await collector.send(message)).refused == ((0, RefusalCode.UNKNOWN_SURVEY),)
-    collector.clock.time += 1
-    assert await collector.send(message) == UploadAnswer(1, 0)
-
-
 async def test_unknown_surveys_make_the_store_be_read_once_a_second_at_most(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,10 +10,9 @@ import pytest
 from deniable.stores import SqliteStore, StoreError, back_up, backups, restore
 from tests.stores.databases import HookedStore
 from tests.stores.fullness import COURTEOUS, GONE, everything, fill_with_everything
-from tests.stores.places import ISSUER, NOW, A, C, D, Place, counts, publish, reports
+from tests.stores.places import A, Place, counts, publish, reports
 from tests.stores.second_schema import BROKEN, have_second_schema
 from tests.support.reports import report
-from tests.support.surveys import MANIFEST
 
 
 @pytest.fixture
@@ -95,26 +94,6 @@ async def test_a_backup_taken_under_load_is_of_one_moment(
     stop.set()
     assert await writing == sum(await counts(store))
     await store.close()
-
-
-async def test_what_came_after_the_backup_counts_once_when_it_is_sent_again(
-    place: Place, backup: Path, tmp_path: Path
-) -> None:
-    store = await place.open()
-    await publish(store)
-    await store.add(reports(range(4)))
-    await back_up(store, backup)
-    await store.add(reports(range(4, 8)))
-    await store.seal(MANIFEST.survey_id, 0, NOW)
-    await store.distrust(ISSUER, NOW)
-    copy = await restored(backup, tmp_path)
-    # Seals and distrust that came later are not in it; nor are the reports, until they are resent.
-    assert await copy.seals(MANIFEST.survey_id) == []
-    assert await copy.distrusted() == frozenset()
-    assert await copy.add([*reports(range(6)), report(0, 1)]) == [D, D, D, D, A, A, C]
-    assert await counts(copy) == [6, 0, 0, 0, 0]
-    for each in (store, copy):
-        await each.close()
 
 
 async def test_nothing_is_overwritten_nor_left_behind(place: Place, backup: Path) -> None:

@@ -199,21 +199,6 @@ async def configure(server: PostgresServer) -> AsyncIterator[Callable[[str], Awa
     server.start()
 
 
-async def test_s1_a_reload_does_not_make_commits_hasty_below_a_connection(
-    url: str, configure: Callable[[str], Awaitable[None]]
-) -> None:
-    store = await PostgresStore.open(url)
-    assert await store.add(many(1)) == [A]
-    await configure("synchronous_commit = off")
-    await configure("work_mem = '5MB'")
-    async with asyncio.timeout(SECONDS):
-        # The later change tells that the connection knows the earlier one, too.
-        while await store._connections.run(partial(show, "work_mem"), keep=True) != "5MB":
-            pass
-    assert await store._connections.run(partial(show, "synchronous_commit"), keep=True) == "on"
-    await store.close()
-
-
 async def test_s1_a_reload_that_makes_the_server_forgetful_is_noticed_by_every_write(
     url: str, configure: Callable[[str], Awaitable[None]]
 ) -> None:

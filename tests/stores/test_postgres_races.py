@@ -2,8 +2,6 @@
 
 import asyncio
 import math
-import random
-from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -19,7 +17,7 @@ from deniable.stores.rules.copying import ReceiptRow, SealRow
 from deniable.stores.statements import FOLDING, LOCK, Rule, Statement
 from deniable.stores.values import Receipt
 from tests.stores.databases import SECONDS, many
-from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, C, D, E, K, S, X, counts, publish
+from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, D, E, S, X, counts, publish
 from tests.support.effort import THOROUGH
 from tests.support.postgres import connected, postgres_server
 from tests.support.surveys import MANIFEST, manifest
@@ -61,36 +59,6 @@ async def stored(url: str) -> dict[tuple[int, bytes], int]:
     async with connected(url) as connection:
         rows = await connection.fetch("SELECT epoch, key, response FROM deniable.receipts")
     return {(row["epoch"], row["key"].bytes): row["response"] for row in rows}
-
-
-async def test_s2_collectors_that_race_on_the_same_devices_agree_on_each_ones_first_report(
-    collectors: Collectors,
-) -> None:
-    devices = many(400)
-    said: dict[bytes, list[tuple[int, Verdict]]] = defaultdict(list)
-
-    async def send(number: int, store: Store) -> None:
-        choice = random.Random(number)
-        # Each in an order of its own, each with another response: whose came first can be seen.
-        mine = [receipt._replace(response=number) for receipt in devices]
-        choice.shuffle(mine)
-        for start in range(0, len(mine), 40):
-            batch = mine[start : start + 40]
-            for receipt, verdict in zip(batch, await store.add(batch), strict=True):
-                said[receipt.key].append((receipt.response, verdict))
-
-    await asyncio.gather(*(send(n, store) for n, store in enumerate(collectors.stores)))
-    first = await stored(collectors.url)
-    assert len(first) == len(devices)
-    for receipt in devices:
-        accepted = [response for response, verdict in said[receipt.key] if verdict is A]
-        assert accepted == [first[0, receipt.key]]
-        verdicts = Counter(verdict for _, verdict in said[receipt.key])
-        assert verdicts == {A: 1, C: len(collectors.stores) - 1}
-    assert await counts(collectors.stores[0]) == [
-        list(first.values()).count(response) for response in range(K)
-    ]
-    assert await collectors.stores[0].check() == []
 
 
 async def test_s2_in_opposite_orders_over_surveys_epochs_and_issuers_nobody_waits_in_a_circle(

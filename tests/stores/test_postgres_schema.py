@@ -9,7 +9,7 @@ import pytest
 
 from deniable.stores import KEPT_SECONDS, PostgresStore, StoreError, UnknownSchema
 from tests.stores.databases import SECONDS, many
-from tests.stores.places import ISSUER, NOW, A, D, K, counts, publish
+from tests.stores.places import ISSUER, NOW, A, K, counts, publish
 from tests.support.postgres import PostgresServer, connected, postgres_server
 from tests.support.surveys import MANIFEST
 
@@ -192,25 +192,6 @@ async def test_however_often_a_store_is_opened_what_is_counted_is_a_row_a_respon
     assert await counts(store) == [33, 0, 0, 0, 0]
     assert await store.check() == []
     await store.close()
-
-
-async def test_an_epoch_that_a_restored_store_goes_on_with_can_be_sealed(
-    server: PostgresServer, url: str
-) -> None:
-    original = await PostgresStore.open(url, create=True)
-    copy = await PostgresStore.open(server.url(await server.create()), create=True)
-    await publish(original)
-    await original.add([receipt._replace(issuer=ISSUER) for receipt in many(3)])
-    await copy.fill(original.rows())
-    assert await copy.add([receipt._replace(issuer=ISSUER) for receipt in many(8)]) == (
-        [D] * 3 + [A] * 5
-    )
-    seal = await copy.seal(MANIFEST.survey_id, 0, NOW)
-    assert seal.reports == 8
-    assert await copy.counts(MANIFEST.survey_id, 0) == {ISSUER: {0: 8}}
-    assert await copy.check() == []
-    for store in (original, copy):
-        await store.close()
 
 
 async def test_a_migration_waits_for_what_is_being_written(url: str, made: Looking) -> None:

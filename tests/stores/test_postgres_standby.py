@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from deniable.doctor.store_checks import judge_standbys
 from deniable.reading.epochs import cuts
 from deniable.stores import PostgresStore, StoreError
 from deniable.stores.postgres.postgres_store import lagging
@@ -127,39 +126,6 @@ def test_standbys_that_are_not_waited_for_or_away_are_counted(
     setting: str, local: bool, following: list[str], inactive: int, lag: int
 ) -> None:
     assert lagging(setting, local, following, inactive) == lag
-
-
-@pytest.mark.long
-async def test_a_standby_beside_a_synchronous_one_is_named_also_while_it_is_away(
-    pair: Pair,
-) -> None:
-    await pair.primary.administer("SELECT pg_create_physical_replication_slot('other', true)")
-    await pair.primary.administer("ALTER SYSTEM SET synchronous_standby_names = 'walreceiver'")
-    await pair.primary.administer("SELECT pg_reload_conf()")
-    store = await PostgresStore.open(pair.primary.url(pair.database))
-    binaries = find_binaries()
-    assert binaries is not None
-    other = PostgresServer(binaries, primary=pair.primary)
-    try:
-        async with asyncio.timeout(SECONDS), connected(pair.primary.url("postgres")) as connection:
-            other.start("cluster_name=other", "primary_slot_name=other")
-            while await connection.fetchval("SELECT count(*) FROM pg_stat_replication") < 2:
-                pass
-            while await store.lagging_standbys() != 1:
-                pass  # the server has not read its settings yet
-            found = judge_standbys(1)
-            assert found is not None
-            assert "1 standby follows asynchronously" in found.text
-            await asyncio.to_thread(other.stop)
-            while await connection.fetchval("SELECT count(*) FROM pg_stat_replication") > 1:
-                pass
-            assert await store.lagging_standbys() == 1
-            await connection.execute("SELECT pg_drop_replication_slot('other')")
-            assert await store.lagging_standbys() == 0
-            assert judge_standbys(0) is None
-    finally:
-        other.erase()
-        await store.close()
 
 
 @pytest.mark.long

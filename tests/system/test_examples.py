@@ -2,7 +2,6 @@
 
 import math
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -11,15 +10,13 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from math import comb, prod
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
-from deniable.audit import Database, sensitivity
-from deniable.central_model import Neighbours
 from deniable.messages import Manifest, sign_manifest
 from deniable.messages.bundle import make_bundle
 from tests.support.collector import CollectorProcess
@@ -189,24 +186,6 @@ def test_a_price_is_chosen_and_its_revenue_collapses_a_hair_above() -> None:
         assert noisy < chosen
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
-def test_the_highest_price_is_the_sensitivity_and_all_revenues_move_one_way(
-    neighbours: Neighbours,
-) -> None:
-    revenue = runpy.run_path(str(ROOT / "examples" / "pricing.py"))["revenue"]
-    prices = [10, 30, 40, 50]
-
-    def revenues(bids: Database) -> list[int]:
-        return [revenue(price, [prices[bid] for bid in bids]) for price in prices]
-
-    assert sensitivity(revenues, len(prices), 3, neighbours, max) == 50
-    # With signs: between no two neighbours does one revenue rise and another fall.
-    for one, bid in product(product(range(4), repeat=3), [*range(4), None]):
-        other = one[1:] if bid is None else (bid, *one[1:])
-        changes = [b - a for a, b in zip(revenues(one), revenues(other), strict=True)]
-        assert min(changes) >= 0 or max(changes) <= 0
-
-
 @pytest.mark.long
 def test_the_example_apps_own_tests_pass_without_this_projects_settings(tmp_path: Path) -> None:
     folder = tmp_path / "app"
@@ -283,25 +262,6 @@ def test_the_tool_keeps_what_was_agreed_to_when_its_user_declines_what_an_update
     assert "on: responses are drawn" in tool("privacy", "consent")
     assert "epoch 0: pending" in tool("privacy", "journal")
     assert "Take part?" in tool("rate", "good", **{**dearer, 'VERSION = "1.0"': 'VERSION = "2"'})
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["rate", "so-so"], "The answers are: very poor, poor, fair, good, very good."),
-        (["mark", "good"], "consent_cli.py AUTHORITY rate good"),
-        (["rate"], "consent_cli.py AUTHORITY rate good"),
-        (["rate", "very", "poor"], "consent_cli.py AUTHORITY rate good"),
-        (["privacy", "nonsense"], "usage: consent_cli.py AUTHORITY privacy"),
-    ],
-)
-def test_the_tool_says_how_it_is_called_and_which_answers_there_are(
-    tmp_path: Path, words: list[str], said: str
-) -> None:
-    done = consent_tool(tmp_path, MANIFEST, *words, home=str(tmp_path))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.long
