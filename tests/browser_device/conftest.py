@@ -24,7 +24,7 @@ def browser() -> Iterator[Browser]:
         yield made
 
 
-@pytest.fixture(scope="module", params=["node", "chromium"])
+@pytest.fixture(scope="module", params=["node", pytest.param("chromium", marks=pytest.mark.long)])
 def tried(request: pytest.FixtureRequest) -> Iterator[Tried]:
     if request.param == "node":
         yield tried_in_node

@@ -16,7 +16,7 @@ def wait(page: Page, condition: str) -> None:
     raise AssertionError(page.inner_text("main"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_a_visitor_is_asked_agrees_answers_is_counted_and_withdraws(
     served: Example, browser: Browser, scheme: str
 ) -> None:

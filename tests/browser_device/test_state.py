@@ -136,6 +136,7 @@ def test_lost_storage_is_a_new_device_that_waits_for_the_next_epoch(
     assert fresh["epoch"] > kept["epoch"]
 
 
+@pytest.mark.long
 def test_a_private_window_is_a_device_of_its_own(served: Example, browser: Browser) -> None:
     keys = set()
     for _ in range(2):
@@ -154,7 +155,7 @@ def profile(browser: Browser, folder: Path) -> Iterator[BrowserContext]:
         yield context
 
 
-@pytest.mark.parametrize("answered", [False, True])
+@pytest.mark.parametrize("answered", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_killed_browser_sends_the_same_bytes_and_is_counted_once(
     served: Example, browser: Browser, tmp_path: Path, answered: bool
 ) -> None:

@@ -125,8 +125,8 @@ def interrupt(bench: Bench, name: str, at: int, *, in_ours: bool) -> bool:
 @pytest.mark.parametrize(
     ("in_ours", "stride"),
     [
-        pytest.param(False, 97, id="the app's thread"),
-        pytest.param(True, 997, id="our threads"),
+        pytest.param(False, 307, id="the app's thread"),
+        pytest.param(True, 3001, id="our threads"),
         pytest.param(False, 1, id="the app's thread, everywhere", marks=pytest.mark.long),
         pytest.param(True, 17, id="our threads, in many places", marks=pytest.mark.long),
     ],
@@ -265,22 +265,9 @@ def test_d5a_a_refusal_outlives_a_consent_that_was_heard_before_and_stored_after
     assert client.report(NAME, "good").error is not None
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "close()",
-        "report('theme', 'dark')",
-        "set_consent('off')",
-        "consent",
-        "flush(1)",
-        "refresh(1)",
-        "explain()",
-        "start()",
-    ],
-)
 @pytest.mark.parametrize("ends", ["__del__", "atexit"])
 def test_d5a_a_finaliser_and_an_exit_handler_may_call_anything(
-    tmp_path: Path, collector: FakeCollector, call: str, ends: str
+    tmp_path: Path, collector: FakeCollector, ends: str
 ) -> None:
     survey = "Survey('theme', 'Which theme?', ('dark', 'light'), max_epsilon='1')"
     collector.publish(THEME, epochs=3)
@@ -294,7 +281,15 @@ class App:
             surveys=[{survey}], state={str(tmp_path / "state")!r})
         self.telemetry.set_consent("on")
     def end(self):
-        self.telemetry.{call}
+        telemetry = self.telemetry
+        telemetry.start()
+        telemetry.report('theme', 'dark')
+        telemetry.flush(1)
+        telemetry.refresh(1)
+        telemetry.set_consent('off')
+        telemetry.consent
+        telemetry.close()
+        telemetry.explain()
     if {ends == "__del__"}:
         __del__ = end
 

@@ -10,7 +10,7 @@ from deniable.client.client import engine_of
 from deniable.client.sending.delays import LONGEST_DELAY, LaunchDelay
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
-from tests.support.effort import THOROUGH, some
+from tests.support.effort import THOROUGH
 from tests.support.surveys import DAY, ORIGIN, START, manifest
 from tests.support.watched import device, until
 
@@ -20,7 +20,8 @@ def _times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deniable.client.engine.uniform", Random(20_071_123).random)
 
 
-@pytest.mark.parametrize("seconds", some([10.0, 60.0]))
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [10.0, 60.0])
 def test_d7_no_launch_is_the_moment_of_a_request(seconds: float) -> None:
     waits = live(seconds, epoch_days=1, days=56, seed=1).waits
     assert len(waits) > 60
@@ -33,7 +34,9 @@ def test_d7_no_launch_is_the_moment_of_a_request(seconds: float) -> None:
     assert max(waits) - min(waits) > min(seconds, LONGEST_DELAY) / 2
 
 
-@pytest.mark.parametrize(("seconds", "a_day"), [(0.3, 30), (5.0, 5), (60.0, 5)])
+@pytest.mark.parametrize(
+    ("seconds", "a_day"), [pytest.param(0.3, 30, marks=pytest.mark.long), (5.0, 5), (60.0, 5)]
+)
 def test_d7_sessions_of_any_length_deliver_in_the_end(seconds: float, a_day: int) -> None:
     weeks = 6 if THOROUGH else 3
     life = live(seconds, epoch_days=7, days=7 * weeks, seed=2, a_day=a_day)

@@ -66,8 +66,13 @@ def test_nothing_joins_the_views_of_a_small_world(small: World) -> None:
     check_nothing_is_joined(small)
     check_halves(small)
     check_more_parties_know_all(small)
+    check_who_was_open_is_in_an_access_log(small)
+    check_requests_look_alike(small)
+    for leak in WRITTEN.values():
+        assert seen(small, views.issuer_and_collector, leak).leaks
 
 
+@pytest.mark.long
 def test_fetches_do_not_tell_whether_the_app_ran_the_day_before_a_request(tmp_path: Path) -> None:
     """One comes with each request and with no report; at one a day, z was 5.7 of 38 pairs."""
     world = live(Setting(24, 4, people.about_turns), tmp_path)
@@ -77,7 +82,8 @@ def test_fetches_do_not_tell_whether_the_app_ran_the_day_before_a_request(tmp_pa
     check_nothing_is_joined(world)
 
 
-def test_an_access_log_of_the_backend_leaves_those_whose_app_was_open(small: World) -> None:
+def check_who_was_open_is_in_an_access_log(small: World) -> None:
+    """The backend's log leaves those whose app was open."""
     assert {"nearest", "hits"} <= seen(small, views.access_log_and_collector).leaks
     among = views.most_open(small)
     assert 0 not in among
@@ -88,6 +94,7 @@ def test_an_access_log_of_the_backend_leaves_those_whose_app_was_open(small: Wor
     assert binom.sf(others - 1, len(among) * (small.setting.accounts - 1), chance) > 1e-6
 
 
+@pytest.mark.long
 def test_two_surveys_of_a_device_do_not_show_that_they_are(tmp_path: Path) -> None:
     world = live(Setting(16, 4, independent(2, 1), second=0.0), tmp_path)
     check_nothing_is_joined(world)
@@ -96,18 +103,14 @@ def test_two_surveys_of_a_device_do_not_show_that_they_are(tmp_path: Path) -> No
     assert seen(world, views.two_surveys_collector_later).pairs > 0
 
 
-def test_every_request_comes_by_the_relay_and_looks_like_any_other(small: World) -> None:
+def check_requests_look_alike(small: World) -> None:
+    """Every request comes by the relay and looks like any other."""
     assert len(small.reached) == 1
     assert {entry.peer for entry in small.collector} == {RELAY_ADDRESS}
     heads = {entry.request.partition(b"\r\n\r\n")[0] for entry in small.relay}
     assert len(heads) == 1
     assert len({len(entry.request) for entry in small.relay}) == 1
     assert len({len(entry.request) for entry in small.issuer}) <= 2  # by the account's name alone
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_a_leak_in_what_is_written_is_caught(small: World, name: str) -> None:
-    assert seen(small, views.issuer_and_collector, WRITTEN[name]).leaks
 
 
 @pytest.mark.long
