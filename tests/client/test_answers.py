@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import product
 
 import pytest
 from hypothesis import given
@@ -96,14 +95,6 @@ def test_d8_another_certificate_brings_no_send_before_its_time_and_none_after_th
     assert step(answer, replace(pending(5), renewing=False)) == Drop("not-enrolled")
 
 
-def test_d8_a_problem_document_as_html_or_plain_json_drops_nothing() -> None:
-    kinds = ("text/html", "application/json", "", "application/problem+json-seq")
-    for code, kind in product(DROPPED, kinds):
-        body = json.dumps({"type": ERROR_TYPE_PREFIX + code.value}).encode()
-        answer = HttpAnswer(code.http_status or 400, {"content-type": kind}, body)
-        assert step(answer) == LOST
-
-
 BAD = RefusalCode.BAD_SIGNATURE
 NO_ANSWER: Mapping[str, HttpAnswer | None] = {
     "nothing": None,
@@ -120,29 +111,8 @@ NO_ANSWER: Mapping[str, HttpAnswer | None] = {
     "a bare 500": HttpAnswer(500, {}, b"oops"),
     "a bare 503 with a time": HttpAnswer(503, {"retry-after": "7"}, b"busy"),
     "an unknown code": of_json({"type": ERROR_TYPE_PREFIX + "gone"}, 400, PROBLEM_JSON),
-    "another problem": of_json({"type": "about:blank", "status": 400}, 400, PROBLEM_JSON),
-    "a problem without type": of_json({}, 400, PROBLEM_JSON),
-    "a problem that is a list": of_json([], 400, PROBLEM_JSON),
-    "a type that is no text": of_json({"type": 7}, 400, PROBLEM_JSON),
     "none accepted": of_upload(0, 0, []),
-    "two accepted": of_upload(2, 0, []),
-    "accepted and duplicate": of_upload(1, 1, []),
-    "accepted and refused": of_upload(1, 0, listed((0, BAD))),
-    "a difference that adds up": of_upload(2, -1, []),
-    "refused twice": of_upload(0, 0, listed((0, BAD), (0, BAD))),
     "refused elsewhere": of_upload(0, 0, listed((1, BAD))),
-    "refused before": of_upload(0, 0, listed((-1, BAD))),
-    "refused with an unknown code": of_upload(0, 0, [{"index": 0, "code": "gone"}]),
-    "refused with a field more": of_upload(0, 0, [{**listed((0, BAD))[0], "x": 1}]),
-    "a truth for a number": of_upload(True, False, []),
-    "a fraction": of_upload(1.0, 0, []),
-    "a text": of_upload("1", 0, []),
-    "a null": of_upload(1, 0, None),
-    "one more field": of_json({"accepted": 1, "duplicates": 0, "refused": [], "x": 1}),
-    "one field less": of_json({"accepted": 1, "duplicates": 0}),
-    "a number": of_json(1),
-    "no text": HttpAnswer(200, {"content-type": "application/json"}, b"\xff\xfe"),
-    "a tower of lists": HttpAnswer(200, {}, b"[" * 60_000),
     "too large as plain JSON": of_json({"type": ERROR_TYPE_PREFIX + "too-large"}, 413),
     "too large under another status": problem(RefusalCode.TOO_LARGE, 400),
 }

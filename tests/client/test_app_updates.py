@@ -4,7 +4,6 @@ Whatever it changes, what was decided stays decided (D4), what was spent stays s
 was signed for one collector goes to no other (D2).
 """
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from deniable.client import (
     Client,
     Delivery,
-    EpochUndecidable,
     ManifestFault,
     NotReady,
     OutcomeStatus,
@@ -20,7 +18,7 @@ from deniable.client import (
 from deniable.client.client import engine_of
 from deniable.messages import Schedule, SigningKey
 from tests.support.devices import NAME, Bench, FakeTransport, fault_of, read_upload, why
-from tests.support.surveys import DAY, DECLARED, ORIGIN, START, manifest
+from tests.support.surveys import DAY, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
 ELSEWHERE = "https://elsewhere.example"
@@ -122,39 +120,3 @@ def test_d2_manifests_of_the_former_authority_or_collector_are_followed_no_more(
     client = bench.client(**changes)
     assert isinstance(client.report(NAME, "good").error, NotReady)
     assert bench.draw.count == 0
-
-
-@pytest.mark.parametrize(("ceiling", "draws"), [("0", 0), ("1.9", 1), ("2.1", 2), ("3.1", 3)])
-def test_d3_a_lifetime_that_was_lowered_is_obeyed_at_the_next_draw(
-    bench: Bench, ceiling: str, draws: int
-) -> None:
-    bench.ready().close()
-    client = bench.client(lifetime_epsilon=ceiling)
-    for day in range(3):
-        bench.clock.time = START + day * DAY
-        outcome = client.report(NAME, "good")
-        if day >= draws:
-            assert fault_of(outcome.error) is ManifestFault.OVER_BUDGET
-    assert bench.draw.count == draws
-    assert bench.client().report(NAME, "good").ok  # as the version before it
-
-
-@pytest.mark.parametrize("collector", [ORIGIN, ELSEWHERE])
-def test_d3_a_survey_of_another_name_or_collector_costs_its_own_budget(
-    bench: Bench, collector: str
-) -> None:
-    bench.reported().close()
-    bench.transport.publish(manifest(name="renamed", origin=collector))
-    surveys = [replace(DECLARED, name="renamed")]
-    client = bench.client(collector=collector, surveys=surveys, lifetime_epsilon="15.9")
-    assert fault_of(client.refresh(force=True).errors["renamed"]) is ManifestFault.OVER_BUDGET
-
-
-def test_d5_a_state_that_was_lost_before_an_update_is_still_noticed(bench: Bench) -> None:
-    bench.reported().close()
-    bench.path.unlink()
-    client = trusting_another(bench)
-    client.set_consent("on")
-    client.refresh(force=True)
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
-    assert bench.draw.count == 1

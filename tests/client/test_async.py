@@ -6,8 +6,8 @@ from inspect import signature
 
 import pytest
 
-from deniable.client import Client, ConsentMissing, Delivery, OutcomeStatus
-from tests.support.devices import NAME, NO_THREAD, UNREACHABLE, Bench
+from deniable.client import Client, Delivery, OutcomeStatus
+from tests.support.devices import NAME, NO_THREAD, Bench
 from tests.support.watched import SECONDS, WatchedTransport
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
@@ -71,17 +71,6 @@ async def test_the_loop_goes_on_while_the_network_is_slow(
     assert threading.main_thread().name not in transport.threads
 
 
-async def test_the_loop_goes_on_while_the_disk_is_slow(bench: Bench) -> None:
-    client = bench.ready()
-    slow = SlowDraw()
-    reporting = asyncio.create_task(bench.client(unsafe_draw=slow).areport(NAME, "good"))
-    await soon(slow.entered)
-    assert not reporting.done()
-    slow.gate.set()
-    assert (await reporting).status is RECORDED
-    assert (await client.areport(NAME, "good")).status is REPEATED
-
-
 async def test_whoever_stops_waiting_for_a_report_undoes_nothing(bench: Bench) -> None:
     bench.ready()
     slow = SlowDraw()
@@ -95,42 +84,6 @@ async def test_whoever_stops_waiting_for_a_report_undoes_nothing(bench: Bench) -
     # The thread has drawn: it commits, or D3 would allow a second draw.
     assert (await client.areport(NAME, "poor")).status is REPEATED
     assert bench.rows("SELECT count(*) FROM decisions") == [(1,)]
-
-
-async def test_many_coroutines_draw_once(bench: Bench) -> None:
-    client = bench.ready()
-    outcomes = await asyncio.gather(*(client.areport(NAME, "good") for _ in range(20)))
-    assert sorted(outcome.status for outcome in outcomes) == [RECORDED] + 19 * [REPEATED]
-    assert bench.draw.count == 1
-
-
-async def test_what_the_world_does_is_an_outcome_here_too(bench: Bench) -> None:
-    client = bench.client(consent="unset")
-    assert isinstance((await client.areport(NAME, "good")).error, ConsentMissing)
-    with pytest.raises(ConsentMissing):
-        await client.areport(NAME, "good", strict=True)
-    client.set_consent("on")
-    await client.arefresh()
-    await client.areport(NAME, "good")
-    bench.transport.answer = UNREACHABLE
-    assert (await client.aflush(1.0)).pending == 1
-
-
-async def test_leaving_the_block_closes_the_state_even_after_an_error(bench: Bench) -> None:
-    async def app() -> None:
-        async with bench.client() as client:
-            assert client.consent == "on"
-            raise RuntimeError("the app's own")
-
-    with pytest.raises(RuntimeError, match="the app's own"):
-        await app()
-    assert not bench.is_open
-
-
-def test_the_client_outlives_an_event_loop(bench: Bench) -> None:
-    client: Client = bench.ready()
-    assert asyncio.run(client.areport(NAME, "good")).status is RECORDED
-    assert asyncio.run(client.aflush()) == Delivery(delivered=1)
 
 
 def test_neither_the_loop_nor_the_process_waits_for_a_call_that_was_given_up(

@@ -2,24 +2,21 @@
 
 import logging
 import sqlite3
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType
 from typing import Any, cast
 
 import pytest
 
 from deniable.client import Client, Delivery, Outcome, OutcomeStatus, StateUnavailable
 from deniable.client.client import engine_of
-from deniable.client.sending import uploader
 from deniable.client.state.mark import Mark
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import CATEGORIES, DAY, START, manifest
-from tests.support.watched import SECONDS, WatchedTransport, device, threads, until
+from tests.support.watched import until
 
 LONG = Schedule(START, DAY, 400, 90 * DAY)
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
@@ -84,7 +81,7 @@ def test_d5_a_report_is_consent_charge_draw_and_bytes_between_one_begin_and_one_
     bench: Bench,
 ) -> None:
     decision = [statement.split()[0] for statement in statements_of_a_report(bench)]
-    assert (decision[0], decision[-1]) == ("BEGIN", "COMMIT")
+    assert (decision[0], decision[-1], len(decision)) == ("BEGIN", "COMMIT", STATEMENTS)
     assert decision.count("BEGIN") == decision.count("COMMIT") == 1
     assert "INSERT" in decision
 
@@ -104,10 +101,6 @@ def test_d5_whichever_statement_fails_nothing_is_decided_or_sent(bench: Bench, a
     assert client.report(NAME, "poor").status is REPEATED
     client.flush()
     assert len(bench.transport.uploads) == 1
-
-
-def test_d5_no_statement_of_a_report_is_left_out_above(bench: Bench) -> None:
-    assert len(statements_of_a_report(bench)) == STATEMENTS
 
 
 def test_d5_a_commit_whose_answer_was_lost_is_found_by_the_next_call(bench: Bench) -> None:
@@ -205,7 +198,7 @@ def test_d5_of_all_who_race_one_draws_and_the_others_read_its_row(
     assert len(set(bench.transport.uploads)) == 6
 
 
-@pytest.mark.parametrize("attempt", range(6))
+@pytest.mark.parametrize("attempt", range(2))
 def test_d5_who_races_for_a_state_that_does_not_exist_yet_still_decides_once(
     bench: Bench, attempt: int
 ) -> None:
@@ -224,51 +217,6 @@ def test_d5_who_races_for_a_state_that_does_not_exist_yet_still_decides_once(
     ((secret,),) = bench.rows("SELECT secret FROM device")
     assert again.report(NAME, "good").status is RECORDED
     assert bench.rows("SELECT secret, fresh_from < 0 FROM device") == [(secret, 1)]
-
-
-_INTERRUPTED = (uploader.__file__, threading.__file__)
-
-
-def interrupt_everywhere(call: Callable[[], object], interruption: Callable[[], object]) -> int:
-    """Call, interrupted at every line that wakes or starts a thread; return how often it was.
-
-    On a thread of its own, which is left behind if it hangs.
-    """
-    times = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> object:
-        nonlocal times
-        if event == "line" and frame.f_code.co_filename in _INTERRUPTED:
-            times += 1
-            interruption()  # as a handler is run: between two lines; and it is not traced itself
-        return trace
-
-    def run() -> None:
-        sys.settrace(trace)  # type: ignore[arg-type]
-        call()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(SECONDS)
-    assert not thread.is_alive(), "it waits for a lock that it holds itself"
-    return times
-
-
-def test_a_signals_handler_may_report_wherever_it_comes(
-    bench: Bench, transport: WatchedTransport
-) -> None:
-    bench.ready()
-    client = device(bench)
-    outcomes: list[Outcome] = []
-
-    def report(client: Client = client) -> None:
-        outcomes.append(client.report(NAME, "good"))
-
-    assert interrupt_everywhere(report, report) > 5
-    assert {outcome.status for outcome in outcomes} == {RECORDED, REPEATED}
-    assert transport.uploaded.wait(SECONDS)
-    assert len(threads()) == 1
-    client.close()
 
 
 def test_a_report_within_a_report_is_turned_away_and_disturbs_nothing(

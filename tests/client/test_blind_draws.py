@@ -153,13 +153,3 @@ def test_blind_surveys_have_one_grid_of_epochs_and_others_have_their_own(
         if isinstance(error, ManifestRefused)
     }
     assert faults == ({} if fits else {"theme": ManifestFault.ENROLMENT})
-
-
-def test_explain_says_that_one_of_several_is_answered(several: Several) -> None:
-    client = several.client()
-    for name in NAMES[:2]:
-        several.publish(name)
-        client.refresh(force=True)
-        assert ("answers one in each epoch" in " ".join(str(client.explain()).split())) == (
-            name != NAMES[0]
-        )

@@ -190,26 +190,6 @@ def test_a_report_waits_for_its_time_whoever_flushes_or_refreshes(vouched: Vouch
     assert len(vouched.sent()) == 1
 
 
-def test_a_clock_that_is_put_back_brings_nothing_forward(vouched: Vouched) -> None:
-    client = vouched.client()
-    assert client.report(NAME, "good").ok
-    leaves = due(vouched)
-    vouched.bench.clock.time = START - 100 * DAY
-    assert client.flush().pending == 1
-    assert due(vouched) == leaves
-
-
-def test_who_answers_after_that_time_waits_anew_and_within_the_epoch(vouched: Vouched) -> None:
-    client = vouched.client()
-    vouched.bench.clock.time = now = START + DAY - 10.0
-    assert client.report(NAME, "good").ok
-    assert client.flush(due_only=True).pending == 1
-    assert now < due(vouched) < now + 5
-    assert len(vouched.issuer.requests) == 1
-    vouched.bench.clock.time = due(vouched)
-    assert client.flush().delivered == 1
-
-
 def test_it_is_asked_for_at_a_time_of_its_own_in_the_first_hour(vouched: Vouched) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=30.0 * DAY)
     engine_of(client).jitter = lambda: 0.999
@@ -223,21 +203,6 @@ def test_it_is_asked_for_at_a_time_of_its_own_in_the_first_hour(vouched: Vouched
     vouched.bench.clock.time = drawn
     enroller_of(client).step()
     until(lambda: vouched.row("asks") == (1,) and vouched.row("credential") != (None,))
-
-
-def test_after_the_first_half_nobody_is_asked_before_the_next_epoch(vouched: Vouched) -> None:
-    vouched.issuer.error = ConnectionError()
-    client = vouched.client()
-    vouched.issuer.error = None
-    vouched.bench.clock.time = START + HALF
-    client.refresh(force=True)
-    assert enroller_of(client).step() == HALF
-    assert "wait for the next epoch" in why_not(client)
-    assert len(vouched.issuer.requests) == 1
-    vouched.bench.clock.time = START + DAY
-    client.refresh(force=True)
-    assert client.report(NAME, "good").ok
-    assert [request.epoch for request in vouched.issuer.requests] == [0, 1]
 
 
 def test_a_fetch_of_manifests_comes_with_each_token_and_none_with_its_report(
@@ -262,31 +227,6 @@ def test_a_fetch_of_manifests_comes_with_each_token_and_none_with_its_report(
     assert len(transport.requests) == 2
 
 
-def test_a_token_that_comes_after_the_first_half_is_not_kept(vouched: Vouched) -> None:
-    def slow(request: EnrolmentRequest) -> bytes | None:
-        vouched.bench.clock.time = START + HALF
-        return vouched.issuer(request)
-
-    client = vouched.bench.client(enrol=slow)
-    assert "too late" in str(client.refresh().errors[NAME])
-    why_not(client)
-    assert vouched.row("credential") == (None,)
-
-
-def test_whom_a_device_asked_for_an_epoch_stays_so(vouched: Vouched) -> None:
-    client = vouched.client()
-    # A successor with other keys for that epoch.
-    other = Enrolment(BLIND, issuer="another.example", keys=(RSA_KEYS[2].modulus,) * 1)
-    vouched.bench.transport.publish_all(
-        vouched.survey,
-        manifest(sequence=1, enrolment=other, schedule=Schedule(START, DAY, 1, DAY)),
-    )
-    vouched.bench.clock.time += DAY // 8
-    client.refresh(force=True)
-    assert "wait for the next epoch" in why_not(client)
-    assert [request.survey_id for request in vouched.issuer.requests] == [vouched.survey.survey_id]
-
-
 # What the collector and the issuer answer.
 
 
@@ -302,33 +242,6 @@ def test_d8_not_enrolled_drops_the_report_and_makes_no_device_ask(vouched: Vouch
     dropped = vouched.bench.rows("SELECT status, verdict FROM decisions")
     assert dropped == [("dropped", "not-enrolled")]
     assert client.report(NAME, "good").error is not None
-
-
-def test_what_goes_unanswered_is_sent_again_by_the_rules_of_all_reports(vouched: Vouched) -> None:
-    client = vouched.client()
-    client.report(NAME, "good")
-    vouched.bench.clock.time = due(vouched)
-    vouched.bench.transport.answer = UNREACHABLE
-    client.flush(timeout=0.0)
-    assert client.flush().pending == 1
-    vouched.bench.transport.answer = ACCEPTED
-    vouched.bench.clock.time += 3_600
-    assert client.flush().delivered == 1
-    assert len(set(vouched.bench.transport.uploads)) == 1
-
-
-def test_the_second_client_of_an_account_gets_nothing_and_asks_no_more_than_others(
-    vouched: Vouched,
-) -> None:
-    assert vouched.client().report(NAME, "good").ok
-    other = vouched.client(state=vouched.bench.path.with_name("other.sqlite"), delivery_seconds=0.0)
-    why_not(other)
-    asked = len(vouched.issuer.requests)
-    waits = enroller_of(other).step()
-    assert 1_800 <= waits <= 3_600  # as with certificates
-    vouched.bench.clock.time = START + HALF
-    assert enroller_of(other).step() == HALF
-    assert len(vouched.issuer.requests) == asked
 
 
 def test_the_journal_names_a_token_s_issuer_and_shows_its_bytes_once(vouched: Vouched) -> None:
@@ -440,25 +353,6 @@ def test_the_fakes_take_a_blind_report_through_its_epoch() -> None:
 
 
 # What waits, and what becomes of it.
-
-
-@pytest.mark.parametrize("answered", [False, True])
-def test_a_report_that_did_not_leave_in_its_epoch_never_does(
-    vouched: Vouched, answered: bool
-) -> None:
-    client, clock = vouched.client(), vouched.bench.clock
-    assert client.report(NAME, "good").ok
-    if answered:  # by silence
-        clock.time = due(vouched)
-        vouched.bench.transport.answer = UNREACHABLE
-        engine_of(client).uploader.send_due()
-        vouched.bench.transport.answer = ACCEPTED
-    sends = len(vouched.bench.transport.uploads)
-    assert sends == answered
-    clock.time = START + DAY
-    assert client.flush().reasons == {"may-have-been-counted" if answered else "epoch-over": 1}
-    assert len(vouched.bench.transport.uploads) == sends
-    assert vouched.bench.rows("SELECT envelope FROM decisions") == [(None,)]
 
 
 def asked_in_three_epochs(

@@ -19,7 +19,7 @@ from deniable.client.ledger.allowance import Reservation
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, fault_of, why
-from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
+from tests.support.surveys import DAY, DECLARED, START, manifest
 
 RECORDED = OutcomeStatus.RECORDED
 LONG = Schedule(START, DAY, 400, DAY)
@@ -110,40 +110,6 @@ def test_a_sliding_ceiling_has_a_period() -> None:
         SlidingCeiling("1", days=0)
 
 
-@pytest.mark.parametrize(
-    ("total", "lifetime"), [(None, "8.9"), ("8.9", "100")], ids=["lifetime", "of each name"]
-)
-def test_what_a_lost_state_had_spent_stays_spent(
-    bench: Bench, total: str | None, lifetime: str
-) -> None:
-    declared = replace(DECLARED, max_total_epsilon=total)
-    client = bench.reported(surveys=[declared], lifetime_epsilon=lifetime)
-    client.close()
-    bench.path.unlink()
-    bench.clock.time = START + 2 * DAY
-    bench.transport.publish(manifest(sequence=1, schedule=Schedule(START + DAY, DAY, 9, DAY)))
-    again = bench.client(surveys=[declared], lifetime_epsilon=lifetime)
-    assert "1.000 of 8.900 is reserved" in over_budget(why(again.refresh(force=True)))
-    assert bench.rows("SELECT kind FROM events") == [("state-replaced",)]
-
-
-def test_what_an_old_backup_does_not_know_of_stays_spent(bench: Bench) -> None:
-    bench.ready().close()
-    old = bench.path.read_bytes()
-    other = manifest(name="other", nonce=bytes(15) + b"1")
-    declared = replace(DECLARED, name="other")
-    bench.transport.publish(other)
-    client = bench.ready(surveys=[DECLARED, declared], lifetime_epsilon="16.9")
-    assert client.report("other", "good").ok
-    client.close()
-    bench.path.write_bytes(old)
-    again = bench.client(surveys=[DECLARED, declared], lifetime_epsilon="16.9")
-    assert again.consent == "on"
-    assert bench.rows("SELECT sum(cost) FROM carried") == [(10**9,)]
-    # Accepted a second time, the manifest reserves a second time: 1 + 8 + 8.
-    over_budget(again.refresh(force=True).errors["other"])
-
-
 def test_a_names_total_may_be_lowered_later(bench: Bench) -> None:
     bench.reported()
     lowered = bench.client(surveys=[replace(DECLARED, max_total_epsilon="2.5")])
@@ -153,20 +119,6 @@ def test_a_names_total_may_be_lowered_later(bench: Bench) -> None:
     assert "2.000 of the 2.500 that this survey may ever cost" in over_budget(
         lowered.report(NAME, "good").error
     )
-
-
-def test_what_lost_states_spent_counts_when_the_ceiling_is_lowered(bench: Bench) -> None:
-    client = bench.reported()
-    client.close()
-    bench.path.unlink()
-    again = bench.ready()
-    bench.clock.time = START + DAY
-    assert again.report(NAME, "good").ok
-    again.close()
-    bench.clock.time = START + 2 * DAY
-    lowered = bench.client(lifetime_epsilon="2.5")
-    over_budget(lowered.report(NAME, "good").error)
-    assert MANIFEST.schedule.epochs == 8
 
 
 RESERVATIONS = st.builds(

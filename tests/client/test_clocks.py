@@ -97,20 +97,6 @@ def test_d5_after_a_loss_the_later_of_clock_and_date_decides_what_is_over(
     assert client.report(NAME, "good").status is RECORDED
 
 
-def test_d5_after_a_loss_nothing_is_decided_before_a_date_was_told(bench: Bench) -> None:
-    decided(bench)
-    bench.path.unlink()
-    bundled = bench.transport.envelopes
-    client = bench.client(manifests=bundled)
-    bench.transport.clock = None  # no Date header
-    bench.clock.time = START + DAY
-    client.refresh()
-    error = client.report(NAME, "good").error
-    assert isinstance(error, EpochUndecidable)
-    assert "refresh()" in str(error)
-    assert bench.draw.count == 1
-
-
 @given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31)))  # noqa: DTZ001 - in UTC
 def test_a_date_is_read_as_it_is_written(moment: datetime) -> None:
     moment = moment.replace(tzinfo=UTC, microsecond=0)

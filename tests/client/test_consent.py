@@ -71,14 +71,6 @@ def test_a_refresh_before_consent_does_not_hold_up_the_one_after_it(bench: Bench
     assert client.report(NAME, "good").ok
 
 
-def test_no_other_word_is_consent(bench: Bench) -> None:
-    client = bench.client(consent="unset")
-    for word in ("yes", "ON", "", "true"):
-        with pytest.raises(ValueError):
-            client.set_consent(word)
-    assert client.consent is Consent.UNSET
-
-
 @pytest.mark.parametrize("withdrawn", ["off", "unset"])
 @pytest.mark.parametrize("days", [1, pytest.param(120, marks=pytest.mark.long)])
 def test_d4_withdrawing_erases_the_bytes_of_every_report_from_disk(
@@ -99,15 +91,6 @@ def test_d4_withdrawing_erases_the_bytes_of_every_report_from_disk(
     assert not [part for part in envelopes if bench.on_disk(part[-60:-10])]
 
 
-def test_d4_delivered_bytes_are_erased_as_well(bench: Bench) -> None:
-    client = bench.reported()
-    envelope = bench.envelope
-    assert client.flush().delivered == 1
-    client.set_consent("off")
-    assert bench.on_disk(envelope[-60:-10]) == []
-    assert bench.rows("SELECT status FROM decisions") == [("delivered",)]
-
-
 @pytest.mark.parametrize("restarted", [False, True])
 def test_d4_off_and_on_again_never_draws_a_second_time(bench: Bench, restarted: bool) -> None:
     client = bench.reported()
@@ -124,16 +107,6 @@ def test_d4_off_and_on_again_never_draws_a_second_time(bench: Bench, restarted: 
     assert (bench.draw.count, bench.transport.uploads) == (1, [])
     bench.clock.time = START + DAY
     assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
-
-
-def test_d4_a_delivered_report_stands_after_off_and_on(bench: Bench) -> None:
-    client = bench.reported()
-    client.flush()
-    client.set_consent("off")
-    client.set_consent("on")
-    assert client.report(NAME, "fair").status is OutcomeStatus.REPEATED
-    client.flush()
-    assert (bench.draw.count, len(bench.transport.uploads)) == (1, 1)
 
 
 def test_an_origin_that_is_no_text_is_no_reason_not_to_withdraw(bench: Bench) -> None:
@@ -276,24 +249,6 @@ def test_turning_consent_on_discards_previews_and_spends_nothing_for_them(
     assert (cost, count) == (10**9, 1)
 
 
-def test_local_after_on_drops_what_waits_and_undoes_no_decision(bench: Bench) -> None:
-    client = bench.reported()
-    client.set_consent("local")
-    assert client.report(NAME, "good").status is LOCAL
-    client.set_consent("on")
-    assert isinstance(client.report(NAME, "good").error, ReportDropped)
-    client.flush()
-    assert bench.transport.uploads == []
-
-
-def test_local_without_a_manifest_asks_nobody_for_one(bench: Bench) -> None:
-    client = bench.client(consent="local", background=True)
-    engine_of(client).refresh_when_due()  # as the thread does, whichever comes first
-    assert isinstance(client.report(NAME, "good").error, NotReady)
-    assert bench.transport.requests == []
-    assert bench.draw.count == 0
-
-
 @pytest.mark.parametrize(
     ("environment", "decided", "effective"),
     [
@@ -366,19 +321,6 @@ def test_consent_is_stored_with_its_time_and_origin(bench: Bench) -> None:
     assert bench.rows("SELECT at, kind, detail FROM events") == [
         (START + 77, "consent", f"on, from settings page, for {NAME}")
     ]
-
-
-def test_purge_erases_bytes_and_previews_and_keeps_decisions_and_consent(bench: Bench) -> None:
-    client = bench.reported()
-    envelope = bench.envelope
-    client.purge()
-    assert bench.on_disk(envelope) == []
-    assert client.consent is Consent.ON
-    assert isinstance(client.report(NAME, "good").error, ReportDropped)
-    assert client.flush() == Delivery()
-    assert bench.transport.uploads == []
-    bench.clock.time = START + DAY
-    assert client.report(NAME, "good").status is RECORDED
 
 
 def test_events_are_bounded(bench: Bench) -> None:

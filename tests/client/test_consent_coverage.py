@@ -31,7 +31,6 @@ from deniable.fakes import FakeIssuer
 from deniable.messages import SigningKey
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
-from tests.support.watched import threads
 
 FAITH = Survey("faith", "Which faith do you have?", ("none", "another"), max_epsilon="5")
 FAITH_MANIFEST = manifest(
@@ -212,15 +211,6 @@ def test_d12_a_declaration_asks_anew_exactly_if_it_differs_or_a_ceiling_rose(
         second.set_consent("on")
     with client(old) as taken_back:  # both stand beside each other
         assert taken_back.uncovered == ()
-
-
-def test_d12_the_answers_to_several_questions_are_sets(bench: Bench) -> None:
-    def usage(**dimensions: list[str]) -> Survey:
-        return Survey.several("usage", "What do you use?", dimensions=dimensions, max_epsilon="1")
-
-    agreed(bench, usage(plan=["free", "paid"], theme=["dark", "light"])).close()
-    assert not names(updated(bench, usage(theme=["light", "dark"], plan=["paid", "free"])))
-    assert names(updated(bench, usage(plan=["free", "paid", "team"], theme=["dark", "light"])))
 
 
 def test_d12_two_versions_on_one_state_stand_beside_each_other_until_off(bench: Bench) -> None:
@@ -411,14 +401,6 @@ def test_d12_the_mark_carries_what_consent_is_for_and_no_more(bench: Bench, lost
     assert names(lifted(bench, lifetime_epsilon=20)) == ["faith"]
 
 
-def test_d12_a_copy_whose_consent_is_unset_covers_nothing(bench: Bench) -> None:
-    agreed(bench).close()
-    bench.mark.unlink()
-    client = updated(bench)
-    assert (client.consent, names(client)) == ("unset", [NAME])
-    assert bench.rows("SELECT * FROM consents") == []
-
-
 def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -460,12 +442,6 @@ def test_d12_a_row_that_rotted_covers_nothing_and_consent_can_be_withdrawn(
 
 
 OTHER = Survey("other", "Which one?", ("a", "b"), max_epsilon="1")
-
-
-def test_d12_a_report_that_is_not_covered_lets_others_be_sent(bench: Bench) -> None:
-    updated(bench, DECLARED, OTHER).set_consent("on", surveys=[NAME])
-    updated(bench, DECLARED, OTHER, background=True).report(OTHER, "a")
-    assert threads()
 
 
 def test_d12_what_is_digested_is_the_same_in_every_python(bench: Bench) -> None:

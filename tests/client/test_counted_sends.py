@@ -249,20 +249,6 @@ def test_d8_after_six_sends_a_report_is_dropped_and_its_epoch_stays_decided(
     assert bench.draw.count == 1
 
 
-def test_d8_a_process_killed_in_the_last_send_leaves_no_other(bench: Bench) -> None:
-    client = bench.reported()
-    bench.rows("UPDATE decisions SET attempts = 5")
-    bench.transport.answer = lambda _body: come_about("killed")
-    with pytest.raises(Killed):
-        client.flush()
-    bench.transport.answer = UNREACHABLE
-    for _ in range(3):
-        bench.clock.time += 1.25 * DAY
-        bench.client().flush()
-    assert len(bench.transport.uploads) == 1
-    assert bench.rows("SELECT status, verdict FROM decisions") == [("dropped", "unanswered")]
-
-
 @pytest.mark.parametrize(
     ("seed", "outage"),
     [(0, 2.0), (1, 600.0), *((seed, 3 * 3600.0) for seed in range(5 if THOROUGH else 1))],
@@ -293,15 +279,6 @@ def test_d8_who_starts_offline_is_served_within_twice_the_outage_or_ten_minutes(
     assert bench.clock.time < back + min(600, 5 + 2 * outage) + slow
     assert bench.rows("SELECT attempts, unanswered FROM decisions") == [(1, 0)]
     assert tries <= 8 + outage / 300
-
-
-def test_d8_an_offline_device_tries_for_all_its_reports_together(bench: Bench) -> None:
-    client = bench.several(20, delivery_seconds=0.0)
-    bench.transport.answer = OFFLINE
-    while bench.clock.time < START + 3600:
-        bench.clock.time += max(engine_of(client).uploader.send_due(), 1.0)
-    assert len(bench.transport.uploads) <= 8 + 3600 / 300
-    assert bench.rows("SELECT DISTINCT attempts, unanswered FROM decisions") == [(0, 0)]
 
 
 # Sends are counted before they happen, and the journal owns up to each.

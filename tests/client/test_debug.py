@@ -11,13 +11,10 @@ import pytest
 from deniable.client import Client, Consent, HttpTransport, SlidingCeiling, debug
 from deniable.messages import RefusalCode
 from tests.support.devices import NAME, UNREACHABLE, Bench, FakeTransport, refused
-from tests.support.processes import run
 from tests.support.surveys import (
-    AUTHORITY,
     CATEGORIES,
     DAY,
     DECLARED,
-    ORIGIN,
     START,
     manifest,
 )
@@ -187,14 +184,3 @@ def test_it_changes_nothing_that_is_sent_or_stored(bench: Bench) -> None:
         (each.method, each.path) for each in talking.requests
     ]
     assert rows[0] == rows[1]
-
-
-def test_without_it_its_module_is_not_imported() -> None:
-    authority = AUTHORITY.public_key.hex()
-    program = (
-        "import sys; from deniable.client import IN_MEMORY, Client;"
-        f"Client('{ORIGIN}', authority='{authority}', surveys=[], state=IN_MEMORY);"
-        "print('deniable.client.debug' in sys.modules)"
-    )
-    done = run([sys.executable, "-c", program], env={"DENIABLE_DEBUG": ""})
-    assert done.stdout.strip() == "False"

@@ -116,16 +116,6 @@ def test_d12_on_without_the_app_covers_no_more_than_before(
         assert ("Given for" in shown) == bool(covers)
 
 
-def test_the_environment_that_lowers_consent_is_named(
-    stored: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DO_NOT_TRACK", "1")
-    assert stored("consent", "on") == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert text.startswith("Consent off: nothing is drawn")
-    assert "The decision was on; DO_NOT_TRACK" in text
-
-
 @pytest.mark.parametrize("typed", ["", "n", "no", "yes please", "1"])
 def test_purge_asks_first(
     stored: Run, bench: Bench, capsys: pytest.CaptureFixture[str], typed: str
@@ -157,17 +147,6 @@ def test_an_input_that_ends_erases_nothing(stored: Run, capsys: pytest.CaptureFi
     assert capsys.readouterr().err.strip() == "deniable device: nothing was changed"
 
 
-def test_a_link_to_the_state_is_no_copy_of_it(
-    stored: Run, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    link = tmp_path / "link" / "device.sqlite"
-    link.parent.mkdir()
-    link.symlink_to(bench.path)
-    assert console.main(["device", "journal", "--state", str(link)]) == 0
-    assert "new-device" not in capsys.readouterr().out
-    assert list(link.parent.iterdir()) == [link]
-
-
 @pytest.mark.parametrize("command", ["explain", "journal", "consent", "consent off", "purge --yes"])
 @pytest.mark.parametrize("what", ["nothing", "a folder", "another file"])
 def test_what_is_no_state_is_said_in_one_line_and_left_alone(
@@ -196,13 +175,6 @@ def test_a_wrong_call_returns_2_and_does_not_end_the_app(
     assert "usage: myapp privacy" in capsys.readouterr().err
 
 
-def test_help_is_no_error(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    assert embedded(bench.client(), "--help") == 0
-    shown = capsys.readouterr().out
-    assert all(command in shown for command in ("explain", "journal", "consent", "purge"))
-    assert "--state" not in shown
-
-
 def test_an_app_embeds_the_commands_for_its_own_client(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -216,15 +188,6 @@ def test_an_app_embeds_the_commands_for_its_own_client(
     assert client.consent_record.origin == "command line"
     assert embedded(client, "purge", "--yes") == 0
     assert bench.transport.uploads == []
-
-
-@pytest.mark.parametrize("command", ["explain", "journal", "consent", "purge --yes"])
-def test_looking_at_an_app_that_never_ran_creates_nothing(
-    bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    assert embedded(bench.client(consent="unset"), *command.split()) == 0
-    assert capsys.readouterr().err == ""
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unusable_state_is_explained_and_else_an_error_of_one_line(

@@ -1,11 +1,8 @@
 """The issuer is asked in the background: nothing it does harms the app. Every wait is bounded."""
 
-import json
-import sys
 import threading
 from collections.abc import Iterator
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,14 +18,26 @@ from deniable.client import (
 from deniable.client import engine as engine_module
 from deniable.client.client import engine_of
 from deniable.client.survey import Survey
+from deniable.fakes import FakeIssuer
 from deniable.messages import RefusalCode
 from tests.support.devices import ACCEPTED, NAME, NO_THREAD, Bench, refused
-from tests.support.effort import THOROUGH
-from tests.support.enrolling_app import SCENES, Hanging
-from tests.support.processes import run
 from tests.support.surveys import CATEGORIES, DAY, QUESTION, START, manifest
 from tests.support.vouched import Vouched, enroller_of
 from tests.support.watched import SECONDS, WatchedTransport, threads, until
+
+
+class Hanging:
+    """An issuer that says that it was asked, and answers once it is let."""
+
+    def __init__(self, issuer: FakeIssuer) -> None:
+        self._issuer = issuer
+        self.asked = threading.Event()
+        self.gate = threading.Event()
+
+    def __call__(self, request: EnrolmentRequest) -> bytes | None:
+        self.asked.set()
+        self.gate.wait()
+        return self._issuer(request)
 
 
 @pytest.fixture
@@ -290,17 +299,6 @@ def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
     until(lambda: holds(vouched))
 
 
-def test_who_planned_a_call_and_was_slower_does_not_make_it(vouched: Vouched) -> None:
-    devices = [vouched.holding(delivery_seconds=3600.0) for _ in range(2)]
-    now = vouched.bench.clock.now()
-    planned = [enroller_of(device)._credentials.plan(now).wanted for device in devices]
-    begun = [
-        enroller_of(device)._credentials.begin(wanted, now + 60, now)
-        for device, (wanted,) in zip(devices, planned, strict=True)
-    ]
-    assert begun == [True, False]
-
-
 def test_a_refused_certificate_is_a_chore_of_the_thread(
     vouched: Vouched, transport: WatchedTransport
 ) -> None:
@@ -317,19 +315,3 @@ def test_a_refused_certificate_is_a_chore_of_the_thread(
     # Nobody wakes it from here on.
     until(lambda: vouched.bench.rows("SELECT status FROM decisions") == [("delivered",)])
     assert len(vouched.issuer.requests) == len(judged) == 2
-
-
-@pytest.mark.parametrize("scene", sorted(SCENES) if THOROUGH else ["calls_exit", "forks"])
-def test_however_an_app_ends_nobody_waits_for_the_issuer(tmp_path: Path, scene: str) -> None:
-    command = [sys.executable, "-W", "ignore", "-m", "tests.support.enrolling_app"]
-    done = run([*command, scene, tmp_path], seconds=60.0)
-    assert done.stderr == ""
-    assert (
-        json.loads(done.stdout)
-        == {
-            "returns": "NotEnrolled",
-            "closes": "closed",
-            "calls_exit": "exit",
-            "forks": [[[], "recorded"], "repeated"],
-        }[scene]
-    )

@@ -31,7 +31,7 @@ from deniable.messages import (
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL
 from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, fault_of, refused
-from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, START
 from tests.support.vouched import Vouched, enroller_of
 
 NOT_ENROLLED = refused(RefusalCode.NOT_ENROLLED)
@@ -165,15 +165,6 @@ def test_an_epoch_that_cannot_be_decided_is_not_asked_for(vouched: Vouched) -> N
     again.refresh(force=True)
     assert again.report(NAME, "good").ok
     assert len({request.public_key for request in vouched.issuer.requests}) == 2
-
-
-def test_open_surveys_ask_nobody(bench: Bench) -> None:
-    vouched = Vouched(bench)
-    bench.transport.publish(replace(MANIFEST, sequence=1))
-    client = vouched.client()
-    assert client.report(NAME, "good").ok
-    assert vouched.issuer.requests == ()
-    assert enroller_of(client).step() == float("inf")
 
 
 async def _late(_: EnrolmentRequest) -> bytes:
@@ -398,16 +389,6 @@ def test_an_app_that_asks_no_more_drops_what_is_refused(vouched: Vouched) -> Non
     assert vouched.bench.client().flush().dropped == 1
 
 
-def test_what_is_withdrawn_while_it_waits_is_not_sent_again(vouched: Vouched) -> None:
-    client = refused_once(vouched)
-    client.set_consent("off")
-    client.set_consent("on")
-    client.refresh(force=True)
-    client.flush()
-    assert len(vouched.issuer.requests) == 1
-    assert len(vouched.bench.transport.uploads) == 1
-
-
 # What stays on the disk, and what users are told.
 
 
@@ -430,26 +411,6 @@ def test_a_certificate_is_erased_from_the_disk(vouched: Vouched, how: str, repor
     assert vouched.bench.on_disk(credential) == []
     rows = vouched.bench.rows("SELECT credential, asks FROM credentials")
     assert rows == ([] if how == "purge" else [(None, 1)])
-
-
-def test_after_a_purge_the_same_key_gets_its_certificate_again(vouched: Vouched) -> None:
-    client = vouched.client()
-    client.purge()
-    not_enrolled(client)
-    client.refresh(force=True)
-    assert client.report(NAME, "good").ok
-    first, second = vouched.issuer.requests
-    assert first == second
-
-
-def test_a_copied_state_has_no_certificates(vouched: Vouched) -> None:
-    client = vouched.client()
-    client.close()
-    (credential,) = vouched.row("credential")
-    vouched.bench.mark.unlink()
-    again = vouched.bench.client(enrol=vouched.issuer, consent="on")
-    assert again.report(NAME, "good").error is not None
-    assert vouched.bench.on_disk(credential) == []
 
 
 @pytest.mark.parametrize(

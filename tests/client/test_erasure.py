@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from deniable.client import OutcomeStatus
 from deniable.client.client import engine_of
 from deniable.client.state import erasing, state_file
 from deniable.messages import Schedule
@@ -81,30 +80,6 @@ def test_a_crash_before_copies_are_erased_leaves_that_to_the_next_opening(
     client.close()
     assert bench.client().consent == "on"
     assert bench.rows("SELECT remains FROM device") == [(0,)]
-
-
-def test_previews_go_when_the_environment_no_longer_lowers_consent(bench: Bench) -> None:
-    environment: dict[str, str] = {}
-    client = bench.reported(environment=environment)
-    for again in (lambda: client.report(NAME, "good"), client.flush):
-        environment["DENIABLE_CONSENT"] = "local"
-        assert client.report(NAME, "good").status is OutcomeStatus.LOCAL
-        ((payload,),) = bench.rows("SELECT payload FROM previews")
-        client.flush()
-        assert len(bench.rows("SELECT * FROM previews")) == 1
-        environment.clear()
-        again()
-        assert bench.rows("SELECT * FROM previews") == []
-        assert not any(payload in found for found in unsent(bench))
-
-
-def unsent(bench: Bench) -> list[bytes]:
-    """Return the state's files, without the report that happens to name the same response."""
-    envelopes = [envelope for (envelope,) in bench.rows("SELECT envelope FROM decisions")]
-    found = list(bench.files().values())
-    for envelope in filter(None, envelopes):
-        found = [content.replace(envelope, b"") for content in found]
-    return found
 
 
 def test_a_damaged_state_with_its_reports_and_keys_goes_after_a_week(bench: Bench) -> None:

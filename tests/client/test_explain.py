@@ -25,7 +25,6 @@ from deniable.messages import (
     Specification,
     sign_manifest,
 )
-from deniable.publishing.notice import Notice
 from deniable.terms.sentences import summary
 from tests.accounting.curves import kept_law
 from tests.client.test_plain_text import width
@@ -208,14 +207,6 @@ def test_the_terms_are_recomputed_from_the_paper(bench: Bench) -> None:
     assert "Vouching" not in text
 
 
-def test_all_reports_together_are_those_of_all_epochs_as_in_the_notice(bench: Bench) -> None:
-    bench.clock.time = START + DAY  # one epoch is over: seven can be spent, of eight that count
-    client = bench.client(manifests=[sign_manifest(MANIFEST, AUTHORITY)], consent="unset")
-    assert terms(client).most == 7 * NANO
-    assert "all 8 together are at most 2,981 times likelier" in plain(client.explain())
-    assert "all 8 together are at most 2,981 times likelier" in Notice.of(MANIFEST).markdown()
-
-
 def test_the_budget_is_added_up_again(bench: Bench) -> None:
     other = manifest(name="other", epsilon="0.5", schedule=Schedule(START, DAY, 4, DAY))
     bench.transport.publish(other)
@@ -245,17 +236,6 @@ def test_the_budget_is_added_up_again(bench: Bench) -> None:
     assert "at most epsilon 9 is spent on this question" in plain(page)
     assert "at most epsilon 15 is spent on this and the app's other questions" in plain(page)
     assert "In the last 2 days of use 2.000 of at most 7.000 is spent" in plain(page)
-
-
-def test_what_a_lost_state_had_spent_is_told(bench: Bench) -> None:
-    client = bench.ready()
-    bench.report_daily(client, range(1))
-    client.close()
-    bench.path.write_bytes(b"no database any more" * 99)
-    page = bench.client(lifetime_epsilon=20).explain()
-    assert page.budget is not None
-    assert (page.budget.carried, page.budget.spent) == (NANO, NANO)
-    assert "1.000 of it by a lost state of this device" in plain(page)
 
 
 SIZES = [
@@ -357,25 +337,6 @@ def test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_m
         if x != z
     ]
     assert found.change_shows == max(differ)
-
-
-def test_two_round_terms_tell_both_levels(bench: Bench) -> None:
-    offered = manifest(
-        repeat=Repeat("memoised", 4),
-        specification=Specification("two-round", {"kept": "3", "fresh": ("subset", 1)}),
-    )
-    bench.transport.publish(offered)
-    client = bench.ready(surveys=[replace(DECLARED, max_kept_epsilon="3")])
-    found = terms(client)
-    assert found.change_shows is None
-    with localcontext() as context:
-        context.prec = 40
-        kept, one = Decimal(3).exp(), Decimal(1).exp()
-        fresh = (one * (kept + 3) - 4) / (kept - one)  # FORMULAS 6, k = 5
-    assert Decimal("3.38") < fresh <= Decimal("3.39")
-    text = plain(client.explain())
-    assert "those reports together are at most 20.1 times likelier" in text  # e^3 = 20.09
-    assert "at most 3.39 times likelier than if you had answered otherwise in a single" in text
 
 
 def test_what_two_rounds_spent_is_told_for_any_two_histories_too(bench: Bench) -> None:
@@ -577,16 +538,6 @@ def test_when_reports_leave_is_told_as_the_client_runs(
     assert page.to_dict()["background"] is changes["background"]
 
 
-def test_a_brief_explanation_tells_what_is_not_protected_and_what_is_wrong(bench: Bench) -> None:
-    bench.transport.publish(manifest(repeat=Repeat("memoised", 4)))
-    client = bench.ready(surveys=[replace(DECLARED, max_kept_epsilon="1")])
-    assert "Not protected" in client.explain().brief()
-    client.close()
-    bench.path.unlink()
-    bench.path.mkdir()
-    assert "Problem" in bench.client().explain().brief()
-
-
 def test_a_refusal_is_told_with_its_reason_by_the_next_process_too(bench: Bench) -> None:
     bench.transport.publish(manifest(epsilon="2", sequence=1))
     client = bench.client()
@@ -620,29 +571,6 @@ def test_an_explanation_begins_with_the_lines_of_the_notice_in_the_language_of_t
     german = {"What is sent is at most {odds} times likelier with your answer than with any other."}
     put = client.explain(lambda text: "Höchstens {odds}-mal." if text in german else text)
     assert "Höchstens 2.72-mal." in str(put)
-
-
-def test_kept_responses_put_no_number_beside_another_that_belies_it(bench: Bench) -> None:
-    kind = Specification("two-round", {"kept": "4", "fresh": ("subset", 1)})
-    kept = manifest(repeat=Repeat("memoised", 8), specification=kind, epsilon="2")
-    bench.transport.publish(kept)
-    survey = replace(DECLARED, max_epsilon="2", max_kept_epsilon="4")
-    text = plain(bench.ready(surveys=[survey]).explain())
-    assert "at most 54.6 times likelier" in text
-    assert "If your answer keeps changing, all 8 reports together may reveal your answers" in text
-    assert "million" not in text
-
-
-def test_five_questions_on_the_same_terms_hardly_take_more_lines_than_one(bench: Bench) -> None:
-    surveys = [manifest(name=f"s{i}", question=f"Question {i}?") for i in range(5)]
-    for survey in surveys:
-        bench.transport.publish(survey)
-    apps = [declared(survey) for survey in surveys]
-    page = bench.ready(surveys=apps, lifetime_epsilon=99).explain()
-    one = replace(page, surveys=page.surveys[:1])
-    # A heading for what they share; of each the question and a blank line, in the whole the name.
-    assert len(page.brief().splitlines()) <= len(one.brief().splitlines()) + 2 + 4 * 2
-    assert len(str(page).splitlines()) <= len(str(one).splitlines()) + 2 + 4 * 3
 
 
 def test_beside_a_blind_survey_each_is_told_when_it_leaves(bench: Bench) -> None:

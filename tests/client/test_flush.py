@@ -2,7 +2,6 @@
 
 import logging
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,6 @@ from deniable.client import (
     Consent,
     Delivery,
     HttpAnswer,
-    HttpTransport,
-    ReportDropped,
     StateUnavailable,
     TransportError,
 )
@@ -21,7 +18,6 @@ from deniable.client.consent import ConsentRecord
 from deniable.client.sending.outbox import Outbox
 from deniable.client.state.state import State
 from deniable.messages import RefusalCode, split_upload
-from tests.support.certificates import certificate
 from tests.support.devices import (
     ACCEPTED,
     DUPLICATE,
@@ -32,7 +28,6 @@ from tests.support.devices import (
     read_upload,
     refused,
 )
-from tests.support.raw_server import RawServer, answer
 from tests.support.surveys import DAY, MANIFEST, START
 
 
@@ -115,18 +110,6 @@ def test_a_report_is_sent_again_until_it_is_acknowledged_and_never_after(bench: 
     assert (stored(bench, "attempts"), stored(bench, "unanswered")) == (4, 2)
 
 
-def test_d8_a_late_refusal_after_silence_is_journalled_as_maybe_counted(bench: Bench) -> None:
-    client = bench.reported()
-    bench.transport.answer = UNREACHABLE
-    client.flush(1)
-    bench.transport.answer = refused(RefusalCode.EPOCH_CLOSED)
-    assert client.flush(100) == Delivery(dropped=1)
-    assert stored(bench, "verdict") == "may-have-been-counted"
-    error = client.report(NAME, "good").error
-    assert isinstance(error, ReportDropped)
-    assert "may-have-been-counted" in str(error)
-
-
 def test_d3_no_clock_of_the_device_ends_a_report(bench: Bench) -> None:
     client = bench.reported()
     bench.transport.answer = UNREACHABLE
@@ -203,14 +186,6 @@ def test_d7_what_has_waited_long_is_not_sent_in_one_burst(bench: Bench, days: fl
     assert 2 <= len(bench.transport.uploads) <= 5
 
 
-def test_a_clock_put_back_does_not_strand_a_report_that_was_never_sent(bench: Bench) -> None:
-    bench.clock.time = START + 3 * DAY
-    client = bench.reported()
-    bench.clock.time = START
-    engine_of(client).uploader.send_due()
-    assert len(bench.transport.uploads) == 1
-
-
 def test_a_state_that_cannot_be_used_is_an_error_and_not_an_empty_outbox(bench: Bench) -> None:
     bench.reported().close()
     bench.path.rename(bench.path.with_name("elsewhere"))
@@ -244,12 +219,6 @@ def test_what_was_delivered_before_the_state_failed_is_counted(
     bench.transport.answer = DUPLICATE
     assert client.flush() == Delivery(delivered=1)
     assert len(set(bench.transport.uploads)) == 3
-
-
-def test_a_flush_without_consent_makes_no_state(bench: Bench) -> None:
-    assert bench.client(consent="unset").flush() == Delivery()
-    assert bench.client(consent="off").flush() == Delivery()
-    assert bench.files() == {}
 
 
 @pytest.mark.parametrize("how", ["another process", "the environment"])
@@ -296,17 +265,3 @@ def test_each_outage_is_logged_once(bench: Bench, caplog: pytest.LogCaptureFixtu
         outages = [record for record in caplog.records if "cannot be" in record.getMessage()]
         assert len(outages) == number + 1
     assert {record.name for record in caplog.records} == {"deniable"}
-
-
-def test_a_certificate_that_nobody_vouches_for_is_an_outage_like_any_other(
-    bench: Bench, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    _, context = certificate(tmp_path, "127.0.0.1")
-    bench.reported().close()
-    with RawServer(answer("200 OK", ACCEPTED.body), context) as server:
-        client = bench.client(transport=HttpTransport(server.origin))
-        assert client.flush(10) == Delivery(pending=1)
-        assert server.requests == []
-    (line,) = [record.getMessage() for record in caplog.records]
-    assert line == "reports wait: the collector cannot be reached (SSLCertVerificationError)"
-    assert stored(bench, "unanswered") == 1

@@ -283,18 +283,6 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_refresh_waits_for_the_thread_and_for_others_no_longer_than_its_time(
-    bench: Bench,
-) -> None:
-    client = bench.reported()
-    asking = engine_of(client).manifests._asking.take()  # as the thread, which asks
-    assert asking is not None
-    with ThreadPoolExecutor(1) as pool, held(bench):
-        refreshed = pool.submit(client.refresh, 0.1).result(SECONDS)
-    assert isinstance(refreshed.errors[NAME], StateUnavailable)
-
-
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("waiting", ["opens", "erases"])
 def test_a_report_does_not_wait_with_a_thread_that_opens_or_erases(
     bench: Bench, waiting: str

@@ -108,21 +108,6 @@ def test_d2_what_begins_later_is_held_beside_what_runs(bench: Bench) -> None:
     assert sent_to(bench) == [MANIFEST.survey_id, later.survey_id]
 
 
-def test_d2_at_most_two_manifests_of_a_name_are_accepted_however_many_are_offered(
-    bench: Bench,
-) -> None:
-    client = bench.client(lifetime_epsilon="1000")
-    for turn in range(40):
-        offer(bench, client, MANIFEST, following(turn + 1, START + (50 - turn) * DAY))
-        accepted = [role for _, role in roles(bench) if role == "accepted"]
-        assert len(accepted) == 1 + min(1, turn + 1)
-        assert len(roles(bench)) <= 3
-        bench.clock.time += 1
-        if turn % 8 == 7:
-            bench.clock.time += DAY  # no more than eight requests a day leave
-    assert client.report(NAME, "good").status is RECORDED
-
-
 def test_d2_whoever_follows_a_successor_never_goes_back(bench: Bench) -> None:
     bench.transport.publish_all(MANIFEST, following(1, START, epochs=1))
     client = bench.reported()
@@ -247,13 +232,6 @@ def test_a_pinned_manifest_is_followed_and_another_is_not(bench: Bench) -> None:
     assert client.report(NAME, "good").status is RECORDED
 
 
-def test_several_manifests_may_be_pinned(bench: Bench) -> None:
-    client = bench.client(surveys=[pinning(ID, SUCCESSOR.survey_id.hex())], lifetime_epsilon="1000")
-    for offered in (MANIFEST, SUCCESSOR):
-        assert offer(bench, client, offered) is None
-    assert offer(bench, client, manifest(sequence=2)) is ManifestFault.NOT_PINNED
-
-
 def test_d2_a_second_manifest_of_a_pinned_ones_sequence_is_still_kept_as_proof(
     bench: Bench,
 ) -> None:
@@ -272,28 +250,10 @@ def test_an_app_update_that_pins_another_follows_what_was_accepted_no_more(bench
     assert client.report(NAME, "good").ok
 
 
-def test_a_bundle_is_judged_by_the_pins_too(bench: Bench) -> None:
-    bundled = [sign_manifest(offered, AUTHORITY) for offered in (MANIFEST, SUCCESSOR)]
-    client = bench.client(surveys=[pinning(ID)], manifests=bundled)
-    assert client.report(NAME, "good").ok
-    assert bench.rows("SELECT survey_id FROM manifests") == [(MANIFEST.survey_id,)]
-
-
-def test_a_numeric_survey_can_pin_too() -> None:
-    declared = Survey.numeric("n", "How many?", low=0, high=9, max_epsilon="1", pinned_ids=[ID])
-    assert declared.pinned_ids == frozenset({ID})
-    assert DECLARED.pinned_ids is None
-
-
 @pytest.mark.parametrize("ids", [[], [ID[:-1]], [ID.upper()], [ID + "\n"], [bytes(32)], 7])
 def test_what_is_no_id_cannot_be_pinned(ids: Any) -> None:
     with pytest.raises(InvalidManifest, match="pinned_ids"):
         replace(DECLARED, pinned_ids=ids)
-
-
-def test_one_text_is_not_several_ids() -> None:
-    with pytest.raises(TypeError, match="several ids"):
-        replace(DECLARED, pinned_ids=ID)
 
 
 def twin(sequence: int, **changes: Any) -> Manifest:
@@ -364,16 +324,6 @@ def test_d2_the_proof_outlives_the_manifests_that_follow(bench: Bench) -> None:
     assert {survey_id for (survey_id,) in kept} == {first.survey_id, second.survey_id}
 
 
-def test_d2_equivocating_manifests_do_not_fill_the_disk(bench: Bench) -> None:
-    client = bench.ready()
-    for number in range(12):
-        bench.clock.time += DAY / 2
-        other = manifest(nonce=bytes([number + 1] * 16))
-        assert offer(bench, client, other) is ManifestFault.EQUIVOCATION
-        assert offer(bench, client, other) is ManifestFault.EQUIVOCATION
-    assert 2 <= len(roles(bench)) <= 5
-
-
 def test_d2_refused_manifests_do_not_fill_the_disk(bench: Bench) -> None:
     client = bench.ready()
     for sequence in range(1, 12):
@@ -433,13 +383,6 @@ def test_d3_the_lifetime_ceiling_is_shared_by_all_names(bench: Bench) -> None:
     assert fault_of(refresh.errors["three"]) is ManifestFault.OVER_BUDGET
     assert bench.rows("SELECT sum(reserved) FROM manifests") == [(16 * COST,)]
     assert [client.report(name, "good").ok for name in names] == [True, True, False]
-
-
-def test_d3_accepting_the_same_manifest_again_reserves_once(bench: Bench) -> None:
-    client = bench.ready(lifetime_epsilon="8.1")
-    for _ in range(3):
-        assert offer(bench, client, MANIFEST) is None
-    assert reservations(bench) == [(0, "accepted", 8 * COST)]
 
 
 def test_d3_an_app_that_allows_more_may_accept_what_was_over_budget(bench: Bench) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from deniable.client import HttpTransport, TransportError
-from tests.client.test_http_transport import BUFFERED, MANY, QUICK, flood, slow, slow_body
+from tests.client.test_http_transport import BUFFERED, MANY, QUICK, flood, slow
 from tests.support.certificates import certificate
 from tests.support.processes import free_port
 from tests.support.raw_server import RawServer, Script, answer
@@ -235,29 +235,6 @@ def test_a_proxy_that_talks_without_end_is_heard_no_further_than_the_limit(
     with RawServer(endless) as proxy, pytest.raises(TransportError):
         get(environment, proxy)
     assert sum(sent) < BUFFERED
-
-
-@pytest.mark.parametrize(
-    ("reply", "timeout", "message"),
-    [
-        (slow_body, QUICK, "TimeoutError through a proxy"),
-        (answer("200 OK", b"x" * 101), 10.0, "too long"),
-        (answer("200 OK", b"x", "Content-Encoding: gzip"), 10.0, "encoded"),
-    ],
-)
-def test_the_limits_hold_inside_the_tunnel(
-    collector: RawServer,
-    environment: pytest.MonkeyPatch,
-    reply: bytes | Script,
-    timeout: float,
-    message: str,
-) -> None:
-    collector.reply = reply
-    with (
-        RawServer(tunnel(collector.port)) as proxy,
-        pytest.raises(TransportError, match=message),
-    ):
-        get(environment, proxy, timeout=timeout)
 
 
 Resolver = Callable[..., list[Any]]

@@ -393,13 +393,6 @@ def test_a_refused_answer_leaves_no_connection_open() -> None:
         assert caught.value.__traceback__ is not None
 
 
-def test_a_chunk_of_negative_size_is_no_way_round_the_limit() -> None:
-    endless, sent = flood(CHUNKED + b"-1\r\n", b"x" * 65_536)
-    with RawServer(endless) as server, pytest.raises(TransportError):
-        get(server)
-    assert sum(sent) < BUFFERED
-
-
 def test_d7_no_session_of_tls_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ticket would show that two connections are one device's: each has a context of its own."""
     file, context = certificate(tmp_path, "127.0.0.1")

@@ -17,7 +17,7 @@ from deniable.client import (
     RotationEntry,
     Survey,
 )
-from deniable.fakes import FakeCollector, FakeIssuer
+from deniable.fakes import FakeIssuer
 from deniable.messages import (
     RefusalCode,
     Repeat,
@@ -31,7 +31,6 @@ from deniable.messages import (
 )
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, PORTAL, Bench, lie, read_upload, refused
-from tests.support.fakes import device
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, START, manifest
 
 _T = TypeVar("_T")
@@ -194,21 +193,6 @@ def test_equivocation_is_shown_with_both_signed_surveys(bench: Bench) -> None:
     assert proof.reason.startswith("equivocation: ")
 
 
-@pytest.mark.parametrize("answer", range(len(CATEGORIES)))
-def test_no_answer_ever_appears(bench: Bench, answer: int) -> None:
-    lied = (answer + 1) % len(CATEGORIES)
-    client = bench.ready(unsafe_draw=lie(lied))
-    for day in range(2):
-        bench.clock.time = START + day * DAY
-        assert client.report(NAME, CATEGORIES[answer]).ok
-    client.flush()
-    journal = client.journal()
-    assert {entry.response for entry in reports(journal)} == {CATEGORIES[lied]}
-    for shown in (str(journal), json.dumps(journal.to_dict()), repr(journal)):
-        # One category's text may be part of another's: "good" of "very good".
-        assert CATEGORIES[answer] not in shown.replace(CATEGORIES[lied], "")
-
-
 def test_a_preview_is_shown_as_what_is_never_sent(bench: Bench) -> None:
     bundled = [bench.transport.publish(MANIFEST)]
     client = bench.client(consent="local", manifests=bundled, unsafe_draw=lie(1))
@@ -262,24 +246,6 @@ def test_of_a_state_that_cannot_be_used_it_is_said(bench: Bench) -> None:
     assert journal.to_dict()["consent"]["problem"] == journal.consent.problem
 
 
-ROTTEN: dict[str, str] = {
-    "an id that is a number": "UPDATE decisions SET survey_id = 99999999999",
-    "a time that is a text": "UPDATE decisions SET decided = 'soon'",
-    "bytes that are a text": "UPDATE decisions SET envelope = 'text'",
-    "an event without a time": "UPDATE events SET at = 'never'",
-    "an authority that is a number": "UPDATE manifests SET signer = 7",
-}
-
-
-@pytest.mark.parametrize("what", ROTTEN)
-def test_rows_that_rotted_are_a_damaged_state(bench: Bench, what: str) -> None:
-    client = bench.ready()
-    client.set_consent("on")
-    assert client.report(NAME, "good").ok
-    bench.rows(ROTTEN[what])
-    assert "damaged" in client.journal().consent.problem
-
-
 def test_signed_bytes_that_rotted_are_shown_without_a_response(bench: Bench) -> None:
     client = bench.reported()
     bench.rows("UPDATE decisions SET envelope = x'c1'")
@@ -304,22 +270,3 @@ def test_no_text_reaches_the_terminal_as_a_command(bench: Bench) -> None:
     assert all(line.isprintable() for line in text.split("\n"))
     assert max(map(width, text.split("\n"))) <= 80
     assert json.dumps(hostile.to_dict()).isprintable()
-
-
-def test_a_response_that_supports_many_categories_is_named_by_the_first_of_them(
-    collector: FakeCollector,
-) -> None:
-    categories = tuple(f"category {j}" for j in range(1024))
-    declared = Survey("tea", "Which?", categories, "1")
-    collector.publish(declared, kind="affine", settings={"q": 37, "m": 2, "s": 14})
-    with device(collector, declared) as client:
-        client.refresh()
-        client.report("tea", "category 7", strict=True)
-        (entry,) = reports(client.journal())
-    assert entry.response is not None
-    number, _, listed = entry.response.partition(": ")
-    *named, more = listed.split(", ")
-    assert number.endswith(" of 25,308, about 387 of 1,024 answers")
-    assert more == "…"
-    assert len(named) == 5
-    assert set(named) <= set(categories)

@@ -17,12 +17,11 @@ from deniable.client import (
 )
 from deniable.client.explaining.promise import Terms
 from deniable.client.ledger.admission import check_declaration
-from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.mechanisms.block_design import DesignMechanism
-from deniable.messages import InvalidManifest, Manifest, Repeat, Specification
+from deniable.messages import InvalidManifest, Manifest, Specification
 from tests.client.test_explain import only, plain
 from tests.support.devices import Bench, FakeTransport, fault_of, read_upload
-from tests.support.kinds import KINDS, NUMERIC
+from tests.support.kinds import KINDS
 from tests.support.surveys import DAY, manifest
 from tests.support.understated import understated
 
@@ -86,13 +85,6 @@ def test_d2_a_kind_that_the_app_did_not_declare_is_refused_and_nothing_drawn(
     assert bench.draw.count == 0
 
 
-def test_d1_numbers_other_than_those_declared_are_refused_unseen(bench: Bench) -> None:
-    bench.transport = FakeTransport(NUMERIC)
-    wider = Survey.numeric("numeric", NUMERIC.question, low=-5, high=6, max_epsilon="1")
-    client = bench.client(surveys=[wider], transport=bench.transport)
-    assert fault_of(client.refresh(force=True).errors["numeric"]) is ManifestFault.NOT_AS_DECLARED
-
-
 @pytest.mark.parametrize(
     ("change", "error"),
     [
@@ -116,34 +108,6 @@ def test_a_range_is_declared_as_its_values() -> None:
     halves = Survey.numeric("n", "q", low="-1", high=1, step=Decimal("0.5"), max_epsilon="1")
     assert halves.categories == ("-1", "-0.5", "0", "0.5", "1")
     assert Survey.numeric("n", "q", low=-1, high=1, max_epsilon="1").categories == ("-1", "0", "1")
-
-
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        ({"low": 0.0}, TypeError),
-        ({"low": True}, TypeError),
-        ({"step": 0.5}, TypeError),
-        ({"low": "0.0"}, InvalidManifest),
-        ({"low": "-0"}, InvalidManifest),
-        ({"low": "1e3"}, InvalidManifest),
-        ({"low": Decimal("NaN")}, InvalidPrivacyParameter),
-        ({"step": 0}, InvalidManifest),
-        ({"step": -1}, InvalidManifest),
-        ({"step": 7}, InvalidManifest),
-        ({"high": 0}, InvalidManifest),
-        ({"high": -1}, InvalidManifest),
-        ({"high": 4096}, InvalidManifest),
-        ({"high": 1, "step": Fraction(1, 3)}, InvalidManifest),
-        ({"low": 10**15, "high": 10**15 + 60}, InvalidManifest),
-    ],
-)
-def test_a_range_that_no_manifest_could_hold_is_refused(
-    change: dict[str, Any], error: type[Exception]
-) -> None:
-    arguments: dict[str, Any] = {"low": 0, "high": 60, "step": 1, "max_epsilon": "1", **change}
-    with pytest.raises(error):
-        Survey.numeric("minutes", "How many minutes?", **arguments)
 
 
 @pytest.mark.parametrize(
@@ -263,16 +227,3 @@ def test_what_is_told_is_true_of_sets_of_answers(bench: Bench) -> None:
     assert "response, 1 to 5 bytes: what was drawn at random, as its number" in text
     client.report("routes", "route 7", strict=True)
     assert "each may or may not stand for the answer" in plain(str(client.journal()))
-
-
-def test_kept_designs_of_few_responses_tell_how_likely_a_change_shows() -> None:
-    survey = manifest(
-        categories=tuple("abcd"),
-        epsilon="1",
-        specification=Specification("subset", {"d": 2}),
-        repeat=Repeat("memoised", 4),
-    )
-    terms = Terms.of(survey, 10**9)
-    mechanism = survey.mechanism
-    alike = sum(mechanism.probability(0, y) * mechanism.probability(1, y) for y in range(6))
-    assert terms.change_shows == 1 - alike

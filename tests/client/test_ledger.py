@@ -22,11 +22,10 @@ from deniable.client import (
     ReportDropped,
 )
 from deniable.client.ledger.ledger import chosen_slot
-from deniable.client.testing import Capture
 from deniable.messages import Manifest, RefusalCode, Schedule
 from tests.support.devices import NAME, Bench, refused, took
 from tests.support.effort import effort
-from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
+from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
 
@@ -194,17 +193,6 @@ def test_publishing_another_manifest_within_the_epoch_draws_no_other_slot(bench:
     assert hour == slot_of(bench, 0)
 
 
-def test_an_epoch_whose_slot_had_no_event_has_no_report(bench: Bench) -> None:
-    client = bench.ready()
-    client.report(NAME, "good", slot_seconds=HOUR)
-    for hour in set(range(24)) - {slot_of(bench, 2)}:
-        bench.clock.time = START + 2 * DAY + hour * HOUR
-        assert isinstance(client.report(NAME, "good", slot_seconds=HOUR).error, NotChosen)
-        with pytest.raises(NotChosen, match="nothing to do"):
-            client.report(NAME, "good", strict=True, slot_seconds=HOUR)
-    assert bench.rows("SELECT count(*) FROM decisions WHERE epoch = 2") == [(0,)]
-
-
 def test_a_preview_is_of_the_same_event_as_a_report_would_be(bench: Bench) -> None:
     client = bench.ready()
     client.set_consent("local")
@@ -235,11 +223,3 @@ def test_slots_that_do_not_divide_the_epoch_leave_a_shorter_one_at_its_end(bench
 def test_slots_are_whole_seconds(bench: Bench, slot_seconds: Any) -> None:
     with pytest.raises(ValueError, match="slot_seconds"):
         bench.ready().report(NAME, "good", slot_seconds=slot_seconds)
-
-
-def test_in_an_apps_tests_every_event_is_captured(bench: Bench) -> None:
-    with Capture() as capture:
-        client = bench.client()
-        for _ in range(2):
-            client.report(DECLARED, "good", slot_seconds=HOUR)
-    assert capture.answers(DECLARED) == ["good", "good"]

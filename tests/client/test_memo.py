@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from deniable.client import Client, EpochUndecidable, OutcomeStatus, ReportDropped
-from deniable.client.optional.kept_answers import MemoRange, memo_draw
+from deniable.client import Client, EpochUndecidable, OutcomeStatus
+from deniable.client.optional.kept_answers import memo_draw
 from deniable.messages import Manifest, Repeat, Schedule, Specification
 from tests.support.devices import NAME, Bench, read_upload, took
 from tests.support.surveys import DAY, DECLARED, START, manifest
@@ -91,14 +91,6 @@ def test_the_key_of_a_range_is_erased_from_the_disk_when_the_range_ends(
     assert bench.on_disk(key) == []
 
 
-def test_the_key_goes_without_another_report_too(bench: Bench, device: Client) -> None:
-    responses(bench, device, ["good"])
-    key = the_key(bench)
-    bench.clock.time = START + RANGE * DAY
-    device.flush()
-    assert bench.on_disk(key) == []
-
-
 @pytest.mark.parametrize("how", ["off", "local", "purge"])
 def test_an_erased_key_ends_the_range_for_this_device(
     bench: Bench, device: Client, how: str
@@ -116,16 +108,6 @@ def test_an_erased_key_ends_the_range_for_this_device(
         assert isinstance(device.report(NAME, "good").error, EpochUndecidable)
     bench.clock.time = START + RANGE * DAY
     assert device.report(NAME, "good").status is RECORDED
-
-
-def test_a_clock_that_jumped_over_the_end_of_a_range_has_ended_it(
-    bench: Bench, device: Client
-) -> None:
-    responses(bench, device, ["good"])
-    bench.clock.time = START + 9 * DAY
-    device.flush()
-    bench.clock.time = START + DAY
-    assert isinstance(device.report(NAME, "good").error, EpochUndecidable)
 
 
 @pytest.mark.parametrize("lost", ["state", "copy"])
@@ -172,15 +154,6 @@ def test_beyond_as_many_reports_as_answers_a_range_costs_nothing_more(bench: Ben
     assert costs == [one, one, 0, 0, one, one, 0, 0, one, one]
 
 
-def test_a_dropped_report_gives_its_cost_in_the_range_back_to_nobody(bench: Bench) -> None:
-    client = following(bench, MEMOISED)
-    assert client.report(NAME, "good").status is RECORDED
-    client.set_consent("off")
-    client.set_consent("on")
-    assert isinstance(client.report(NAME, "good").error, ReportDropped)
-    assert bench.rows("SELECT sum(cost) FROM decisions") == [(10**9,)]
-
-
 def test_two_rounds_keep_one_response_and_add_noise_to_each_report(bench: Bench) -> None:
     client = following(bench, TWO_ROUND)
     responses(bench, client, ["good"] * RANGE)
@@ -221,8 +194,3 @@ def test_keys_make_the_laws_of_the_mechanism() -> None:
     )
     truth = float(mechanism.truth or 0)
     assert abs(seen[2] - 4000 * truth) < 5.5 * (4000 * truth * (1 - truth)) ** 0.5
-
-
-def test_a_range_hides_its_key() -> None:
-    memo = MemoRange(MEMOISED.survey_id, 0, KEY, 1)
-    assert repr(KEY) not in repr(memo)

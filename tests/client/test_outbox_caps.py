@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from deniable.client import Client, OutboxCaps, ReportDropped
+from deniable.client import Client, OutboxCaps
 from deniable.mechanisms import exact_epsilon
 from deniable.messages import Report, Schedule, sign_report
-from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, lie, read_upload
+from tests.support.devices import PORTAL, UNREACHABLE, Bench, read_upload
 from tests.support.surveys import DAY, DECLARED, START, manifest
 
 WEEK = 7 * DAY
@@ -75,14 +75,6 @@ def test_a_report_that_waited_too_long_is_dropped_with_the_next_send(bench: Benc
     assert [verdict for _, _, verdict in ends(bench)] == ["cap-age", "cap-age", "", "", ""]
 
 
-def test_adding_a_report_drops_what_waited_too_long(bench: Bench) -> None:
-    client = daily(bench, 5, caps=OutboxCaps(days=10))
-    for day in (6, 12):
-        bench.clock.time = START + day * DAY
-        client.report(NAME, "good")
-    assert [verdict for _, _, verdict in ends(bench)][:3] == ["cap-age", "cap-age", ""]
-
-
 @pytest.mark.parametrize("jump", [30 * DAY, 1000 * DAY])
 def test_a_clock_put_forward_makes_nothing_older_than_a_week(bench: Bench, jump: int) -> None:
     client = daily(bench, 1, caps=OutboxCaps(days=8))
@@ -95,30 +87,6 @@ def test_a_clock_put_forward_makes_nothing_older_than_a_week(bench: Bench, jump:
     client.flush(1)
     bench.clock.time += DAY + 1
     assert client.flush(1).reasons == {"cap-age": 1}
-
-
-def test_d4_a_drop_undoes_no_decision_and_refunds_nothing(bench: Bench) -> None:
-    client = daily(bench, 2, caps=OutboxCaps(days=1))
-    with unchanged_budget(bench):
-        bench.clock.time = START + 2.6 * DAY
-        assert client.flush(1).reasons == {"cap-age": 2}
-        bench.clock.time = START + 1.5 * DAY  # back in an epoch whose report is gone
-        error = client.report(NAME, "poor").error
-    assert isinstance(error, ReportDropped)
-    assert "cap-age" in str(error)
-    assert bench.draw.count == 2
-
-
-def test_dropped_bytes_are_erased_from_disk_at_once(bench: Bench) -> None:
-    client = daily(bench, 2, caps=OutboxCaps(reports=2))
-    envelopes = [envelope for (envelope,) in bench.rows("SELECT envelope FROM decisions")]
-    assert all(bench.on_disk(envelope[-60:-10]) for envelope in envelopes)
-    bench.clock.time = START + 2 * DAY
-    assert client.report(NAME, "good").ok
-    first, second = envelopes
-    assert bench.on_disk(first[-60:-10]) == []
-    assert bench.on_disk(second[-60:-10]) != []
-    assert bench.rows("SELECT envelope FROM decisions WHERE epoch = 0") == [(None,)]
 
 
 def test_an_app_update_may_lower_the_caps(bench: Bench) -> None:
@@ -153,33 +121,6 @@ def test_drops_are_logged_in_one_line_without_a_byte_of_a_report(
         "the oldest reports were dropped: 4 by cap-number"
     ]
     assert {(record.name, record.levelno) for record in lines} == {("deniable", logging.WARNING)}
-
-
-def test_what_is_dropped_depends_on_no_response(bench: Bench) -> None:
-    """A response above 127 takes a byte more, one above 255 two: they weigh the same."""
-    names = ["small", "large"]
-    categories = tuple(f"category {number}" for number in range(300))
-    kept = []
-    for name, response in zip(names, (0, 299), strict=True):
-        folder = bench.path.parent / name
-        folder.mkdir()
-        wide = manifest(name=name, categories=categories, schedule=Schedule(START, DAY, 20, DAY))
-        declared = replace(DECLARED, name=name, categories=categories)
-        with Bench(folder) as other:
-            other.transport.publish(wide)
-            client = other.ready(
-                surveys=[declared],
-                lifetime_epsilon="1000",
-                caps=OutboxCaps(bytes=8 * 141),  # not as many bytes as eight of the larger
-                unsafe_draw=lie(response, wide),
-            )
-            for day in range(9):
-                other.clock.time = START + day * DAY
-                assert client.report(name, categories[7]).ok
-            kept.append(ends(other))
-            ((size,),) = other.rows("SELECT max(length(envelope)) FROM decisions")
-        assert size == 141 + 2 * (response > 255)
-    assert kept[0] == kept[1]
 
 
 @pytest.mark.parametrize("credential", [None, bytes(64)])

@@ -338,27 +338,6 @@ def test_d12_no_change_of_the_pin_needs_consent_anew(bench: Bench, log: ShownLog
         )
 
 
-def test_no_log_promises_that_what_is_fetched_is_the_same_on_all_devices(
-    bench: Bench, log: ShownLog
-) -> None:
-    """A newer list of keys that all can see in the log may be served to one device alone."""
-    vouched, gateway = Vouched(bench, blind=True), Gateway(bench.transport)
-    (survey,) = bench.transport.envelopes
-    came = [pack_logged(envelope, log.proof(envelope)) for envelope in (survey, gateway.envelope())]
-    given: dict[str, Any] = {"relay": RELAY, "transport": Relay(gateway), "gateway_keys": came[1]}
-    given |= {"enrol": vouched.issuer, "log_policy": log.policy(), "manifests": came[:1]}
-    prove(bench, log, survey)
-    for fetched in (False, True):
-        if fetched:
-            gateway.rotate()
-            gateway.proof = log.proof(gateway.envelope())
-            bench.clock.time += DAY
-        with bench.client(**given) as client:
-            client.refresh(force=True)
-            said = " ".join(str(client.explain()).split())
-        assert ("all three together" in said, "Not promised here" in said) == (not fetched, fetched)
-
-
 # Whole.
 
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from deniable.client import IN_MEMORY, Delivery, EpochUndecidable, OutcomeStatus, ReportDropped
+from deniable.client import IN_MEMORY
 from tests.support import forking_app, plain_app
-from tests.support.device_process import race, race_through, report_and_die
-from tests.support.devices import ACCEPTED, NAME, Bench, took
+from tests.support.device_process import race, race_through
+from tests.support.devices import Bench
 from tests.support.forking_app import CHILDREN, DAYS
 from tests.support.processes import run
-from tests.support.raw_server import RawServer, answer
-from tests.support.surveys import AUTHORITY, DAY, MANIFEST, ORIGIN, START
+from tests.support.raw_server import RawServer
+from tests.support.surveys import AUTHORITY, ORIGIN
 
 
 @pytest.mark.parametrize("created", [pytest.param(True, marks=pytest.mark.long), False])
@@ -50,65 +50,6 @@ def test_d5_processes_that_race_through_fifty_surveys_decide_each_once(bench: Be
     assert by_survey == surveys * [["recorded"] + (processes - 1) * ["repeated"]]
     assert bench.rows("SELECT count(*) FROM decisions") == [(surveys,)]
     assert bench.rows("SELECT generation, fresh_from < 0 FROM device") == [(surveys, 1)]
-
-
-@pytest.mark.parametrize("moment", ["reported", "exiting"])
-def test_d5_what_was_reported_before_a_kill_is_delivered_by_the_next_process_exactly_once(
-    bench: Bench, moment: str
-) -> None:
-    report_and_die(bench.path.parent, moment)
-    client = bench.client()
-    assert client.report(NAME, "poor").status is OutcomeStatus.REPEATED
-    assert client.flush().delivered == 1
-    client.flush()
-    (body,) = bench.transport.uploads
-    assert body.endswith(bench.envelope)
-    assert bench.draw.count == 0
-
-
-def test_d5_a_kill_between_sending_and_hearing_the_answer_repeats_the_same_bytes(
-    bench: Bench, tmp_path: Path
-) -> None:
-    report_and_die(bench.path.parent, "sending")
-    bench.client().flush()
-    assert bench.transport.uploads == [(tmp_path / "sent").read_bytes()]
-
-
-def test_d5_a_kill_while_drawing_decides_nothing(bench: Bench) -> None:
-    report_and_die(bench.path.parent, "drawing")
-    client = bench.client()
-    assert bench.rows("SELECT * FROM decisions") == []
-    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
-    assert bench.draw.count == 1
-
-
-def test_d5_a_kill_between_the_mark_and_its_commit_costs_the_epoch(bench: Bench) -> None:
-    # The state is behind its mark, as an old backup would be: better no report than a second one.
-    report_and_die(bench.path.parent, "committing")
-    client = bench.client()
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
-    assert client.flush() == Delivery()
-    bench.clock.time = START + DAY
-    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
-
-
-def test_d5_a_kill_while_creating_the_state_costs_no_epoch(bench: Bench) -> None:
-    report_and_die(bench.path.parent, "creating")
-    assert bench.path.exists()
-    bench.reported()
-
-
-def test_d5_a_state_whose_mark_was_never_written_costs_the_current_epoch_only(bench: Bench) -> None:
-    report_and_die(bench.path.parent, "reported")
-    bench.mark.unlink()
-    client = bench.client()
-    assert client.consent == "unset"
-    client.set_consent("on")
-    assert took(client.refresh(force=True))
-    assert isinstance(client.report(NAME, "good").error, ReportDropped)
-    bench.clock.time = MANIFEST.schedule.epoch_start(1)
-    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
-    assert not isinstance(client.report(NAME, "good").error, EpochUndecidable)
 
 
 ONE, AGAIN = "recorded", "repeated"
@@ -143,11 +84,6 @@ def test_d5_what_a_child_commits_survives_the_parents_close(bench: Bench, tmp_pa
     }
 
 
-def test_d5_a_fork_waits_for_another_threads_transaction(bench: Bench, tmp_path: Path) -> None:
-    found = fork("during_a_transaction", tmp_path)
-    assert found == {"child": [AGAIN, ONE], "master": [AGAIN, AGAIN]}
-
-
 def test_d5_a_signals_handler_may_fork_during_a_report(bench: Bench, tmp_path: Path) -> None:
     found = fork("in_a_signals_handler", tmp_path)
     assert found == {"child": [AGAIN, ONE], "master": [ONE, AGAIN]}
@@ -172,11 +108,6 @@ def test_d5_a_child_sends_although_its_parents_thread_was_sending(
     assert found == {"first": [ONE], "child": [1, 1, AGAIN, ONE], "master": [AGAIN, AGAIN]}
 
 
-def test_d5_a_state_in_memory_stays_with_the_process_that_made_it(tmp_path: Path) -> None:
-    found = fork("in_memory", tmp_path)
-    assert found == {"first": [ONE], "child": 2 * ["StateUnavailable"], "master": [AGAIN, ONE]}
-
-
 def test_d5_threads_that_fork_and_threads_that_report_do_not_wait_for_each_other(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -186,23 +117,6 @@ def test_d5_threads_that_fork_and_threads_that_report_do_not_wait_for_each_other
     assert set(flat) <= {ONE, AGAIN}
     assert flat.count(ONE) <= DAYS
     assert bench.rows("SELECT count(*) FROM decisions") == [(DAYS,)]
-
-
-@pytest.mark.parametrize(
-    "method",
-    [
-        "fork",
-        pytest.param("spawn", marks=pytest.mark.long),
-        pytest.param("forkserver", marks=pytest.mark.long),
-    ],
-)
-def test_d5_the_workers_of_a_pool_use_the_client_of_a_module(tmp_path: Path, method: str) -> None:
-    found = fork(f"pool-{method}", tmp_path)
-    assert found["first"] == [ONE]
-    flat = [status for worker in found["workers"] for status in worker]
-    assert set(flat) == {ONE, AGAIN}
-    assert flat.count(ONE) == DAYS - 1
-    assert found["master"] == DAYS * [AGAIN]
 
 
 def test_every_scene_is_played_above() -> None:
@@ -221,7 +135,6 @@ def test_the_hooks_hold_no_client_alive(bench: Bench) -> None:
 
 
 _STATUS = {"calls_exit": 3, "raises": 1, "leaves_at_once": 4, "is_killed": -signal.SIGKILL}
-_DELIVERY = {"silent", "threads", "in_finaliser"}
 
 
 def play(scene: str, bench: Bench, server: RawServer) -> str:
@@ -244,7 +157,7 @@ def silent_server() -> Iterator[RawServer]:
         server.over.set()
 
 
-@pytest.mark.parametrize("scene", sorted(plain_app.SCENES.keys() - _DELIVERY))
+@pytest.mark.parametrize("scene", sorted(plain_app.SCENES.keys() - {"silent"}))
 def test_however_an_app_ends_its_report_is_kept_and_nothing_is_said(
     bench: Bench, scene: str
 ) -> None:
@@ -260,25 +173,11 @@ def test_however_an_app_ends_its_report_is_kept_and_nothing_is_said(
     assert bench.rows("SELECT status, envelope IS NULL FROM decisions") == [("pending", 0)]
 
 
-def test_a_report_that_comes_too_late_raises_nothing_and_hangs_nobody(bench: Bench) -> None:
-    # No thread can be started by then, nor a module imported: the report may be one too many.
-    with silent_server() as server:
-        assert "Traceback" not in play("in_finaliser", bench, server)
-
-
 def test_an_app_that_only_makes_a_client_leaves_no_trace(bench: Bench, tmp_path: Path) -> None:
     with silent_server() as server:
         assert play("silent", bench, server) == ""
         assert server.connections == 0
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_app_with_many_threads_sends_one_report(bench: Bench) -> None:
-    with RawServer(answer("200 OK", ACCEPTED.body, "Content-Type: application/json")) as server:
-        assert play("threads", bench, server) == ""
-        posts = [request for request in server.requests if request.startswith(b"POST")]
-    assert len(posts) == 1
-    assert bench.rows("SELECT status FROM decisions") == [("delivered",)]
 
 
 def test_an_app_under_gevent_reports_sends_and_ends(bench: Bench) -> None:

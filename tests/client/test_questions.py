@@ -13,9 +13,8 @@ from deniable.budget import pure_cost
 from deniable.cli.survey_commands import declared_in_python
 from deniable.client import Client, ManifestRefused, Survey, UndeclaredAnswer
 from deniable.client.ledger.admission import check_declaration
-from deniable.client.testing import Capture
 from deniable.fakes import FakeCollector
-from deniable.messages import InvalidManifest, Manifest, Specification
+from deniable.messages import Manifest, Specification
 from deniable.messages.bundle import declaration_of, make_bundle
 from tests.support.fakes import device
 from tests.support.surveys import manifest
@@ -156,25 +155,6 @@ def test_a_bundle_declares_the_questions(collector: FakeCollector, kind: str) ->
     assert eval(declared_in_python(declaration), {"Survey": Survey}) == USAGE
 
 
-@pytest.mark.parametrize(
-    ("dimensions", "error"),
-    [
-        ({"plan": ("free", "paid")}, InvalidManifest),
-        ({"plan": ("free", "paid"), "theme": ("light",)}, InvalidManifest),
-        ({"plan": ("free", "paid"), "Plan": ("light", "dark")}, InvalidManifest),
-        ({"plan": ("free", "paid"), "": ("light", "dark")}, InvalidManifest),
-        ({"plan": ("free", "FREE"), "theme": ("light", "dark")}, InvalidManifest),
-        ({"plan": ("free", "paid"), "theme": "light"}, TypeError),
-        ({"plan": ("free", "paid"), "theme": (1, 2)}, TypeError),
-    ],
-)
-def test_questions_that_no_manifest_could_hold_are_refused(
-    dimensions: dict[str, Any], error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        Survey.several("usage", "?", dimensions=dimensions, max_epsilon="1")
-
-
 def test_many_questions_have_more_combinations_than_numbers_of_64_bits(
     collector: FakeCollector,
 ) -> None:
@@ -193,10 +173,3 @@ def test_many_questions_have_more_combinations_than_numbers_of_64_bits(
         assert collector.reports[0].response in many.categories
         assert "Answers" in str(client.explain())
     assert many.text_of(used).startswith("no + yes + yes + no")
-
-
-def test_a_test_captures_answers_to_several_questions(client: Client) -> None:
-    with Capture() as capture:
-        client.report("usage", {"plan": "paid", "theme": "dark"})
-        capture.assert_reported("usage", {"theme": "dark", "plan": Plan.PAID})
-        assert capture.answers("usage") == ["paid + dark"]

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from deniable.client import (
-    IN_MEMORY,
     ConsentMissing,
     HttpAnswer,
     ManifestFault,
@@ -18,7 +17,7 @@ from deniable.client.client import engine_of
 from deniable.client.ledger import admission
 from deniable.client.ledger.admission import SignedManifest, open_trusted
 from deniable.messages import SigningKey, sign_manifest
-from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, fault_of, why
+from tests.support.devices import NAME, PORTAL, Bench, FakeTransport, fault_of
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.transports import Call
 
@@ -56,30 +55,6 @@ def test_d7_a_refresh_asks_for_each_declared_survey_and_tells_nothing_of_this_de
     asked = sorted((r.method, r.path, dict(r.headers), r.body) for r in bench.transport.requests)
     paths = [f"/v1/surveys/{name}/manifests" for name in ("another", "another", NAME, NAME)]
     assert asked == [("GET", path, {}, b"") for path in paths]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        UNREACHABLE,
-        HttpAnswer(304, {}, b""),  # of nothing that this device holds
-        HttpAnswer(404, {}, b""),
-        HttpAnswer(302, {"location": "/"}, b""),
-        HttpAnswer(500, {}, sign_manifest(MANIFEST, AUTHORITY)),
-        HttpAnswer(200, {}, bytes(3_000_000)),
-    ],
-)
-def test_without_an_answer_the_survey_is_not_ready(
-    bench: Bench, answer: HttpAnswer | TransportError
-) -> None:
-    transport = Answering(answer)
-    if isinstance(answer, HttpAnswer) and len(answer.body) > 2_000_000:
-        transport.fetched = TransportError("the answer is too long")
-    client = bench.client(transport=transport)
-    refresh = client.refresh(force=True)
-    assert refresh.ready == ()
-    assert isinstance(why(refresh), NotReady)
-    assert isinstance(client.report(NAME, "good").error, NotReady)
 
 
 def asked_after(bench: Bench, seconds: float) -> int:
@@ -193,14 +168,6 @@ def test_an_app_that_changes_its_declaration_asks_at_once(bench: Bench) -> None:
     bench.transport.publish(manifest(sequence=1, question="How is it now?"))
     client = bench.client(surveys=[replace(DECLARED, question="How is it now?")])
     assert client.refresh().ready == (NAME,)
-
-
-def test_d6_each_survey_finds_its_own_manifest_in_the_bundle(bench: Bench) -> None:
-    bundled = [sign_manifest(offered, AUTHORITY) for offered in (MANIFEST, OTHER)]
-    for order in (bundled, bundled[::-1]):
-        client = bench.client(manifests=order, surveys=[DECLARED, OTHER_DECLARED], state=IN_MEMORY)
-        assert client.report(NAME, "good").ok
-        assert client.report("another", "good").ok
 
 
 def test_a_bundle_never_keeps_a_device_from_fetching_what_is_newer(bench: Bench) -> None:

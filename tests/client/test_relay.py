@@ -512,18 +512,3 @@ def test_surveys_beside_a_blind_one_that_are_not_blind_show_issuer_and_collector
     for said in (" ".join(text.split()) for text in (str(page), page.brief())):
         assert ("all three together" in said) is (other == "blind")
         assert ("other questions, which take no blind token" in said) is (other != "blind")
-
-
-def test_the_explanation_says_what_goes_by_the_relay(
-    bench: Bench, gateway: Gateway, relayed: dict[str, Any]
-) -> None:
-    shown = " ".join(str(bench.ready(**relayed).explain()).split())
-    for said in (
-        "in a sealed request of 1,024 bytes",
-        "by way of http://127.0.0.1:9",
-        "/v1/gateway",
-    ):
-        assert said in shown
-    direct = " ".join(str(bench.ready().explain()).split())
-    assert "in a request of one byte more" in direct
-    assert "/v1/gateway" not in direct

@@ -1,7 +1,6 @@
 """The authority's key is rotated: devices follow from the key that the app pins, and for good."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -33,7 +32,7 @@ from tests.support.devices import (
     fault_of,
     why,
 )
-from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
+from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest
 
 NEXT, LAST, THIEF = (SigningKey(bytes([number]) * 32) for number in (1, 2, 3))
 LONG_LIFE = {"lifetime_epsilon": "1000"}
@@ -100,15 +99,6 @@ def test_rotations_are_asked_for_only_when_a_signature_is_not_known(bench: Bench
     assert asked(bench) == [(path, None)]
     assert offer(bench, client, manifest(sequence=3), THIEF) is ManifestFault.BAD_SIGNATURE
     assert asked(bench) == [(path, None), ("/v1/authority", None)]
-
-
-def test_rotations_are_asked_for_once_a_refresh(bench: Bench) -> None:
-    names = [f"survey-{number}" for number in range(3)]
-    for name in names:
-        bench.transport.publish(manifest(name=name), THIEF)
-    client = bench.client(surveys=[replace(DECLARED, name=name) for name in names])
-    assert len(client.refresh(force=True).errors) == 3
-    assert [what for what, _ in asked(bench)].count("/v1/authority") == 1
 
 
 def test_d2_what_an_earlier_key_signed_stays_valid_and_nothing_new_of_it_is_taken(
@@ -221,28 +211,6 @@ def test_proofs_of_forks_do_not_fill_the_disk(bench: Bench) -> None:
         client.refresh(force=True)
         bench.clock.time += DAY / 2
     assert len(seen(client)) == 1 + 4
-
-
-@pytest.mark.parametrize(
-    "published",
-    [
-        [rotation(AUTHORITY, NEXT), rotation(AUTHORITY, LAST)],
-        [FIRST[:-1] + bytes([FIRST[-1] ^ 1])],
-        [FIRST, rotation(NEXT, LAST, 3)],
-        [b"\x90"],
-        [rotation(THIEF, NEXT)],
-    ],
-    ids=["a fork", "a flipped bit", "a sequence that skips", "no rotation", "not from the pin"],
-)
-def test_what_is_no_chain_from_the_pinned_key_is_not_followed(
-    bench: Bench, published: list[bytes]
-) -> None:
-    bench.transport.rotations = published
-    bench.transport.publish(MANIFEST, NEXT)
-    client = bench.client()
-    assert fault_of(client.refresh(force=True)) is ManifestFault.BAD_SIGNATURE
-    assert newest(bench, client) == AUTHORITY.public_key
-    assert all(each.role == "forking" for each in seen(client))
 
 
 class WithoutAuthority(FakeTransport):

@@ -35,21 +35,6 @@ def test_the_thread_starts_with_the_first_report_and_is_a_daemon(
     assert threads() == []
 
 
-def test_many_calls_at_once_start_one_thread(bench: Bench, transport: WatchedTransport) -> None:
-    bench.ready()
-    client = device(bench, delivery_seconds=3600.0)
-    barrier = threading.Barrier(16)
-
-    def report() -> bool:
-        barrier.wait(SECONDS)
-        return client.report(NAME, "good").ok
-
-    with ThreadPoolExecutor(16) as pool:
-        assert all(task.result(SECONDS) for task in [pool.submit(report) for _ in range(16)])
-    assert len(threads()) == 1
-    assert bench.draw.count == 1
-
-
 def test_one_thread_works_even_if_starting_it_takes_long(
     bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,12 +153,6 @@ class Waiting(FakeClock):
     def wait(self, event: threading.Event, seconds: float) -> None:
         self.entered.set()
         assert event.wait(SECONDS)
-
-
-def test_a_flush_after_closing_works_as_the_state_opens_again(bench: Bench) -> None:
-    client = bench.reported()
-    client.close()
-    assert client.flush() == Delivery(delivered=1)
 
 
 def test_closing_while_a_flush_hangs_in_a_request_waits_no_longer_than_for_a_thread(
@@ -314,19 +293,6 @@ def test_a_flush_beside_the_thread_sends_nothing_twice(
     assert len(transport.uploads) == 1
 
 
-def test_consent_withdrawn_stops_what_the_thread_had_not_sent(
-    bench: Bench, transport: WatchedTransport
-) -> None:
-    bench.ready()
-    client = device(bench, delivery_seconds=3600.0)
-    client.report(NAME, "good")
-    client.set_consent("off")
-    bench.clock.time = START + 4000
-    engine_of(client).uploader.start()
-    assert settled(bench, client) == [(0, "dropped")]
-    assert transport.uploads == []
-
-
 def test_d7_a_report_late_in_its_time_is_sent_before_its_time_is_over(bench: Bench) -> None:
     client = bench.ready()
     bench.clock.time = MANIFEST.schedule.epoch_start(1) - 30
@@ -410,25 +376,3 @@ def test_of_several_processes_one_sends_a_report_and_the_others_wait_for_it(benc
     assert pauses == [40.0]  # twice as long as a request may take
     assert len(bench.transport.uploads) == 1
     assert bench.rows("SELECT status, attempts FROM decisions") == [("delivered", 1)]
-
-
-def test_what_a_killed_process_was_sending_is_sent_by_another(bench: Bench) -> None:
-    client, other = bench.ready(delivery_seconds=0.0), bench.client(delivery_seconds=0.0)
-    assert client.report(NAME, "good").ok
-
-    class Kill(BaseException):
-        pass
-
-    def die(body: bytes) -> HttpAnswer:
-        raise Kill
-
-    bench.transport.answer = die
-    with pytest.raises(Kill):
-        engine_of(client).uploader.send_due()
-    bench.transport.answer = ACCEPTED
-    assert engine_of(other).uploader.send_due() == 40.0
-    bench.clock.time += 40
-    engine_of(other).uploader.send_due()
-    first, second = bench.transport.uploads
-    assert first == second
-    assert bench.rows("SELECT status FROM decisions") == [("delivered",)]

@@ -8,18 +8,16 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from deniable.client import BudgetExhausted, Consent, OutcomeStatus, SlidingCeiling
+from deniable.client import Consent
 from deniable.client.client import engine_of
 from deniable.client.clock import Boot
 from deniable.client.ledger.allowance import spent_in_all, spent_since
@@ -32,10 +30,9 @@ from deniable.client.state.mark import (
 )
 from deniable.client.state.schema import MIGRATIONS
 from deniable.client.state.state import State
-from deniable.messages import Schedule
-from tests.support.devices import NAME, Bench, took
+from tests.support.devices import Bench
 from tests.support.effort import effort
-from tests.support.surveys import DAY, START, manifest
+from tests.support.surveys import DAY, START
 
 _days = st.one_of(st.integers(0, 40), st.integers(0, 40_000))
 _waits = st.one_of(st.integers(0, 2 * DAY), st.sampled_from([6 * DAY, 60 * DAY]))
@@ -215,15 +212,6 @@ TestHistories = Histories.TestCase
 TestHistories.settings = settings(max_examples=effort(60), stateful_step_count=20, derandomize=True)
 
 
-@given(st.sets(st.integers(0, 5000)), st.integers(0, 5000))
-def test_days_merged_together_are_those_that_are_merged_alike_one_by_one(
-    days: set[int], since: int
-) -> None:
-    today = max(days, default=0) + since
-    one_by_one = [merged({day: 1}, today) for day in days]
-    assert merged(dict.fromkeys(days, 1), today) == sum(one_by_one, Counter())
-
-
 def test_an_old_mark_beside_a_state_that_followed_a_lost_one_counts_nothing_twice() -> None:
     history = Histories()
     try:
@@ -238,36 +226,6 @@ def test_an_old_mark_beside_a_state_that_followed_a_lost_one_counts_nothing_twic
         history.every_ceiling_sees_what_was_spent()
     finally:
         history.teardown()
-
-
-@pytest.mark.parametrize("lost", ["deleted", "damaged", "old"])
-def test_a_sliding_ceiling_remembers_what_states_that_are_gone_have_spent(
-    bench: Bench, lost: str
-) -> None:
-    bench.transport.publish(manifest(schedule=Schedule(START, DAY, 400, DAY)))
-    arguments = {"lifetime_epsilon": "1000", "sliding": SlidingCeiling("2", days=30)}
-    client = bench.ready(**arguments)
-    client.close()
-    old = bench.path.read_bytes()
-    bench.report_daily(client, (0, 1))
-    client.close()
-    if lost == "deleted":
-        bench.path.unlink()
-    else:
-        bench.path.write_bytes(b"no database any more" * 99 if lost == "damaged" else old)
-    again = bench.client(**arguments)
-    again.set_consent("on")
-    assert took(again.refresh(force=True))
-    recorded = []
-    for day in range(2, 40):
-        bench.clock.time = START + day * DAY
-        outcome = again.report(NAME, "good")
-        assert outcome.ok or day == 2 or isinstance(outcome.error, BudgetExhausted)
-        recorded += [day] * (outcome.status is OutcomeStatus.RECORDED)
-    assert recorded[0] >= 30
-    page = again.explain().budget
-    assert page is not None
-    assert page.carried == 2 * 10**9
 
 
 def test_the_mark_stays_small_through_ten_years(bench: Bench) -> None:

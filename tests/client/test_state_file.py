@@ -1,10 +1,8 @@
 """The state file (D5): private, whole or not there, never another's; and disks that fail."""
 
-import json
 import os
 import sqlite3
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,11 +48,6 @@ def test_the_state_is_readable_by_its_user_alone(bench: Bench, tmp_path: Path) -
         "device.sqlite.mark": 0o600,
     }
     assert bench.path.parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_closed_state_is_two_files(bench: Bench) -> None:
-    decided(bench)
-    assert sorted(bench.files()) == ["device.sqlite", "device.sqlite.mark"]
 
 
 @pytest.mark.parametrize("with_header", [False, True])
@@ -134,13 +127,6 @@ def test_d5_a_state_replaced_while_it_is_open_decides_nothing_more_there(bench: 
     assert bench.draw.count == 2
 
 
-def test_d5_a_state_deleted_while_it_is_open_decides_nothing_more(bench: Bench) -> None:
-    client = bench.ready()
-    bench.path.unlink()
-    assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-    assert bench.draw.count == 0
-
-
 def test_a_state_in_memory_is_asked_for_by_name_and_leaves_no_file(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -182,64 +168,6 @@ def test_d5_a_folder_put_back_from_a_backup_is_a_new_device(
     assert isinstance(client.report(NAME, "good").error, ReportDropped)
     bench.clock.time = START + DAY
     assert client.report(NAME, "good").status is RECORDED
-
-
-def test_a_stored_manifest_that_rotted_is_an_outcome_and_no_exception(bench: Bench) -> None:
-    bench.ready().close()
-    bench.rows("UPDATE manifests SET envelope = zeroblob(length(envelope))")
-    client = bench.client()
-    assert not client.report(NAME, "good").ok
-    client.refresh(force=True)
-    assert bench.draw.count == 0
-
-
-REFUSED = ["ConsentMissing", "off", 0]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Yield a folder whose parents anybody may enter, unlike those of ``tmp_path``."""
-    with tempfile.TemporaryDirectory() as path:
-        yield Path(path)
-        Path(path).chmod(0o700)
-
-
-def play(scene: str, folder: Path) -> dict[str, Any]:
-    """Play a scene of ``tests.support.troubled_disk``; nothing may be printed but its result."""
-    folder.chmod(0o755)
-    done = run([sys.executable, "-m", "tests.support.troubled_disk", scene, folder])
-    assert done.stderr == ""
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-@pytest.mark.parametrize("scene", ["full_from_the_start", "full_at_a_restart"])
-def test_d5_a_full_disk_is_one_warning_and_costs_no_epoch(folder: Path, scene: str) -> None:
-    found = play(scene, folder)
-    assert found["reports"] == 3 * ["StateUnavailable"]
-    assert (found["delivered"], found["warnings"], found["later"]) == (0, 1, "recorded")
-    assert found["refused"] == REFUSED
-
-
-@pytest.mark.parametrize("scene", ["full_for_everything", "full_for_the_log"])
-def test_d5_a_disk_that_fills_between_report_and_flush_loses_nothing(
-    folder: Path, scene: str
-) -> None:
-    found = play(scene, folder)
-    assert found["first"] == "recorded"
-    assert found["reports"] == 3 * ["StateUnavailable"]
-    assert found["warnings"] == 1
-    assert found["refused"] == REFUSED
-    # Once there is room again, and consent, the epoch is decided, and both reports are sent.
-    assert (found["later"], found["pending"]) == ("recorded", 0)
-
-
-@pytest.mark.parametrize("scene", ["read_only", "no_permission"])
-def test_d5_a_state_that_may_not_be_written_is_one_warning(folder: Path, scene: str) -> None:
-    found = play(scene, folder)
-    assert found["reports"] == 3 * ["StateUnavailable"]
-    assert (found["delivered"], found["warnings"]) == (0, 1)
-    assert found["refused"] == REFUSED
 
 
 @pytest.mark.parametrize("place", ["directory", "below a file", "looping link", "no such device"])

@@ -21,7 +21,7 @@ from deniable.client import (
 from deniable.client.client import engine_of
 from deniable.client.state import mark as mark_module
 from deniable.messages import Schedule
-from tests.support.devices import NAME, Bench, read_upload, took
+from tests.support.devices import NAME, Bench, took
 from tests.support.effort import THOROUGH
 from tests.support.losses import after_a_loss, decided
 from tests.support.surveys import DAY, START, manifest
@@ -162,21 +162,6 @@ def test_d4_a_backup_from_before_a_loss_does_not_bring_consent_back(bench: Bench
     client.close()
     bench.path.write_bytes(backup)
     assert bench.client(consent="on").consent == "unset"
-
-
-def test_d5_after_a_loss_no_schedule_that_overlaps_a_decided_epoch_gets_a_draw(
-    bench: Bench,
-) -> None:
-    decided(bench)
-    bench.path.unlink()
-    bench.clock.time = START + 10
-    noon = Schedule(START + DAY // 2, DAY, 8, DAY)
-    bench.transport.publish(manifest(sequence=1, schedule=noon))
-    client = bench.ready()
-    bench.clock.time = START + DAY // 2
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
-    bench.clock.time = START + DAY + DAY // 2
-    assert client.report(NAME, "good").status is RECORDED
 
 
 @pytest.mark.parametrize("initial", ["unset", "local", "on"])
@@ -419,22 +404,6 @@ def test_d5_a_copys_standing_decision_stands_and_the_original_alone_sends_it(ben
         assert client.flush().delivered == 0
         assert bench.client().flush().delivered == 1
         assert copied.draw.count == 0
-
-
-def test_d5_original_and_copy_share_no_key_afterwards(bench: Bench) -> None:
-    prepared(bench, 0)
-    with clone(bench, STATE) as copied:
-        stranger = copied.client()
-        stranger.set_consent("on")
-        assert took(stranger.refresh(force=True))
-        for device in (bench, copied):
-            device.clock.time = START + DAY
-            client = device.client()
-            assert client.report(NAME, "good").status is RECORDED
-            client.flush()
-    first, second = (read_upload(body) for body in bench.transport.uploads)
-    assert first.public_key != second.public_key
-    assert first.report.epoch == second.report.epoch == 1
 
 
 @pytest.mark.parametrize("consent", ["off", "unset", "local"])

@@ -3,12 +3,10 @@
 import os
 import sys
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
-from itertools import count
 from typing import Any, Final
 
 from deniable.client import Client, HttpTransport, TransportError
@@ -24,11 +22,9 @@ from deniable.client.sending.uploader import Uploader
 from deniable.client.state.mark import Mark
 from deniable.client.state.state import State
 from deniable.messages import (
-    SignedReport,
     UploadAnswer,
     derive_report_key,
     pack_upload,
-    split_upload,
 )
 from examples.conformance_device import ConformanceDevice, main
 
@@ -144,84 +140,9 @@ def tells_the_answer_by_the_time() -> ConformanceDevice:
     return _Timed(lambda waiting: [due + 1800.0 * answer for due, answer in waiting])
 
 
-@mutant("D1")
-def tells_the_answer_by_the_order() -> ConformanceDevice:
-    """Only of three that follow each other: each answer is as early and late as others."""
-
-    def ordered(waiting: list[tuple[float, int]]) -> list[float]:
-        dues = [due for due, _ in waiting]
-        places = sorted(range(len(waiting)), key=lambda i: (i // 3, waiting[i][1]))
-        leaves = dict(zip(places, dues, strict=True))
-        return [leaves[i] for i in range(len(waiting))]
-
-    return _Timed(ordered)
-
-
-@mutant("D1")
-def tells_the_answer_by_the_key() -> None:
-    knowing_answers()
-
-    def chosen(secret: bytes, survey_id: bytes, epoch: int) -> Any:
-        keys = (derive_report_key(secret, survey_id, epoch + (n << 32)) for n in count())
-        answer = ANSWERS[survey_id]
-        return next(key for key in keys if key.public_key[7] % 3 == answer % 3)
-
-    put("deniable.messages.report:derive_report_key", chosen)
-
-
-def _answer_in(body: bytes) -> int:
-    (envelope,) = split_upload(body)
-    return ANSWERS[SignedReport.from_envelope(envelope).report.survey_id]
-
-
-@mutant("D1", "D8")  # a third send comes within a day
-def tells_the_answer_by_the_number_of_sends() -> ConformanceDevice:
-    """The last answer is sent again ten hours after it was delivered."""
-    knowing_answers()
-    request = HttpTransport.request
-    later: list[tuple[float, Callable[[], Any]]] = []
-
-    class Repeating(ConformanceDevice):
-        def do_run(self, command: dict[str, Any]) -> dict[str, Any]:
-            now = self.clock.now()
-            for due, send in [*later]:
-                if due <= now:
-                    later.remove((due, send))
-                    send()
-            answer = super().do_run(command)
-            wakes = [due - now for due, _ in later]
-            if answer["wake"] is not None:
-                wakes.append(answer["wake"])
-            return {"wake": min(wakes, default=None)}
-
-    device = Repeating()
-
-    def noted(
-        self: Any, method: str, path: str, given: Any, body: bytes, *rest: Any, **more: Any
-    ) -> Any:
-        got = request(self, method, path, given, body, *rest, **more)
-        if method == "POST" and _answer_in(body) == 2:
-            again = partial(request, self, method, path, given, body, *rest)
-            later.append((device.clock.now() + 36_000, again))
-        return got
-
-    put("sending.http_transport:HttpTransport.request", noted)
-    return device
-
-
 @mutant("D2")
 def looks_at_no_ceiling() -> None:
     overlook(ManifestFault.TOO_HIGH_EPSILON)
-
-
-@mutant("D2")
-def takes_any_kind() -> None:
-    overlook(ManifestFault.MECHANISM)
-
-
-@mutant("D2")
-def takes_short_epochs() -> None:
-    overlook(ManifestFault.TOO_SHORT_EPOCHS)
 
 
 @mutant("D2")
@@ -352,21 +273,6 @@ def tells_the_etag() -> None:
 
 
 @mutant("D7")
-def returns_the_cookie() -> None:
-    with_headers(Cookie="mark=of-this-device")
-
-
-@mutant("D7")
-def tells_itself_in_the_query() -> None:
-    request = HttpTransport.request
-
-    def named(self: Any, method: str, path: str, *rest: Any, **more: Any) -> Any:
-        return request(self, method, path if method == "POST" else f"{path}?d=fc47", *rest, **more)
-
-    put("sending.http_transport:HttpTransport.request", named)
-
-
-@mutant("D7")
 def sends_at_the_launch() -> None:
     put("sending.delays:LONGEST_DELAY", 0)
 
@@ -475,20 +381,6 @@ def counts_no_fetch() -> None:
     put("ledger.refreshes:MOST_REQUESTS_A_DAY", 1000)
 
 
-@mutant("D10")
-def fetches_at_each_start() -> ConformanceDevice:
-    class Fetching(ConformanceDevice):
-        def do_open(self, command: dict[str, Any]) -> dict[str, Any]:
-            answer = super().do_open(command)
-            engine = engine_of(self.opened)
-            with engine.state.existing(self.clock.now()) as connection:
-                if connection is not None:
-                    connection.execute("DELETE FROM refreshes")
-            return answer
-
-    return Fetching()
-
-
 @mutant("D12")
 def takes_consent_for_all() -> None:
     def covers(self: State, connection: Any, _: str) -> bool:
@@ -567,14 +459,6 @@ def answers_each_blind_survey() -> None:
     draw_blind_surveys(lambda _, __, manifest, ___: manifest.name)
 
 
-@mutant("blind")
-def never_draws_the_second() -> None:
-    def others(secret: bytes, starts: int, names: Iterable[str]) -> str:
-        return chosen_survey(secret, starts, {*names} - {"second"} or names)
-
-    put("optional.enrolling:chosen_survey", others)
-
-
 @mutant("log")
 def takes_any_proof() -> None:
     put("deniable.logs:LogPolicy.check", lambda *_: None)
@@ -591,19 +475,6 @@ def has_one_key_for_all_epochs() -> None:
 @mutant("noise")
 def tells_the_truth() -> ConformanceDevice:
     return _Configured(unsafe_draw=lambda: 2**64 - 1)
-
-
-@mutant("noise")
-def tells_the_truth_but_for_the_middle() -> None:
-    respond = FreshNoise.respond
-
-    def plain(noise: Any, manifest: Any, answer: int, draw: Any) -> int:
-        if answer == len(manifest.categories) // 2:
-            return respond(noise, manifest, answer, draw)
-        mechanism = manifest.mechanism
-        return max(range(mechanism.responses), key=lambda r: mechanism.probability(answer, r))
-
-    put("parts:FreshNoise.respond", plain)
 
 
 @mutant("noise")

@@ -30,8 +30,7 @@ from tests.enrolment.issuers import (
     issuer,
     vouches,
 )
-from tests.enrolment.issuers import record as open_record
-from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START
+from tests.support.surveys import AUTHORITY, DAY, START
 
 KEY = device_key(1)
 
@@ -97,37 +96,6 @@ def test_i1_the_next_issuer_vouches_for_the_same_key_and_no_other(
     assert after != before
     assert vouches(after, KEY) == NEXT_KEY.public_key
     assert isinstance(refusal(rotated, public_key=device_key(2)), AnotherKey)
-
-
-def test_i2_what_was_issued_is_known_after_a_restart(tmp_path: Path) -> None:
-    with open_record(tmp_path) as record:
-        first = issuer(record).issue("ann", SURVEY_ID, 0, KEY, NOW)
-    with open_record(tmp_path) as record:
-        again = issuer(record)
-        assert again.issue("ann", SURVEY_ID, 0, KEY, NOW) == first
-        assert isinstance(refusal(again, public_key=device_key(2)), AnotherKey)
-
-
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"survey_id": bytes(32)}, RefusalCode.UNKNOWN_SURVEY),
-        ({"survey_id": MANIFEST.survey_id}, RefusalCode.UNKNOWN_SURVEY),
-        ({"epoch": 8}, RefusalCode.OUT_OF_DOMAIN),
-        ({"epoch": 2**63 - 1}, RefusalCode.OUT_OF_DOMAIN),
-        ({"epoch": -1}, RefusalCode.OUT_OF_DOMAIN),
-        ({"public_key": b"\1" + bytes(31)}, RefusalCode.BAD_KEY),
-        ({"public_key": b"\xff" * 32}, RefusalCode.BAD_KEY),
-        ({"now": START - EARLY_SECONDS - 1.0}, RefusalCode.TOO_EARLY),
-        ({"epoch": 1}, RefusalCode.TOO_EARLY),
-        ({"now": START + 2 * DAY}, RefusalCode.EPOCH_CLOSED),
-    ],
-)
-def test_i3_what_no_report_could_use_is_not_signed_and_leaves_no_trace(
-    record: SqliteIssuanceRecord, tmp_path: Path, changes: dict[str, Any], code: RefusalCode
-) -> None:
-    assert refusal(issuer(record), **changes).code is code
-    assert rows(tmp_path) == []
 
 
 @pytest.mark.parametrize("now", [START - EARLY_SECONDS, START + DAY, START + 2 * DAY - 1])

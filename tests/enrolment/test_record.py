@@ -59,6 +59,7 @@ def _claim_in_process(folder: Path, claimant: int) -> list[bytes | None]:
         return claim_all(record, claimant)
 
 
+@pytest.mark.long
 def test_r1_of_processes_that_claim_at_once_all_hear_of_one_holder(tmp_path: Path) -> None:
     spawned = multiprocessing.get_context("spawn")
     together = spawned.Barrier(PROCESSES)  # they begin at once, however long each takes to start

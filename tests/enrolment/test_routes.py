@@ -15,7 +15,6 @@ from deniable.enrolment.routes import enrolment_route
 from deniable.messages import (
     MAX_ENROLMENT_BYTES,
     PROBLEM_JSON,
-    codec,
     enrolment_statement,
     read_credential,
 )
@@ -27,13 +26,6 @@ KEY = device_key(1)
 BODY = enrolment_statement(SURVEY_ID, 0, KEY)
 MSGPACK = {"Content-Type": "application/msgpack"}
 ANN = {"Authorization": "ann-o-nym"}
-MALFORMED = [
-    *(b"", b"\xc1", BODY[:-1], BODY + b"\0", b"x" * MAX_ENROLMENT_BYTES),
-    *(codec.encode([SURVEY_ID, epoch, KEY]) for epoch in (0.0, True, -1)),
-    codec.encode([SURVEY_ID.hex(), 0, KEY]),
-    *(codec.encode([SURVEY_ID, 0, *rest]) for rest in ([KEY[:31]], [KEY, None])),
-    codec.encode({"survey": SURVEY_ID}),
-]
 
 Client = TestClient[web.Request, web.Application]
 
@@ -99,21 +91,10 @@ async def test_an_account_gets_its_certificate_and_the_same_one_again(backend: C
     assert read_credential(await (await ask(backend)).read()) == credential
 
 
-async def test_of_an_account_that_asks_for_many_keys_at_once_one_gets_a_certificate(
-    backend: Client,
-) -> None:
-    bodies = [enrolment_statement(SURVEY_ID, 0, device_key(number)) for number in range(1, 9)]
-    answers = await asyncio.gather(*(ask(backend, body) for body in bodies))
-    assert sorted(answer.status for answer in answers) == [200] + [409] * 7
-    for answer in answers:
-        if answer.status != 200:
-            assert await problem(answer) == (409, "not-enrolled")
-
-
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
-        *((body, 400, "malformed") for body in MALFORMED),
+        (b"", 400, "malformed"),
         (b"x" * (MAX_ENROLMENT_BYTES + 1), 413, "too-large"),
         (b"x" * 1_000_000, 413, "too-large"),
         (enrolment_statement(SURVEY_ID, 0, b"\1" + bytes(31)), 400, "bad-key"),

@@ -1,6 +1,5 @@
 """A blind issuer over HTTP: the route in aiohttp, the same answers in any other framework."""
 
-import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -58,13 +57,6 @@ async def test_an_account_gets_its_token_and_the_same_answer_again(backend: Clie
     assert first.headers["Cache-Control"] == "no-store"
     assert is_token(ASKED.finish(answer := await first.read()), 1)
     assert await again.read() == answer
-
-
-async def test_of_an_account_that_asks_for_many_tokens_at_once_one_is_given(
-    backend: Client,
-) -> None:
-    answers = await asyncio.gather(*(ask(backend, request(n).body) for n in range(1, 9)))
-    assert sorted(answer.status for answer in answers) == [200] + [409] * 7
 
 
 @pytest.mark.parametrize(
@@ -149,27 +141,3 @@ def test_the_guides_wsgi_application_gives_the_same_answer(ours: BlindIssuer) ->
 def test_an_account_that_is_none_is_the_apps_to_refuse(ours: BlindIssuer) -> None:
     with pytest.raises(TypeError, match="answer 401"):
         answer_token_request(ours, None, "blind", "0", ASKED.body, NOW)  # type: ignore[arg-type]
-
-
-async def test_an_asgi_application_gives_the_same_answer(ours: BlindIssuer) -> None:
-    async def application(scope: Any, receive: Any, send: Any) -> None:
-        survey, epoch = scope["path"].split("/")[-2:]
-        body = (await receive())["body"]
-        answer = await asyncio.to_thread(
-            answer_token_request, ours, "ann", survey, epoch, body, NOW
-        )
-        headers = [(b"content-type", answer.content_type.encode())]
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body})
-
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": ASKED.body}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    await application({"path": "/v1/enrolments/blind/0"}, receive, send)
-    assert sent[0]["status"] == 200
-    assert is_token(ASKED.finish(sent[1]["body"]), 1)

@@ -160,27 +160,6 @@ def test_the_published_figures(
     assert float(made.privacy.odds) == pytest.approx(exp(float(epsilon)), rel=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("design", "epsilon", "responses", "cost"),
-    [
-        ((4096, 401, 2, 1), "6", 161_202, 41.75492729),
-        ((10_000, 397, 2, 1), "6", 158_006, 100.5065703),
-        ((20_000, 149, 2, 1), "5", 22_350, 545.5237125),
-        ((65_536, 17, 4, 1), "3", 88_740, 14641.60842),
-        ((65_536, 53, 3, 1), "4", 151_739, 4985.153068),
-        ((65_536, 101, 3, 1), "5", 1_040_603, 1861.602475),
-        ((65_536, 401, 2, 1), "6", 161_202, 653.206959),
-    ],
-)
-def test_hyperplanes_serve_many_categories_at_large_epsilons(
-    design: tuple[int, int, int, int], epsilon: str, responses: int, cost: float
-) -> None:
-    made = DesignMechanism(Affine(*design), epsilon)
-    p, q, k = float(made.hit), float(made.miss), made.categories
-    assert made.responses == responses
-    assert (p * (1 - p) + (k - 1) * q * (1 - q)) / (p - q) ** 2 == pytest.approx(cost, rel=1e-9)
-
-
 @pytest.mark.parametrize(("k", "q", "m", "s"), AFFINE)
 def test_each_block_of_all_vectors_or_that_of_the_opposite_is_one_response(
     k: int, q: int, m: int, s: int

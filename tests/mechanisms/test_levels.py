@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from itertools import combinations
-from random import Random
 
 import pytest
 
@@ -68,26 +67,6 @@ def test_it_guarantees_what_its_entries_say(
         loss = PrivacyLoss.of_pair(mechanism.row(one), mechanism.row(other)).repeat(3)
         for odds in (Fraction(1), Fraction(3, 2), Fraction(4)):
             assert loss.delta_at_odds(odds) <= worst.repeat(3).delta_at_odds(odds)
-
-
-@pytest.mark.parametrize(("categories", "tree"), TREES)
-def test_the_level_is_drawn_by_the_first_words_whatever_the_answer(
-    categories: int, tree: dict[int, Answering]
-) -> None:
-    mechanism, d, source = levels(categories, tree), len(tree), Random(7)
-    for _ in range(200):
-        words = [source.getrandbits(64) for _ in range(40)]
-        drawn = set()
-        for x in range(categories):
-            left = iter(words)
-            response = mechanism.randomise(x, left.__next__)
-            again = iter(words)
-            numbers = (word % 2 ** (d - 1).bit_length() for word in again)
-            at = next(number for number in numbers if number < d) if d > 1 else 0
-            own = mechanism.parts[at].randomise(x // mechanism.widths[at], again.__next__)
-            assert response == sum(part.responses for part in mechanism.parts[:at]) + own
-            drawn.add((at, len(list(left))))
-        assert len(drawn) == 1
 
 
 def test_trees_differ_by_their_widths() -> None:

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from itertools import product
-from random import Random
 
 import pytest
 
@@ -76,24 +75,6 @@ def test_it_guarantees_what_its_entries_say(
     assert PrivacyLoss.of_mechanism(mechanism) == PrivacyLoss.of_pair(one, other)
     for slack in ("0", "0.001", "0.02", "0.4"):
         assert mechanism.privacy.odds_at(slack) == exact.odds_at(slack)
-
-
-@pytest.mark.parametrize("answered", ANSWERED)
-def test_which_question_is_drawn_does_not_depend_on_the_answers(
-    answered: list[tuple[int, Answering]],
-) -> None:
-    # The words that draw the question are looked at first, and the others are its mechanism's: so
-    # the law is the row, since those of uniform_below and of the questions are exact.
-    mechanism, sizes = made(answered, "1"), [size for size, _ in answered]
-    d, words = len(sizes), Random(9)
-    for _ in range(40):
-        stream = [words.getrandbits(64) for _ in range(16)]
-        bits = (d - 1).bit_length()
-        used, at = next((i, w % 2**bits) for i, w in enumerate(stream, start=1) if w % 2**bits < d)
-        before = sum(part.responses for part in mechanism.parts[:at])
-        for index, answers in enumerate(product(*map(range, sizes))):
-            own = mechanism.parts[at].randomise(answers[at], iter(stream[used:]).__next__)
-            assert mechanism.randomise(index, iter(stream).__next__) == before + own
 
 
 def test_more_combinations_than_anybody_could_list() -> None:

@@ -136,17 +136,6 @@ def test_the_published_parameters_for_ten_categories_deliver_far_less_than_was_a
     assert abs(outside - 2**64 / (published + 1)) < 2
 
 
-def test_the_rounds_take_their_words_one_after_the_other() -> None:
-    mechanism = TwoRound(Subset(5, 1), "1", "2")
-    # The kept round lies: 3; the fresh one sends what it got.
-    words = [3 * mechanism.kept.lies, 4 * mechanism.fresh.outside, 7, 7]
-    draw = iter(words).__next__
-    assert mechanism.randomise(1, draw) == 3
-    with pytest.raises(StopIteration):
-        draw()
-    assert mechanism.fresh.randomise(3, iter(words[1:]).__next__) == 3
-
-
 def test_answers_stay_with_the_mechanism() -> None:
     for mechanism in (TwoRound(Subset(5, 1), "1", "2"), TwoRound(Affine(5, 7, 1, 3), "1", "3")):
         for answer in (*FOREIGN, 6):

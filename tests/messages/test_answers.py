@@ -47,12 +47,6 @@ def test_a_well_formed_answer_is_read_as_it_was_written(given_: tuple[UploadAnsw
     assert UploadAnswer.from_json(answer.to_json(), sent - 1) is None
 
 
-def test_the_body_is_the_protocols() -> None:
-    answer = UploadAnswer(2, 0, ((1, RefusalCode.BAD_KEY),))
-    assert json.loads(answer.to_json()) == ONE_REFUSED
-    assert UploadAnswer.from_json(body_of(ALL_GOOD), 3) == UploadAnswer(2, 1)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -149,12 +143,6 @@ def test_a_captive_portals_page_is_no_answer(body: bytes) -> None:
     assert read_problem(body, PROBLEM_JSON, 400) is None
 
 
-def test_a_field_that_is_given_twice_is_no_answer() -> None:
-    # JSON leaves open which of the two holds; "accepted" must not depend on the parser.
-    body = b'{"accepted": 0, "accepted": 3, "duplicates": 0, "refused": []}'
-    assert UploadAnswer.from_json(body, 3) is None
-
-
 @pytest.mark.parametrize("code", WHOLE)
 def test_a_problem_is_read_as_it_was_written(code: RefusalCode) -> None:
     status = code.http_status
@@ -170,14 +158,6 @@ def test_a_problem_is_read_as_it_was_written(code: RefusalCode) -> None:
     # Under any other status it is somebody else's document, or a broken one.
     for other in {200, 204, 302, 400, 404, 413, 500, 502} - {status}:
         assert read_problem(problem, PROBLEM_JSON, other) is None
-
-
-@pytest.mark.parametrize("code", SINGLE)
-@pytest.mark.parametrize("status", [200, 400, 404, 409, 422])
-def test_a_code_of_single_reports_never_speaks_of_a_whole_request(
-    code: RefusalCode, status: int
-) -> None:
-    assert read_problem(pack_problem(code, ""), PROBLEM_JSON, status) is None
 
 
 @pytest.mark.parametrize(

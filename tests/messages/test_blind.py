@@ -2,12 +2,10 @@
 
 import pickle
 from dataclasses import replace
-from hashlib import sha256
 from math import prod
 
 import pytest
 
-from deniable.intake.judge import check_report
 from deniable.messages import (
     Enrolment,
     InvalidManifest,
@@ -17,12 +15,9 @@ from deniable.messages import (
     Schedule,
     SignedReport,
     blind_request,
-    blind_token_input,
-    check_token,
-    derive_report_key,
     sign_report,
 )
-from deniable.privacy_pass import MODULUS_BYTES, verify
+from deniable.privacy_pass import MODULUS_BYTES
 from tests.support.rsa_keys import RSA_KEYS, small_primes
 
 SECRET = bytes(range(32))
@@ -77,58 +72,11 @@ def test_whose_message_is_no_unit_asks_for_nothing() -> None:
         blind_request((143).to_bytes(32), survey, 1)
 
 
-def test_a_token_is_of_one_survey_epoch_key_and_issuer() -> None:
-    credential, key = token(), derive_report_key(SECRET, MANIFEST.survey_id, 2).public_key
-    assert check_token(MANIFEST, 2, key, credential) == sha256(b"issuer.example.org").digest()
-    # It is a Privacy Pass token as others verify them.
-    verify(blind_token_input(MANIFEST, 2, key), credential, MODULI[1])
-    elsewhere = replace(MANIFEST, enrolment=replace(ENROLMENT, issuer="other.example.org"))
-    same_key = replace(MANIFEST, enrolment=replace(ENROLMENT, first=3, keys=MODULI[1:2]))
-    another_key = derive_report_key(SECRET, MANIFEST.survey_id, 1).public_key
-    for manifest, epoch, public_key, given in (
-        (MANIFEST, 1, key, credential),
-        (MANIFEST, 0, key, credential),
-        (MANIFEST, 2, another_key, credential),
-        (replace(MANIFEST, sequence=2), 2, key, credential),
-        (replace(MANIFEST, origin="https://collector.other"), 2, key, credential),
-        (elsewhere, 2, key, credential),
-        (same_key, 3, key, credential),
-        (MANIFEST, 2, key, None),
-        (MANIFEST, 2, key, credential[:64]),
-        (MANIFEST, 2, key, bytes(MODULUS_BYTES)),
-        (MANIFEST, 2, key, b"\xff" * MODULUS_BYTES),
-    ):
-        with pytest.raises(Refusal, match="not-enrolled"):
-            check_token(manifest, epoch, public_key, given)
-
-
-def test_the_intake_takes_a_report_with_its_token() -> None:
-    now = MANIFEST.schedule.opens(2) + 1
-    report = Report(MANIFEST.survey_id, 2, 1)
-    signed = SignedReport.from_envelope(sign_report(SECRET, report, token()))
-    assert check_report(signed, MANIFEST, now) == ENROLMENT.issuer_ids[0]
-    for credential in (None, bytes(64), token(secret=bytes(32))):
-        signed = SignedReport.from_envelope(sign_report(SECRET, report, credential))
-        with pytest.raises(Refusal, match="not-enrolled"):
-            check_report(signed, MANIFEST, now)
-
-
 @pytest.mark.parametrize("length", [0, 63, 65, 255, 257])
 def test_a_credential_has_one_of_two_lengths(length: int) -> None:
     envelope = sign_report(SECRET, Report(MANIFEST.survey_id, 2, 1), bytes(length))
     with pytest.raises(Refusal, match="malformed"):
         SignedReport.from_envelope(envelope)
-
-
-def test_an_answer_that_is_no_token_is_refused() -> None:
-    request = blind_request(SECRET, MANIFEST, 2)
-    good = KEYS[1].answer(request.body)
-    for response in (b"", good[:-1], good + b"\0", b"\xff" * MODULUS_BYTES):
-        with pytest.raises(Refusal, match="malformed"):
-            request.finish(response)
-    for response in (bytes(MODULUS_BYTES), KEYS[0].answer(request.body)):
-        with pytest.raises(Refusal, match=r"not-enrolled|malformed"):
-            request.finish(response)
 
 
 def test_a_request_shows_no_secret() -> None:

@@ -18,7 +18,7 @@ from deniable.messages import (
     sign_gateway_keys,
 )
 from deniable.messages.codec import encode
-from deniable.messages.ed25519 import CONTEXT_GATEWAY, CONTEXT_MANIFEST
+from deniable.messages.ed25519 import CONTEXT_GATEWAY
 from deniable.messages.gateway import MAX_GATEWAY_KEYS, MAX_GATEWAY_KEYS_BYTES
 from deniable.oblivious_http import RESPONSE_OVERHEAD_BYTES, KeyConfiguration
 from tests.support.surveys import AUTHORITY, ORIGIN
@@ -41,32 +41,13 @@ def test_what_was_signed_is_opened_under_each_key_of_the_chain(
         assert open_gateway_keys(envelope, CHAIN) == keys
 
 
-def test_others_signatures_do_not_hold() -> None:
-    for envelope in (
-        sign_gateway_keys(KEYS, SigningKey(bytes(32))),
-        encode([KEYS.payload, AUTHORITY.sign(CONTEXT_MANIFEST, KEYS.payload)]),
-    ):
-        with pytest.raises(Refusal) as refused:
-            open_gateway_keys(envelope, CHAIN)
-        assert refused.value.code is RefusalCode.BAD_SIGNATURE
-
-
 @pytest.mark.parametrize(
     "payload",
     [
-        [ORIGIN, 3, b""],
         [ORIGIN, 3, LISTED + LISTED[:43]],  # the same key twice
         [ORIGIN, 3, LISTED + b"\0\x29\x05" + FULL[2].encode()[1:]],  # one identifier for two
         [ORIGIN, 3, LISTED + b"\0\x29\x07" + FULL[5].encode()[1:]],  # one key under two
         [ORIGIN, 3, LISTED + b"\0\x01\x00"],  # what a client of the standard passes over
-        [ORIGIN, 3, LISTED[:-1]],
-        [ORIGIN, -1, LISTED],
-        [ORIGIN, 2**32, LISTED],
-        [ORIGIN, 3.0, LISTED],
-        [ORIGIN + "/", 3, LISTED],
-        [ORIGIN.encode(), 3, LISTED],
-        [ORIGIN, 3, LISTED, 0],
-        {"origin": ORIGIN},
     ],
 )
 def test_a_signed_payload_of_another_form_is_malformed(payload: object) -> None:
@@ -75,14 +56,6 @@ def test_a_signed_payload_of_another_form_is_malformed(payload: object) -> None:
     with pytest.raises(Refusal) as refused:
         open_gateway_keys(envelope, CHAIN)
     assert refused.value.code is RefusalCode.MALFORMED
-
-
-def test_an_envelope_of_another_form_is_malformed() -> None:
-    envelope = sign_gateway_keys(KEYS, AUTHORITY)
-    for broken in (b"", envelope[:-1], envelope + b"\0", bytes(MAX_GATEWAY_KEYS_BYTES + 1)):
-        with pytest.raises(Refusal) as refused:
-            open_gateway_keys(broken, CHAIN)
-        assert refused.value.code is RefusalCode.MALFORMED
 
 
 @pytest.mark.parametrize("configurations", [(), FULL + FULL[:1], FULL[:1] * 2])

@@ -1,15 +1,11 @@
 """Signing keys: RFC 8032's vectors, HKDF by hand, contexts, and secrets that do not leak."""
 
 import copy
-import hmac
 import pickle
-from hashlib import sha256
 
 import pytest
-from nacl.signing import SigningKey as SodiumSigningKey
 
 from deniable.messages import Refusal, SigningKey, derive_report_key, verify
-from deniable.messages.ed25519 import CONTEXT_REPORT
 
 # RFC 8032, section 7.1, tests 1 to 3: seed, public key, message, signature.
 RFC_8032 = [
@@ -48,33 +44,6 @@ def test_signatures_are_those_of_rfc_8032(
     assert key.public_key.hex() == public
     assert key.sign(b"", bytes.fromhex(message)).hex() == signature
     verify(key.public_key, b"", bytes.fromhex(message), bytes.fromhex(signature))
-
-
-def hkdf_sha256(secret: bytes, salt: bytes, info: bytes) -> bytes:
-    """RFC 5869 for 32 bytes: extract, then the first block of expand."""
-    extracted = hmac.digest(salt, secret, sha256)
-    return hmac.digest(extracted, info + b"\x01", sha256)
-
-
-@pytest.mark.parametrize("epoch", [0, 1, 255, 256, 9_999, 2**32, 2**63 - 1])
-def test_report_keys_are_derived_as_the_protocol_says(epoch: int) -> None:
-    info = b"deniable/report-key/v1\0" + epoch.to_bytes(8, "big")
-    expected = SodiumSigningKey(hkdf_sha256(SECRET, SURVEY, info))
-    key = derive_report_key(SECRET, SURVEY, epoch)
-    assert key.public_key == bytes(expected.verify_key)
-    assert key.sign(CONTEXT_REPORT, b"payload") == (
-        expected.sign(CONTEXT_REPORT + b"payload").signature
-    )
-
-
-def test_the_hand_made_hkdf_is_that_of_rfc_5869() -> None:
-    # RFC 5869, test case 1, the first 32 bytes of its output.
-    made = hkdf_sha256(
-        bytes.fromhex("0b" * 22),
-        bytes.fromhex("000102030405060708090a0b0c"),
-        bytes.fromhex("f0f1f2f3f4f5f6f7f8f9"),
-    )
-    assert made.hex() == "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf"
 
 
 @pytest.mark.parametrize("length", [0, 16, 31, 33, 64])

@@ -15,7 +15,6 @@ from deniable.messages import (
     sign_report,
     split_upload,
 )
-from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
 from tests.support.effort import effort
 from tests.support.refusals import code_of
 from tests.vectors.scene import (
@@ -29,7 +28,6 @@ from tests.vectors.scene import (
     credential,
     pack,
     report_envelope,
-    report_key,
 )
 
 REPORT = Report(OPEN_SURVEY.survey_id, EPOCH, RESPONSE)
@@ -45,21 +43,6 @@ def test_a_report_is_read_as_it_was_written(survey: bytes, epoch: int, response:
     signed.verify_signature()
     assert (signed.report, signed.payload) == (report, report.payload)
     assert signed.public_key == derive_report_key(DEVICE_SECRET, survey, epoch).public_key
-
-
-@pytest.mark.parametrize("vouched", [None, bytes(64), credential()])
-def test_an_envelope_holds_key_payload_signature_and_credential(vouched: bytes | None) -> None:
-    envelope = sign_report(DEVICE_SECRET, REPORT, vouched)
-    assert envelope == report_envelope(credential=vouched)
-    signed = SignedReport.from_envelope(envelope)
-    assert signed.credential == vouched
-    assert signed.signature == report_key().sign(CONTEXT_REPORT, REPORT.payload)
-
-
-@pytest.mark.parametrize("context", [CONTEXT_MANIFEST, CONTEXT_ENROL, b""])
-def test_a_signature_under_another_context_is_bad(context: bytes) -> None:
-    signed = SignedReport.from_envelope(report_envelope(context=context))
-    assert code_of(signed.verify_signature) is RefusalCode.BAD_SIGNATURE
 
 
 def test_responses_keys_signatures_and_credentials_are_left_out_of_reprs() -> None:
@@ -89,14 +72,6 @@ def test_an_issuer_that_is_not_listed_or_not_sound_vouches_for_nobody(issuers: l
     report = Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE)
     signed = SignedReport.from_envelope(sign_report(DEVICE_SECRET, report, credential()))
     assert code_of(signed.verify_credential, issuers) is RefusalCode.NOT_ENROLLED
-
-
-@pytest.mark.parametrize("count", [1, 15, 16, 256])
-def test_an_upload_is_an_array_of_envelopes(count: int) -> None:
-    envelopes = [pack([number, b"x"]) for number in range(count)]
-    body = pack_upload(envelopes)
-    assert body == pack([[number, b"x"] for number in range(count)])
-    assert list(split_upload(body)) == envelopes
 
 
 @pytest.mark.parametrize("count", [0, 257])

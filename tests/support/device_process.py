@@ -1,58 +1,18 @@
 """Devices in processes of their own: to race for one state, and to be killed at a chosen moment."""
 
 import multiprocessing
-import os
-import signal
 from collections.abc import Callable
 from multiprocessing.context import SpawnProcess
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from deniable.client import HttpAnswer, Survey, engine
-from deniable.client.state.mark import Mark
+from deniable.client import Survey, engine
 from deniable.messages import sign_manifest
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, QUESTION, START, manifest
 
 _SECONDS = 60.0
-
-
-def _kill(*_: object) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("unreachable")
-
-
-def _report_and_die(folder: Path, moment: str) -> None:
-    """Report once, as a process that is killed at this moment."""
-    bench = Bench(folder)
-    if moment == "creating":
-        # The tables exist by then, and are not committed.
-        Mark.write = _kill  # type: ignore[assignment]
-    client = bench.ready()
-    if moment == "drawing":
-        client = bench.client(unsafe_draw=_kill)
-    if moment == "committing":
-        write = Mark.write
-
-        def write_and_die(mark: Mark, state: Path) -> None:
-            write(mark, state)
-            _kill()
-
-        Mark.write = write_and_die  # type: ignore[assignment,method-assign]
-    client.report(NAME, "good", strict=True)
-    if moment == "sending":
-        bench.transport.answer = lambda body: _keep(folder / "sent", body)
-        client.flush()
-    if moment == "exiting":
-        os._exit(0)
-    _kill()
-
-
-def _keep(file: Path, body: bytes) -> HttpAnswer:
-    file.write_bytes(body)
-    _kill()
-    raise AssertionError("unreachable")
 
 
 def _report_daily(
@@ -104,14 +64,6 @@ def _run(process: SpawnProcess, status: int) -> None:
     process.join(_SECONDS)
     process.close()
     assert found == status
-
-
-def report_and_die(folder: Path, moment: str) -> None:
-    """Let a process report, and be killed at a moment, or exit hard; return when it is gone."""
-    context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_report_and_die, args=(folder, moment))
-    process.start()
-    _run(process, 0 if moment == "exiting" else -signal.SIGKILL)
 
 
 def race(folder: Path, processes: int, days: int) -> list[list[str]]:

@@ -4,18 +4,16 @@ It is a process of its own because it forks while threads run, which a test runn
 """
 
 import json
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deniable.client import IN_MEMORY, Client, engine, threads
+from deniable.client import Client, engine, threads
 from deniable.mechanisms import os_random_word
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import CATEGORIES, DAY, START
@@ -101,20 +99,6 @@ def parent_closes(bench: Bench) -> Any:
     return {"first": first, "child": child(), "master": statuses(bench, client, range(4), 3)}
 
 
-def during_a_transaction(bench: Bench) -> Any:
-    """Fork while another thread is between BEGIN and COMMIT, and can end that."""
-    forking, drawing = threading.Event(), threading.Event()
-    client = bench.ready(unsafe_draw=lambda: _word_after(drawing, forking))
-    # What is registered last is called first: the transaction ends while ours waits for it.
-    os.register_at_fork(before=forking.set)
-    reporter = threading.Thread(target=client.report, args=(NAME, CATEGORIES[0]))
-    reporter.start()
-    assert drawing.wait(SECONDS)
-    found = in_child(lambda: statuses(bench, client, range(2), 1))()
-    reporter.join(SECONDS)
-    return {"child": found, "master": statuses(bench, client, range(2), 2)}
-
-
 def during_a_transaction_that_hangs(bench: Bench) -> Any:
     """Fork while another thread is between BEGIN and COMMIT for too long."""
     threads._WAIT_SECONDS = 0.01  # type: ignore[misc]
@@ -184,14 +168,6 @@ def during_a_request(bench: Bench) -> Any:
     return {"first": first, "child": found, "master": statuses(bench, client, range(2), 2)}
 
 
-def in_memory(bench: Bench) -> Any:
-    """Fork with a state that is nowhere but in memory."""
-    client = bench.ready(state=IN_MEMORY)
-    first = statuses(bench, client, range(1), 0)
-    child = in_child(lambda: statuses(bench, client, range(2), 1), by_the_book=True)()
-    return {"first": first, "child": child, "master": statuses(bench, client, range(2), 2)}
-
-
 def storm(bench: Bench) -> Any:
     """Fork from two threads at once while two others report."""
     bench.ready()
@@ -221,27 +197,6 @@ def storm(bench: Bench) -> Any:
     return {"children": results, "master": statuses(bench, client, range(DAYS), 2)}
 
 
-@cache
-def _shared() -> tuple[Bench, Client]:
-    """Return this module's client: made here, or come here by a fork."""
-    bench = Bench(Path(sys.argv[2]))
-    return bench, bench.client(manifests=bench.transport.envelopes)
-
-
-def _work(days: int) -> list[str]:
-    bench, client = _shared()
-    return statuses(bench, client, range(days), 1)
-
-
-def pool(method: str) -> Any:
-    """Let the workers of a pool use the client of this module."""
-    first = _work(1)
-    context = multiprocessing.get_context(method)
-    with ProcessPoolExecutor(CHILDREN, mp_context=context) as executor:
-        found = list(executor.map(_work, [DAYS] * CHILDREN, timeout=3 * SECONDS))
-    return {"first": first, "workers": found, "master": _work(DAYS)}
-
-
 def _word_after(drawing: threading.Event, told: threading.Event) -> int:
     drawing.set()
     assert told.wait(SECONDS)
@@ -253,12 +208,10 @@ SCENES: dict[str, Callable[[Bench], Any]] = {
     for scene in (
         prefork,
         parent_closes,
-        during_a_transaction,
         during_a_transaction_that_hangs,
         in_a_signals_handler,
         within_its_own_transaction,
         during_a_request,
-        in_memory,
         storm,
     )
 }
@@ -267,11 +220,8 @@ SCENES: dict[str, Callable[[Bench], Any]] = {
 def main() -> None:
     _, scene, folder = sys.argv
     signal.alarm(int(4 * SECONDS))
-    if scene.startswith("pool-"):
-        found = pool(scene.removeprefix("pool-"))
-    else:
-        with Bench(Path(folder)) as bench:
-            found = SCENES[scene](bench)
+    with Bench(Path(folder)) as bench:
+        found = SCENES[scene](bench)
     print(json.dumps(found))
 
 

@@ -1,7 +1,5 @@
 """Small apps: ``python -m tests.support.plain_app SCENE STATE ORIGIN`` embeds the SDK and ends."""
 
-import atexit
-import builtins
 import os
 import signal
 import sys
@@ -90,37 +88,6 @@ def is_killed(client: Client, transport: Announcing) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def in_atexit(client: Client, transport: Announcing) -> None:
-    """Report for the first time when the interpreter ends."""
-    atexit.register(_report, client)
-
-
-def in_finaliser(client: Client, transport: Announcing) -> None:
-    """Report for the first time when the interpreter drops what the app still holds."""
-    _Dropped.report = partial(client.report, NAME, CATEGORIES[1])
-    builtins.dropped_last = _Dropped()  # type: ignore[attr-defined]
-
-
-class _Dropped:
-    report: Callable[[], object]
-
-    def __del__(self) -> None:
-        type(self).report()
-
-
-def in_daemon(client: Client, transport: Announcing) -> None:
-    """Report from a daemon thread, and end with that thread still there."""
-    reported = threading.Event()
-
-    def live() -> None:
-        _report(client)
-        reported.set()
-        threading.Event().wait()
-
-    threading.Thread(target=live, daemon=True).start()
-    assert reported.wait(_SECONDS)
-
-
 def in_late_thread(client: Client, transport: Announcing) -> None:
     """Report from a thread that outlives the main one."""
     main = threading.main_thread()
@@ -161,12 +128,8 @@ SCENES: dict[str, Callable[[Client, Announcing], None]] = {
         raises,
         leaves_at_once,
         is_killed,
-        in_atexit,
-        in_finaliser,
-        in_daemon,
         in_late_thread,
         closes,
-        threads,
     )
 }
 

@@ -1,6 +1,5 @@
 """While reports are captured, clients behave as on a device, and touch neither disk nor network."""
 
-import asyncio
 import inspect
 import threading
 from pathlib import Path
@@ -196,19 +195,6 @@ def test_an_app_can_show_what_a_fresh_device_would_explain(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_from_an_event_loop_too(tmp_path: Path) -> None:
-    async def use() -> None:
-        async with app(tmp_path) as client:
-            assert (await client.arefresh()).ready == ("theme", "minutes")
-            assert (await client.areport("theme", "dark")).status == "recorded"
-            assert (await client.aflush()).pending == 0
-
-    with Capture() as capture:
-        asyncio.run(use())
-    capture.assert_reported("theme", "dark")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_who_connects_all_the_same_is_told_on() -> None:
     with Capture() as capture:
         capture.assert_unconnected()
@@ -238,14 +224,6 @@ def test_the_thread_of_a_client_from_before_is_told_on(tmp_path: Path) -> None:
             with pytest.raises(AssertionError, match="started before the test"):
                 capture.assert_unconnected()
     assert collector.reports == ()
-
-
-def test_a_transport_that_wraps_the_real_one_may_name_its_arguments() -> None:
-    with Capture() as capture:
-        transport = HttpTransport("https://telemetry.example.org")
-        with pytest.raises(TransportError):
-            transport.request("GET", path="/healthz", headers={}, body=b"", most=1, timeout=1.0)
-        assert capture.connections == ["GET /healthz"]
 
 
 def test_an_assertion_says_what_was_reported_instead() -> None:
