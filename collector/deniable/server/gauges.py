@@ -189,7 +189,6 @@ class Gauges:
         self._clock = clock
         self._tls = tls
         self._measured: Mapping[str, float] = {}
-        self._build: dict[str, str] = {}
         self.figures = ClosedFigures(config, store, catalogue, clock)
         self._up = SharedAnswer(self._write, patience=_WRITING_SECONDS)
         # A database that has fallen silent does not even let go of whoever asks it.
@@ -222,17 +221,17 @@ class Gauges:
             values |= await self._stored.get()
         except StoreError:
             pass  # it is said by what is missing; who uploads has it logged
-        self._build = {
-            "version": version("deniable"),
-            "python": platform.python_version(),
-            "event_loop": type(asyncio.get_running_loop()).__module__.partition(".")[0],
-        }
         self._measured = values
         return values
 
     def collect(self) -> Iterator[Metric]:
         """Yield the values measured last, what runs, and estimates."""
-        yield InfoMetricFamily(f"{PREFIX}build", BUILD_INFO, self._build)
+        build = {
+            "version": version("deniable"),
+            "python": platform.python_version(),
+            "event_loop": type(asyncio.get_running_loop()).__module__.partition(".")[0],
+        }
+        yield InfoMetricFamily(f"{PREFIX}build", BUILD_INFO, build)
         for name, value in self._measured.items():
             yield GaugeMetricFamily(PREFIX + name, MEASURED[name], value)
         yield from self.figures.collect()

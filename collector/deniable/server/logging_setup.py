@@ -44,9 +44,12 @@ class LogThrottle:
 
 
 def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
-    """Have this process log as text or json, and nobody else write to its standard error."""
+    """Have this process log as text or json, and nobody else write to its standard error.
+
+    Fields of a line are taken from ``extra={"fields": {…}}``.
+    """
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(formatter(log_format))
+    handler.setFormatter(_Json() if log_format == "json" else _Text())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -56,11 +59,6 @@ def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
     sys.unraisablehook = _unraisable
     threading.excepthook = _uncaught_in_thread
     warnings.showwarning = _warn
-
-
-def formatter(log_format: str) -> logging.Formatter:
-    """Return the formatter of a ``log_format``; fields are taken from ``extra={"fields": {…}}``."""
-    return _Json() if log_format == "json" else _Text()
 
 
 class _Text(logging.Formatter):
