@@ -122,7 +122,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
         "planning/test_guidance:test_a_caution_stands_from_epsilon_4_on_and_says_what_others_mean",
     ),
     "planning.words:_Numeric.terms": (
-        "mechanisms/test_geometric:test_entries_are_those_of_ghosh_and_others_within_their_rounding",
+        "mechanisms/test_geometric:test_powers_fall_by_the_ratio_rounded_up_each_time",
     ),
     "cli.demo:demonstrate": (_BEST,),
     "cli.demo:demo_document": (_COVERED, _CURVE, _KINDS),
