@@ -26,7 +26,7 @@ from deniable.presenting.rows import largest_shares
 from deniable.publishing.numbering import draft, next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from deniable.reading import wire
-from deniable.reading.wire import most_epochs
+from deniable.reading.source import most_epochs
 from deniable.server.pages.table import OF_SURVEY, PAGES
 from deniable.server.routes.routing import HTML, SVG
 from deniable.stores import Overloaded, Role
