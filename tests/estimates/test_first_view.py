@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from benchmarks.views import TRUTHS, population
 from deniable.estimates import Histogram, View
 from deniable.estimates.decoders import Decoder, Tally, decoder_of
-from deniable.estimates.views import first_view, projected
+from deniable.estimates.frequencies import first_view, projected
 from deniable.messages import Manifest
 from deniable.planning import best
 from deniable.presenting.rows import chosen_rows

@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 from deniable.estimates import Histogram, cumulative_variance
-from deniable.estimates.decoders import (
-    LevelsDecoder,
-    Model,
-    decoder_of,
-    left_inverse,
-    solution_matrix,
-)
+from deniable.estimates.decoders import Model, decoder_of
+from deniable.estimates.decoders.dense import left_inverse, solution_matrix
+from deniable.estimates.decoders.levels import LevelsDecoder
 from deniable.mechanisms import Levels
 from deniable.mechanisms.answering import Answering
 from deniable.planning.specification import _answered, best_tree

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from deniable.estimates import Estimate, Histogram
+from deniable.estimates.frequencies import most_by_chance
 from deniable.mechanisms import RandomisedResponse
-from deniable.presenting.cautions import most_by_chance
 from deniable.presenting.estimate import estimate_statement
 from tests.support.effort import some
 

@@ -23,7 +23,7 @@ from deniable.estimates import (
     reports_for_mean,
     share_variance,
 )
-from deniable.estimates.decoders import DesignDecoder
+from deniable.estimates.decoders.designs import DesignDecoder
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.planning import (

@@ -25,7 +25,7 @@ from deniable.presenting import connect
 from deniable.presenting.rows import largest_shares
 from deniable.publishing.numbering import draft, next_manifest
 from deniable.publishing.survey_file import SurveyFile
-from deniable.reading import wire
+from deniable.reading import source
 from deniable.reading.source import most_epochs
 from deniable.server.pages.table import OF_SURVEY, PAGES
 from deniable.server.routes.routing import HTML, SVG
@@ -547,7 +547,7 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     assert larger.mechanism.responses == 657_800
     assert most_epochs(larger) == 1
     large = manifest(name="large")
-    monkeypatch.setattr(wire, "_MOST_COUNTS", 2 * large.mechanism.responses - 1)
+    monkeypatch.setattr(source, "_MOST_COUNTS", 2 * large.mechanism.responses - 1)
     await collector.publish(large)
     await collector.store.add([report(5, 0, survey=large)])
     collector.clock.time += 2
