@@ -23,9 +23,12 @@ CATEGORIES: Final = tuple(f"answer-{number:04}" for number in range(1000))
 NUMBER: Final = 737
 ANSWER: Final = CATEGORIES[NUMBER]
 MOST: Final = 12
-# Where else they hand it: to what other answers and a local consent take, to Python's own, and to
-# the thread of the state's keeper.
-BESIDES: Final = {"_combination", "value_text", "_preview", "isinstance", "index", "partial", "do"}
+# Where else they hand it: to what other answers, a bundle and a local consent take, to Python's
+# own, and to the thread of the state's keeper.
+BESIDES: Final = {
+    *("_combination", "value_text", "_decide_by_bundle", "_preview"),
+    *("isinstance", "index", "partial", "do"),
+}
 
 Holders = dict[CodeType, set[str]]
 """By a function: the names of its variables that held the answer."""

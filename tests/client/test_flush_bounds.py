@@ -301,7 +301,7 @@ def test_a_report_does_not_wait_with_a_thread_that_opens_or_erases(
     with ThreadPoolExecutor(2) as pool:
         with held(bench):
             call = pool.submit(waits[waiting])
-            until(lambda: state._keeper._current is not None)
+            until(lambda: state.keeper._current is not None)
             error = pool.submit(client.report, NAME, "good").result(SECONDS).error
         call.result(SECONDS)
     assert isinstance(error, StateUnavailable)
@@ -324,7 +324,7 @@ def test_a_call_waits_for_others_no_longer_than_its_time(bench: Bench, call: str
             errors = [pool.submit(calls[call]).result(SECONDS)]
             # And while another thread of this app, which has no time of its own, waits.
             waits = pool.submit(client.purge)
-            until(lambda: engine_of(client).state._keeper._current is not None)
+            until(lambda: engine_of(client).state.keeper._current is not None)
             errors.append(pool.submit(calls[call]).result(SECONDS))
         waits.result(SECONDS)
     for error, who in zip(errors, ("another process", "another thread"), strict=True):

@@ -91,7 +91,7 @@ def interrupt(bench: Bench, name: str, at: int, *, in_ours: bool) -> bool:
     bench.clock.time += DAY
     if in_ours:
         engine_of(client).state.close()
-        until(lambda: not engine_of(client).state._keeper._turn.is_taken())  # or it is not traced
+        until(lambda: not engine_of(client).state.keeper._turn.is_taken())  # or it is not traced
     interruption = Interruption(at)
     with pytest.MonkeyPatch.context() as hasty:
         for owner, seconds in (
@@ -342,7 +342,7 @@ def test_d5a_where_no_thread_can_be_started_no_call_waits_for_those_of_others(
 
     def draw() -> int:  # while the app's own thread does what it asked for, another one asks
         others.append(start(lambda: client.consent))
-        until(lambda: engine_of(client).state._keeper._calls.qsize() > 0)
+        until(lambda: engine_of(client).state.keeper._calls.qsize() > 0)
         return bench.draw()
 
     others: list[threading.Thread] = []

@@ -16,6 +16,7 @@ from deniable.client.errors import ManifestFault
 from deniable.client.ledger import admission, ledger
 from deniable.client.optional.credential_rows import chosen_survey
 from deniable.client.optional.relay import RelayTransport
+from deniable.client.outcome import OutcomeStatus
 from deniable.client.parts import FreshNoise
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.uploader import Uploader
@@ -172,7 +173,7 @@ def goes_back_with_the_clock() -> None:
             "SELECT epoch, ends FROM decisions WHERE name = ? AND starts <= ? AND ends > ?",
             (name, int(now), int(now)),
         ).fetchone()
-        decided = None if running is None else ledger.Decision(running[0], drawn=False)
+        decided = None if running is None else ledger.Decision(running[0], OutcomeStatus.REPEATED)
         return decided, -1, -(2**62)
 
     put("ledger.ledger:_standing_decision", standing)
@@ -368,7 +369,7 @@ def follows_redirects() -> None:
 
 @mutant("D9")
 def keeps_what_is_delivered() -> None:
-    put("sending.outbox:Outbox._erase_settled", lambda *_: None)
+    put("sending.outbox:erase_ended", lambda *_: None)
 
 
 @mutant("D9")

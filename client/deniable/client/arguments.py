@@ -143,9 +143,9 @@ def authority_key(authority: bytes | str) -> bytes:
     return key
 
 
-def check_slot_seconds(seconds: int | None) -> None:
+def check_slot_seconds(seconds: int) -> None:
     """Check the length of an epoch's slots."""
-    if seconds is not None and (type(seconds) is not int or seconds < 1):
+    if type(seconds) is not int or seconds < 1:
         raise ValueError("slot_seconds must be a whole number of seconds, at least 1")
 
 
@@ -178,6 +178,7 @@ def checked_consent(value: Consent | str) -> Consent:
         raise ValueError('consent must be "on", "local", "off" or "unset"') from None
 
 
+_ANOTHER: Final = "the survey declared as {!r} is another: pass the one in surveys="
 _LIST_OF_SURVEYS: Final = "surveys must be a list of Survey(...), such as surveys=[survey]"
 
 
@@ -303,9 +304,7 @@ class Arguments:
         if declared is None:
             raise UndeclaredSurvey(f"no survey of that name is declared: {sorted(self.surveys)}")
         if isinstance(survey, Survey) and survey != declared:
-            raise UndeclaredSurvey(
-                f"the survey declared as {declared.name!r} is another: pass the one in surveys="
-            )
+            raise UndeclaredSurvey(_ANOTHER.format(declared.name))
         return declared
 
     def chosen(

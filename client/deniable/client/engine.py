@@ -29,7 +29,7 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.following import Following
-from deniable.client.ledger.ledger import Ledger
+from deniable.client.ledger.ledger import Decision, Ledger
 from deniable.client.ledger.refreshes import Refreshes
 from deniable.client.manifests import Manifests
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
@@ -149,7 +149,8 @@ class Engine:
         """Record a response to the answer: the first half of ``report``, and all that sees it."""
         declared = self.arguments.declared(survey)
         index = declared.index_of(answer)
-        check_slot_seconds(slot_seconds)
+        if slot_seconds is not None:
+            check_slot_seconds(slot_seconds)
         try:
             with self.state.patience(REPORT_PATIENCE):
                 return self._decide(declared, index, slot_seconds)
@@ -198,7 +199,7 @@ class Engine:
         """Send now what waits."""
         end = time.monotonic() + timeout
         try:
-            delivery = self._aside(partial(self._flush, timeout, end, due_only), timeout)
+            delivery = self._aside(partial(self.uploader.flush, timeout, due_only), timeout)
         except StateUnavailable as error:
             delivery = Delivery(pending=None, error=drop_frames(error))
         except BaseException:
@@ -207,13 +208,9 @@ class Engine:
         with self._asking(end - time.monotonic()):
             return self._debugged(delivery)
 
-    def _flush(self, timeout: float, end: float, due_only: bool) -> Delivery:
-        with self.state.patience(end - time.monotonic()):
-            return self.uploader.flush(timeout, due_only=due_only)
-
     def _aside(self, work: Callable[[], _T], seconds: float) -> _T:
         """Do some work on another thread, unless that would wait for this one."""
-        if self.state.is_kept_here():
+        if self.state.keeper.is_here():
             raise StateUnavailable(INTERRUPTED)
         return call_aside(work, seconds)
 
@@ -283,7 +280,7 @@ class Engine:
 
     def close(self) -> None:
         """End the threads and close the state."""
-        if self.state.is_kept_here():  # in a finaliser: nobody is waited for
+        if self.state.keeper.is_here():  # in a finaliser: nobody is waited for
             start_daemon(Call(self._close, math.inf).run)
             return
         with suppress(StateUnavailable):
@@ -359,20 +356,24 @@ class Engine:
         now = self._clock.now()
         if self.state.forbids_unread():
             raise self.state.missing_consent(Consent.UNSET)
+        self.ledger.following.warm(survey.name, now)
         try:
             decision = self.ledger.decide(survey, index, now, slot_seconds)
         except (NotReady, NotRunning, ManifestRefused):
-            # A copy: what is raised collects frames, and those hold the answer.
-            refused = self.manifests.offer_bundled(survey) or copy(
-                self.manifests.errors.get(survey.name)
-            )
-            try:
-                decision = self.ledger.decide(survey, index, now, slot_seconds)
-            except NotReady as error:
-                raise (refused if type(error) is NotReady and refused else error) from None
-        drawn = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
-        status = OutcomeStatus.LOCAL if decision.local else drawn
-        return Outcome(survey.name, status, decision.epoch)
+            decision = self._decide_by_bundle(survey, index, now, slot_seconds)
+        return Outcome(survey.name, decision.status, decision.epoch)
+
+    def _decide_by_bundle(
+        self, survey: Survey, index: int, now: float, slot_seconds: int | None
+    ) -> Decision:
+        # A copy: what is raised collects frames, and those hold the answer.
+        refused = self.manifests.offer_bundled(survey) or copy(
+            self.manifests.errors.get(survey.name)
+        )
+        try:
+            return self.ledger.decide(survey, index, now, slot_seconds)
+        except NotReady as error:
+            raise (refused if type(error) is NotReady and refused else error) from None
 
 
 substitutes: Final[list[Callable[[Engine], Engine]]] = []

@@ -15,6 +15,10 @@ from deniable.client.errors import ManifestFault, ManifestRefused, NotEnrolled, 
 from deniable.mechanisms import Draw
 from deniable.messages import Manifest
 
+_NO_WORD: Final = (
+    "this app asks no issuer, and so has no word for epoch {}: it needs Client(enrol=...)"
+)
+
 
 class Leaving(NamedTuple):
     """The times of a report that is made now, in Unix seconds."""
@@ -60,19 +64,11 @@ class NoIssuer:
     ) -> bytes | None:
         """Return the credential of a report; raise ``NotEnrolled`` while there is none."""
         if manifest.enrolment.mode != "open":
-            raise NotEnrolled(
-                f"this app asks no issuer, and so has no word for epoch {epoch}: "
-                "it needs Client(enrol=...)"
-            )
+            raise NotEnrolled(_NO_WORD.format(epoch))
         return None
 
     def leaving(
-        self,
-        connection: sqlite3.Connection,
-        manifest: Manifest,
-        epoch: int,
-        now: float,
-        due: float,
+        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float, due: float
     ) -> Leaving:
         """Return the times of a report that is made now; ``due`` is drawn at random."""
         return Leaving(due)

@@ -281,7 +281,7 @@ class Survey:
         """Return ``max_kept_epsilon``, exactly; None if no response may be kept."""
         return None if self.max_kept_epsilon is None else exact_epsilon(self.max_kept_epsilon)
 
-    @property
+    @cached_property
     def total_ceiling(self) -> Ceiling | None:
         """Return ``max_total_epsilon`` as a ceiling, None if there is none of the survey's own."""
         if self.max_total_epsilon is None:
@@ -328,14 +328,16 @@ class Survey:
         """
         if self.dimensions:
             return self._combination(answer)
-        places = _places(answer, self.categories)
-        if not places:
-            raise UndeclaredAnswer(
-                f"the answer to {self.name!r} is none of its {len(self.categories)} declared "
-                "categories; map it to one before reporting"
-                + (" (a number by Survey.nearest)" if "numeric" in self.mechanisms else "")
-            )
-        return places[0]
+        if places := _places(answer, self.categories):
+            return places[0]
+        raise self._undeclared()
+
+    def _undeclared(self) -> UndeclaredAnswer:
+        return UndeclaredAnswer(
+            f"the answer to {self.name!r} is none of its {len(self.categories)} declared "
+            "categories; map it to one before reporting"
+            + (" (a number by Survey.nearest)" if "numeric" in self.mechanisms else "")
+        )
 
     def text_of(self, answer: Answer) -> str:
         """Return the answer's text, for tests; of several questions, ``free + dark``."""

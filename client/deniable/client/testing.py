@@ -195,7 +195,8 @@ class _CapturedEngine(Engine):
         self._decided: dict[str, int] = {}
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
-        check_slot_seconds(slot_seconds)  # here each event is chosen
+        if slot_seconds is not None:
+            check_slot_seconds(slot_seconds)  # here each event is chosen
         declared = self.arguments.declared(survey)
         return self._capture._outcome(declared, declared.text_of(answer), self._decided)
 

@@ -223,24 +223,25 @@ class Keeper:
         call = Call(work, time.monotonic() + patience + disk)
         try:
             self._ask(call)
-            came, withdrawn = call.wait(patience), False
-            if not came:
-                # An idle thread that has not come round to it, on a busy machine, is waited for.
-                withdrawn = self._is_elsewhere(call) and call.withdraw()
-                came = not withdrawn and call.wait(disk)
-            if came:
-                return call.result()
+            if not call.wait(patience):
+                self._wait_longer(call, disk)
+            return call.result()
         except BaseException:
             call.withdraw()
             raise
+
+    def _wait_longer(self, call: Call[Any], disk: float) -> None:
+        """Wait for the disk, unless another call is why this one does not come."""
+        # An idle thread that has not come round to it, on a busy machine, is waited for.
+        is_elsewhere = self._current is not None and self._current is not call
+        withdrawn = is_elsewhere and call.withdraw()
+        if not withdrawn and call.wait(disk):
+            return
         if withdrawn or call.withdraw():
             raise StateUnavailable("another thread of this app uses the state; try again later")
         raise StateUnavailable(
             "the disk has not answered in time: what was asked for may still be done"
         )
-
-    def _is_elsewhere(self, call: Call[Any]) -> bool:
-        return self._current is not None and self._current is not call
 
     def _ask(self, call: Call[Any]) -> None:
         self._calls.put(call)
@@ -287,22 +288,16 @@ class Keeper:
     def _serve_calls(self, waiting: "SimpleQueue[Call[Any] | None]", *, waits: bool = True) -> None:
         while (turn := self._turn.take()) is not None:
             self._ident = threading.get_ident()
-            while (call := _next(waiting, waits=waits)) is not None:
-                self._current = call
-                call.run()
-                self._current = None  # first: whoever asks next must not take it for busy
-                call.answer()
-                call = None
+            with suppress(Empty):  # where a thread of the app's does what there is
+                while (call := waiting.get(block=waits)) is not None:
+                    self._current = call
+                    call.run()
+                    self._current = None  # first: whoever asks next must not take it for busy
+                    call.answer()
+                    call = None
             turn.give_back()
             if waiting.empty():  # who asks from now on finds no thread
                 return
-
-
-def _next(waiting: "SimpleQueue[Call[Any] | None]", *, waits: bool) -> Call[Any] | None:
-    """Return the next call; None to end, which a thread of the app's does once there is none."""
-    with suppress(Empty):
-        return waiting.get(block=waits)
-    return None
 
 
 _WAIT_SECONDS: Final = 6.0

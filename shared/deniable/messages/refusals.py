@@ -137,20 +137,25 @@ class UploadAnswer:
         if fields is None or set(fields) != {"accepted", "duplicates", "refused"}:
             return None
         accepted, duplicates, listed = fields["accepted"], fields["duplicates"], fields["refused"]
-        if type(accepted) is not int or type(duplicates) is not int or type(listed) is not list:
+        refused = [] if listed == [] else _listed_refusals(listed, sent)
+        if type(accepted) is not int or type(duplicates) is not int or refused is None:
             return None
-        refused: list[tuple[int, RefusalCode]] = []
-        for item in listed:
-            if type(item) is not dict or set(item) != {"index", "code"}:
-                return None
-            index, code = item["index"], _known_code(item["code"])
-            last = refused[-1][0] if refused else -1
-            if type(index) is not int or not last < index < sent or code is None:
-                return None
-            refused.append((index, code))
         if min(accepted, duplicates) < 0 or accepted + duplicates + len(refused) != sent:
             return None
         return cls(accepted, duplicates, tuple(refused))
+
+
+def _listed_refusals(listed: object, sent: int) -> list[tuple[int, RefusalCode]] | None:
+    refused: list[tuple[int, RefusalCode]] = []
+    for item in listed if type(listed) is list else [None]:
+        if type(item) is not dict or set(item) != {"index", "code"}:
+            return None
+        index, code = item["index"], _known_code(item["code"])
+        last = refused[-1][0] if refused else -1
+        if type(index) is not int or not last < index < sent or code is None:
+            return None
+        refused.append((index, code))
+    return refused
 
 
 def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> bytes:

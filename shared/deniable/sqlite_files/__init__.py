@@ -17,7 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+_T = TypeVar("_T")
 
 _RETRY_SECONDS: Final = 0.001
 """How often whoever waits asks again.
@@ -197,15 +199,13 @@ def primary_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def once_free(patience: float, work: Callable[[], object]) -> None:
+def once_free(patience: float, work: Callable[[], _T]) -> _T:
     """Do the work as soon as no other process is in its way."""
     deadline = time.monotonic() + patience
     while True:
         try:
-            work()
+            return work()
         except sqlite3.OperationalError as error:
             if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise
             time.sleep(_RETRY_SECONDS)
-        else:
-            return

@@ -155,26 +155,31 @@ def reserved_of_name(
 
 def check_allowance(
     connection: sqlite3.Connection, allowance: Allowance, survey: Survey, cost: int, lived: int
-) -> None:
-    """Check that one more report of a survey fits."""
+) -> BudgetExhausted | None:
+    """Raise unless one more report of a survey fits; return why not, if it may fit later."""
     _check_spent(spent_in_all(connection), cost, allowance.lifetime, "this device may ever spend")
     total = survey.total_ceiling
     if total is not None:
         spent = spent_of_name(connection, survey.name)
         _check_spent(spent, cost, total, "this survey may ever cost")
     sliding = allowance.sliding
-    if sliding is None:
-        return
+    return None if sliding is None else _exhausted(connection, sliding, cost, lived)
+
+
+def _exhausted(
+    connection: sqlite3.Connection, sliding: SlidingCeiling, cost: int, lived: int
+) -> BudgetExhausted | None:
     recent = spent_since(connection, lived - sliding.seconds)
-    if recent + cost > sliding.most:
-        raise BudgetExhausted(
-            f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device spends in "
-            f"{sliding.days} days is spent; a later epoch can be reported"
-        )
+    if recent + cost <= sliding.most:
+        return None
+    return BudgetExhausted(
+        f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device spends in "
+        f"{sliding.days} days is spent; a later epoch can be reported"
+    )
 
 
 def _check_spent(spent: int, cost: int, ceiling: Ceiling, what: str) -> None:
-    if not ceiling.admits(spent, cost, 1):
+    if spent + cost > ceiling.most:
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
             f"{format_nano(spent)} of the {format_nano(ceiling.most)} that {what} is spent",

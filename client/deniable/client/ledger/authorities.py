@@ -215,10 +215,7 @@ class Authorities:
         there is no state, it is the only one known.
         """
         followed = {} if connection is None else self._kept(connection, "followed")
-        with suppress(Refusal):  # the disk's content rotted, or somebody else wrote it
-            if followed:
-                return self._trusted(follow_rotations(self._oldest(followed), followed), followed)
-        return (self._pinned,)
+        return self._trusted(followed) if followed else (self._pinned,)
 
     @kept
     def known(self, now: float) -> tuple[bytes, ...]:
@@ -278,10 +275,12 @@ class Authorities:
         if unwitnessed is not None:
             raise unwitnessed
 
-    def _trusted(
-        self, chain: tuple[bytes, ...], followed: Mapping[Rotation, _Logged]
-    ) -> tuple[bytes, ...]:
-        """Return the keys of a chain up to the first hand-over that was not witnessed."""
+    def _trusted(self, followed: Mapping[Rotation, _Logged]) -> tuple[bytes, ...]:
+        """Return the keys of the chain up to the first hand-over that was not witnessed."""
+        try:
+            chain = follow_rotations(self._oldest(followed), followed)
+        except Refusal:  # the disk's content rotted, or somebody else wrote it
+            return (self._pinned,)
         ends = [
             chain.index(rotation.old_key) + 1
             for rotation, logged in followed.items()
@@ -305,8 +304,11 @@ class Authorities:
 
     def _kept(self, connection: sqlite3.Connection, role: str) -> dict[Rotation, _Logged]:
         rows = connection.execute("SELECT envelope, proof FROM authorities WHERE role = ?", (role,))
+        return self._open_all(rows.fetchall())
+
+    def _open_all(self, rows: Iterable[_Logged]) -> dict[Rotation, _Logged]:
         rotations = {}
-        for envelope, proof in rows.fetchall():
+        for envelope, proof in rows:
             with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
                 if envelope not in self._opened:
                     self._opened[envelope] = open_rotation(envelope)

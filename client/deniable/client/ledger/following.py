@@ -170,7 +170,10 @@ class Following:
     def accepted(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
         """Return the manifests of a name that may be followed, newest first."""
         rows = self.rows(connection, name).accepted()
-        self._open(rows, self.authorities.chain(connection))
+        # What is not witnessed yet is judged again: another process may have fetched a proof.
+        fresh = [row for row in rows if row[0] not in self._opened or row[0] in self._unwitnessed]
+        if fresh:
+            self._open(fresh, self.authorities.chain(connection))
         return [self._opened[survey_id] for survey_id, *_ in rows if survey_id in self._opened]
 
     def fits(self, manifest: Manifest, survey: Survey) -> bool:
@@ -232,14 +235,11 @@ class Following:
 
     def _open(self, rows: Iterable[tuple[bytes, bytes, bytes]], chain: Sequence[bytes]) -> None:
         for survey_id, envelope, proof in rows:
-            # What is not witnessed yet is judged again: another process may have fetched a proof.
             # It is named before it is opened, and until it is judged: other threads look too.
-            fresh = survey_id not in self._opened or survey_id in self._unwitnessed
-            if fresh:
-                if why_not := self._pin.why_not(envelope, proof):
-                    self._unwitnessed[survey_id] = why_not
-                else:
-                    self._unwitnessed.pop(survey_id, None)
+            if why_not := self._pin.why_not(envelope, proof):
+                self._unwitnessed[survey_id] = why_not
+            else:
+                self._unwitnessed.pop(survey_id, None)
             if survey_id not in self._opened:
                 with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
                     manifest, _ = open_manifest_of_chain(envelope, chain)

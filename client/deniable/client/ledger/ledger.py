@@ -34,6 +34,7 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.allowance import check_allowance
 from deniable.client.ledger.following import Following
+from deniable.client.outcome import OutcomeStatus
 from deniable.client.parts import FreshNoise
 from deniable.client.state.erasing import OutboxCaps, drop_over_caps
 from deniable.client.state.mark import NEVER, whole_days
@@ -49,8 +50,7 @@ class Decision(NamedTuple):
     """The one decision about an epoch."""
 
     epoch: int
-    drawn: bool  # now, or before
-    local: bool = False  # a preview, which is never sent
+    status: OutcomeStatus
 
 
 class OpenEpoch(NamedTuple):
@@ -99,7 +99,7 @@ class Ledger:
         self._draw = draw
         self._noise = noise
         self._relayed = relayed
-        self._costs: dict[bytes, RangeCost] = {}
+        self._costs: dict[tuple[bytes, int], int] = {}
 
     def undecided_epoch(
         self, connection: sqlite3.Connection, survey: Survey, now: float
@@ -131,6 +131,7 @@ class Ledger:
             connection.execute("ROLLBACK TO looking")
         return terms
 
+    @kept
     def decide(
         self, survey: Survey, answer: int, now: float, slot_seconds: int | None = None
     ) -> Decision:
@@ -138,17 +139,9 @@ class Ledger:
 
         The answer is the index of the true category; it reaches nothing but the mechanism.
         """
-        self.following.warm(survey.name, now)
-        return self._decide(survey, answer, now, slot_seconds)
-
-    @kept
-    def _decide(
-        self, survey: Survey, answer: int, now: float, slot_seconds: int | None
-    ) -> Decision:
         with self.state.transaction(now) as connection:
             consent = self.state.effective_consent(connection)
             if consent is Consent.LOCAL:
-                self.state.check_not_refused(connection, survey.name)
                 return self._preview(connection, survey, answer, now, slot_seconds)
             if consent is not Consent.ON:
                 raise self.state.missing_consent(consent)
@@ -159,7 +152,7 @@ class Ledger:
             if isinstance(terms, _Terms):
                 self._record(connection, terms, answer, now)
                 drop_over_caps(connection, self._caps, terms.lived, now)
-                decision = Decision(terms.open.epoch, drawn=True)
+                decision = Decision(terms.open.epoch, OutcomeStatus.RECORDED)
             (remains,) = connection.execute("SELECT remains FROM device").fetchone()
         if remains:
             self.state.erase_remains()
@@ -183,13 +176,10 @@ class Ledger:
             _check_slot(connection, manifest, epoch, slot_seconds, now)
         credential = self.following.issuer.credential(connection, manifest, epoch, now)
         noise = self._noise.opened(connection, manifest, epoch, fresh_from, now)
-        cost = self._cost_of(manifest).next(noise.reports)
+        cost = self._cost_of(manifest, noise.reports)
         lived = self.state.look_at_clock(connection, now)
-        try:
-            check_allowance(connection, self.following.allowance, survey, cost, lived)
-        except BudgetExhausted as exhausted:
-            return exhausted
-        return _Terms(current, credential, noise, cost, lived)
+        exhausted = check_allowance(connection, self.following.allowance, survey, cost, lived)
+        return exhausted or _Terms(current, credential, noise, cost, lived)
 
     def _record(
         self, connection: sqlite3.Connection, terms: _Terms, answer: int, now: float
@@ -201,9 +191,8 @@ class Ledger:
         terms.noise.count_report(connection)
         schedule = manifest.schedule
         ends, closes = schedule.epoch_start(epoch + 1), schedule.closes(epoch)
-        leaving = self.following.issuer.leaving(
-            connection, manifest, epoch, now, now + self._delay(closes)
-        )
+        due = now + self._delay(closes)
+        leaving = self.following.issuer.leaving(connection, manifest, epoch, now, due)
         connection.execute(
             "INSERT INTO decisions (name, epoch, origin, survey_id, cost, starts, ends, closes,"
             " status, verdict, envelope, attempts, unanswered, due, held, opens, until, decided,"
@@ -228,11 +217,11 @@ class Ledger:
         # If this state is lost, no successor's epoch that overlaps this one is decided either.
         self.state.advance(connection, now, decided_for=ends - 1)
 
-    def _cost_of(self, manifest: Manifest) -> RangeCost:
-        cost = self._costs.get(manifest.survey_id)
-        if cost is None:  # of two rounds it takes milliseconds
-            cost = self._costs[manifest.survey_id] = RangeCost.of(manifest.mechanism)
-        return cost
+    def _cost_of(self, manifest: Manifest, reports: int) -> int:
+        key = manifest.survey_id, reports
+        if key not in self._costs:  # of two rounds it takes milliseconds
+            self._costs[key] = RangeCost.of(manifest.mechanism).next(reports)
+        return self._costs[key]
 
     def _preview(
         self,
@@ -242,11 +231,12 @@ class Ledger:
         now: float,
         slot_seconds: int | None,
     ) -> Decision:
+        self.state.check_not_refused(connection, survey.name)
         standing = connection.execute(
             "SELECT epoch FROM previews WHERE name = ? AND ends > ?", (survey.name, int(now))
         ).fetchone()
         if standing is not None:
-            return Decision(int(standing[0]), drawn=False, local=True)
+            return Decision(int(standing[0]), OutcomeStatus.LOCAL)
         manifest, epoch = self._running(connection, survey, now)
         if slot_seconds is not None:
             _check_slot(connection, manifest, epoch, slot_seconds, now)
@@ -256,29 +246,34 @@ class Ledger:
             "INSERT OR REPLACE INTO previews VALUES (?, ?, ?, ?, ?)",
             (manifest.name, epoch, ends, report.payload, int(now)),
         )
-        return Decision(epoch, drawn=True, local=True)
+        return Decision(epoch, OutcomeStatus.LOCAL)
 
     def _running(
         self, connection: sqlite3.Connection, survey: Survey, now: float
     ) -> tuple[Manifest, int]:
         accepted = self.following.accepted(connection, survey.name)
-        if not accepted:
-            refusal = self.following.rows(connection, survey.name).last_refusal()
-            raise NotReady(
-                "no verified manifest yet: wait for the background thread, or refresh()"
-                if refusal is None
-                else f"the survey that was offered last was refused ({refusal})"
-            )
         begun = [manifest for manifest in accepted if manifest.schedule.start <= now]
-        if not begun:
-            raise NotRunning("the survey has not begun: explain() tells when it runs")
-        fitting = [manifest for manifest in begun if self.following.fits(manifest, survey)]
-        if not fitting:
+        for manifest in begun:
+            if self.following.fits(manifest, survey):
+                epoch = manifest.schedule.epoch_at(now)
+                if epoch is None:
+                    raise NotRunning("the survey is over: explain() tells when it ran")
+                return manifest, epoch
+        if begun:
             self.following.check_fits(begun[0], survey)  # raises
-        epoch = fitting[0].schedule.epoch_at(now)
-        if epoch is None:
-            raise NotRunning("the survey is over: explain() tells when it ran")
-        return fitting[0], epoch
+        raise self._not_begun(connection, survey, accepted)
+
+    def _not_begun(
+        self, connection: sqlite3.Connection, survey: Survey, accepted: list[Manifest]
+    ) -> NotRecorded:
+        if accepted:
+            return NotRunning("the survey has not begun: explain() tells when it runs")
+        refusal = self.following.rows(connection, survey.name).last_refusal()
+        return NotReady(
+            "no verified manifest yet: wait for the background thread, or refresh()"
+            if refusal is None
+            else f"the survey that was offered last was refused ({refusal})"
+        )
 
 
 def _standing_decision(
@@ -296,11 +291,9 @@ def _standing_decision(
     if now >= ends:
         return None, epoch, ends
     if status == "dropped":
-        raise ReportDropped(
-            f"epoch {epoch} was decided and its report dropped ({verdict}); "
-            "the next epoch can be reported"
-        )
-    return Decision(epoch, drawn=False), epoch, ends
+        why = f"epoch {epoch} was decided and its report dropped ({verdict}); "
+        raise ReportDropped(why + "the next epoch can be reported")
+    return Decision(epoch, OutcomeStatus.REPEATED), epoch, ends
 
 
 def _check_fresh(
@@ -308,27 +301,29 @@ def _check_fresh(
 ) -> int:
     epoch_start = manifest.schedule.epoch_start(epoch)
     fresh_from, unsure = connection.execute("SELECT fresh_from, unsure FROM device").fetchone()
+    # Were the end not looked at, a collector could publish schedules that end one second after each
+    # other, and get a response a second from epochs of a day.
+    if unsure or epoch_start <= fresh_from or epoch <= highest or epoch_start < ended:
+        raise EpochUndecidable(_why_undecidable(epoch, epoch_start, highest, fresh_from, unsure))
+    return int(fresh_from)
+
+
+def _why_undecidable(
+    epoch: int, epoch_start: int, highest: int, fresh_from: int, unsure: int
+) -> str:
     if unsure:
-        raise EpochUndecidable(
+        return (
             "this device's state is new, was copied, restored or lost: nothing is reported until "
             "the collector tells the date; refresh() asks for it, and so does the background thread"
         )
     if epoch_start <= fresh_from:
-        raise EpochUndecidable(
+        return (
             f"epoch {epoch} may have been decided by a state that is gone; one that begins after "
             f"{day_text(fresh_from)} can be reported"
         )
     if epoch <= highest:
-        raise EpochUndecidable(
-            f"epoch {epoch} is not above epoch {highest}, the last one decided under this name"
-        )
-    if epoch_start < ended:
-        # Else a collector could publish schedules that end one second after each other, and get a
-        # response a second from epochs of a day.
-        raise EpochUndecidable(
-            f"epoch {epoch} began before the last decided one had ended; the next can be reported"
-        )
-    return int(fresh_from)
+        return f"epoch {epoch} is not above epoch {highest}, the last one decided under this name"
+    return f"epoch {epoch} began before the last decided one had ended; the next can be reported"
 
 
 def device_secret(connection: sqlite3.Connection) -> bytes:

@@ -12,20 +12,19 @@ import io
 import socket
 import ssl
 import sys
-import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from errno import EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETDOWN, ENETUNREACH
 from functools import partial
-from ipaddress import ip_address
-from queue import Empty, SimpleQueue
+from math import inf
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from deniable.client.sending.transport import HttpAnswer, Target, TransportError
+from deniable.client.threads import Call, start_daemon
 from deniable.messages import USER_AGENT
 
 _MOST_HEADER_BYTES: Final = 64 * 1024
@@ -33,18 +32,18 @@ _HTTP_PORT: Final = 80
 _HTTPS_PORT: Final = 443
 
 
+_Wanted = tuple[str, str, Mapping[str, str], bytes, int]
+"""A request's method, path, headers and body, and how many bytes of an answer's body are taken."""
+
+
 def exchange(
-    target: Target,
-    wanted: tuple[str, str, Mapping[str, str], bytes],
-    most: int,
-    seconds: float,
-    before_body: Callable[[], None] | None,
+    target: Target, wanted: _Wanted, seconds: float, before_body: Callable[[], None] | None
 ) -> HttpAnswer:
-    """Send one request, of method, path, headers and body; see ``Transport.request``."""
-    method, path, headers, body = wanted
+    """Send one request; see ``Transport.request``."""
+    method, path, headers, body, most = wanted
     deadline = time.monotonic() + seconds
     with _outages():
-        proxy = _find_proxy(target)
+        proxy = None if target.on_this_machine else _find_proxy(target)
     by_way = " through a proxy" if proxy else ""
     fixed = {"User-Agent": USER_AGENT, "Connection": "close"}
     with _outages(by_way):
@@ -77,7 +76,7 @@ def find_route(target: Target, seconds: float) -> None:
     """Raise ``TransportError`` if no request can leave; see ``Transport``."""
     deadline = time.monotonic() + seconds
     with _outages():
-        proxy = _find_proxy(target)
+        proxy = None if target.on_this_machine else _find_proxy(target)
     with _outages(" through a proxy" if proxy else ""):
         next(_reachable(((proxy or target).host, (proxy or target).port), deadline))
 
@@ -88,13 +87,17 @@ def _outages(by_way: str = "") -> Iterator[None]:
     try:
         yield
     except (OSError, http.client.HTTPException, ValueError) as error:
-        unsent = isinstance(error, NotReached)
-        cause = error.__cause__ or error if unsent else error
-        # The kind only: its text may hold addresses, and the proxy's password.
-        kind = type(cause).__name__
-        if kind == "OSError" and isinstance(cause, OSError):
-            kind = errno.errorcode.get(cause.errno or 0, kind)
-        raise TransportError(kind + by_way, unsent=unsent) from error
+        raise _failure(error, by_way) from error
+
+
+def _failure(error: Exception, by_way: str) -> TransportError:
+    unsent = isinstance(error, NotReached)
+    cause = error.__cause__ or error if unsent else error
+    # The kind only: its text may hold addresses, and the proxy's password.
+    kind = type(cause).__name__
+    if kind == "OSError" and isinstance(cause, OSError):
+        kind = errno.errorcode.get(cause.errno or 0, kind)
+    return TransportError(kind + by_way, unsent=unsent)
 
 
 class _Connection(http.client.HTTPConnection):
@@ -127,8 +130,6 @@ class _Connection(http.client.HTTPConnection):
 
 
 def _find_proxy(target: Target) -> "_Proxy | None":
-    if target.on_this_machine or target.host == "localhost":
-        return None
     # Here, since it costs more time than all the rest of the client.
     from urllib.request import getproxies, proxy_bypass
 
@@ -263,27 +264,11 @@ def left_until(deadline: float) -> float:
 
 
 def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
-    literal = False
-    with suppress(ValueError):
-        literal = bool(ip_address(address[0]))
-    if literal or sys.is_finalizing():  # then no thread would start
-        return socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
-    results: SimpleQueue[Sequence[_Address] | Exception] = SimpleQueue()
-
-    def ask() -> None:
-        try:
-            results.put(socket.getaddrinfo(*address, type=socket.SOCK_STREAM))
-        except (OSError, ValueError, LookupError) as error:
-            results.put(error)
-
-    try:
-        threading.Thread(target=ask, name="deniable-resolver", daemon=True).start()
-    except RuntimeError as error:
-        raise OSError("no thread to resolve the name on") from error
-    try:
-        answer = results.get(timeout=left_until(deadline))
-    except Empty:
-        raise TimeoutError from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+    call = Call(partial(socket.getaddrinfo, *address, type=socket.SOCK_STREAM), inf)
+    if not start_daemon(call.do):
+        if not sys.is_finalizing():
+            raise OSError("no thread to resolve the name on")
+        call.do()
+    if not call.wait(left_until(deadline)):
+        raise TimeoutError
+    return call.result()

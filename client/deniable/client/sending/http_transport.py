@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from deniable.client.sending.transport import REQUEST_SECONDS, HttpAnswer, Target
 
-_THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1"})
+_ADDRESSES: Final = frozenset({"127.0.0.1", "::1"})
+_THIS_MACHINE: Final = _ADDRESSES | {"localhost"}
 
 barriers: Final[list[Callable[[str], None]]] = []
 """For the tests of apps: each is called with a request, and raises an error that keeps it back."""
@@ -33,10 +34,10 @@ class HttpTransport:
         parts = urlsplit(origin)
         if parts.scheme not in {"https", "http"} or not parts.hostname:
             raise ValueError("origin must be https://host[:port]")
-        secure, here = parts.scheme == "https", parts.hostname in _THIS_MACHINE
+        secure, name = parts.scheme == "https", parts.hostname
         port = parts.port or (443 if secure else 80)
-        self._target = Target(parts.scheme, parts.hostname, port, parts.netloc, secure, here)
-        if not (secure or here):
+        self._target = Target(parts.scheme, name, port, parts.netloc, secure, name in _THIS_MACHINE)
+        if not secure and name not in _ADDRESSES:
             raise ValueError("origin must be https; http is for 127.0.0.1 and [::1]")
         self._timeout = timeout
 
@@ -56,9 +57,8 @@ class HttpTransport:
         # Here, where nobody waits for it: http and ssl take as long to import as all the rest.
         from deniable.client.sending.http_exchange import exchange
 
-        wanted = method, path, headers, body
-        seconds = min(timeout, self._timeout)
-        return exchange(self._target, wanted, most, seconds, before_body)
+        wanted, seconds = (method, path, headers, body, most), min(timeout, self._timeout)
+        return exchange(self._target, wanted, seconds, before_body)
 
     def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
         """Look whether the collector's name, or the proxy's, has an address, and that a route."""

@@ -43,11 +43,19 @@ from deniable.client.sending.reply import (
     Step,
     earliest_after,
 )
+from deniable.client.sending.transport import REQUEST_SECONDS
 from deniable.client.state.erasing import OutboxCaps, drop_over_caps, erase_ended
 from deniable.client.state.state import State
 from deniable.client.state.transactions import kept
 
 _LOOK_SECONDS: Final = 3600
+_CLAIM_SECONDS: Final = 2 * REQUEST_SECONDS
+Others = Iterable[tuple[PendingReport, float]]
+"""Reports that are due as well, each with its new time."""
+
+
+class CalledOff(Exception):
+    """The user, or another process, came between the choice of a report and its sending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ class Remainder:
 
     pending: Sequence[PendingReport] = ()  # what may be sent
     dropped: Mapping[str, int] = field(default_factory=dict)  # how many ever were, by reason
-    unconsented: int | None = None  # how many wait for consent; None if it is there
+    unconsented: int = 0  # how many wait for consent
 
 
 class Outbox:
@@ -125,42 +133,21 @@ class Outbox:
         ).fetchall()
         refused, renewals = self.state.refused(connection), self._issuer.renewals(connection)
         reports = [
-            self._in_reach(connection, PendingReport(*(*row, renewals.get(row[:2]))), now)
-            for row in rows
-            if row[0] not in refused
+            PendingReport(*(*row, renewals.get(row[:2]))) for row in rows if row[0] not in refused
         ]
+        for number, report in enumerate(reports):
+            drawn = report.opens if report.attempts else report.held  # of a blind survey's report
+            if report.due > max(now + self._longest, report.starts, drawn):
+                reports[number] = _wait_anew(connection, report, now, drawn)
         return sorted(reports, key=lambda report: report.due), dropped
 
-    def _in_reach(
-        self, connection: sqlite3.Connection, report: PendingReport, now: float
-    ) -> PendingReport:
-        """Return the report; if the clock was put back since, its wait begins anew (rule 7)."""
-        drawn = report.opens if report.attempts else report.held  # of a blind survey's report
-        if report.due <= max(now + self._longest, report.starts, drawn):
-            return report
-        rested = max(earliest_after(report.attempts, now), drawn)
-        moved = replace(report, due=rested or now, held=rested)
-        connection.execute(
-            "UPDATE decisions SET due = ?, held = ? WHERE name = ? AND epoch = ?",
-            (moved.due, moved.held, *report.key),
-        )
-        return moved
-
     @kept
-    def begin(
-        self,
-        report: PendingReport,
-        until: float,
-        now: float,
-        others: Iterable[tuple[PendingReport, float]] = (),
-    ) -> bool:
-        """Count a send of this report, and claim it until then; tell whether it may be sent.
+    def begin(self, report: PendingReport, now: float, others: Others = ()) -> bool:
+        """Count a send of this report, and claim it for a while; tell whether it may be sent.
 
         Each send goes through here. What somebody has touched since it was picked is not sent. The
         others, which are due as well, get new times.
         """
-        if not report.opens <= now < report.until:
-            return False
         with self.state.transaction(now) as connection:
             if not self.state.may_send(connection, report.name):
                 return False
@@ -168,32 +155,30 @@ class Outbox:
             begun = connection.execute(
                 "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + 1,"
                 " due = ?, held = max(held, ?) WHERE name = ? AND epoch = ? AND attempts = ?"
-                " AND status = 'pending' AND due = ? AND attempts < ? AND held <= ?",
+                " AND status = 'pending' AND due = ? AND attempts < ? AND max(held, opens) <= ?"
+                " AND until > ?",
                 (
-                    *(rested or until, rested, *report.key, report.attempts),
-                    *(report.due, MOST_SENDS, now),
+                    *(rested or now + _CLAIM_SECONDS, rested, *report.key, report.attempts),
+                    *(report.due, MOST_SENDS, now, now),
                 ),
             ).rowcount
-            if not begun:
-                return False
-            connection.executemany(
-                "UPDATE decisions SET due = ?"
-                " WHERE name = ? AND epoch = ? AND status = 'pending' AND due = ?",
-                [(due, *other.key, other.due) for other, due in others],
-            )
-            return True
+            for other, due in others if begun else ():
+                connection.execute(
+                    "UPDATE decisions SET due = ?"
+                    " WHERE name = ? AND epoch = ? AND status = 'pending' AND due = ?",
+                    (due, *other.key, other.due),
+                )
+            return bool(begun)
 
     @kept
-    def still_waits(self, report: PendingReport, now: float) -> bool:
-        """Tell whether this report, whose sending has begun, may still be sent (rule 3)."""
+    def check_waits(self, report: PendingReport, now: float) -> None:
+        """Raise ``CalledOff`` unless a report whose sending has begun may be sent (rule 3)."""
         with self.state.reading(now) as connection:
             if connection is None or not self.state.may_send(connection, report.name):
-                return False
-            waiting = connection.execute(
-                "SELECT 1 FROM decisions WHERE name = ? AND epoch = ? AND status = 'pending'",
-                report.key,
-            ).fetchone()
-            return waiting is not None
+                raise CalledOff
+            waiting = "SELECT 1 FROM decisions WHERE name = ? AND epoch = ? AND status = 'pending'"
+            if connection.execute(waiting, report.key).fetchone() is None:
+                raise CalledOff
 
     @kept
     def take_back(self, report: PendingReport, now: float) -> None:
@@ -207,82 +192,99 @@ class Outbox:
             _put_off(connection, report, report.attempts, report.due, report.held)
 
     @kept
-    def follow(self, report: PendingReport, step: Step, now: float) -> list[PendingReport]:
-        """Record the next step of a report that was sent; return what is pending then."""
-        key = {"name": report.name, "epoch": report.epoch}
+    def follow(self, report: PendingReport, step: Step, now: float) -> None:
+        """Record the next step of a report that was sent."""
         with self.state.transaction(now) as connection:
-            lost = isinstance(step, Resend) and step.code is None  # nobody knows what became of it
-            if not (lost or (isinstance(step, Drop) and not step.answered)):
-                connection.execute(
-                    "UPDATE decisions SET unanswered = unanswered - 1"
-                    " WHERE name = :name AND epoch = :epoch",
-                    key,
-                )
-            if isinstance(step, (Delivered, Drop)):
-                status = "delivered" if isinstance(step, Delivered) else "dropped"
-                connection.execute(
-                    "UPDATE decisions SET status = :status, verdict = :verdict, settled = :now,"
-                    " envelope = CASE WHEN :status = 'dropped' THEN NULL ELSE envelope END"
-                    " WHERE name = :name AND epoch = :epoch AND"
-                    " (status = 'pending' OR (status = 'dropped' AND :status = 'delivered'))",
-                    {**key, "status": status, "verdict": step.verdict, "now": int(now)},
-                )
+            if isinstance(step, Delivered):
+                _deliver(connection, report, step, now)
+            elif isinstance(step, Drop):
+                _drop(connection, report, step, now)
             else:
-                if isinstance(step, Enrol):
-                    self._issuer.renew(connection, *report.key, step.due)
-                elif step.code is not None:
-                    connection.execute(
-                        "UPDATE decisions SET verdict = :code WHERE name = :name"
-                        " AND epoch = :epoch AND status = 'pending'",
-                        {**key, "code": step.code.value},
-                    )
-                due = max(step.due, step.held)
-                _put_off(connection, report, report.attempts + 1, due, step.held)
-            pending, dropped = self._pending(connection, now)
+                self._wait_again(connection, report, step)
         # Only then: a reader may make this wait for seconds, and each end of a flush does it too.
-        if isinstance(step, Drop) or dropped:
+        if isinstance(step, Drop):
             self.state.erase_remains()
-        return pending
+
+    def _wait_again(
+        self, connection: sqlite3.Connection, report: PendingReport, step: Resend | Enrol
+    ) -> None:
+        """Let a report wait that was refused, or of which nobody knows what became."""
+        code = step.code if isinstance(step, Resend) else None
+        if isinstance(step, Enrol):
+            self._issuer.renew(connection, *report.key, step.due)
+        elif code is not None:
+            connection.execute(
+                "UPDATE decisions SET verdict = ?"
+                " WHERE name = ? AND epoch = ? AND status = 'pending'",
+                (code.value, *report.key),
+            )
+        if isinstance(step, Enrol) or code is not None:
+            _count_answer(connection, report)
+        due = max(step.due, step.held)
+        _put_off(connection, report, report.attempts + 1, due, step.held)
 
     @kept
     def end_flush(self, now: float) -> Remainder:
         """Erase settled reports, and return the remainder. Decisions stay."""
         with self.state.existing(now) as connection:
             if connection is None:
-                no_consent = self.state.consent_in(None).effective is not Consent.ON
-                return Remainder(unconsented=0 if no_consent else None)
-            self._erase_settled(connection, now)
+                return Remainder()
+            erase_ended(connection, now)
             pending, _ = self._pending(connection, now)
             dropped = connection.execute(
                 "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped' AND origin = ?"
                 " GROUP BY verdict ORDER BY verdict",
                 (self._collector,),
             ).fetchall()
-            (waiting,) = connection.execute(
-                "SELECT count(*) FROM decisions WHERE status = 'pending' AND origin = ?",
-                (self._collector,),
-            ).fetchone()
-            consented = self.state.effective_consent(connection) is Consent.ON
+            unconsented = 0
+            if self.state.effective_consent(connection) is Consent.ON:
+                connection.execute("DELETE FROM previews")  # which it has made void
+            else:
+                unconsented = self._count_waiting(connection)
         self.state.erase_remains()
         self.state.erase_damaged(now)
-        return Remainder(pending, dict(dropped), None if consented else int(waiting))
+        return Remainder(pending, dict(dropped), unconsented)
 
-    def _erase_settled(self, connection: sqlite3.Connection, now: float) -> None:
-        """Erase reports past their grace (D9), old keys, and previews that ON has made void."""
-        connection.execute(
-            "UPDATE decisions SET envelope = NULL"
-            " WHERE status != 'pending' AND closes <= ? AND envelope IS NOT NULL",
-            (int(now),),
-        )
-        erase_ended(connection, now)
-        if self.state.effective_consent(connection) is Consent.ON:
-            connection.execute("DELETE FROM previews")
+    def _count_waiting(self, connection: sqlite3.Connection) -> int:
+        (waiting,) = connection.execute(
+            "SELECT count(*) FROM decisions WHERE status = 'pending' AND origin = ?",
+            (self._collector,),
+        ).fetchone()
+        return int(waiting)
 
     def _lived(self, connection: sqlite3.Connection, now: float) -> int:
         lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()
         # Not at each send, since it is a write to the disk.
         due = now - looked_at >= _LOOK_SECONDS
         return self.state.look_at_clock(connection, now) if due else int(lived)
+
+
+def _deliver(
+    connection: sqlite3.Connection, report: PendingReport, step: Delivered, now: float
+) -> None:
+    """Record that the collector has a report, also one that was dropped meanwhile."""
+    _count_answer(connection, report)
+    connection.execute(
+        "UPDATE decisions SET status = 'delivered', verdict = ?, settled = ?"
+        " WHERE name = ? AND epoch = ? AND status != 'delivered'",
+        (step.verdict, int(now), *report.key),
+    )
+
+
+def _drop(connection: sqlite3.Connection, report: PendingReport, step: Drop, now: float) -> None:
+    if step.answered:
+        _count_answer(connection, report)
+    connection.execute(
+        "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?, envelope = NULL"
+        " WHERE name = ? AND epoch = ? AND status = 'pending'",
+        (step.verdict, int(now), *report.key),
+    )
+
+
+def _count_answer(connection: sqlite3.Connection, report: PendingReport) -> None:
+    connection.execute(
+        "UPDATE decisions SET unanswered = unanswered - 1 WHERE name = ? AND epoch = ?", report.key
+    )
 
 
 def _put_off(
@@ -294,3 +296,16 @@ def _put_off(
         " WHERE name = ? AND epoch = ? AND status = 'pending' AND attempts = ?",
         (due, held, *report.key, attempts),
     )
+
+
+def _wait_anew(
+    connection: sqlite3.Connection, report: PendingReport, now: float, drawn: float
+) -> PendingReport:
+    """Let a report wait anew, since the clock was put back; return it as it waits then (rule 7)."""
+    rested = max(earliest_after(report.attempts, now), drawn)
+    moved = replace(report, due=rested or now, held=rested)
+    connection.execute(
+        "UPDATE decisions SET due = ?, held = ? WHERE name = ? AND epoch = ?",
+        (moved.due, moved.held, *report.key),
+    )
+    return moved

@@ -5,7 +5,7 @@ page to a cut connection, means that the report's fate is unknown: the same byte
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
@@ -151,8 +151,7 @@ def next_step(
     if isinstance(verdict, Delivered):
         return verdict
     retry_after = None if answer is None else _retry_after(answer.headers.get("retry-after", ""))
-    jitters = jitter(), (jitter() if retry_after is not None else 0.0)
-    return _after_refusal(report, verdict, now, backoff, retry_after, jitters)
+    return _after_refusal(report, verdict, now, backoff, retry_after, jitter)
 
 
 def _verdict(answer: HttpAnswer | None) -> Delivered | RefusalCode | None:
@@ -175,8 +174,9 @@ def _after_refusal(
     now: float,
     backoff: Backoff,
     retry_after: int | None,
-    jitters: tuple[float, float],
+    jitter: Callable[[], float],
 ) -> Step:
+    jitters = jitter(), (jitter() if retry_after is not None else 0.0)
     renews = code is RefusalCode.NOT_ENROLLED and report.renewing is False
     if code is not None:
         drops = code.remedy is Remedy.DROP
@@ -224,18 +224,17 @@ class Sent:
 
     step: Step | None = None  # what follows for the report; None if nothing left the device
     reason: str = ""  # why it still waits; empty where it does not
-    pending: Sequence[PendingReport] | None = None  # what waits then; None if nobody has looked
 
 
+@dataclass(slots=True)
 class Progress:
     """The progress of a flush: what it has sent so far, and why the rest waits."""
 
-    def __init__(self, due_only: bool) -> None:
-        self.due_only = due_only
-        self.delivered = 0
-        self.dropped = 0
-        self._tried: set[tuple[str, int]] = set()
-        self._reasons: dict[tuple[str, int], str] = {}
+    due_only: bool
+    delivered: int = 0
+    dropped: int = 0
+    _tried: set[tuple[str, int]] = field(default_factory=set)
+    _reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def may_send(self, report: PendingReport, now: float) -> bool:
         """Tell whether a report may be sent now; one that waits only to spread sends may, once."""

@@ -97,7 +97,7 @@ class Target:
     port: int
     netloc: str  # host and port as the origin has them
     secure: bool  # by TLS
-    on_this_machine: bool  # a loopback address
+    on_this_machine: bool  # a loopback address, or "localhost"
 
 
 def at_once(

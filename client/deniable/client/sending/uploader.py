@@ -11,7 +11,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from typing import Final
@@ -20,10 +20,11 @@ from deniable.client.clock import Clock
 from deniable.client.errors import NotRecorded, drop_frames
 from deniable.client.outcome import Delivery
 from deniable.client.sending.delays import LaunchDelay, Wake
-from deniable.client.sending.outbox import Outbox
+from deniable.client.sending.outbox import CalledOff, Others, Outbox
 from deniable.client.sending.reply import (
     OFFLINE,
     Backoff,
+    Delivered,
     Drop,
     Enrol,
     PendingReport,
@@ -36,6 +37,7 @@ from deniable.client.sending.reply import (
 )
 from deniable.client.sending.transport import (
     REQUEST_SECONDS,
+    HttpAnswer,
     Transport,
     TransportError,
 )
@@ -45,12 +47,7 @@ from deniable.messages import MAX_ANSWER_BYTES, RefusalCode, pack_upload
 _LOG = logging.getLogger("deniable")
 _LONGEST_NAP: Final = 3600.0
 _STOP_SECONDS: Final = 1.0
-_CLAIM_SECONDS: Final = 2 * REQUEST_SECONDS
 _SILENCE_SECONDS: Final = 60.0
-
-
-class _CalledOff(Exception):
-    """The user, or another process, came between the choice of a report and its sending."""
 
 
 class Uploader(Forkable):
@@ -140,7 +137,7 @@ class Uploader(Forkable):
         self._interrupt.set()
         self._interrupt = threading.Event()
 
-    def flush(self, timeout: float, *, due_only: bool = False) -> Delivery:
+    def flush(self, timeout: float, due_only: bool) -> Delivery:
         """Send now what waits, and again what fails, as often as timeout and D8 allow.
 
         While a request went unanswered, the others wait as well, until its second send or for a
@@ -148,7 +145,7 @@ class Uploader(Forkable):
         """
         end, interrupt = self._clock.monotonic() + timeout, self._interrupt
         progress = Progress(due_only)
-        with _held(self._flushing, timeout) as alone:
+        with self._outbox.state.patience(timeout), _held(self._flushing, timeout) as alone:
             try:
                 if alone:
                     self._flush(end, interrupt, progress)
@@ -158,15 +155,12 @@ class Uploader(Forkable):
                 _LOG.info("nothing could be sent: %s", error)  # the state has warned of its outage
                 return Delivery(progress.delivered, progress.dropped, None, drop_frames(error))
         waiting = dict(progress.why_waiting(left.pending, now))
-        if left.unconsented is not None:
-            waiting = {"no-consent": left.unconsented} if left.unconsented else {}
-        pending = len(left.pending)
-        return Delivery(
-            progress.delivered, progress.dropped, pending, reasons=left.dropped, waiting=waiting
-        )
+        if left.unconsented:
+            waiting["no-consent"] = left.unconsented
+        counts = progress.delivered, progress.dropped, len(left.pending)
+        return Delivery(*counts, reasons=left.dropped, waiting=waiting)
 
     def _flush(self, end: float, interrupt: threading.Event, progress: "Progress") -> None:
-        known: Sequence[PendingReport] | None = None
         while (left := end - self._clock.monotonic()) > 0 and not interrupt.is_set():
             silence = left
             waiting: Sequence[PendingReport] = ()
@@ -174,8 +168,7 @@ class Uploader(Forkable):
                 left = end - self._clock.monotonic()  # the thread may have been sending
                 now = self._clock.now()
                 if alone and left > 0:
-                    waiting = self._outbox.pending(now) if known is None else known
-                known = None
+                    waiting = self._outbox.pending(now)
                 due = [report for report in waiting if progress.may_send(report, now)]
                 if due:
                     report = due[0]
@@ -185,34 +178,22 @@ class Uploader(Forkable):
                         break
                     silence = self.silence()
                     if not silence:
-                        known = sent.pending
                         continue
-                    waiting = [other for other in sent.pending or () if other.key == report.key]
+                    now = self._clock.now()
+                    waiting = [o for o in self._outbox.pending(now) if o.key == report.key]
             dues = [report.earliest - now for report in waiting if not report.renewing]
             pause = min([silence, *dues])
             if progress.due_only or not waiting or pause >= end - self._clock.monotonic():
                 break
             self._clock.wait(interrupt, max(pause, 0.001))
 
-    def _send(
-        self,
-        report: PendingReport,
-        seconds: float,
-        others: Iterable[tuple[PendingReport, float]] = (),
-    ) -> Sent:
+    def _send(self, report: PendingReport, seconds: float, others: Others = ()) -> Sent:
         """Send this report; give the others, which are due too, new times."""
         started = self._clock.monotonic()
         if (offline := outage(self._transport, seconds)) is not None:
             return self._not_sent(offline, started)
-        began = self._clock.now()
-        if not self._outbox.begin(report, began + _CLAIM_SECONDS, began, others):
+        if not self._outbox.begin(report, self._clock.now(), others):
             return Sent()
-        answer, why = None, "unrecognised-answer"
-
-        def check() -> None:
-            if not self._outbox.still_waits(report, self._clock.now()):
-                raise _CalledOff
-
         try:
             answer = self._transport.request(
                 "POST",
@@ -221,27 +202,33 @@ class Uploader(Forkable):
                 pack_upload([report.envelope]),
                 MAX_ANSWER_BYTES,
                 max(0.001, started + seconds - self._clock.monotonic()),
-                before_body=check,
+                before_body=lambda: self._outbox.check_waits(report, self._clock.now()),
             )
-        except _CalledOff:
-            self._outbox.take_back(report, self._clock.now())
-            return Sent()
-        except TransportError as error:
-            if error.unsent:
-                self._outbox.take_back(report, self._clock.now())
-                return self._not_sent(error, started)
-            why = self._warn_once(error)
+        except (CalledOff, TransportError) as error:
+            return self._without_answer(report, error, started)
+        self._warned, self._silent_until = False, -inf
+        return self._follow(report, answer, "unrecognised-answer")
+
+    def _without_answer(
+        self, report: PendingReport, error: CalledOff | TransportError, started: float
+    ) -> Sent:
+        if isinstance(error, TransportError) and not error.unsent:
             self._silent_until = self._clock.monotonic() + _SILENCE_SECONDS
-        else:
-            self._warned = False
-            self._silent_until = -inf
+            return self._follow(report, None, self._warn_once(error))
+        self._outbox.take_back(report, self._clock.now())
+        return self._not_sent(error, started) if isinstance(error, TransportError) else Sent()
+
+    def _follow(self, report: PendingReport, answer: HttpAnswer | None, why: str) -> Sent:
+        """Record what follows from an answer, or from none; ``why`` it is no answer of use."""
         self._unsent = 0
         now = self._clock.now()
         step = next_step(report, answer, now, self._backoff, self._jitter)
-        pending = self._outbox.follow(report, step, now)
+        self._outbox.follow(report, step, now)
+        if isinstance(step, Delivered):
+            return Sent(step)
         if isinstance(step, Enrol):
             self._wake.set()  # another certificate is a chore
-        return Sent(step, _refusal(report, step, why), pending)
+        return Sent(step, _refusal(report, step, why))
 
     def _not_sent(self, error: TransportError, started: float) -> Sent:
         # From the start of one try to that of the next: resolvers may take long to fail.
@@ -320,9 +307,9 @@ class Uploader(Forkable):
                 later = [
                     (other, now + self._spread(min(other.closes, other.until))) for other in due[1:]
                 ]
-                sent = self._send(due[0], REQUEST_SECONDS, later)
+                self._send(due[0], REQUEST_SECONDS, later)
                 now = self._clock.now()
-                waiting = self._outbox.pending(now) if sent.pending is None else sent.pending
+                waiting = self._outbox.pending(now)
         dues = [report.earliest - now for report in waiting if not report.renewing]
         return max(0.0, self._rest(), min(dues, default=_LONGEST_NAP))
 

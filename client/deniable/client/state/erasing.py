@@ -11,15 +11,15 @@ import glob
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from deniable.client.survey import DAY
 from deniable.client.threads import warn
-from deniable.sqlite_files import truncate_log
+from deniable.sqlite_files import once_free, truncate_log
 
 _ASIDE: Final = re.compile(r"\.damaged-(-?[0-9]+)(-wal|-shm)?", re.ASCII)
 _ASIDE_SECONDS: Final = 7 * DAY
@@ -62,12 +62,14 @@ def erase_reports(
 
 
 def erase_ended(connection: sqlite3.Connection, now: float) -> None:
-    """Erase the memo keys of ranges that are over, and the credentials of epochs that are closed.
+    """Erase reports past their grace (D9), and the keys and credentials of epochs that are over.
 
     A report that has waited for another certificate until a day after that is dropped.
     """
     at = {"now": int(now), "day": DAY}
     for ended in (
+        "UPDATE decisions SET envelope = NULL"
+        " WHERE status != 'pending' AND closes <= :now AND envelope IS NOT NULL",
         "UPDATE memos SET key = NULL WHERE ends <= :now AND key IS NOT NULL",
         "UPDATE decisions AS d SET status = 'dropped', verdict = 'not-enrolled', settled = :now,"
         " envelope = NULL WHERE d.status = 'pending' AND EXISTS (SELECT 1 FROM credentials c"
@@ -78,19 +80,15 @@ def erase_ended(connection: sqlite3.Connection, now: float) -> None:
         connection.execute(ended, at)
 
 
-def erase_remains(
-    connection: sqlite3.Connection,
-    patience: float,
-    once_free: Callable[[Callable[[], object]], object],
-) -> None:
-    """Rebuild the file and truncate its log, if copies of erased bytes may stand there.
-
-    Who reads it is waited for ``patience`` seconds; ``once_free`` waits for who writes it.
-    """
+def erase_remains(connection: sqlite3.Connection, patience: float) -> None:
+    """Rebuild the file and truncate its log, if copies of erased bytes may stand there."""
     (remains,) = connection.execute("SELECT remains FROM device").fetchone()
-    if not remains:
-        return
-    once_free(lambda: connection.execute("VACUUM"))
+    if remains:
+        _rebuild(connection, remains, patience)
+
+
+def _rebuild(connection: sqlite3.Connection, remains: int, patience: float) -> None:
+    once_free(patience, partial(connection.execute, "VACUUM"))
     connection.execute(f"PRAGMA busy_timeout={round(patience * 1000)}")
     try:
         if truncate_log(connection):  # and what was erased meanwhile is not done with
@@ -139,30 +137,26 @@ class OutboxCaps:
 
 def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int, now: float) -> int:
     """Drop the reports over the caps; return how many: if any, the caller erases the remains."""
-    rows = connection.execute(
-        "SELECT name, epoch, (length(envelope) + :block - 1) / :block * :block, lived"
-        " FROM decisions"
+    over = connection.execute(
+        "SELECT * FROM (SELECT name, epoch, CASE WHEN lived < :oldest THEN 'cap-age'"
+        " WHEN row_number() OVER newest > :reports THEN 'cap-number'"
+        " WHEN sum((length(envelope) + :block - 1) / :block * :block) OVER newest > :bytes"
+        " THEN 'cap-bytes' END AS verdict FROM decisions"
         " WHERE status = 'pending' AND typeof(envelope) = 'blob' AND typeof(lived) = 'integer'"
-        " ORDER BY lived DESC, decided DESC, name DESC, epoch DESC",
-        {"block": _BLOCK},
+        " WINDOW newest AS (ORDER BY lived DESC, decided DESC, name DESC, epoch DESC))"
+        " WHERE verdict IS NOT NULL",
+        {"oldest": lived - caps.days * DAY, "block": _BLOCK, **asdict(caps)},
     ).fetchall()
-    over, size = [], 0
-    for index, (name, epoch, weight, since) in enumerate(rows):
-        size += weight
-        if since < lived - caps.days * DAY:
-            verdict = "cap-age"
-        elif index >= caps.reports:
-            verdict = "cap-number"
-        elif size > caps.bytes:
-            verdict = "cap-bytes"
-        else:
-            continue
-        over.append((verdict, int(now), name, epoch))
+    if over:
+        _drop(connection, over, now)
+    return len(over)
+
+
+def _drop(connection: sqlite3.Connection, over: list[tuple[str, int, str]], now: float) -> None:
     connection.executemany(
         "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?, envelope = NULL"
         " WHERE name = ? AND epoch = ?",
-        over,
+        [(verdict, int(now), name, epoch) for name, epoch, verdict in over],
     )
-    for verdict, count in sorted(Counter(verdict for verdict, *_ in over).items()):
+    for verdict, count in sorted(Counter(verdict for _, _, verdict in over).items()):
         warn("the oldest reports were dropped: %d by %s", count, verdict)
-    return len(over)

@@ -46,12 +46,15 @@ def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None)
     boot's own clock, which nobody can set: where there is one, a clock that was ahead once and is
     put right holds up nothing.
     """
+    (before,) = connection.execute("SELECT lived FROM device").fetchone()
     lived, (name, seconds) = lived_by(connection, now, boot), boot or ("", 0.0)
     connection.execute(
         "UPDATE device SET lived = :lived, boot = :boot, boot_seconds = :seconds,"
         " looked_at = CASE WHEN :boot = '' THEN max(looked_at, :now) ELSE :now END",
         {"lived": lived, "now": int(now), "boot": name, "seconds": seconds},
     )
+    if lived // DAY > before // DAY:
+        merge_spending(connection, lived // DAY)
     return lived
 
 
@@ -104,7 +107,7 @@ def merged(spent: Mapping[int, int], today: int) -> Counter[int]:
     for day in sorted(spent):
         # All days up to the end of a block are of that block: the smaller ones in it are older.
         if end is None or day > end:
-            end = _end_of_block(day, today)
+            end = day if today - day < 2 * _FINENESS else _end_of_block(day, today)
         result[end] += spent[day]
     return result
 
@@ -116,8 +119,6 @@ def unknown(marked: Mapping[int, int], known: Mapping[int, int], today: int) -> 
 
 def _end_of_block(day: int, today: int) -> int:
     longest = (today - day) // _FINENESS
-    if longest < 2:
-        return day
     length = 1 << longest.bit_length() - 1  # no longer block ended so long ago
     end = -(-day // length) * length
     if today - end < _FINENESS * length:

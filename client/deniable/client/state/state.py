@@ -7,7 +7,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,9 +31,8 @@ from deniable.client.consent import (
 )
 from deniable.client.errors import ConsentMissing, NotCovered, StateUnavailable
 from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports, record_event
-from deniable.client.state.mark import lived_by, look_at_clock, merge_spending
+from deniable.client.state.mark import Mark, lived_by, look_at_clock
 from deniable.client.state.transactions import Transactions, kept
-from deniable.client.survey import DAY
 from deniable.sqlite_files import NewerFile, create_private, writing
 
 _MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
@@ -43,6 +42,9 @@ _MISSING: Final = {
     Consent.LOCAL: "consent is local: nothing is fetched or sent; an app that bundles the signed "
     "survey shows what would be",
 }
+_NOT_COVERED: Final = (
+    "consent does not cover this survey as it is declared now: ask again, then set_consent()"
+)
 
 
 class State(Transactions):
@@ -134,10 +136,7 @@ class State(Transactions):
         """Raise ``NotCovered`` unless consent covers a survey as it is declared."""
         if not self.covers(connection, name):
             self.check_not_refused(connection, name)
-            raise NotCovered(
-                "consent does not cover this survey as it is declared now: ask again, then "
-                "set_consent()"
-            )
+            raise NotCovered(_NOT_COVERED)
 
     @kept
     def uncovered(self, now: float, *, to_ask: bool = False) -> frozenset[str]:
@@ -163,11 +162,12 @@ class State(Transactions):
 
         With them the refusals, also those that could not be stored.
         """
-        scopes = [*map(refusal, tuple(self._refused))]
-        if connection is not None:
-            return scopes + given(connection)
+        stored = self._first_scopes() if connection is None else given(connection)
+        return [*map(refusal, tuple(self._refused)), *stored]
+
+    def _first_scopes(self) -> Iterable[Scope]:
         claims = self._initial_consent is Consent.ON
-        return scopes + (list(self._declared().surveys.values()) if claims else [])
+        return self._declared().surveys.values() if claims else ()
 
     def missing_consent(self, decided: Consent) -> ConsentMissing:
         """Return the error that says why nothing may be done after this decision."""
@@ -318,7 +318,7 @@ class State(Transactions):
         """
         with suppress(sqlite3.Error):
             if self._connection is not None and not self._within:
-                erase_remains(self._connection, self._patience(), self._once_free)
+                erase_remains(self._connection, self._patience())
 
     def erase_damaged(self, now: float | None = None) -> None:
         """Delete the damaged states that were set aside; given the time, a week ago."""
@@ -348,12 +348,15 @@ class State(Transactions):
         ``decided_for`` may be decided by whatever replaces this state. ``erases`` says that the
         user has all report bytes erased.
         """
-        merge_spending(connection, self.look_at_clock(connection, now) // DAY)
+        self.look_at_clock(connection, now)
         connection.execute(
             "UPDATE device SET generation = generation + 1, ledger_time = max(ledger_time, ?)",
             (int(max(now, decided_for or now)),),
         )
-        self._write_mark(connection, erases=erases)
+        self._check_process(connection)  # the mark is the parent's to write
+        self._advanced = True
+        if self._path is not None:
+            Mark.of(connection, erases=erases).write(self._path)
 
     @kept
     def learn_date(self, date: float, now: float) -> None:

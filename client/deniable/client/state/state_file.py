@@ -29,7 +29,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -50,7 +49,6 @@ from deniable.sqlite_files import (
     connect,
     create_private,
     migrate,
-    once_free,
     run_script,
     schema_version,
     truncate_log,
@@ -244,7 +242,7 @@ def open_state(
         _claim(connection, path, beginning)
         truncate_log(connection)  # bytes that were erased just before a crash would live on
         with suppress(sqlite3.OperationalError):  # a full disk: tried again
-            erase_remains(connection, patience, partial(once_free, patience))
+            erase_remains(connection, patience)
         connection.execute("PRAGMA busy_timeout=0")  # from now on each call waits for itself
     except BaseException:
         connection.close()

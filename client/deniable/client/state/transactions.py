@@ -28,6 +28,7 @@ from deniable.client.threads import Forkable, Keeper, keep_through_forks, warn
 from deniable.sqlite_files import UnknownFile, file_identity, once_free, primary_code
 
 _BUSY = sqlite3.SQLITE_BUSY
+_UNUSABLE = UnknownFile, sqlite3.Error, OSError, ImportError, ArithmeticError, TypeError, ValueError
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -56,11 +57,11 @@ class Transactions(Forkable):
         self._user_asked = user_asked
         self._declared = declared
         self._initial_consent = initial_consent
-        self._boot_time = boot_time
+        self._boot = boot_time or (lambda: None)
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
         self._advanced = False
-        self._keeper = Keeper()
+        self.keeper = Keeper()
         self._deadlines = threading.local()
         self._within = False
         self._abandoned = False
@@ -94,17 +95,13 @@ class Transactions(Forkable):
 
     def do(self, work: Callable[[], _T]) -> _T:
         """Do some work on the keeper's thread; ``StateUnavailable`` if it takes too long."""
-        if self._keeper.is_here():
+        if self.keeper.is_here():
             return work()
         deadline, patience = self._deadline(), self._patience()
         # A call of the app's that asks for several things has that time for the disk once.
         disk = max(0.0, deadline + threads.DISK_SECONDS - time.monotonic() - patience)
         work = partial(self._do, work, deadline)
-        return self._keeper.do(work, patience, min(threads.DISK_SECONDS, disk))
-
-    def is_kept_here(self) -> bool:
-        """Tell whether the keeper's thread is this one: then a finaliser must not wait for it."""
-        return self._keeper.is_here()
+        return self.keeper.do(work, patience, min(threads.DISK_SECONDS, disk))
 
     def _do(self, work: Callable[[], _T], deadline: float) -> _T:
         self._deadlines.end = min(deadline, time.monotonic() + state_file.BUSY_SECONDS)
@@ -113,12 +110,6 @@ class Transactions(Forkable):
             return work()
         finally:
             self._abandon_transaction()
-
-    def _once_free(self, work: Callable[[], _T]) -> _T:
-        """Do some work as soon as no other process is in its way."""
-        results: list[_T] = []
-        once_free(self._patience(), lambda: results.append(work()))
-        return results[0]
 
     def _abandon_transaction(self) -> None:
         """Undo a transaction that something interrupted which no block saw."""
@@ -131,7 +122,7 @@ class Transactions(Forkable):
         """Close the file; the next use opens it again."""
         if self._connection is not None:
             self.do(self._close)
-        self._keeper.stop()
+        self.keeper.stop()
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -141,27 +132,27 @@ class Transactions(Forkable):
     def __del__(self) -> None:
         # No call goes on: it would hold this. Python 3.13 warns of a connection that is dropped
         # open, and an app may drop its client.
-        self._keeper.stop()
+        self.keeper.stop()
         self._close()
 
     def before_fork(self, deadline: float) -> None:
         """Close the file between two calls, and begin none; see the rules in ``threads``."""
-        if not self._keeper.is_here():
+        if not self.keeper.is_here():
             # A state in memory could not be opened again.
             prepare = (lambda: None) if self._path is None else self._close
-            self._keeper.pause(prepare, deadline - time.monotonic())
+            self.keeper.pause(prepare, deadline - time.monotonic())
 
     def after_fork(self, *, in_child: bool) -> None:
         """Go on after a fork; a child abandons a connection that could not be closed."""
         if in_child:
-            self._keeper.renew()
+            self.keeper.renew()
             self._abandoned = self._abandoned or self._within or self._connection is not None
             self._within = False
             if self._connection is not None:
                 _never_close(self._connection)
                 self._connection = None
         else:
-            self._keeper.go_on()
+            self.keeper.go_on()
 
     @contextmanager
     def transaction(
@@ -172,8 +163,8 @@ class Transactions(Forkable):
             raise StateUnavailable(INTERRUPTED)
         try:
             self._within = True
-            connection = self._once_free(partial(self._open, now))
-            self._once_free(partial(connection.execute, begin))
+            connection = once_free(self._patience(), partial(self._open, now))
+            once_free(self._patience(), partial(connection.execute, begin))
             self._advanced, before = False, connection.total_changes
             try:
                 yield connection
@@ -182,19 +173,10 @@ class Transactions(Forkable):
             except BaseException as error:
                 self._undo(connection, error)
                 raise
-        except UnknownFile as error:
-            raise self._unavailable(f"the state cannot be used: it {error}") from error
-        except (sqlite3.Error, OSError, ImportError) as error:
-            # (Nothing can be imported any more while the interpreter ends.)
-            busy = isinstance(error, sqlite3.Error) and primary_code(error) == _BUSY
-            why = "another process is writing it; try again later" if busy else error
-            raise self._unavailable(f"the state cannot be used: {why}") from error
-        except (ArithmeticError, TypeError, ValueError) as error:
-            # What is stored is not what was stored: bits rotted, and SQLite did not notice.
-            raise self._unavailable("the state cannot be used: its content is damaged") from error
-        else:
             # A full disk can still be read: only what could be written ends an outage.
             self._outage = self._outage and connection.total_changes == before
+        except _UNUSABLE as error:
+            raise self._unusable(error) from error
         finally:
             self._within = False
 
@@ -221,7 +203,7 @@ class Transactions(Forkable):
             connection.execute("ROLLBACK")
         if self._advanced:  # or the state would look older than it is
             with suppress(OSError, sqlite3.Error):
-                self._once_free(partial(connection.execute, "BEGIN IMMEDIATE"))
+                once_free(self._patience(), partial(connection.execute, "BEGIN IMMEDIATE"))
                 try:  # one writer at a time
                     if self._path is not None:
                         Mark.of(connection).write(self._path)
@@ -229,6 +211,17 @@ class Transactions(Forkable):
                     connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGED:
             self._close()  # the next use judges the file anew, and sets it aside
+
+    def _unusable(self, error: Exception) -> StateUnavailable:
+        if isinstance(error, UnknownFile):
+            why = f"it {error}"
+        elif isinstance(error, sqlite3.Error) and primary_code(error) == _BUSY:
+            why = "another process is writing it; try again later"
+        elif isinstance(error, (sqlite3.Error, OSError, ImportError)):
+            why = str(error)  # nothing can be imported any more while the interpreter ends
+        else:  # what is stored is not what was stored: bits rotted, and SQLite did not notice
+            why = "its content is damaged"
+        return self._unavailable(f"the state cannot be used: {why}")
 
     def _unavailable(self, message: str) -> StateUnavailable:
         if not self._outage:  # one line an outage, not one a call
@@ -247,42 +240,39 @@ class Transactions(Forkable):
             "the process was forked while the state was in use; this child must start again"
         )
 
-    def _write_mark(self, connection: sqlite3.Connection, *, erases: bool = False) -> None:
-        self._check_process(connection)  # the mark is the parent's to write
-        self._advanced = True
-        if self._path is not None:
-            Mark.of(connection, erases=erases).write(self._path)
-
-    def _boot(self) -> Boot | None:
-        return None if self._boot_time is None else self._boot_time()
-
     def _open(self, now: float) -> sqlite3.Connection:
         if self._abandoned:
             raise self._not_in_this_process()
-        path = self._path
         if self._connection is None:
-            if path is not None:
-                # One name for one state, and one mark: whatever links to it, wherever the app goes.
-                self._path = path = Path(os.path.realpath(path))
-            consent, boot = self._initial_consent.value, self._boot()
-            beginning = Beginning(consent, int(now), boot, self._declared, self._user_asked)
-            self._connection = open_state(path, beginning, self._patience())
-            self._opened = file_identity(path) if path else None
-        if path is not None and self._opened != file_identity(path):
+            self._connection = self._connect(now)
+        if self._path is not None and self._opened != file_identity(self._path):
             # Another process may decide in the file that stands there now, so this one must not.
             raise self._unavailable("the state file was replaced while it was open; start again")
         return self._connection
 
+    def _connect(self, now: float) -> sqlite3.Connection:
+        if self._path is not None:
+            # One name for one state, and one mark: whatever links to it, wherever the app goes.
+            self._path = Path(os.path.realpath(self._path))
+        consent, boot = self._initial_consent.value, self._boot()
+        beginning = Beginning(consent, int(now), boot, self._declared, self._user_asked)
+        connection = open_state(self._path, beginning, self._patience())
+        self._opened = file_identity(self._path) if self._path else None
+        return connection
+
     def _is_absent(self) -> bool:
-        if self._path is None or self._connection is not None:
+        return self._path is not None and self._connection is None and _was_never(self._path)
+
+
+def _was_never(path: Path) -> bool:
+    """Tell whether there is no state, and was none."""
+    try:
+        with suppress(FileNotFoundError):
+            path.stat()
             return False
-        try:
-            with suppress(FileNotFoundError):
-                self._path.stat()
-                return False
-            return Mark.read(self._path) is None  # a mark alone says that the state was lost
-        except OSError as error:
-            raise StateUnavailable(f"the state cannot be used: {error.strerror}") from error
+        return Mark.read(path) is None  # a mark alone says that the state was lost
+    except OSError as error:
+        raise StateUnavailable(f"the state cannot be used: {error.strerror}") from error
 
 
 def _never_close(connection: sqlite3.Connection) -> None:
