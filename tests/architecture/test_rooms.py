@@ -17,7 +17,6 @@ ELSEWHERE: Final = {
     "deniable.central_model.laplace",
     "deniable.client.testing",
     "deniable.estimates.series",
-    "deniable.mechanisms.numeric",
     "deniable.planning.accuracy",
 }
 """Modules whose only users are in one other package.
@@ -28,7 +27,6 @@ AMBIGUOUS: Final = {
     "accuracy",
     "designs",
     "document",
-    "facts",
     "following",
     "gateway",
     "levels",

@@ -15,7 +15,8 @@ from deniable.audit import (
     tight_delta_at_odds,
 )
 from deniable.audit.tight import tight_delta
-from deniable.mechanisms import ClampedGeometric, InvalidPrivacyParameter
+from deniable.mechanisms import InvalidPrivacyParameter
+from deniable.planning.calibration import clamped_geometric
 from tests.audit.matrices import G, matrices, odds
 from tests.support.effort import effort
 
@@ -53,7 +54,7 @@ def test_a_curve_of_some_points_is_nowhere_below_the_true_one(
 
 
 def test_a_curve_that_takes_too_many_comparisons_asks_for_epsilons() -> None:
-    matrix = SolutionMatrix.of(ClampedGeometric.calibrated(102, "2"))
+    matrix = SolutionMatrix.of(clamped_geometric(102, "2"))
     with pytest.raises(MatrixTooLarge, match="give the epsilons"):
         privacy_curve(matrix)
     (_, start), (_, one), (_, end) = privacy_curve(matrix, ["1", "2"]).points

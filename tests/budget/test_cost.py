@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.budget import NANO, Ceiling, epsilon_to_nano, format_nano, pure_cost
+from deniable.budget import NANO, epsilon_to_nano, format_nano, pure_cost
 from deniable.documents import upper_text
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
@@ -92,35 +92,10 @@ def test_what_is_shown_never_understates_and_exceeds_by_less_than_a_thousandth(c
     assert 0 <= shown - Fraction(cost, NANO) < Fraction(1, 1000)
 
 
-@pytest.mark.parametrize(
-    ("most", "reserved", "cost", "epochs", "fits"),
-    [
-        (10, 0, 1, 10, True),
-        (10, 0, 1, 11, False),
-        (10, 4, 2, 3, True),
-        (10, 5, 2, 3, False),
-        (10, 10, 0, 10_000, True),
-        (10, 10, 1, 1, False),
-        (0, 0, 1, 1, False),
-        # Beyond 64 bits nothing wraps around.
-        (2**63, 2**63 - 1, 2**62, 10_000, False),
-    ],
-)
-def test_a_survey_is_admitted_only_if_all_its_epochs_fit(
-    most: int, reserved: int, cost: int, epochs: int, fits: bool
-) -> None:
-    # D3: accepting a manifest reserves epochs × its pure level against the lifetime ceiling.
-    assert Ceiling(most).admits(reserved, cost, epochs) is fits
-
-
 def test_ten_reports_of_a_tenth_fit_a_ceiling_of_one_exactly() -> None:
     # With floats 10 × 0.1 summed one by one is not 1; integers neither drift nor round.
-    ceiling, cost = (
-        Ceiling(epsilon_to_nano("lifetime_epsilon", "1")),
-        pure_cost(RandomisedResponse(2, "0.1")),
-    )
-    assert ceiling.admits(sum([cost] * 9), cost, 1)
-    assert not ceiling.admits(sum([cost] * 10), cost, 1)
+    cost = pure_cost(RandomisedResponse(2, "0.1"))
+    assert sum([cost] * 10) == epsilon_to_nano("lifetime_epsilon", "1")
 
 
 @pytest.mark.parametrize(

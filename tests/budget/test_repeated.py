@@ -10,13 +10,13 @@ from hypothesis import settings
 
 from deniable.budget import NANO, RangeCost, changing_cost, constant_cost
 from deniable.mechanisms import (
-    ClampedGeometric,
     Mechanism,
     RandomisedResponse,
     TwoRound,
     log_ceiling,
 )
 from deniable.mechanisms.subset import Subset
+from deniable.planning.calibration import clamped_geometric
 from tests.accounting.curves import curve, kept_law, randomised_response
 from tests.mechanisms.laws import entries
 from tests.mechanisms.taylor import exp_bounds
@@ -68,7 +68,7 @@ def partitions(reports: int, groups: int, most: int) -> Iterator[list[int]]:
 SMALL: list[Mechanism] = [
     RandomisedResponse(2, "1"),
     RandomisedResponse(3, "0.5"),
-    ClampedGeometric.calibrated(3, "1"),
+    clamped_geometric(3, "1"),
     TwoRound(Subset(2, 1), "1", "2"),
     TwoRound(Subset(2, 1), "0.1", "3"),
     TwoRound(Subset(3, 1), "1", "1.5"),

@@ -281,7 +281,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
 
 NO_CLAIMS: dict[str, tuple[str, ...]] = {
     "what an argument, a file, a survey or an app has, and which limit it breaks": (
-        "mechanisms.affine:_Kind.calibrated",
+        "planning.calibration:_affine",
         "client.ledger.admission:_misfits",
         "client.ledger.admission:_why_not_kept",
         "planning.words:too_strong_text",

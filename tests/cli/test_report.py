@@ -18,13 +18,13 @@ from deniable.messages import (
     Rotation,
     Schedule,
     SigningKey,
-    Specification,
     pack_manifests,
     sign_manifest,
     sign_rotation,
     split_manifests,
 )
 from deniable.messages.bundle import make_bundle
+from deniable.planning.calibration import calibrated
 from tests.cli.commands import succeed
 from tests.support.devices import UNREACHABLE, FakeTransport, read_upload, refused
 from tests.support.relays import RELAY, Gateway, Relay
@@ -102,7 +102,7 @@ def test_several_questions_are_asked_one_after_the_other(
     shell: Shell, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     several = {"dimensions": (("plan", "free", "paid"), ("theme", "light", "dark", "system"))}
-    specification = Specification.calibrated(kind, 0, "1", settings=several)
+    specification = calibrated(kind, 0, "1", settings=several)
     survey = replace(
         running(),
         specification=specification,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deniable.budget import NANO, Ceiling, pure_cost
+from deniable.budget import NANO, pure_cost
 from deniable.client import ManifestFault, ManifestRefused, Survey
 from deniable.client.ledger.admission import (
     NameRecord,
@@ -42,7 +42,7 @@ from tests.support.surveys import (
 from tests.support.understated import understated
 
 UNSEEN = NameRecord(None, frozenset(), 0)
-PLENTY = Ceiling(1_000 * NANO)
+PLENTY = 1_000 * NANO
 SEEN = NameRecord((4, manifest(sequence=4).survey_id), frozenset(), 0)
 STRANGER = SigningKey(b"somebody else's seed, 32 bytes..")
 
@@ -55,7 +55,7 @@ def judge(
     offered: Manifest = MANIFEST,
     survey: Survey = DECLARED,
     record: NameRecord = UNSEEN,
-    ceiling: Ceiling = PLENTY,
+    ceiling: int = PLENTY,
     now: float = START,
 ) -> ManifestFault | None:
     try:
@@ -226,17 +226,17 @@ def test_d2_the_guarantee_is_recomputed_from_the_integers_that_will_be_sampled()
 
 def test_d3_a_manifest_reserves_all_its_epochs_and_fits_exactly_or_not() -> None:
     cost = 8 * pure_cost(MANIFEST.mechanism)
-    assert admit_manifest(MANIFEST, DECLARED, UNSEEN, Ceiling(cost), START) == cost
-    assert judge(ceiling=Ceiling(cost - 1)) is ManifestFault.OVER_BUDGET
+    assert admit_manifest(MANIFEST, DECLARED, UNSEEN, cost, START) == cost
+    assert judge(ceiling=cost - 1) is ManifestFault.OVER_BUDGET
     beside = NameRecord(None, frozenset(), 1)
-    assert judge(record=beside, ceiling=Ceiling(cost)) is ManifestFault.OVER_BUDGET
-    assert judge(record=beside, ceiling=Ceiling(cost + 1)) is None
+    assert judge(record=beside, ceiling=cost) is ManifestFault.OVER_BUDGET
+    assert judge(record=beside, ceiling=cost + 1) is None
 
 
 def test_d3_epochs_that_are_over_or_decided_are_not_reserved() -> None:
     cost = pure_cost(MANIFEST.mechanism)
     for record, epochs in ((UNSEEN, 5), (NameRecord(decided=4), 3)):
-        assert admit_manifest(MANIFEST, DECLARED, record, Ceiling(epochs * cost), START + 3 * DAY)
+        assert admit_manifest(MANIFEST, DECLARED, record, epochs * cost, START + 3 * DAY)
 
 
 def test_d2_responses_are_kept_for_no_more_epochs_than_the_app_bounds() -> None:
@@ -280,7 +280,7 @@ def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
     for fault in faults:
         changes |= FAULTS[fault]
     authority = SigningKey(bytes(32)) if ManifestFault.BAD_SIGNATURE in faults else AUTHORITY
-    ceiling = Ceiling(0 if ManifestFault.OVER_BUDGET in faults else 1_000 * NANO)
+    ceiling = 0 if ManifestFault.OVER_BUDGET in faults else 1_000 * NANO
     envelope = sign_manifest(manifest(**changes), authority)
     try:
         offered = open_trusted(envelope, (AUTHORITY.public_key,)).manifest
@@ -312,7 +312,7 @@ def test_d2_equivocation_is_named_before_any_term() -> None:
     record = NameRecord((0, MANIFEST.survey_id), frozenset({MANIFEST.survey_id}), 0)
     worst = manifest(epsilon="9", categories=CATEGORIES[::-1])
     with pytest.raises(ManifestRefused) as caught:
-        admit_manifest(worst, DECLARED, record, Ceiling(0), START)
+        admit_manifest(worst, DECLARED, record, 0, START)
     assert caught.value.fault is ManifestFault.EQUIVOCATION
 
 

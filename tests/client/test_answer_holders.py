@@ -22,7 +22,7 @@ from tests.support.traces import is_ours
 CATEGORIES: Final = tuple(f"answer-{number:04}" for number in range(1000))
 NUMBER: Final = 737
 ANSWER: Final = CATEGORIES[NUMBER]
-MOST: Final = 12
+MOST: Final = 11
 # Where else they hand it: to what other answers, a bundle and a local consent take, to Python's
 # own, and to the thread of the state's keeper.
 BESIDES: Final = {

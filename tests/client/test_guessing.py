@@ -9,7 +9,7 @@ from deniable.mechanisms import ClampedGeometric, RandomisedResponse, SurveyMech
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.subset import Subset
-from deniable.terms.facts import guess_of, guess_within
+from deniable.terms import guess_of, guess_within
 from tests.support.kinds import KINDS
 
 HALF = Fraction(1, 2)

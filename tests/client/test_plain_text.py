@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.mechanisms import percent_text, times_likelier
-from deniable.terms.facts import odds_of
+from deniable.terms import odds_of
 from deniable.terms.text import counted, printable, shown_duration, wrapped
 
 

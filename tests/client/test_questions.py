@@ -14,8 +14,9 @@ from deniable.cli.survey_commands import declared_in_python
 from deniable.client import Client, ManifestRefused, Survey, UndeclaredAnswer
 from deniable.client.ledger.admission import check_declaration
 from deniable.fakes import FakeCollector
-from deniable.messages import Manifest, Specification
+from deniable.messages import Manifest
 from deniable.messages.bundle import declaration_of, make_bundle
+from deniable.planning.calibration import calibrated
 from tests.support.fakes import device
 from tests.support.surveys import manifest
 
@@ -47,9 +48,7 @@ def seeded() -> Callable[[], int]:
 
 
 def asked(kind: str, survey: Survey = USAGE, **changes: Any) -> Manifest:
-    specification = Specification.calibrated(
-        kind, 0, "1", settings={"dimensions": survey.dimensions}
-    )
+    specification = calibrated(kind, 0, "1", settings={"dimensions": survey.dimensions})
     fields: dict[str, Any] = {"categories": specification.labels(survey.dimensions), "epsilon": "1"}
     fields |= {"name": survey.name, "question": survey.question, "specification": specification}
     return manifest(**fields | changes)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from deniable.estimates import left_inverse, solution_matrix
-from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.planning.calibration import clamped_geometric
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "mathematics.md").read_text("utf-8")
@@ -79,8 +80,8 @@ def figures(mechanism: Mechanism) -> list[float]:
         ("RandomisedResponse", RandomisedResponse(5, "1"), RandomisedResponse(101, "1")),
         (
             "ClampedGeometric",
-            ClampedGeometric.calibrated(5, "1"),
-            ClampedGeometric.calibrated(101, "1"),
+            clamped_geometric(5, "1"),
+            clamped_geometric(101, "1"),
         ),
     ],
 )

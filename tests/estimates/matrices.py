@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.audit import SolutionMatrix
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from deniable.planning.calibration import clamped_geometric
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def falling(categories: int, ratio: Fraction) -> SolutionMatrix:
 
 SURVEYED: dict[str, Mechanism] = {
     "matrix": falling(7, Fraction(5, 7)),
-    "numeric": ClampedGeometric.calibrated(7, "2"),
+    "numeric": clamped_geometric(7, "2"),
 }
 """One mechanism of each kind that is no randomised response, on seven categories."""
 

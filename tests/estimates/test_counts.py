@@ -14,6 +14,7 @@ from deniable.estimates import Model
 from deniable.mechanisms import ClampedGeometric, RandomisedResponse
 from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Specification
+from deniable.planning.calibration import calibrated
 from tests.support.surveys import MANIFEST, manifest
 
 COUNTS = [120, 90, 100, 110, 127]
@@ -31,9 +32,7 @@ TAKING = {
 QUESTIONS = (("plan", "free", "paid"), ("theme", "light", "dark", "system"))
 SEVERAL = manifest(
     categories=answer_labels(QUESTIONS),
-    specification=Specification.calibrated(
-        "one-question", 5, "1", settings={"dimensions": QUESTIONS}
-    ),
+    specification=calibrated("one-question", 5, "1", settings={"dimensions": QUESTIONS}),
 )
 GIVEN: list[dict[str, Any]] = [
     {"mechanism": RandomisedResponse(5, "1"), "manifest": MANIFEST},

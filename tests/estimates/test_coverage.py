@@ -10,7 +10,8 @@ from scipy.stats import binom
 from deniable.estimates import frequency_intervals, quantiles
 from deniable.estimates.curve import blur_of
 from deniable.estimates.numeric import bin_ends, numeric_summary
-from deniable.mechanisms import ClampedGeometric, Mechanism
+from deniable.mechanisms import Mechanism
+from deniable.planning.calibration import clamped_geometric
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.estimates.matrices import SURVEYED, Floats
 from tests.support.effort import THOROUGH
@@ -73,7 +74,7 @@ def test_no_fewer_intervals_cover_groups_with_blurred_ends_whatever_the_populati
     population: Floats,
 ) -> None:
     # A share of 0 or 1 is covered if no bound is broken that blur could break.
-    mechanism, repeats = ClampedGeometric.calibrated(41, "2"), 400 if THOROUGH else 100
+    mechanism, repeats = clamped_geometric(41, "2"), 400 if THOROUGH else 100
     values = [Fraction(i) for i in range(41)]
     covered = np.zeros(len(bin_ends(41, 2 * blur_of(mechanism, DEVICES) + 1)))
     for counts in simulated_counts(mechanism, population, repeats, DEVICES).tolist():
@@ -96,7 +97,7 @@ def test_few_reports_cover_single_categories_as_well(epsilon: str, devices: int)
     repeats, k = 300 if THOROUGH else 150, 21
     population = np.arange(1, k + 1) / (k * (k + 1) / 2)
     covered = np.zeros(k)
-    mechanism = ClampedGeometric.calibrated(k, epsilon)
+    mechanism = clamped_geometric(k, epsilon)
     for counts in simulated_counts(mechanism, population, repeats, devices):
         found = frequency_intervals(mechanism, counts.tolist(), 0.95)
         covered += (found.low <= population) & (found.high >= population)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from deniable.estimates import decoder_of, solution_matrix
 from deniable.estimates.curve import averaged_shares, blur_of
-from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.planning.calibration import clamped_geometric
 from tests.estimates.matrices import SURVEYED, Floats, falling
 from tests.support.effort import effort
 
@@ -44,7 +45,7 @@ def test_it_is_the_triangular_average_and_bounds_what_it_averages(
 
 
 def test_more_reports_never_take_more_blur() -> None:
-    mechanism = ClampedGeometric.calibrated(101, "1")
+    mechanism = clamped_geometric(101, "1")
     blurs = [blur_of(mechanism, 10**power) for power in range(13)]
     assert blurs == sorted(blurs, reverse=True)
     assert blurs[0] > 20
@@ -55,7 +56,7 @@ def test_more_reports_never_take_more_blur() -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [
-        ClampedGeometric.calibrated(31, "2"),
+        clamped_geometric(31, "2"),
         falling(31, Fraction(15, 16)),
         RandomisedResponse(31, "1"),
     ],

@@ -17,8 +17,9 @@ from deniable.estimates import (
     linear_query,
     quantiles,
 )
-from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, RandomisedResponse
 from deniable.messages import Specification
+from deniable.planning.calibration import clamped_geometric
 from deniable.planning.specification import best_tree
 from deniable.simulation.bulk import SimulatedReports
 from tests.estimates.matrices import falling
@@ -56,7 +57,7 @@ def test_without_noise_it_is_that_of_the_counts_and_its_band_is_the_binomial_one
 
 
 @pytest.mark.parametrize("n", [1, 2, 50])
-@pytest.mark.parametrize("mechanism", [LEVELS, ClampedGeometric.calibrated(24, "1")], ids=repr)
+@pytest.mark.parametrize("mechanism", [LEVELS, clamped_geometric(24, "1")], ids=repr)
 def test_few_reports_say_little_but_are_no_error(mechanism: Mechanism, n: int) -> None:
     counts = np.random.default_rng(n).multinomial(n, decoder_of(mechanism).even_shares)
     curve = cumulative_curve(mechanism, counts.tolist(), tuple(map(str, range(24))))

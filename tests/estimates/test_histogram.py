@@ -19,7 +19,8 @@ from deniable.estimates import (
     standard_errors,
 )
 from deniable.estimates.planning import even_counts
-from deniable.messages import Enrolment, SigningKey, Specification
+from deniable.messages import Enrolment, SigningKey
+from deniable.planning.calibration import calibrated
 from deniable.presenting.cautions import reports_text
 from deniable.presenting.rows import category_rows
 from deniable.reading import EpochStanding, EpochState, epoch_standing, instant_text
@@ -174,7 +175,7 @@ def test_the_largest_survey_is_estimated_without_its_matrix() -> None:
 
 NUMERIC = manifest(
     categories=tuple(map(str, range(101))),
-    specification=Specification.calibrated("numeric", 101, "1"),
+    specification=calibrated("numeric", 101, "1"),
 )
 
 

@@ -14,6 +14,7 @@ from deniable.estimates import (
     solution_matrix,
 )
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from deniable.planning.calibration import clamped_geometric
 from tests.estimates.matrices import (
     FORMULAS,
     incidence,
@@ -63,7 +64,7 @@ def test_categories_that_no_response_tells_apart_are_refused(matrix: SolutionMat
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
 def test_the_inverse_of_two_hundred_categories_undoes_the_matrix(epsilon: str) -> None:
-    matrix = solution_matrix(ClampedGeometric.calibrated(200, epsilon))
+    matrix = solution_matrix(clamped_geometric(200, epsilon))
     np.testing.assert_allclose(left_inverse(matrix) @ matrix.T, np.eye(200), atol=1e-9)
 
 

@@ -13,7 +13,8 @@ from deniable.estimates import (
     margins,
 )
 from deniable.estimates.decoders import decoder_of
-from deniable.messages import Manifest, Specification
+from deniable.messages import Manifest
+from deniable.planning.calibration import calibrated
 from deniable.planning.specification import answered_best
 from tests.support.surveys import manifest
 
@@ -24,7 +25,7 @@ TABLE = np.array([4, 6, 1, 2, 3, 4, 10, 5, 2, 8, 1, 4]).reshape(SHAPE) / 50
 
 def survey(kind: str, epsilon: str = "2", **answered: Any) -> Manifest:
     settings = answered_best(kind, DIMENSIONS, epsilon) | answered
-    specification = Specification.calibrated(kind, 0, epsilon, settings=settings)
+    specification = calibrated(kind, 0, epsilon, settings=settings)
     return manifest(
         categories=specification.labels(DIMENSIONS), epsilon=epsilon, specification=specification
     )

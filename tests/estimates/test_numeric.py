@@ -13,7 +13,8 @@ from deniable.audit import SolutionMatrix
 from deniable.estimates import Model, decoder_of, linear_query, mean, numeric
 from deniable.estimates.numeric import GroupBounds, NumericSummary, bin_ends, numeric_summary
 from deniable.estimates.queries import cautious_values
-from deniable.mechanisms import ClampedGeometric, Mechanism
+from deniable.mechanisms import Mechanism
+from deniable.planning.calibration import clamped_geometric
 from deniable.presenting.fields import numeric_map
 from tests.support.effort import effort
 
@@ -32,7 +33,7 @@ def summary(
 
 
 PLAIN = SolutionMatrix([[int(x == y) for y in range(100)] for x in range(100)], 1)
-PERCENT = ClampedGeometric.calibrated(101, "1")
+PERCENT = clamped_geometric(101, "1")
 GENERATOR = np.random.default_rng(11)
 COUNTS = GENERATOR.multinomial(20_000, np.full(101, 1 / 101)).tolist()
 
@@ -88,7 +89,7 @@ def test_blur_moves_no_interval_away_from_the_share_with_sharp_ends(
 def test_whatever_was_counted_is_plain_json_with_ordered_intervals(
     counts: list[int], level: float, model: Model
 ) -> None:
-    found = summary(ClampedGeometric.calibrated(11, "1"), counts, level, model)
+    found = summary(clamped_geometric(11, "1"), counts, level, model)
     for share in (group.share for group in found.bins):
         assert 0 <= share.low <= share.high <= 1
         assert share.outside or share.low <= min(max(share.value, 0), 1) <= share.high

@@ -20,12 +20,13 @@ from deniable.estimates import (
 from deniable.estimates.curve import blur_of
 from deniable.estimates.numeric import GroupBounds, group_bounds
 from deniable.estimates.planning import even_counts
-from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.planning.calibration import clamped_geometric
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.estimates.matrices import MECHANISMS, SURVEYED
 
 MECHANISM = RandomisedResponse(5, "1")
-NINE = ClampedGeometric.calibrated(9, "1")
+NINE = clamped_geometric(9, "1")
 NINE_VALUES = [Fraction(10 + 2 * x) for x in range(9)]
 
 
@@ -72,7 +73,7 @@ def bounds(mechanism: Mechanism, counts: list[int], blur: int) -> GroupBounds:
 
 
 SHARED = {
-    f"{k} values, epsilon {epsilon}": ClampedGeometric.calibrated(k, epsilon)
+    f"{k} values, epsilon {epsilon}": clamped_geometric(k, epsilon)
     for k, epsilon in [(5, "1"), (9, "2"), (49, "1"), (49, "4"), (101, "1")]
 }
 
@@ -138,7 +139,7 @@ def test_the_worst_case_is_attained_by_no_more_than_two_categories(mechanism: Me
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
 def test_the_mean_takes_no_more_reports_than_planned_in_any_population(epsilon: str) -> None:
-    mechanism = ClampedGeometric.calibrated(9, epsilon)
+    mechanism = clamped_geometric(9, epsilon)
     values = [Fraction(10 + 2 * x) for x in range(9)]
     planned = reports_for_mean(mechanism, values, 0.5)
     matrix, numbers = solution_matrix(mechanism), np.array([float(value) for value in values])

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from deniable.audit import SolutionMatrix
 from deniable.estimates import Quantile, debias, quantiles
 from deniable.estimates.curve import rising_shares
-from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.planning.calibration import clamped_geometric
 from tests.estimates.matrices import SURVEYED, Floats
 from tests.support.effort import effort
 
@@ -124,4 +125,4 @@ def test_what_allows_no_estimate_is_refused(
     call: Callable[[Mechanism, list[int]], tuple[Quantile[float], ...]], problem: str
 ) -> None:
     with pytest.raises(ValueError, match=problem):
-        call(ClampedGeometric.calibrated(7, "1"), [5] * 7)
+        call(clamped_geometric(7, "1"), [5] * 7)

@@ -21,7 +21,8 @@ from deniable.estimates import (
 )
 from deniable.estimates.decoders import Decoder, Tally
 from deniable.estimates.queries import cautious_values
-from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.planning.calibration import clamped_geometric
 from tests.estimates.matrices import (
     FORMULAS,
     FREQUENCIES,
@@ -102,7 +103,7 @@ def test_identical_reports_leave_the_least_variance_of_a_population_with_that_va
 
 
 def test_a_mean_far_from_zero_keeps_its_digits() -> None:
-    mechanism = ClampedGeometric.calibrated(7, "1")
+    mechanism = clamped_geometric(7, "1")
     near = mean(mechanism, COUNTS, [Fraction(i, 10**6) for i in range(7)])
     far = mean(mechanism, COUNTS, [10**9 + Fraction(i, 10**6) for i in range(7)])
     assert far.standard_error == near.standard_error

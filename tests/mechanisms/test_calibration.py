@@ -28,7 +28,7 @@ from deniable.mechanisms import (
     Privacy,
     TwoValuedPrivacy,
 )
-from deniable.mechanisms.numeric import calibrated_ratio
+from deniable.planning.calibration import calibrated_ratio, clamped_geometric
 from tests.mechanisms.laws import worst_ratio
 from tests.mechanisms.taylor import exp_bounds as uncached_exp_bounds
 from tests.support.effort import effort, some
@@ -71,7 +71,7 @@ def assert_nearly_tight(mechanism: ClampedGeometric, epsilon: str, gap: Fraction
 @pytest.mark.parametrize("categories", some([2, 3, 4, 5, 8, 16, 33]))
 @pytest.mark.parametrize("epsilon", some(["0.01", "0.5", "1", "3", "7", "10", "40"]))
 def test_the_calibrated_mechanism_is_as_private_as_was_asked(categories: int, epsilon: str) -> None:
-    mechanism = ClampedGeometric.calibrated(categories, epsilon)
+    mechanism = clamped_geometric(categories, epsilon)
     assert mechanism.privacy.satisfies(epsilon, "0")
     assert holds(mechanism, epsilon)
     assert STEPS % mechanism.ratio.denominator == 0
@@ -84,7 +84,7 @@ def test_the_calibrated_mechanism_is_as_private_as_was_asked(categories: int, ep
 @pytest.mark.parametrize("categories", some([2, 3, 4, 5, 8, 16]))
 @pytest.mark.parametrize("epsilon", some(["0.0000001", "0.01", "1", "3", "10", "20"]))
 def test_the_next_smaller_ratio_breaks_the_guarantee(categories: int, epsilon: str) -> None:
-    mechanism = ClampedGeometric.calibrated(categories, epsilon)
+    mechanism = clamped_geometric(categories, epsilon)
     assert not next_below_holds(mechanism, epsilon)
 
 
@@ -93,14 +93,14 @@ def test_the_next_smaller_ratio_breaks_the_guarantee_where_rounding_decides(
     categories: int,
 ) -> None:
     # Here ratios below e^(-epsilon/largest) still hold, or it does not: weights are of few units.
-    mechanism = ClampedGeometric.calibrated(categories, "40")
+    mechanism = clamped_geometric(categories, "40")
     assert mechanism.privacy.satisfies("40", 0)
     assert not next_below_holds(mechanism, "40")
 
 
 @pytest.mark.parametrize("epsilon", ["1", pytest.param("40", marks=pytest.mark.long)])
 def test_4096_categories_are_calibrated_too(epsilon: str) -> None:
-    mechanism = ClampedGeometric.calibrated(4096, epsilon)
+    mechanism = clamped_geometric(4096, epsilon)
     assert mechanism.categories == 4096
     odds = mechanism.privacy.odds
     assert odds is not None
@@ -131,12 +131,10 @@ def test_at_the_smallest_epsilons_the_smallest_ratio_is_found_or_there_is_none(
         epsilon = Fraction(attos, 10**18)
         good = [steps for steps, most in odds.items() if most <= exp_bounds(epsilon)[0]]
         if good:
-            assert ClampedGeometric.calibrated(categories, epsilon).ratio == 1 - Fraction(
-                max(good), STEPS
-            )
+            assert clamped_geometric(categories, epsilon).ratio == 1 - Fraction(max(good), STEPS)
         else:
             with pytest.raises(GridTooCoarse, match="raise epsilon or use fewer"):
-                ClampedGeometric.calibrated(categories, epsilon)
+                clamped_geometric(categories, epsilon)
 
 
 # --- Refusals ------------------------------------------------------------------------------------
@@ -156,7 +154,7 @@ def test_at_the_smallest_epsilons_the_smallest_ratio_is_found_or_there_is_none(
 )
 def test_epsilon_is_exact_positive_and_at_most_40(epsilon: Number, error: type[Exception]) -> None:
     with pytest.raises(error):
-        ClampedGeometric.calibrated(3, epsilon)
+        clamped_geometric(3, epsilon)
 
 
 # --- The search itself, before a guarantee that follows no rule ----------------------------------

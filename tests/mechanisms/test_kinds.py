@@ -25,6 +25,7 @@ from deniable.mechanisms import KINDS, InvalidParameter, Mechanism
 from deniable.mechanisms.kind import _MODULES
 from deniable.messages import InvalidManifest, Manifest, Refusal
 from deniable.messages.bundle import declaration_of
+from deniable.planning.calibration import CALIBRATIONS, calibrated_parameters
 from deniable.planning.words import KIND_WORDS
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
@@ -38,7 +39,7 @@ from tests.mechanisms.laws import (
 )
 from tests.support.kinds import EXAMPLES, THREE, example_survey
 from tests.support.surveys import manifest
-from tests.support.toy_kind import ToyWords
+from tests.support.toy_kind import ToyWords, calibrated_toy
 
 DOCS = Path(__file__).parents[2] / "docs"
 TOY: dict[str, Any] = {"own": 5}
@@ -48,8 +49,9 @@ CASES = [(name, *example) for name, examples in ALL.items() for example in examp
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register the toy as the recipe says: by its line in the registry, and its words."""
+    """Register the toy as the recipe says: by its line in the registry, its settings and words."""
     monkeypatch.setitem(_MODULES, "toy", "tests.support.toy_kind")
+    monkeypatch.setitem(CALIBRATIONS, "toy", calibrated_toy)
     monkeypatch.setitem(KIND_WORDS, "toy", ToyWords())
 
 
@@ -211,7 +213,7 @@ def test_its_keys_are_documented_and_wanted() -> None:
         for key in wanted:
             without = {each: settings[each] for each in settings if each != key}
             with pytest.raises(InvalidParameter, match="is missing") as missing:
-                KINDS[name].calibrated(without, len(categories), "1", "0")
+                calibrated_parameters(name, without, len(categories), "1")
             assert missing.value.name == key
 
 

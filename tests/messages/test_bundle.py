@@ -22,6 +22,7 @@ from deniable.messages import (
 )
 from deniable.messages.bundle import InvalidBundle, declaration_of, make_bundle, read_bundle
 from deniable.oblivious_http import KeyConfiguration
+from deniable.planning.calibration import calibrated
 from tests.support.kinds import MATRIX
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, QUESTION, START, manifest
 
@@ -54,7 +55,7 @@ KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
 }
 NUMERIC = manifest(
     categories=("-0.5", "0", "0.5", "1"),
-    specification=Specification.calibrated("numeric", 4, "1"),
+    specification=calibrated("numeric", 4, "1"),
 )
 
 

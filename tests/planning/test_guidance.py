@@ -5,7 +5,8 @@ from itertools import combinations
 
 import pytest
 
-from deniable.messages import Manifest, Specification
+from deniable.messages import Manifest
+from deniable.planning.calibration import calibrated
 from deniable.planning.words import (
     MOST_EPSILON,
     guess_text,
@@ -17,7 +18,7 @@ from tests.support.surveys import manifest
 
 
 def binary(epsilon: str, delta: str = "0") -> Manifest:
-    made = Specification.calibrated("randomised-response", 2, epsilon, delta)
+    made = calibrated("randomised-response", 2, epsilon)
     return manifest(categories=("no", "yes"), specification=made, epsilon=epsilon, delta=delta)
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix
 from deniable.mechanisms import (
-    ClampedGeometric,
     Draw,
     Mechanism,
     RandomisedResponse,
@@ -21,6 +20,7 @@ from deniable.mechanisms import (
 )
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.subset import Subset
+from deniable.planning.calibration import clamped_geometric
 from deniable.simulation import randomise_many
 from tests.simulation.sources import ListedWords, draws
 from tests.support.effort import effort
@@ -47,9 +47,9 @@ def extreme_words(mechanism: TwoValuedMechanism) -> list[int]:
 
 
 OTHERS: list[Mechanism] = [
-    ClampedGeometric.calibrated(2, "1"),
-    ClampedGeometric.calibrated(3, "40"),
-    ClampedGeometric.calibrated(300, "2"),
+    clamped_geometric(2, "1"),
+    clamped_geometric(3, "40"),
+    clamped_geometric(300, "2"),
     SolutionMatrix([[2**64, 0, 0], [0, 2**63, 2**63], [1, 0, 2**64 - 1]], 2**64),
     SolutionMatrix([[1, 2**64 - 1], [2**64 - 1, 1], [2**63, 2**63]], 2**64),
 ]

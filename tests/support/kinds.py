@@ -7,6 +7,7 @@ from typing import Any
 from deniable.mechanisms import KINDS as REGISTERED
 from deniable.mechanisms.answering import answer_labels, combination_labels
 from deniable.messages import Manifest, Repeat, Specification
+from deniable.planning import calibration
 from deniable.publishing.survey_matrix import certified_settings
 from tests.support.surveys import manifest
 
@@ -18,7 +19,7 @@ def calibrated(
     if "matrix" in settings:
         rows, labels = settings["matrix"], settings.get("responses", ())
         settings = certified_settings(rows, labels, categories, epsilon)
-    return Specification.calibrated(kind, categories, epsilon, settings=settings)
+    return calibration.calibrated(kind, categories, epsilon, settings=settings)
 
 
 MATRIX = manifest(

@@ -7,9 +7,10 @@ An answer is named ``own`` sixteenths of the time, each other answer two sixteen
 from fractions import Fraction
 from typing import ClassVar, Final
 
-from deniable.mechanisms import InvalidParameter, Kind, Parameters, Settings, SurveyMechanism
+from deniable.mechanisms import InvalidParameter, Kind, Parameters, SurveyMechanism
 from deniable.mechanisms.kind import at_fault
 from deniable.mechanisms.matrix import SurveyMatrix
+from deniable.planning.calibration import Settings, setting
 from deniable.planning.words import KindWords
 
 _UNIT: Final = 1 << 60
@@ -23,14 +24,6 @@ class _Toy(Kind):
     def check(self, parameters: Parameters) -> None:
         if type(parameters["own"]) is not int or not 3 <= parameters["own"] <= 8:
             raise InvalidParameter("mechanism", "own is 3 to 8")
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        parameters = {"own": self.setting(settings, "own")}
-        with at_fault("own"):
-            self.check(parameters)
-        return parameters
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
@@ -54,6 +47,13 @@ class _Toy(Kind):
 
 
 KIND: Final = _Toy()
+
+
+def calibrated_toy(settings: Settings, _categories: int, _epsilon: str) -> Parameters:
+    parameters = {"own": setting(settings, "own")}
+    with at_fault("own"):
+        KIND.check(parameters)
+    return parameters
 
 
 class ToyWords(KindWords):

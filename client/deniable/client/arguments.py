@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from deniable.budget import Ceiling, epsilon_to_nano
+from deniable.budget import epsilon_to_nano
 from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent, Declared, declared_by
 from deniable.client.errors import UndeclaredSurvey
@@ -258,7 +258,7 @@ class Arguments:
     surveys: Mapping[str, Survey]  # by name
     state: Path | None  # None: in memory
     consent: Consent
-    lifetime: Ceiling
+    lifetime: int  # in units of 1e-9 epsilon
     sliding: SlidingCeiling | None
     enrol: "Enrol | None"
     background: bool
@@ -291,7 +291,7 @@ class Arguments:
         sliding = self.sliding
         return declared_by(
             self.surveys.values(),
-            self.lifetime.most,
+            self.lifetime,
             None if sliding is None else (sliding.most, sliding.days),
             self.collector,
             enrols=self.enrol is not None,
@@ -352,7 +352,7 @@ def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
         surveys=declared,
         state=state_path(given.state),
         consent=checked_consent(given.consent),
-        lifetime=Ceiling(epsilon_to_nano("lifetime_epsilon", given.lifetime_epsilon)),
+        lifetime=epsilon_to_nano("lifetime_epsilon", given.lifetime_epsilon),
         sliding=_of_kind("sliding", given.sliding, SlidingCeiling),
         enrol=given.enrol,
         background=given.background,

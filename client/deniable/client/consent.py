@@ -262,7 +262,7 @@ def _bounds(survey: Survey, lifetime: int) -> tuple[int, ...]:
     return (
         ceil(survey.epsilon_ceiling * NANO),
         ceil(survey.delta_ceiling * _ATTO),
-        lifetime if own is None else min(own.most, lifetime),
+        lifetime if own is None else min(own, lifetime),
         -1 if kept is None else ceil(kept * NANO),
         0 if kept is None else survey.max_kept_epochs,
         survey.max_grace_seconds,

@@ -254,7 +254,7 @@ class Engine:
         """Return the explanation: what may be asked, on what terms, and what it has cost."""
         from deniable.client.explaining import explain  # when somebody asks
 
-        known = self.manifests.errors, self.manifests.foreseen
+        known = self.manifests.errors, self.manifests.bundled
         app = explain.App(self.arguments, *known, self._keyring, translate)
         with self._asking(LOOK_SECONDS):
             return explain.explain_declared(self.state, self.ledger, app, self._clock.now())

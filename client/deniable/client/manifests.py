@@ -6,7 +6,6 @@ asked for as a manifest is, under no name.
 """
 
 import logging
-import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -24,7 +23,6 @@ from deniable.client.errors import (
     drop_frames,
 )
 from deniable.client.ledger.admission import Bundled, SignedManifest, check_addressee, open_trusted
-from deniable.client.ledger.following import chosen_of
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.parts import GatewayKeyring
@@ -37,7 +35,6 @@ from deniable.messages import (
     MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
     LoggedEnvelope,
-    Manifest,
     Refusal,
     RefusalCode,
     split_logged,
@@ -85,7 +82,7 @@ class Manifests(Forkable):
         self._authorities = ledger.following.authorities
         self._refreshes = refreshes
         self._surveys = arguments.surveys
-        self._bundled = Bundled(arguments.manifests, ledger.following.collector)
+        self.bundled = Bundled(arguments.manifests, ledger.following.collector)
         self._pin = arguments.log_pin
         self._transport = transport
         self._keyring = keyring
@@ -205,38 +202,15 @@ class Manifests(Forkable):
         One that is older than what was fetched since is no fault, and no reason not to fetch. The
         app vouches for its bundle: any key of the chain may have signed it.
         """
-        if not self._bundled:  # look at no state
+        if not self.bundled:  # look at no state
             return None
-        came = [*self._bundled.of(survey, self._authorities.known(self._clock.now()))]
+        came = [*self.bundled.of(survey, self._authorities.known(self._clock.now()))]
         signed = [opened for opened in came if isinstance(opened, SignedManifest)]
         refused = next((why for why in came[::-1] if isinstance(why, ManifestRefused)), None)
         if signed:
             refused = self._following.offer(signed, survey, self._clock.now()) or refused
         rolled_back = refused is not None and refused.fault is ManifestFault.ROLLED_BACK
         return None if rolled_back else refused
-
-    def foreseen(
-        self, connection: sqlite3.Connection | None, survey: Survey
-    ) -> tuple[Manifest, int] | ManifestRefused | None:
-        """Return the bundled manifest that would be answered first, and what it would reserve.
-
-        Or why none would be; None if none of this name came with the app. For whoever is asked for
-        consent: nothing is written, and no state need exist.
-        """
-        candidates: dict[bytes, tuple[Manifest, int]] = {}
-        refused: ManifestRefused | None = None
-        for opened in self._bundled.of(survey, self._authorities.chain(connection)):
-            if isinstance(opened, ManifestRefused):
-                refused = opened
-                continue
-            try:
-                most = self._following.would_reserve(connection, opened, survey, self._clock.now())
-            except ManifestRefused as error:
-                refused = error
-            else:
-                candidates[opened.manifest.survey_id] = opened.manifest, most
-        chosen = chosen_of((manifest for manifest, _ in candidates.values()), self._clock.now())
-        return candidates[chosen[0].survey_id] if chosen else refused
 
     def _judge(self, survey: Survey, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
         """Offer an answer's manifests of a survey; raise if none, or the newest is refused."""

@@ -23,7 +23,7 @@ from typing import (
     dataclass_transform,
 )
 
-from deniable.budget import Ceiling, epsilon_to_nano
+from deniable.budget import epsilon_to_nano
 from deniable.client.errors import UndeclaredAnswer
 from deniable.mechanisms import KINDS, InvalidParameter, Number, exact_delta, exact_epsilon
 from deniable.mechanisms.answering import (
@@ -282,11 +282,11 @@ class Survey:
         return None if self.max_kept_epsilon is None else exact_epsilon(self.max_kept_epsilon)
 
     @cached_property
-    def total_ceiling(self) -> Ceiling | None:
-        """Return ``max_total_epsilon`` as a ceiling, None if there is none of the survey's own."""
+    def total_ceiling(self) -> int | None:
+        """Return ``max_total_epsilon`` in units of 1e-9 epsilon; None if the survey has none."""
         if self.max_total_epsilon is None:
             return None
-        return Ceiling(epsilon_to_nano("max_total_epsilon", self.max_total_epsilon))
+        return epsilon_to_nano("max_total_epsilon", self.max_total_epsilon)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from deniable.budget import (
     DEFAULT_LIFETIME_EPSILON,
-    Ceiling,
     RangeCost,
     epsilon_to_nano,
     format_nano,
@@ -186,7 +185,7 @@ def _choose(
     The client judges again, with what its state knows, and takes no other (D11).
     """
     now = time.time()
-    lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", DEFAULT_LIFETIME_EPSILON))
+    lifetime = epsilon_to_nano("lifetime_epsilon", DEFAULT_LIFETIME_EPSILON)
     why_not: NotRecorded | None = None
     for manifest in offered:
         survey = Survey(

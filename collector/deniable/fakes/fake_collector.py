@@ -36,12 +36,12 @@ from deniable.messages import (
     RefusalCode,
     Repeat,
     Schedule,
-    Specification,
     pack_manifests,
     pack_rotations,
     split_upload,
 )
 from deniable.messages.gateway import GATEWAY_KEYS_PATH, GatewayKeys
+from deniable.planning.calibration import calibrated
 from deniable.publishing.numbering import continued
 
 _AUTHORITY_PATH: Final = "/v1/authority"
@@ -139,8 +139,8 @@ class FakeCollector(LoopbackDouble):
                 origin=self.origin,
                 enrolment=_from(first, enrolment or Enrolment()),
                 minimum_reports=1,
-                specification=Specification.calibrated(
-                    kind or RANDOMISED_RESPONSE.kind, len(categories), stated, delta, keys
+                specification=calibrated(
+                    kind or RANDOMISED_RESPONSE.kind, len(categories), stated, keys
                 ),
                 repeat=repeat,
             )

@@ -21,6 +21,7 @@ from deniable.messages import (
     Manifest,
     Specification,
 )
+from deniable.planning.calibration import calibrated
 from deniable.planning.candidates import DESIGNS, PLAIN, Candidate
 from deniable.planning.choice import unlikely_level
 from deniable.planning.specification import AUTO, LEVELS, answered_best, specified
@@ -111,16 +112,14 @@ def best_specification(
         return specified(kind, len(manifest.categories), epsilon, delta, kept, repeat)
     name = kind or manifest.kind.name
     settings = answered_best(name, manifest.dimensions, epsilon, delta, repeat)
-    return Specification.calibrated(name, 0, epsilon, delta, settings)
+    return calibrated(name, 0, epsilon, settings)
 
 
 def _plain(manifest: Manifest) -> Specification:
     if not manifest.dimensions:
         return RANDOMISED_RESPONSE
     settings = {"dimensions": manifest.dimensions}
-    return Specification.calibrated(
-        manifest.kind.name, 0, manifest.epsilon, manifest.delta, settings
-    )
+    return calibrated(manifest.kind.name, 0, manifest.epsilon, settings)
 
 
 def _unprotected(manifest: Manifest, share: float | None) -> float:

@@ -30,6 +30,7 @@ from deniable.messages import (
     Repeat,
     Specification,
 )
+from deniable.planning.calibration import calibrated
 from deniable.planning.candidates import (
     DESIGNS,
     PLAIN,
@@ -355,7 +356,7 @@ def specified(
             # No survey has these categories, epsilon or delta; the manifest says which it is.
             return RANDOMISED_RESPONSE
         mechanism, settings = candidate.kind, candidate.parameters
-    return Specification.calibrated(mechanism, categories, epsilon, delta, settings)
+    return calibrated(mechanism, categories, epsilon, settings)
 
 
 def _best_levels(
@@ -369,7 +370,7 @@ def _best_levels(
             tree = best_tree(categories, level, slack, most)
             return {"widths": tree.widths, "mechanisms": tree.mechanisms}
         widths: Any = settings["widths"]
-        Specification.calibrated(LEVELS, categories, epsilon, delta, settings)
+        calibrated(LEVELS, categories, epsilon, settings)
         return {**settings, "mechanisms": level_mechanisms(categories, widths, level, slack, most)}
     except ValueError:
         return {"widths": (1,), **settings}

@@ -15,7 +15,7 @@ from deniable.documents import upper_text
 from deniable.mechanisms import odds_text, promise_text
 from deniable.messages import Manifest, day_text
 from deniable.planning.words import survey_terms
-from deniable.terms.facts import pure_odds, whole_cost
+from deniable.terms import pure_odds, whole_cost
 from deniable.terms.sentences import Coalitions, Translate, summary
 
 _MOST_SHOWN: Final = 12

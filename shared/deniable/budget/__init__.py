@@ -80,21 +80,6 @@ def format_nano(cost: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
-    """The budget of a device's lifetime, in units of 1e-9 epsilon."""
-
-    most: int
-
-    def admits(self, reserved: int, cost: int, epochs: int) -> bool:
-        """Tell whether a survey of so many epochs fits beside what is already reserved.
-
-        Everything a survey could ever cost is reserved when its manifest is accepted (D3), so that
-        running out never depends on when or what a device reports.
-        """
-        return reserved + cost * epochs <= self.most
-
-
-@dataclass(frozen=True, slots=True)
 class RangeCost:
     """The cost of reports within one range together, in units of 1e-9 epsilon.
 

@@ -28,7 +28,7 @@ from deniable.mechanisms.exact import (
     promise_text,
     times_likelier,
 )
-from deniable.mechanisms.kind import KINDS, InvalidParameter, Kind, Parameters, Settings
+from deniable.mechanisms.kind import KINDS, InvalidParameter, Kind, Parameters
 from deniable.mechanisms.mechanism import (
     MAX_DENSE,
     Draw,
@@ -121,7 +121,6 @@ __all__ = [
     "RandomisedResponse",
     "Rounds",
     "Rows",
-    "Settings",
     "Subset",
     "SurveyMatrix",
     "SurveyMechanism",

@@ -19,12 +19,11 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import islice
 from math import gcd, lcm
 from typing import Final
 
 from deniable.mechanisms.block_design import MAX_RESPONSES, Design, DesignKind
-from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import Parameters, at_fault
 
 MAX_ORDER: Final = 1 << 17
 """What q is below: the least primes above 2^16 have a use for the most categories."""
@@ -183,12 +182,6 @@ def is_prime(number: int) -> bool:
     return number > 1 and all(number % factor for factor in range(2, int(number**0.5) + 1))
 
 
-def _nearest_primes(number: int) -> list[int]:
-    """Return the next prime below, and the next above if it is not too large."""
-    below = next(n for n in range(number, 1, -1) if is_prime(n))
-    return [below, *islice(filter(is_prime, range(number + 1, MAX_ORDER)), 1)]
-
-
 class _Kind(DesignKind):
     name = "affine"
     fields = ("q", "m", "s")
@@ -196,28 +189,6 @@ class _Kind(DesignKind):
     def check(self, parameters: Parameters) -> None:
         with at_fault("mechanism", (ValueError, TypeError)):
             check_affine(*(parameters[name] for name in self.fields))
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        for name in self.fields:
-            if name not in settings:
-                raise InvalidParameter(name, "is missing: give all three of q, m and s, or none")
-        parameters = {name: self.setting(settings, name) for name in self.fields}
-        q, m, s = parameters.values()
-        if type(q) is type(m) is type(s) is int:
-            if q > 1 and not (q < MAX_ORDER and is_prime(q)):
-                near = " or ".join(map(str, _nearest_primes(min(q, MAX_ORDER - 1))))
-                text = f"{q} is no prime below {MAX_ORDER:,}; take {near}, or leave q, m and s out"
-                raise InvalidParameter("q", text)
-            if q > 1 and not 1 <= s < q:
-                raise InvalidParameter("s", f"{s} must be 1 to {q - 1} (q - 1)")
-            least = next((n for n in range(1, 18) if q**n >= categories), 1)
-            if 1 <= m < least:
-                text = f"{q}^{m} is below {categories:,}, the number of categories; take {least}"
-                raise InvalidParameter("m", text)
-        self.check(parameters)
-        return parameters
 
     def design(self, parameters: Parameters, categories: int) -> Affine:
         return Affine(categories, *(parameters[name] for name in self.fields))

@@ -6,7 +6,7 @@ from math import prod
 from typing import Final
 
 from deniable.mechanisms.block_design import DesignMechanism
-from deniable.mechanisms.kind import KINDS, InvalidParameter, Kind, Parameters, Settings
+from deniable.mechanisms.kind import KINDS, InvalidParameter, Kind, Parameters
 from deniable.mechanisms.randomised_response import TwoValuedMechanism
 
 # Several questions in one survey: a true answer is a combination, of one answer to each.
@@ -105,12 +105,6 @@ class SeveralQuestions(Kind):
     def dimensions(self, parameters: Parameters) -> Dimensions:
         """Return the questions with their answers."""
         dimensions: Dimensions = parameters["dimensions"]
-        return dimensions
-
-    def set_dimensions(self, settings: Settings) -> Dimensions:
-        """Return the questions that an operator wrote."""
-        dimensions: Dimensions = self.setting(settings, "dimensions")
-        check_dimensions(dimensions)
         return dimensions
 
 

@@ -13,7 +13,7 @@ designs have those of 7 and 11 points.
 from typing import Final
 
 from deniable.mechanisms.block_design import Design, DesignKind
-from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import Parameters, at_fault
 
 SETS: Final = {13: (0, 1, 3, 9), 15: (0, 1, 2, 4, 5, 8, 10), 16: (3, 7, 11, 12, 13, 14)}
 """D by the number of points."""
@@ -73,15 +73,6 @@ class _Kind(DesignKind):
     def check(self, parameters: Parameters) -> None:
         with at_fault("mechanism", (ValueError, TypeError)):
             check_points(parameters["v"])
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        v = self.setting(settings, "v")
-        self.check({"v": v})
-        if categories > v:
-            raise InvalidParameter("v", f"{v} is below {categories}, the number of categories")
-        return {"v": v}
 
     def design(self, parameters: Parameters, categories: int) -> DifferenceSet:
         return DifferenceSet(categories, parameters["v"])

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from deniable.mechanisms.answering import (
-    RANDOMISED_RESPONSE,
     Answered,
     Dimensions,
     SeveralQuestions,
@@ -20,7 +19,7 @@ from deniable.mechanisms.answering import (
     combination_labels,
     combinations_of,
 )
-from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import InvalidParameter, Parameters, at_fault
 from deniable.mechanisms.randomised_response import MAX_CATEGORIES
 
 
@@ -37,16 +36,6 @@ class _Kind(SeveralQuestions):
             check_dimensions(parameters["dimensions"])
             _check_product(parameters["dimensions"])
             check_answering(parameters["mechanism"])
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        parameters = {
-            "dimensions": self.set_dimensions(settings),
-            "mechanism": settings.get("mechanism", RANDOMISED_RESPONSE),
-        }
-        self.check(parameters)
-        return parameters
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str

@@ -15,9 +15,6 @@ from deniable.mechanisms.mechanism import SurveyMechanism
 Parameters = Mapping[str, Any]
 """By the name of the manifest's field: texts, integers, or tuples (of tuples) of these."""
 
-Settings = Mapping[str, Any]
-"""By the key of a survey file: what an operator wrote, lists as tuples."""
-
 _MODULES: Final = {
     "randomised-response": "deniable.mechanisms.randomised_response",
     "two-round": "deniable.mechanisms.two_round",
@@ -74,9 +71,8 @@ class Kind(Protocol):
             answer is sent …, else one of the others, …", which is said if these are the categories.
         sent: what a response stands for, where that is more than one answer, for people.
 
-    An InvalidParameter names the key of the survey file where :meth:`calibrated` raises it. Where
-    :meth:`check` or :meth:`mechanism` does, it names the manifest's field, as a rule "mechanism":
-    ``with at_fault(key)`` turns it into the former.
+    An InvalidParameter of :meth:`check` or :meth:`mechanism` names the manifest's field, as a rule
+    "mechanism"; ``with at_fault(key)`` makes it name another.
     """
 
     name: ClassVar[str]
@@ -92,12 +88,6 @@ class Kind(Protocol):
     def check(self, parameters: Parameters) -> None:
         """Check the types and domains of the parameters, whose names are :attr:`fields`."""
         return
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        """Return the parameters of the best mechanism for what an operator wrote."""
-        return {}
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
@@ -123,12 +113,6 @@ class Kind(Protocol):
     def kept_epsilon(self, parameters: Parameters) -> str | None:
         """Return the epsilon of a kept response, where it is not the one of a report."""
         return None
-
-    def setting(self, settings: Settings, key: str) -> Any:
-        """Return one setting."""
-        if key not in settings:
-            raise InvalidParameter(key, "is missing")
-        return settings[key]
 
     def check_pure(self, delta: str) -> None:
         """Check that no delta is stated."""

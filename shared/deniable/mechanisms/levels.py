@@ -19,14 +19,13 @@ from itertools import pairwise
 from typing import Final
 
 from deniable.mechanisms.answering import (
-    RANDOMISED_RESPONSE,
     Answered,
     answering_labels,
     answering_mechanism,
     check_answerings,
 )
 from deniable.mechanisms.exact import ceil_div
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import MAX_DENSE, category_index
 from deniable.mechanisms.one_question import (
     MeanPrivacy,
@@ -106,24 +105,12 @@ class _Kind(Kind):
                 )
             check_answerings(mechanisms, len(widths))
 
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        widths = self.setting(settings, "widths")
-        count = len(widths) if type(widths) is tuple else 0
-        mechanisms = settings.get("mechanisms", (RANDOMISED_RESPONSE,) * count)
-        parameters = {"widths": widths, "mechanisms": mechanisms}
-        with at_fault("widths"):
-            self.check(parameters)
-        _check_size(widths, categories)
-        return parameters
-
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> Levels:
         widths = parameters["widths"]
         with at_fault("mechanism"):
-            _check_size(widths, categories)
+            check_size(widths, categories)
         made = Levels(
             categories,
             widths,
@@ -144,7 +131,8 @@ class _Kind(Kind):
         )
 
 
-def _check_size(widths: Widths, categories: int) -> None:
+def check_size(widths: Widths, categories: int) -> None:
+    """Check the number of categories beside the widths."""
     if not 2 <= categories <= MAX_DENSE:
         raise InvalidParameter("categories", f"of a levels survey are 2 to {MAX_DENSE:,}")
     if widths[0] >= categories:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Final
 
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
 from deniable.mechanisms.privacy import MatrixPrivacy
 
@@ -105,16 +105,6 @@ class _Kind(Kind):
             raise InvalidParameter("mechanism", "the names of its responses are a list of texts")
         if len(labels) != len(weights[0]) and (labels or len(weights) != len(weights[0])):
             raise InvalidParameter("mechanism", "its responses need a name each")
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        """Return the parameters of integers over 2^64, which publishing makes of probabilities."""
-        weights, labels = self.setting(settings, "matrix"), settings.get("responses", ())
-        parameters = {"weights": weights, "responses": labels}
-        with at_fault("matrix"):
-            self.check(parameters)
-        return parameters
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str

@@ -19,22 +19,18 @@ guarantee.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import gcd
-from typing import Final, Self
+from typing import Final
 
 from deniable.mechanisms.exact import (
     GridTooCoarse,
     InvalidPrivacyParameter,
-    Number,
     ceil_div,
-    exact_epsilon,
-    exp_enclosure,
 )
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import MAX_DENSE, Draw, category_index, os_random_word
 from deniable.mechanisms.privacy import MatrixPrivacy, Privacy
 
@@ -46,8 +42,6 @@ _GRID: Final = 1 << 64
 
 _POINT: Final = 192
 """Binary places of a power: where r^d >= e^-40 there are more than 128 significant bits."""
-
-_STEPS: Final = 1 << 62
 
 
 class ClampedGeometric:
@@ -87,14 +81,6 @@ class ClampedGeometric:
                 "2^64 does not resolve so many values at this ratio; use a larger step"
             )
         self._rising = self._tails[::-1]
-
-    @classmethod
-    def calibrated(cls, categories: int, epsilon: Number) -> Self:
-        """Return the mechanism of the least noise whose tight epsilon is not above ``epsilon``."""
-        return cls(
-            categories,
-            calibrated_ratio(lambda r: cls(categories, r).privacy, epsilon, categories - 1),
-        )
 
     @cached_property
     def privacy(self) -> Privacy:
@@ -166,55 +152,6 @@ def falling_powers(ratio: Fraction, largest: int) -> list[int]:
     return powers
 
 
-def calibrated_ratio(
-    privacy_at: Callable[[Fraction], Privacy], epsilon: Number, largest: int
-) -> Fraction:
-    """Return a ratio whose implemented guarantee is not above epsilon; the next one breaks it.
-
-    A smaller ratio lies less. Ratios are multiples of 2^-62, and "next" is one of them less. The
-    guarantee falls with the ratio but for the rounding of the last places, so that a smaller ratio
-    that holds by luck may exist; it would lie less by as little as these places are worth.
-
-    ``privacy_at`` gives the guarantee by the ratio, ``largest`` is the largest distance of two
-    categories.
-
-    Source: docs/mathematics.md, section 10.
-    """
-    exact = exact_epsilon(epsilon)
-    if largest < 1:
-        raise ValueError(f"categories must be in [2, {MAX_DENSE}]")
-    if exact == 0:
-        raise InvalidPrivacyParameter("epsilon is 0: the responses would say nothing; raise it")
-
-    def holds(steps: int) -> bool:
-        try:
-            return privacy_at(Fraction(steps, _STEPS)).satisfies(exact, 0)
-        except GridTooCoarse:
-            return False
-
-    # In exact terms no ratio below e^(-epsilon/largest) will do. Around there, rounding decides: in
-    # growing strides down to one that breaks the guarantee and up to one that keeps it, then by
-    # halving.
-    low, _ = exp_enclosure(exact / largest, 128)
-    start = min((_STEPS << 128) // low, _STEPS - 1)
-    held, broken, stride = start, start, 1
-    while broken > 0 and holds(broken):
-        held, broken, stride = broken, max(broken - stride, 0), 2 * stride
-    if held == broken:
-        stride = 1
-        while not holds(held := min(broken + stride, _STEPS - 1)):
-            if held == _STEPS - 1:
-                raise GridTooCoarse(
-                    "no ratio was found that keeps this epsilon over so many categories; raise "
-                    "epsilon or use fewer"
-                )
-            broken, stride = held, 2 * stride
-    while held - broken > 1:
-        middle = (held + broken) // 2
-        held, broken = (middle, broken) if holds(middle) else (held, middle)
-    return Fraction(held, _STEPS)
-
-
 def _read_ratio(value: object) -> Fraction:
     """Return the ratio that a numerator and a denominator make."""
     if type(value) is tuple and [type(part) for part in value] == [int, int]:
@@ -233,15 +170,6 @@ class _Kind(Kind):
 
     def check(self, parameters: Parameters) -> None:
         _read_ratio(parameters["ratio"])
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        if not 2 <= categories <= MAX_DENSE:
-            raise InvalidParameter("categories", f"of a numeric survey are 2 to {MAX_DENSE:,}")
-        with at_fault("epsilon", (InvalidPrivacyParameter, GridTooCoarse)):
-            ratio = ClampedGeometric.calibrated(categories, epsilon).ratio
-        return {"ratio": ratio.as_integer_ratio()}
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str

@@ -20,7 +20,6 @@ from math import lcm, prod
 from typing import Final
 
 from deniable.mechanisms.answering import (
-    RANDOMISED_RESPONSE,
     Answered,
     Dimensions,
     SeveralQuestions,
@@ -35,7 +34,7 @@ from deniable.mechanisms.answering import (
 )
 from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.exact import Number, exact_delta
-from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import InvalidParameter, Parameters, at_fault
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below
 from deniable.mechanisms.privacy import Apart, Privacy, TwoValuedPrivacy, odds_of_masses
 
@@ -199,15 +198,6 @@ class _Kind(SeveralQuestions):
         with at_fault("mechanism"):
             check_dimensions(dimensions)
             check_answerings(mechanisms, len(dimensions))
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        dimensions = self.set_dimensions(settings)
-        mechanisms = settings.get("mechanisms", (RANDOMISED_RESPONSE,) * len(dimensions))
-        parameters = {"dimensions": dimensions, "mechanisms": mechanisms}
-        self.check(parameters)
-        return parameters
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from math import comb
 from typing import Final
 
-from deniable.mechanisms.block_design import MAX_RESPONSES, Design, DesignKind
-from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
+from deniable.mechanisms.block_design import Design, DesignKind
+from deniable.mechanisms.kind import Parameters, at_fault
 
 MAX_MEMBERS: Final = 1 << 23
 """Most categories that all responses support together, K d."""
@@ -101,19 +101,6 @@ class _Kind(DesignKind):
     def check(self, parameters: Parameters) -> None:
         with at_fault("mechanism", (ValueError, TypeError)):
             check_subset(parameters["d"])
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        d = self.setting(settings, "d")
-        self.check({"d": d})
-        if d >= categories > 1:
-            raise InvalidParameter("d", f"{d} must be below {categories}, the number of categories")
-        if comb(categories, d) > MAX_RESPONSES:
-            raise InvalidParameter(
-                "d", f'{categories} categories have too many sets of {d} (over 2^20); use "affine"'
-            )
-        return {"d": d}
 
     def design(self, parameters: Parameters, categories: int) -> Subset:
         return Subset(categories, parameters["d"])

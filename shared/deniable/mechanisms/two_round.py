@@ -42,7 +42,7 @@ from deniable.mechanisms.exact import (
     odds_ceiling,
     odds_floor,
 )
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
 from deniable.mechanisms.randomised_response import RandomisedResponse
 
@@ -203,18 +203,8 @@ class _Kind(Kind):
     def check(self, parameters: Parameters) -> None:
         kept, fresh = (parameters[name] for name in self.fields)
         with at_fault("mechanism"):
-            _check_kept(kept)
-            _check_fresh(fresh)
-
-    def calibrated(
-        self, settings: Settings, categories: int, epsilon: str, delta: str
-    ) -> Parameters:
-        kept, fresh = self.setting(settings, "kept"), settings.get("fresh", SINGLE)
-        with at_fault("kept"):
-            _check_kept(kept)
-        with at_fault("fresh"):
-            _check_fresh(fresh)
-        return {"kept": kept, "fresh": fresh}
+            check_kept(kept)
+            check_fresh(fresh)
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
@@ -246,13 +236,15 @@ def _design(fresh: Answering) -> tuple[DesignKind, Parameters]:
     return kind, answering_parameters(fresh)
 
 
-def _check_kept(kept: object) -> None:
+def check_kept(kept: object) -> None:
+    """Check the epsilon of a kept response."""
     if type(kept) is not str:
         raise InvalidParameter("kept", "text is expected")
     exact_epsilon(kept)
 
 
-def _check_fresh(fresh: object) -> None:
+def check_fresh(fresh: object) -> None:
+    """Check the design of the fresh round."""
     check_answering(fresh)
     if fresh == RANDOMISED_RESPONSE:
         raise InvalidParameter("fresh", 'is a design; ["subset", 1] is randomised response')

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from deniable.mechanisms import KINDS, InvalidParameter, Kind, Parameters, Settings, SurveyMechanism
+from deniable.mechanisms import KINDS, InvalidParameter, Kind, Parameters, SurveyMechanism
 from deniable.mechanisms.answering import Dimensions
 from deniable.mechanisms.kind import as_tuples
 from deniable.messages import codec
@@ -32,25 +32,6 @@ class Specification:
     def of_kind(self) -> Kind:
         """Return the kind itself."""
         return KINDS[self.kind]
-
-    @classmethod
-    def calibrated(
-        cls,
-        kind: str,
-        categories: int,
-        epsilon: str,
-        delta: str = "0",
-        settings: Settings | None = None,
-    ) -> "Specification":
-        """Return the mechanism that lies least with a tight epsilon not above the one asked for.
-
-        Settings are the kind's own keys of a survey file; lists may stand for tuples.
-        """
-        if kind not in KINDS:
-            raise InvalidManifest("mechanism", "is of no known kind")
-        given = {key: as_tuples(value) for key, value in (settings or {}).items()}
-        with _of_manifest():
-            return cls(kind, KINDS[kind].calibrated(given, categories, epsilon, delta))
 
     def labels(self, dimensions: Dimensions) -> tuple[str, ...]:
         """Return the categories of a manifest that follow from several questions."""

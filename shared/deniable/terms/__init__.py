@@ -1,1 +1,116 @@
-"""The terms of a survey: facts, sentences about them, and plain text; loaded when asked for."""
+"""The terms of a survey, in figures: what it costs, what it tells, what a report holds.
+
+Sentences about them, and plain text, are loaded when asked for.
+"""
+
+from fractions import Fraction
+from itertools import combinations
+from typing import Final
+
+from deniable.budget import NANO, RangeCost
+from deniable.mechanisms import MatrixPrivacy, SurveyMechanism, odds_ceiling
+from deniable.messages import Manifest, Report, SignedReport, sign_report
+from deniable.messages.ed25519 import SIGNATURE_BYTES
+from deniable.privacy_pass import MODULUS_BYTES
+
+_CREDENTIAL_BYTES: Final = {"open": 0, "certificate": SIGNATURE_BYTES, "blind": MODULUS_BYTES}
+_MOST_EPSILON: Final = 14 * NANO
+"""e^14 exceeds a million: nobody needs a larger number to see that it protects nothing."""
+_MOST_COMPARED: Final = 64
+"""Rows that are compared pair by pair; of more, the odds bound it."""
+
+
+def odds_of(nano: int) -> Fraction:
+    """Return e^epsilon, rounded up, of an epsilon in units of 1e-9; large ones are cut."""
+    return odds_ceiling(Fraction(min(max(nano, 0), _MOST_EPSILON), NANO))
+
+
+def pure_odds(manifest: Manifest) -> Fraction:
+    """Return e^epsilon of one response, read off the integers that are sampled."""
+    odds = manifest.mechanism.privacy.odds
+    assert odds is not None, "every mechanism of a survey is pure"
+    return odds
+
+
+def whole_cost(manifest: Manifest) -> int:
+    """Return the most that a report in every epoch costs together, in units of 1e-9 epsilon."""
+    epochs = manifest.schedule.epochs
+    return RangeCost.of(manifest.mechanism).most(epochs, manifest.repeat.epochs or 1)
+
+
+def change_shows(mechanism: SurveyMechanism) -> Fraction:
+    """Return how likely kept responses to two answers differ, for the two that differ most."""
+    # They are drawn independently: 1 - sum_y P_xy P_zy (docs/mathematics.md, section 16).
+    rows = [mechanism.row(category) for category in range(mechanism.categories)]
+    alike = min(
+        sum(one * other for one, other in zip(first, second, strict=True))
+        for first, second in combinations(rows, 2)
+    )
+    return 1 - Fraction(alike, mechanism.grid**2)
+
+
+def report_parts(manifest: Manifest) -> tuple[dict[str, tuple[int, int]], tuple[int, int]]:
+    """Return the bytes of each part of a report, from and to, and those of the whole."""
+    envelopes = _example(manifest, 0, 0), _example(manifest, -1, -1)
+    least, most = len(envelopes[0]), len(envelopes[1])
+    small, large = (SignedReport.from_envelope(envelope).report for envelope in envelopes)
+    vouched = _CREDENTIAL_BYTES[manifest.enrolment.mode] or 1
+    parts = {
+        "survey id": (32, 32),
+        "epoch": (_uint_bytes(small.epoch), _uint_bytes(large.epoch)),
+        "response": (_uint_bytes(small.response), _uint_bytes(large.response)),
+        "public key": (32, 32),
+        "signature": (64, 64),
+        "credential": (vouched, vouched),
+    }
+    shortest, longest = map(sum, zip(*parts.values(), strict=True))
+    parts["framing"] = least - shortest, most - longest
+    return parts, (least, most)
+
+
+def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
+    """Return a report as it will be sent, under a key of nobody's; -1 stands for the last one."""
+    epochs, responses = manifest.schedule.epochs, manifest.mechanism.responses
+    report = Report(manifest.survey_id, epoch % epochs, response % responses)
+    size = _CREDENTIAL_BYTES[manifest.enrolment.mode]
+    return sign_report(bytes(32), report, bytes(size) if size else None)
+
+
+def _uint_bytes(value: int) -> int:
+    """Return the bytes that msgpack gives an unsigned integer below 2^32."""
+    return 1 if value < 1 << 7 else 2 if value < 1 << 8 else 3 if value < 1 << 16 else 5
+
+
+def guess_of(mechanism: SurveyMechanism) -> Fraction:
+    """Return how often a guess that is right half of the time is right with a response, at most.
+
+    A question splits the answers into A and the rest; before a response, A has probability
+    p >= 1/2 (call the likelier part A), so that the best guess is right with p. Let Q_1, Q_0 be the
+    laws of the response given A and given the rest, mixtures of the matrix's rows. With the
+    response the best guess is right with
+
+        sum_y max(p Q_1(y), (1-p) Q_0(y))  =  p + sum_y max(0, (1-p) Q_0(y) - p Q_1(y))
+                                          <=  p + (1-p) sum_y max(0, Q_0(y) - Q_1(y))
+                                           =  p + (1-p) TV(Q_0, Q_1)  <=  p + TV/2,
+
+    TV being the largest total variation distance between two rows, which that between mixtures of
+    them never exceeds (it is convex): the tight delta of epsilon 0. So a guess that is right half
+    of the time becomes right with 1/2 + TV/2 at most, and two rows at that distance, equally
+    likely, attain it.
+
+    If every two rows are (epsilon, delta) apart, E = e^epsilon, let P(S) = a and Q(S) = b for the S
+    where they differ most. Then a <= E b + delta and 1 - b <= E (1 - a) + delta; adding them,
+
+        (E + 1)(a - b) <= E - 1 + 2 delta,   so that   TV <= (E - 1 + 2 delta) / (E + 1).
+
+    Source: docs/mathematics.md, section 7.
+    """
+    privacy = mechanism.privacy
+    if not isinstance(privacy, MatrixPrivacy) or mechanism.categories <= _MOST_COMPARED:
+        return (1 + privacy.delta_at_odds(Fraction(1))) / 2
+    return Fraction(1) if privacy.odds is None else guess_within(privacy.odds)
+
+
+def guess_within(odds: Fraction, delta: Fraction = Fraction(0)) -> Fraction:
+    """Return the bound of :func:`guess_of` for any mechanism with these odds and this delta."""
+    return min(Fraction(1), (odds + delta) / (odds + 1))

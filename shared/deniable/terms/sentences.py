@@ -13,7 +13,7 @@ from typing import Final, Literal
 from deniable.budget import format_nano
 from deniable.mechanisms import is_vast, odds_text, percent_text, promise_text, times_likelier
 from deniable.messages import Manifest, instant_text
-from deniable.terms.facts import change_shows, guess_of, odds_of, pure_odds, whole_cost
+from deniable.terms import change_shows, guess_of, odds_of, pure_odds, whole_cost
 from deniable.terms.text import counted, in_units, shown_duration
 
 Translate = Callable[[str], str]

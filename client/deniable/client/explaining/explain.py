@@ -1,7 +1,7 @@
 """Putting an explanation together: from what the app declares, or from the state file alone."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -12,6 +12,7 @@ from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.explaining.explanation import BudgetExplanation, Explanation, SurveyExplanation
 from deniable.client.explaining.promise import Promise, Terms
+from deniable.client.ledger.admission import Bundled
 from deniable.client.ledger.allowance import (
     Allowance,
     reserved_in_all,
@@ -56,11 +57,7 @@ class App:
     arguments: Arguments
     # Why no newer survey was taken at the last refresh, by name.
     refused: Mapping[str, NotRecorded]
-    # The manifest that came with the app and would be accepted, and what it would reserve; or why
-    # it would not be.
-    foreseen: Callable[
-        [sqlite3.Connection | None, Survey], tuple[Manifest, int] | ManifestRefused | None
-    ]
+    bundled: Bundled  # the manifests that came with it
     keyring: GatewayKeyring | None  # of an app with a relay
     translate: Translate = str
 
@@ -184,7 +181,7 @@ def _budget(
     state: State, connection: sqlite3.Connection | None, allowance: Allowance | None, now: float
 ) -> BudgetExplanation:
     sliding = None if allowance is None else allowance.sliding
-    lifetime = None if allowance is None else allowance.lifetime.most
+    lifetime = None if allowance is None else allowance.lifetime
     most, days = (None, None) if sliding is None else (sliding.most, sliding.days)
     if connection is None:
         return BudgetExplanation(lifetime=lifetime, recent_most=most, recent_days=days)
@@ -218,7 +215,7 @@ def _declared_survey(
             names = {manifest.name for manifest in ledger.following.issuer.followed(connection)}
             standing = f"{standing} {_ONE_OF_THEM}".strip() if len(names) > 1 else standing
         return _survey(survey, app, terms, standing, account)
-    foreseen = app.foreseen(connection, survey)
+    foreseen = ledger.following.foreseen(app.bundled, connection, survey, now)
     if isinstance(foreseen, ManifestRefused):
         standing = _refusal("The survey that came with the app is not answered", foreseen)
     elif foreseen is not None:

@@ -10,7 +10,7 @@ from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.sending.delays import LONGEST_DELAY
 from deniable.mechanisms import times_likelier
 from deniable.messages import ENCAPSULATED_REQUEST_BYTES, instant_text
-from deniable.terms.facts import odds_of
+from deniable.terms import odds_of
 from deniable.terms.sentences import SAME_TIMES, beyond
 from deniable.terms.text import (
     Disclosure,

@@ -10,7 +10,7 @@ from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
 from deniable.mechanisms import KINDS, is_vast, odds_ceiling, promise_text, times_likelier
 from deniable.messages import Manifest
-from deniable.terms.facts import (
+from deniable.terms import (
     change_shows,
     guess_of,
     guess_within,
@@ -72,13 +72,13 @@ class Promise(Disclosure):
     ) -> "Promise":
         """Return the promise of an app that declares a survey, and asks an issuer or none."""
         lifetime, own, kept = allowance.lifetime, survey.total_ceiling, survey.kept_ceiling
-        shared = own is None or own.most > lifetime.most
+        shared = own is None or own > lifetime
         return cls(
             response=ceil(survey.epsilon_ceiling * NANO),
             delta=survey.delta_ceiling,
             guess=guess_within(odds_ceiling(survey.epsilon_ceiling), survey.delta_ceiling),
             epoch_seconds=max(1, survey.min_epoch_seconds),
-            total=lifetime.most if own is None or shared else own.most,
+            total=lifetime if own is None or shared else own,
             shared=shared,
             kept=None if kept is None else ceil(kept * NANO),
             kept_epochs=0 if kept is None else survey.max_kept_epochs,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from deniable.budget import Ceiling, format_nano
+from deniable.budget import format_nano
 from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.ledger.allowance import Reservation
 from deniable.client.parts import NO_ISSUER, NoIssuer
@@ -92,7 +92,7 @@ def admit_manifest(
     manifest: Manifest,
     survey: Survey,
     record: NameRecord,
-    ceiling: Ceiling,
+    ceiling: int,
     now: float,
     issuer: NoIssuer = NO_ISSUER,
 ) -> int:
@@ -113,7 +113,7 @@ def check_terms(
 
 
 def check_budget(
-    manifest: Manifest, survey: Survey, record: NameRecord, ceiling: Ceiling, now: float
+    manifest: Manifest, survey: Survey, record: NameRecord, ceiling: int, now: float
 ) -> int:
     """Check that the cost of a manifest's epochs ahead fits; return it, in 1e-9 epsilon.
 
@@ -127,15 +127,13 @@ def check_budget(
     return reserves
 
 
-def _check_fits(
-    manifest: Manifest, reserves: int, reserved: int, ceiling: Ceiling, whose: str
-) -> None:
-    if reserved + reserves > ceiling.most:
+def _check_fits(manifest: Manifest, reserves: int, reserved: int, ceiling: int, whose: str) -> None:
+    if reserved + reserves > ceiling:
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
             f"its epochs ahead, of {manifest.schedule.epochs}, cost epsilon "
             f"{format_nano(reserves)} and do not fit: {format_nano(reserved)} of "
-            f"{format_nano(ceiling.most)} is reserved; publish fewer epochs, or raise the {whose}",
+            f"{format_nano(ceiling)} is reserved; publish fewer epochs, or raise the {whose}",
         )
 
 

@@ -21,7 +21,7 @@ from math import inf
 from operator import itemgetter
 from typing import NamedTuple
 
-from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
+from deniable.budget import RangeCost, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
 from deniable.client.survey import DAY, Survey
 from deniable.mechanisms import Number, ceil_div
@@ -60,7 +60,7 @@ class SlidingCeiling:
 class Allowance(NamedTuple):
     """The ceilings that the app sets on all surveys together: ever, and within a period."""
 
-    lifetime: Ceiling
+    lifetime: int  # in units of 1e-9 epsilon
     sliding: SlidingCeiling | None = None
 
 
@@ -178,11 +178,11 @@ def _exhausted(
     )
 
 
-def _check_spent(spent: int, cost: int, ceiling: Ceiling, what: str) -> None:
-    if spent + cost > ceiling.most:
+def _check_spent(spent: int, cost: int, ceiling: int, what: str) -> None:
+    if spent + cost > ceiling:
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
-            f"{format_nano(spent)} of the {format_nano(ceiling.most)} that {what} is spent",
+            f"{format_nano(spent)} of the {format_nano(ceiling)} that {what} is spent",
         )
 
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.ledger.admission import (
+    Bundled,
     NameRecord,
     SignedManifest,
     admit_manifest,
@@ -142,24 +143,35 @@ class Following:
                 self._opened.pop(replaced.survey_id, None)
         return refused
 
-    def would_reserve(
-        self,
-        connection: sqlite3.Connection | None,
-        signed: SignedManifest,
-        survey: Survey,
-        now: float,
-    ) -> int:
-        """Return the cost that accepting a manifest would reserve; nothing is written."""
-        manifest, record = signed.manifest, NameRecord()
-        if connection is not None:
-            rows = self.rows(connection, manifest.name)
-            known = rows.record(now)._replace(followed=self.issuer.followed(connection))
-            record = _reserved(rows, known, manifest)
-        reserves = admit_manifest(
-            manifest, survey, record, self.allowance.lifetime, now, self.issuer
-        )
-        self._check_witnessed(signed)
-        return reserves
+    def foreseen(
+        self, bundled: Bundled, connection: sqlite3.Connection | None, survey: Survey, now: float
+    ) -> tuple[Manifest, int] | ManifestRefused | None:
+        """Return the bundled manifest that would be answered first, and what it would reserve.
+
+        Or why none would be; None if none of this name came with the app. For whoever is asked for
+        consent: nothing is written, and no state need exist.
+        """
+        candidates: dict[bytes, tuple[Manifest, int]] = {}
+        refused: ManifestRefused | None = None
+        for opened in bundled.of(survey, self.authorities.chain(connection)):
+            if isinstance(opened, ManifestRefused):
+                refused = opened
+                continue
+            manifest, record = opened.manifest, NameRecord()
+            if connection is not None:
+                rows = self.rows(connection, manifest.name)
+                known = rows.record(now)._replace(followed=self.issuer.followed(connection))
+                record = _reserved(rows, known, manifest)
+            try:
+                ceiling, issuer = self.allowance.lifetime, self.issuer
+                most = admit_manifest(manifest, survey, record, ceiling, now, issuer)
+                self._check_witnessed(opened)
+            except ManifestRefused as error:
+                refused = error
+            else:
+                candidates[manifest.survey_id] = manifest, most
+        chosen = chosen_of((manifest for manifest, _ in candidates.values()), now)
+        return candidates[chosen[0].survey_id] if chosen else refused
 
     @kept
     def holds(self, name: str, now: float) -> bool:

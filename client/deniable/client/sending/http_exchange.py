@@ -15,10 +15,11 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETDOWN, ENETUNREACH
 from functools import partial
+from ipaddress import ip_address
 from math import inf
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -266,9 +267,15 @@ def left_until(deadline: float) -> float:
 def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
     call = Call(partial(socket.getaddrinfo, *address, type=socket.SOCK_STREAM), inf)
     if not start_daemon(call.do):
-        if not sys.is_finalizing():
+        if not (sys.is_finalizing() or _is_literal(address[0])):
             raise OSError("no thread to resolve the name on")
         call.do()
     if not call.wait(left_until(deadline)):
         raise TimeoutError
     return call.result()
+
+
+def _is_literal(host: str) -> bool:
+    with suppress(ValueError):
+        return bool(ip_address(host))
+    return False

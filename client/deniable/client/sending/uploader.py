@@ -219,7 +219,7 @@ class Uploader(Forkable):
         return self._not_sent(error, started) if isinstance(error, TransportError) else Sent()
 
     def _follow(self, report: PendingReport, answer: HttpAnswer | None, why: str) -> Sent:
-        """Record what follows from an answer, or from none; ``why`` it is no answer of use."""
+        """Record the step after an answer, or after none; ``why`` says what none is."""
         self._unsent = 0
         now = self._clock.now()
         step = next_step(report, answer, now, self._backoff, self._jitter)

@@ -19,6 +19,7 @@ from deniable.conformance.observations import Conviction, Sent
 from deniable.conformance.stage import Play, Stage, Unjudgeable, scenario
 from deniable.mechanisms import Mechanism
 from deniable.messages import Specification
+from deniable.planning.calibration import calibrated
 
 _MODULI: Final = (2, 3, 4, 5, 7, 10, 60)
 _UNITS: Final = (("minute", 1 / 60), ("second", 1), ("millisecond", 1000))
@@ -244,9 +245,7 @@ def _at_most(count: int, draws: int, chance: float) -> float:
 def _judged(what: Draws) -> Play:
     def draws(stage: Stage) -> Iterator[Conviction]:
         dealt = what.dealt()
-        specification = Specification.calibrated(
-            what.kind, what.size, what.epsilon, settings=what.settings
-        )
+        specification = calibrated(what.kind, what.size, what.epsilon, settings=what.settings)
         outcomes, names = _reported(stage, what, specification, dealt)
         if not any(outcome == "recorded" for outcome in outcomes):
             raise Unjudgeable("nothing was recorded")

@@ -1,0 +1,253 @@
+"""Calibration: the mechanism that lies least, of a kind and of what an operator wrote for it.
+
+No device needs it, since a manifest carries the parameters. An InvalidParameter names the key of
+the survey file at fault.
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import islice
+from math import comb
+from typing import Any, Final
+
+from deniable.mechanisms import (
+    KINDS,
+    MAX_DENSE,
+    ClampedGeometric,
+    GridTooCoarse,
+    InvalidParameter,
+    InvalidPrivacyParameter,
+    Number,
+    Parameters,
+    Privacy,
+    exact_epsilon,
+    exp_enclosure,
+)
+from deniable.mechanisms.affine import MAX_ORDER, is_prime
+from deniable.mechanisms.answering import RANDOMISED_RESPONSE, Dimensions, check_dimensions
+from deniable.mechanisms.block_design import MAX_RESPONSES
+from deniable.mechanisms.kind import as_tuples, at_fault
+from deniable.mechanisms.levels import check_size
+from deniable.mechanisms.two_round import SINGLE, check_fresh, check_kept
+from deniable.messages import InvalidManifest, Specification
+
+Settings = Mapping[str, Any]
+"""By the key of a survey file: what an operator wrote, lists as tuples."""
+
+_STEPS: Final = 1 << 62
+
+
+def calibrated(
+    kind: str,
+    categories: int,
+    epsilon: str,
+    settings: Settings | None = None,
+) -> Specification:
+    """Return the mechanism that lies least with a tight epsilon not above the one asked for.
+
+    Settings are the kind's own keys of a survey file; lists may stand for tuples.
+    """
+    if kind not in KINDS:
+        raise InvalidManifest("mechanism", "is of no known kind")
+    given = {key: as_tuples(value) for key, value in (settings or {}).items()}
+    try:
+        parameters = calibrated_parameters(kind, given, categories, epsilon)
+    except InvalidParameter as error:
+        raise InvalidManifest(error.name, error.reason) from error
+    return Specification(kind, parameters)
+
+
+def calibrated_parameters(
+    kind: str, settings: Settings, categories: int, epsilon: str
+) -> Parameters:
+    """Return the parameters of the best mechanism of a kind for what an operator wrote."""
+    return CALIBRATIONS[kind](settings, categories, epsilon)
+
+
+def setting(settings: Settings, key: str) -> Any:
+    """Return one setting."""
+    if key not in settings:
+        raise InvalidParameter(key, "is missing")
+    return settings[key]
+
+
+def clamped_geometric(categories: int, epsilon: Number) -> ClampedGeometric:
+    """Return the mechanism of the least noise whose tight epsilon is not above ``epsilon``."""
+
+    def privacy_at(ratio: Fraction) -> Privacy:
+        return ClampedGeometric(categories, ratio).privacy
+
+    return ClampedGeometric(categories, calibrated_ratio(privacy_at, epsilon, categories - 1))
+
+
+def calibrated_ratio(
+    privacy_at: Callable[[Fraction], Privacy], epsilon: Number, largest: int
+) -> Fraction:
+    """Return a ratio whose implemented guarantee is not above epsilon; the next one breaks it.
+
+    A smaller ratio lies less. Ratios are multiples of 2^-62, and "next" is one of them less. The
+    guarantee falls with the ratio but for the rounding of the last places, so that a smaller ratio
+    that holds by luck may exist; it would lie less by as little as these places are worth.
+
+    ``privacy_at`` gives the guarantee by the ratio, ``largest`` is the largest distance of two
+    categories.
+
+    Source: docs/mathematics.md, section 10.
+    """
+    exact = exact_epsilon(epsilon)
+    if largest < 1:
+        raise ValueError(f"categories must be in [2, {MAX_DENSE}]")
+    if exact == 0:
+        raise InvalidPrivacyParameter("epsilon is 0: the responses would say nothing; raise it")
+
+    def holds(steps: int) -> bool:
+        try:
+            return privacy_at(Fraction(steps, _STEPS)).satisfies(exact, 0)
+        except GridTooCoarse:
+            return False
+
+    # In exact terms no ratio below e^(-epsilon/largest) will do. Around there, rounding decides: in
+    # growing strides down to one that breaks the guarantee and up to one that keeps it, then by
+    # halving.
+    low, _ = exp_enclosure(exact / largest, 128)
+    start = min((_STEPS << 128) // low, _STEPS - 1)
+    held, broken, stride = start, start, 1
+    while broken > 0 and holds(broken):
+        held, broken, stride = broken, max(broken - stride, 0), 2 * stride
+    if held == broken:
+        stride = 1
+        while not holds(held := min(broken + stride, _STEPS - 1)):
+            if held == _STEPS - 1:
+                raise GridTooCoarse(
+                    "no ratio was found that keeps this epsilon over so many categories; raise "
+                    "epsilon or use fewer"
+                )
+            broken, stride = held, 2 * stride
+    while held - broken > 1:
+        middle = (held + broken) // 2
+        held, broken = (middle, broken) if holds(middle) else (held, middle)
+    return Fraction(held, _STEPS)
+
+
+def _dimensions(settings: Settings) -> Dimensions:
+    """Return the questions that an operator wrote."""
+    dimensions: Dimensions = setting(settings, "dimensions")
+    check_dimensions(dimensions)
+    return dimensions
+
+
+def _two_round(settings: Settings, _categories: int, _epsilon: str) -> Parameters:
+    kept, fresh = setting(settings, "kept"), settings.get("fresh", SINGLE)
+    with at_fault("kept"):
+        check_kept(kept)
+    with at_fault("fresh"):
+        check_fresh(fresh)
+    return {"kept": kept, "fresh": fresh}
+
+
+def _numeric(_settings: Settings, categories: int, epsilon: str) -> Parameters:
+    if not 2 <= categories <= MAX_DENSE:
+        raise InvalidParameter("categories", f"of a numeric survey are 2 to {MAX_DENSE:,}")
+    with at_fault("epsilon", (InvalidPrivacyParameter, GridTooCoarse)):
+        ratio = clamped_geometric(categories, epsilon).ratio
+    return {"ratio": ratio.as_integer_ratio()}
+
+
+def _matrix(settings: Settings, _categories: int, _epsilon: str) -> Parameters:
+    """Return the parameters of integers over 2^64, which publishing makes of probabilities."""
+    weights, labels = setting(settings, "matrix"), settings.get("responses", ())
+    parameters = {"weights": weights, "responses": labels}
+    with at_fault("matrix"):
+        KINDS["matrix"].check(parameters)
+    return parameters
+
+
+def _subset(settings: Settings, categories: int, _epsilon: str) -> Parameters:
+    d = setting(settings, "d")
+    KINDS["subset"].check({"d": d})
+    if d >= categories > 1:
+        raise InvalidParameter("d", f"{d} must be below {categories}, the number of categories")
+    if comb(categories, d) > MAX_RESPONSES:
+        raise InvalidParameter(
+            "d", f'{categories} categories have too many sets of {d} (over 2^20); use "affine"'
+        )
+    return {"d": d}
+
+
+def _nearest_primes(number: int) -> list[int]:
+    """Return the next prime below, and the next above if it is not too large."""
+    below = next(n for n in range(number, 1, -1) if is_prime(n))
+    return [below, *islice(filter(is_prime, range(number + 1, MAX_ORDER)), 1)]
+
+
+def _affine(settings: Settings, categories: int, _epsilon: str) -> Parameters:
+    fields = KINDS["affine"].fields
+    for name in fields:
+        if name not in settings:
+            raise InvalidParameter(name, "is missing: give all three of q, m and s, or none")
+    parameters = {name: settings[name] for name in fields}
+    q, m, s = parameters.values()
+    if type(q) is type(m) is type(s) is int:
+        if q > 1 and not (q < MAX_ORDER and is_prime(q)):
+            near = " or ".join(map(str, _nearest_primes(min(q, MAX_ORDER - 1))))
+            text = f"{q} is no prime below {MAX_ORDER:,}; take {near}, or leave q, m and s out"
+            raise InvalidParameter("q", text)
+        if q > 1 and not 1 <= s < q:
+            raise InvalidParameter("s", f"{s} must be 1 to {q - 1} (q - 1)")
+        least = next((n for n in range(1, 18) if q**n >= categories), 1)
+        if 1 <= m < least:
+            text = f"{q}^{m} is below {categories:,}, the number of categories; take {least}"
+            raise InvalidParameter("m", text)
+    KINDS["affine"].check(parameters)
+    return parameters
+
+
+def _difference_set(settings: Settings, categories: int, _epsilon: str) -> Parameters:
+    v = setting(settings, "v")
+    KINDS["difference-set"].check({"v": v})
+    if categories > v:
+        raise InvalidParameter("v", f"{v} is below {categories}, the number of categories")
+    return {"v": v}
+
+
+def _one_question(settings: Settings, _categories: int, _epsilon: str) -> Parameters:
+    dimensions = _dimensions(settings)
+    mechanisms = settings.get("mechanisms", (RANDOMISED_RESPONSE,) * len(dimensions))
+    parameters = {"dimensions": dimensions, "mechanisms": mechanisms}
+    KINDS["one-question"].check(parameters)
+    return parameters
+
+
+def _joint(settings: Settings, _categories: int, _epsilon: str) -> Parameters:
+    parameters = {
+        "dimensions": _dimensions(settings),
+        "mechanism": settings.get("mechanism", RANDOMISED_RESPONSE),
+    }
+    KINDS["joint"].check(parameters)
+    return parameters
+
+
+def _levels(settings: Settings, categories: int, _epsilon: str) -> Parameters:
+    widths = setting(settings, "widths")
+    count = len(widths) if type(widths) is tuple else 0
+    mechanisms = settings.get("mechanisms", (RANDOMISED_RESPONSE,) * count)
+    parameters = {"widths": widths, "mechanisms": mechanisms}
+    with at_fault("widths"):
+        KINDS["levels"].check(parameters)
+    check_size(widths, categories)
+    return parameters
+
+
+CALIBRATIONS: Final[dict[str, Callable[[Settings, int, str], Parameters]]] = {
+    "randomised-response": lambda *_: {},
+    "two-round": _two_round,
+    "numeric": _numeric,
+    "matrix": _matrix,
+    "subset": _subset,
+    "affine": _affine,
+    "difference-set": _difference_set,
+    "one-question": _one_question,
+    "joint": _joint,
+    "levels": _levels,
+}
+"""By kind: makes its parameters of settings, the number of categories and an epsilon."""
