@@ -12,7 +12,6 @@ from cryptography.hazmat.primitives.hashes import SHA384
 from benchmarks.rounds import interleave, processor_seconds_each
 from benchmarks.table import Row, show
 from deniable.enrolment.epoch_keys import PrivateKey
-from deniable.intake.judge import verify as by_libsodium
 from deniable.messages import (
     Enrolment,
     Manifest,
@@ -27,6 +26,7 @@ from deniable.messages import (
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL
 from deniable.privacy_pass import EXPONENT, MODULUS_BYTES, check_moduli
+from deniable.server.routes.uploads import verify_by_libsodium as by_libsodium
 
 _DEVICES: Final = 1_000
 _REQUESTS: Final = 100

@@ -7,9 +7,9 @@ import pytest
 
 from deniable.intake import judge_report
 from deniable.intake.judge import check_report
-from deniable.intake.judge import verify as libsodium_verify
 from deniable.messages import Refusal, SignedReport, SigningKey
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT, Verify, verify
+from deniable.server.routes.uploads import verify_by_libsodium
 from tests.support.effort import effort
 from tests.vectors import edwards25519 as curve
 from tests.vectors.stored import BAD_REPORTS, BY_ID, name_of
@@ -29,7 +29,7 @@ def accepts(check: Verify, key: bytes, signature: bytes, context: bytes = CONTEX
 def accepted(key: bytes, signature: bytes, context: bytes = CONTEXT_REPORT) -> bool:
     """Return what both libraries say."""
     by_us = accepts(verify, key, signature, context)
-    assert accepts(libsodium_verify, key, signature, context) is by_us
+    assert accepts(verify_by_libsodium, key, signature, context) is by_us
     return by_us
 
 
@@ -49,7 +49,7 @@ def judged_with_openssl(envelope: bytes, now: float) -> str | None:
 def test_every_bad_vector_has_the_same_code_by_both(vector: dict[str, Any]) -> None:
     envelope = bytes.fromhex(vector["envelope"])
     with pytest.raises(Refusal) as by_libsodium:
-        judge_report(envelope, vector["now"], BY_ID.get)
+        judge_report(envelope, vector["now"], BY_ID.get, verify_by_libsodium)
     assert by_libsodium.value.code.value == judged_with_openssl(envelope, vector["now"])
 
 

@@ -7,6 +7,8 @@ from time import monotonic
 from typing import Final
 
 from aiohttp import web
+from nacl.bindings import crypto_sign_open
+from nacl.exceptions import CryptoError
 
 from deniable.directory import Config
 from deniable.intake import judge_report
@@ -20,6 +22,7 @@ from deniable.messages import (
     media_type,
     split_upload,
 )
+from deniable.messages.ed25519 import KEY_BYTES, SIGNATURE_BYTES
 from deniable.oblivious_http import BinaryRequest
 from deniable.server.connections import Connection
 from deniable.server.limits import IssuerShares, SenderLimits, buckets
@@ -39,6 +42,27 @@ _CODES: Final = {
     Verdict.ENDED: RefusalCode.SURVEY_ENDED,
     Verdict.DISTRUSTED: RefusalCode.NOT_ENROLLED,
 }
+
+
+def verify_by_libsodium(
+    public_key: bytes, context: bytes, payload: bytes, signature: bytes
+) -> None:
+    """Check a signature over context ‖ payload, as :func:`deniable.messages.verify` does.
+
+    Unlike OpenSSL, libsodium refuses by itself whatever our own checks refuse: a key or an R of
+    small order or of no canonical encoding, and S not below the group order. A key that is wrong
+    in itself is bad-key only where a report or a manifest is read, before anything is verified.
+
+    Raises:
+        Refusal: bad-signature.
+    """
+    # The binding hands on a key without its length, and splits what it gets after 64 bytes.
+    if len(public_key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
+        raise Refusal(RefusalCode.BAD_SIGNATURE, "a key or a signature has another length")
+    try:
+        crypto_sign_open(signature + context + payload, public_key)
+    except CryptoError as error:
+        raise Refusal(RefusalCode.BAD_SIGNATURE, "the signature does not match") from error
 
 
 @dataclass(slots=True)
@@ -155,13 +179,15 @@ class Uploads:
         for place, envelope in enumerate(envelopes, start):
             try:
                 try:
-                    receipt = judge_report(envelope, now, known)
+                    receipt = judge_report(envelope, now, known, verify_by_libsodium)
                 except Refusal as refusal:
                     if refusal.code is not RefusalCode.UNKNOWN_SURVEY:
                         raise
                     # It may have been published since the store was read.
                     await self._catalogue.reread()
-                    receipt = judge_report(envelope, now, self._catalogue.surely)
+                    receipt = judge_report(
+                        envelope, now, self._catalogue.surely, verify_by_libsodium
+                    )
                 if not self._issuers.take(receipt):
                     raise Refusal(RefusalCode.RATE_LIMITED, "too many reports of this issuer")
             except Refusal as refusal:
