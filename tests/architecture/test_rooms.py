@@ -34,6 +34,7 @@ AMBIGUOUS: Final = {
     "numeric",
     "requests",
     "specification",
+    "views",
 }
 """File names that stand for modules of several packages.
 

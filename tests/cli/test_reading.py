@@ -7,7 +7,6 @@ import pytest
 
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
-from tests.support.effort import some
 
 READING = [
     "survey list",
@@ -70,7 +69,7 @@ def succeed_loudly(*arguments: str | Path) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("command", some(READING))
+@pytest.mark.parametrize("command", READING)
 def test_a_url_says_what_the_directory_says(
     served: tuple[Workplace, str, list[str]], command: str
 ) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from aiohttp import web
 
 from deniable.messages import pack_upload, sign_manifest
 from deniable.server import limits
@@ -84,15 +83,14 @@ async def test_who_hangs_up_while_the_database_is_silent_leaves_little_behind(
             async with connected(collector) as (_, writer):
                 writer.write(ask)
                 await until(lambda: [*map(_asks, collector.server.connections)] == [True])
-            await until(lambda: collector.server.connections == [])
+            await until(lambda: not collector.server.connections)
         assert await healthy(collector)
         # Those that the database itself has not answered wait for it, one a connection to it.
         await until(lambda: handlers() <= DATABASE_CONNECTIONS)
 
 
-def _asks(connection: web.RequestHandler) -> bool:
+def _asks(connection: Connection) -> bool:
     """Return if the server knows what somebody asks."""
-    assert isinstance(connection, Connection)
     return connection._request is not None
 
 

@@ -100,6 +100,7 @@ class SlotsMachine(RuleBasedStateMachine):
         self.gone(holder)
         self.waiting.append(holder)
         self.sending[holder] = body
+        self.slots.waits(holder)
         self.slots.sends(holder, body)
         expected = []
         for slow in [each for each in self.waiting[:-1] if each in self.sending]:
@@ -118,6 +119,7 @@ class SlotsMachine(RuleBasedStateMachine):
         if leaves:
             self.gone(holder)
             self.slots.leave(holder)  # an end is told more than once
+            self.slots.waits(holder)
             self.slots.sends(holder, BODIES[-1])
 
     def held(self) -> int:

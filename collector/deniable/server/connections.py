@@ -1,9 +1,8 @@
-"""Connections, each bounded in time and memory; and whatever leans on aiohttp's insides.
+"""Connections, each bounded in time and memory: around aiohttp's, of which only what is public.
 
-aiohttp does not bound how long a request's head may take, and its own answer to bytes that are no
-HTTP repeats them.
-
-What holds, whatever is sent:
+aiohttp parses heads and bodies, and runs handlers. It is given a head once that has come whole, the
+bytes of its body, and nothing more before the answer; its transport is ours. What holds, whatever
+is sent:
 
 N1. Every connection is at any time arriving (a head, a body), being answered, or idle, and each of
     these has its end: by a sweep, if nothing else ends it.
@@ -15,28 +14,26 @@ N4. Nothing is read behind a request whose end is open to doubt (its body had no
 """
 
 import asyncio
+import logging
 import math
 import os
+import re
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from functools import partial
-from typing import Final
+from typing import Any, Final, cast
 
-from aiohttp import web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import HttpVersion11
-from aiohttp.http_exceptions import BadStatusLine
-from aiohttp.payload import Payload
+from aiohttp import HttpVersion11, StreamReader, web
+from aiohttp.http import HttpProcessingError
 
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
 from deniable.server.limits import SLICE_BYTES, ConnectionSlots
 from deniable.server.metrics import Meters
-from deniable.server.problems import answer_headers, bare_problem, complete, plain_problem, problem
+from deniable.server.problems import answer_headers, bare_answer, complete, plain_problem, problem
 
-Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 
 HEAD_SECONDS: Final = 10.0
 """How long a request's head may take, or a handshake: a few packets, over a poor mobile network."""
@@ -51,80 +48,72 @@ _LINGER_SECONDS: Final = 5.0
 _MOST_HEADERS: Final = 64
 _MOST_LINE_BYTES: Final = 8_190
 _MOST_HEAD_BYTES: Final = 32_768
-_MOST_BUFFERED: Final = 65_536
+_MOST_HELD_BYTES: Final = 2 * MAX_UPLOAD_BYTES
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _NO_LINGERING: Final = struct.pack("ii", 1, 0)
 _SWEEP_SECONDS: Final = 1.0
 NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
 """How asyncio says that file descriptors ran out, and we: it is logged once for all."""
-_OTHER_VERSION: Final = "Bad status line:\n  Invalid HTTP version:"
-"""How aiohttp says that the version is one, but none that its parser in C knows."""
+_REQUEST_LINE: Final = re.compile(rb"[^\r]* HTTP/1\.([01])\r")
+_LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,19})[ \t]*\r")
+_UPGRADE: Final = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
+_CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(;[\t -~\x80-\xff]*)?\r\n")
+_CHUNK_END: Final = re.compile(rb"\r\n")
+_TRAILERS: Final = re.compile(rb"([!-9;-~]+:[\t -~\x80-\xff]*\r\n)*\r\n")
+_BAD_CHUNK: Final = web.RequestPayloadError, web.HTTPRequestEntityTooLarge
+
+# Below aiohttp's own, of whose records nothing but the sentence is logged.
+_LOG: Final = logging.getLogger("aiohttp.server.strangers")
+_LOG.addFilter(lambda it: not (it.exc_info and isinstance(it.exc_info[1], HttpProcessingError)))
 
 
-class _Slices(Payload):
-    """A large body that any number of answers share: sent by slices, of which none copies it."""
-
-    _value: bytes
-
-    def __init__(self, body: bytes) -> None:
-        super().__init__(body)
-        self._size = len(body)
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Return the bytes as text."""
-        return self._value.decode(encoding, errors)
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        """Write a slice at a time, each once the connection has taken the one before."""
-        whole = memoryview(self._value)
-        for start in range(0, len(whole), SLICE_BYTES):
-            await writer.write(whole[start : start + SLICE_BYTES])
-            await writer.drain()
-
-
-class CollectorServer(web.Server):
-    """aiohttp's low-level server, which sweeps its connections: so no request costs a timer."""
+class CollectorServer:
+    """A server of aiohttp's connections within ours, which it sweeps: no request costs a timer."""
 
     def __init__(self, handler: Handler, config: Config, meters: Meters) -> None:
-        request = partial(
-            web.BaseRequest, loop=asyncio.get_running_loop(), client_max_size=MAX_UPLOAD_BYTES
-        )
-        super().__init__(handler, request_factory=request)
         self.meters = meters
         self.slots = ConnectionSlots(config, meters)
         self.headers = answer_headers(config)
-        self._sweeping: asyncio.Task[None] | None = None
-
-    def connection_lost(
-        self,
-        handler: web.RequestHandler,
-        exc: BaseException | None = None,  # noqa: ARG002
-    ) -> None:
-        """Forget a connection, whose place is free at once: aiohttp waits for its handler."""
-        self._connections.pop(handler, None)
+        self.connections = set[Connection]()
+        self._handler = handler
+        self._loop = asyncio.get_running_loop()
+        self._sweeping = asyncio.create_task(self._sweep())
+        # No access log: an address beside a time would link what the protocol keeps apart.
+        # No decompression: an encoded body is refused, and must not be unpacked to be thrown away.
+        self._server = web.Server(
+            self._answer,
+            access_log=None,
+            logger=_LOG,
+            auto_decompress=False,
+            lingering_time=_LINGER_SECONDS,
+            max_line_size=_MOST_LINE_BYTES,
+            max_field_size=_MOST_LINE_BYTES,
+            read_bufsize=MAX_UPLOAD_BYTES,
+        )
 
     def __call__(self) -> "Connection":
         """Return the protocol of a new connection."""
-        if self._sweeping is None:
-            self._sweeping = asyncio.create_task(self._sweep())
-        return Connection(self, self._loop)
+        return Connection(self, self._server())
 
-    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if not isinstance(request.transport, _Outgoing):
+            return web.Response()  # its sender is gone
+        return await request.transport.connection.answer(request, self._handler)
+
+    async def shutdown(self, seconds: float | None = None) -> None:
         """Finish the requests under way, but those that are overdue; close every connection."""
         try:
-            await super().shutdown(timeout)
+            self._server.pre_shutdown()
+            await self._server.shutdown(seconds)
         finally:
-            if self._sweeping is not None:
-                self._sweeping.cancel()
-                self._sweeping = None
+            self._sweeping.cancel()
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             now = self._loop.time()
             self._look_for_descriptors()
-            for connection in self.connections:
-                assert isinstance(connection, Connection)
+            for connection in list(self.connections):
                 try:
                     connection.sweep(now)
                 except Exception as error:  # noqa: BLE001 - all others must be swept all the same
@@ -140,39 +129,58 @@ class CollectorServer(web.Server):
             self._loop.call_exception_handler({"message": NO_DESCRIPTORS, "exception": error})
 
 
-class Connection(web.RequestHandler):
-    """One connection: aiohttp's, with a time at which it is overdue."""
+class _Outgoing(asyncio.Transport):
+    """The transport that aiohttp is given: answers of ours go through, and nothing else."""
 
-    __slots__ = (
-        *("_slots", "_meters", "_headers", "_socket", "_stream", "_request", "_parsed"),
-        *("_head_bytes", "_body_ended", "_reading_held", "_hanging_up", "_overdue_at"),
-    )
+    def __init__(self, connection: "Connection", stream: asyncio.Transport) -> None:
+        super().__init__()
+        self.connection = connection
+        self.stream = stream
 
-    def __init__(self, server: CollectorServer, loop: asyncio.AbstractEventLoop) -> None:
-        # No access log: an address beside a time would link what the protocol keeps apart.
-        # No decompression: an encoded body is refused, and must not be unpacked to be thrown away.
-        super().__init__(
-            server,
-            loop=loop,
-            access_log=None,  # type: ignore[arg-type]
-            auto_decompress=False,
-            lingering_time=_LINGER_SECONDS,
-            max_headers=_MOST_HEADERS,
-            max_line_size=_MOST_LINE_BYTES,
-            max_field_size=_MOST_LINE_BYTES,
-            read_bufsize=_MOST_BUFFERED,
-        )
-        self._slots, self._meters, self._headers = server.slots, server.meters, server.headers
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self.stream.get_extra_info(name, default)
+
+    def is_closing(self) -> bool:
+        return self.stream.is_closing()
+
+    def close(self) -> None:
+        self.stream.close()
+
+    def pause_reading(self) -> None:
+        self.stream.pause_reading()
+
+    def resume_reading(self) -> None:
+        self.stream.resume_reading()
+
+    def write(self, data: Any) -> None:
+        if self.connection.unread is not None:
+            self.stream.write(data)
+        else:
+            self.connection.refuse()
+
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        self.write(b"".join(list_of_data))
+
+
+class Connection(asyncio.Protocol):
+    """One connection, with a time at which it is overdue; aiohttp's is inside."""
+
+    def __init__(self, server: CollectorServer, inner: asyncio.Protocol) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.unread: bytes | None = None  # of the answer that is being written
+        self._server, self._inner, self._slots = server, inner, server.slots
+        self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
-        # aiohttp forgets its own before the last bytes are sent.
-        self._stream: asyncio.Transport | None = None
         self._request: web.BaseRequest | None = None
-        self._parsed = False  # a request's head has come, and its answer is not made
-        self._head_bytes = 0  # of the head that is arriving, or behind the request being answered
+        self._task: asyncio.Task[Any] | None = None  # which makes its answer
+        self._held = bytearray()  # has come, and aiohttp does not have it yet
+        self._given = False  # aiohttp has its head
+        self._body_left = 0
+        self._chunked = False
         self._body_ended = False  # whoever reads the body was told that no more of it comes
-        self._reading_held = False  # nothing is read from the socket before the answer
-        self._hanging_up = False  # a problem was sent, and the connection closes
-        self._overdue_at = loop.time() + HEAD_SECONDS
+        self._full = False  # nothing is read before the answer
+        self._over = False  # nothing is read any more
+        self._overdue_at = self._loop.time() + HEAD_SECONDS
 
     def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
         """Take a place for the handshake before the connection; return False if there is none."""
@@ -181,122 +189,145 @@ class Connection(web.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection, or turn it away if there are too many."""
-        super().connection_made(transport)
-        assert self.transport is not None
-        self._stream = self.transport
+        stream = self.transport = cast("asyncio.Transport", transport)
+        self._server.connections.add(self)
         # Nothing written is unread in our hands once drain() has returned.
-        self._stream.set_write_buffer_limits(high=1)
+        stream.set_write_buffer_limits(high=1)
         peer, *_ = transport.get_extra_info("peername") or ("",)
         if self._socket is None and not self._slots.enter(self, peer):
-            self._hang_up(RefusalCode.OVERLOADED, "too many connections; send it later")
+            self._hang_up(problem(RefusalCode.OVERLOADED, "too many connections; send it later"))
+        else:
+            self._inner.connection_made(_Outgoing(self, stream))
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; the first after an answer start the next request's time."""
-        request = self._request
-        if not self._parsed:
-            if not self._head_bytes:
-                self._overdue_at = self._loop.time() + HEAD_SECONDS
-            self._head_bytes += len(data)
-        elif request is not None and request.content.is_eof():
-            # Nothing more is read before the answer, if enough has come behind its request.
-            self._head_bytes += len(data)
-            if (
-                self._head_bytes > _MOST_BUFFERED
-                and not self._reading_held
-                and self.transport is not None
-            ):
-                self._reading_held = True
-                self.transport.pause_reading()
-        super().data_received(data)
-        if self._messages:
-            self._parsed = True
-            if request is not None:
-                self._look_at_body(request)
-        elif not self._parsed and self._head_bytes > _MOST_HEAD_BYTES:
-            self._meters.requests_refused[RefusalCode.MALFORMED].inc()
-            self._hang_up(RefusalCode.MALFORMED, "the request's head is too large")
+        if not self._over:
+            searched = len(self._held)
+            self._held += data
+            self._pass_on(searched)
 
-    def _look_at_body(self, request: web.BaseRequest) -> None:
-        """End the body of a request for its reader, if no more of it will come.
+    def _pass_on(self, searched: int = 0) -> None:
+        """Give aiohttp what it may have by now; read no more while too much is left."""
+        if not self._given:
+            self._give_head(searched)
+        elif self._body_left:
+            self._inner.data_received(self._take(self._body_left))
+        elif self._chunked and self._request is not None:
+            self._give_chunks(self._request.content)
+        full = len(self._held) > _MOST_HELD_BYTES
+        if full is not self._full and self.transport is not None:
+            self._full = full
+            (self.transport.pause_reading if full else self.transport.resume_reading)()
 
-        Nothing is parsed behind an incomplete body but the error that ends it.
-        """
-        if self._messages and not request.content.is_eof():
+    def _give_head(self, searched: int) -> None:
+        """Give aiohttp the next head once it has come whole, and what has come of its body."""
+        held = self._held
+        if not searched:
+            self._overdue_at = self._loop.time() + HEAD_SECONDS
+        if held.startswith((b"\r", b"\n")):  # empty lines may come before it
+            head_bytes = len(held.lstrip(b"\r\n"))
+            if not head_bytes:
+                return
+            del held[:-head_bytes]
+            searched = 0
+        end = held.find(b"\r\n\r\n", max(searched - 3, 0))
+        head = bytes(held if end < 0 else held[: end + 4])
+        lines = head.count(b"\r\n")
+        if len(head) > _MOST_HEAD_BYTES or lines > _MOST_HEADERS + 2:
+            self.refuse("the request's head is too large")
+        elif head.count(b"\n") > lines or not head[:1].isupper():
+            self.refuse()
+        elif end >= 0:
+            line, fields = _REQUEST_LINE.match(head), head.lower()
+            if line is None or not int(line[1]) <= fields.count(b"\r\nhost:") <= 1:
+                self.refuse()
+            else:
+                self._given = True
+                length = _LENGTH.search(fields)
+                self._chunked = b"\r\ntransfer-encoding:" in fields
+                self._body_left = len(head) + (0 if length is None else int(length[1]))
+                given = self._take(self._body_left)
+                if b"\r\nupgrade:" in fields:  # it is answered in this protocol
+                    given = _UPGRADE.sub(b"\r\nx-upgrade:", head) + given[len(head) :]
+                self._inner.data_received(given)
+
+    def _take(self, most: int) -> bytes:
+        part = bytes(self._held[:most])
+        del self._held[:most]
+        self._body_left -= len(part)
+        return part
+
+    def _give_chunks(self, content: StreamReader) -> None:
+        try:
+            while not content.is_eof() and (chunk := _take_chunk(self._held)) is not None:
+                content.feed_data(chunk)
+                if not chunk:
+                    content.feed_eof()
+        except _BAD_CHUNK as error:
             if self._body_ended:
-                request.content.feed_eof()  # it is read to be thrown away
+                content.feed_eof()  # it is read to be thrown away
             else:
                 self._body_ended = True
-                request.content.set_exception(web.RequestPayloadError())
+                content.set_exception(error)
 
-    def begin(self, request: web.BaseRequest) -> None:
-        """Start a request's time: its head is complete."""
-        self._request, self._body_ended, self._head_bytes = request, False, 0
+    async def answer(self, request: web.BaseRequest, handler: Handler) -> web.Response:
+        """Have a request answered whose head has come, and send the answer."""
+        self._request, self._task, self._body_ended = request, asyncio.current_task(), False
+        if self._chunked:
+            self._pass_on()
         if request.content.is_eof():
-            self._work()
+            self.work()
         else:
             self._overdue_at = self._loop.time() + BODY_SECONDS
-            self._look_at_body(request)
+        answer = await handler(request)
+        await self._send(request, answer)
+        return answer
 
-    async def read(self, request: web.BaseRequest) -> bytes:
-        """Return the body, and start the answer's time.
-
-        Raises:
-            HTTPRequestEntityTooLarge, RequestPayloadError, TimeoutError, ConnectionError: if it is
-                too large, malformed or cut short, too slow, or its sender is gone.
-        """
-        if "Expect" in request.headers and request.version >= HttpVersion11:
-            await request.writer.write(_CONTINUE)
-            # aiohttp would take those bytes for the begun answer.
-            request.writer.output_size = 0
-        if self.transport is None and not request.content.is_eof():
-            raise ConnectionResetError  # aiohttp would raise what looks like a mistake of ours
-        body = await request.read()
-        self._work()
-        return body
-
-    def _work(self) -> None:
+    def work(self) -> None:
+        """Start the answer's time: the request has come whole."""
         self._overdue_at = self._loop.time() + ANSWER_SECONDS
         self._slots.works(self)
 
-    async def finish_response(
-        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
-    ) -> tuple[web.StreamResponse, bool]:
+    async def _send(self, request: web.BaseRequest, answer: web.Response) -> None:
         """Send the answer; then start the time between requests."""
-        complete(resp.headers, self._headers)
-        if resp.status == 505:
-            request._cache["version"] = HttpVersion11  # or the answer speaks what was asked
-        body = request.content
-        chunked = "Transfer-Encoding" in request.headers
-        if not body.is_eof() or chunked or request.method == "CONNECT":
-            # aiohttp takes a chunked body's trailer for the first header of the next request.
-            resp.force_close()
-        assert isinstance(resp, web.Response)
-        said = resp.body or b""
-        assert isinstance(said, bytes)
-        self._slots.sends(self, said)  # also where it is empty: the request is out of our hands
-        if len(said) > SLICE_BYTES:
-            resp.body = _Slices(said)
+        complete(answer.headers, self._server.headers)
+        content, body = request.content, answer.body or b""
+        if not content.is_eof() or self._chunked or request.method == "CONNECT":
+            answer.force_close()
+        assert isinstance(body, bytes)
+        self._slots.waits(self)
+        self.unread = body
         try:
-            return await super().finish_response(request, resp, start_time)
-        finally:
-            self._slots.sent(self)
-            if isinstance(body.exception(), web.RequestPayloadError):
-                body.feed_eof()  # aiohttp would read on, fail, and log it
-            if body.is_eof():
-                self._end()
+            if len(body) > SLICE_BYTES and request.method != "HEAD":
+                await _write_slices(request, answer, body)
             else:
-                # aiohttp reads the rest for some seconds, and closes.
-                self._body_ended = True
-                self._overdue_at = self._loop.time() + 2 * _LINGER_SECONDS
+                await answer.prepare(request)
+            await answer.write_eof()
+        except ConnectionError:
+            pass  # aiohttp meets with it, too, and ends
+        finally:
+            self.unread = None
+            self._slots.sent(self)
+            if self._chunked and isinstance(content.exception(), _BAD_CHUNK):
+                content.feed_eof()  # aiohttp would read on, and fail
+            self._body_ended = True  # aiohttp reads its rest for some seconds, and closes
+            self._overdue_at = self._loop.time() + 2 * _LINGER_SECONDS
+            if content.is_eof() and answer.keep_alive and not self._over:
+                self._request = self._task = None
+                self._given = False
+                self._overdue_at = self._loop.time() + IDLE_SECONDS
+                if self._held:
+                    self._pass_on()
 
-    def _end(self) -> None:
-        self._request, self._head_bytes = None, 0
-        self._parsed = bool(self._messages)
-        self._overdue_at = self._loop.time() + IDLE_SECONDS
-        if self._reading_held:
-            self._reading_held = False
-            if self.transport is not None and not (self._reading_paused or self._buffer_paused):
-                self.transport.resume_reading()
+    def pause_writing(self) -> None:
+        """Have aiohttp wait: its last slice is not sent, and the answer is held until it is."""
+        self._inner.pause_writing()
+        if self.unread:
+            self._slots.sends(self, self.unread)
+
+    def resume_writing(self) -> None:
+        """Have aiohttp write on."""
+        self._inner.resume_writing()
 
     def sweep(self, now: float) -> None:
         """End the connection, or a request's body, that is overdue at this time of the loop."""
@@ -309,24 +340,32 @@ class Connection(web.RequestHandler):
             self._overdue_at = now + ANSWER_SECONDS
             request.content.set_exception(TimeoutError())
             return
-        if not self._hanging_up:
-            self._meters.connections_overdue.inc()
-        if request is None and self._head_bytes and not self._hanging_up:
-            self._hang_up(RefusalCode.TIMEOUT, "the request took too long to arrive")
+        if not self._over:
+            self._server.meters.connections_overdue.inc()
+        if request is None and (self._held or self._given) and not self._over:
+            self._hang_up(problem(RefusalCode.TIMEOUT, "the request took too long to arrive"))
         else:
             self._cut_off()
 
-    def _hang_up(self, code: RefusalCode, detail: str) -> None:
-        """Answer with the reason, and close; a client that reads nothing is cut off by a sweep."""
-        self._hanging_up = True
+    def refuse(self, detail: str = "this is no HTTP request") -> None:
+        """Hang up on what is no HTTP; or where a handler failed, for which aiohttp speaks."""
+        if self._request is None:
+            self._server.meters.requests_refused[RefusalCode.MALFORMED].inc()
+            self._hang_up(problem(RefusalCode.MALFORMED, detail))
+        else:
+            self._hang_up(plain_problem(500, "internal error"))
+
+    def _hang_up(self, answer: web.Response) -> None:
+        """Send a last answer, and close; a client that reads nothing is cut off by a sweep."""
+        self._over = True
         self._overdue_at = self._loop.time() + _LINGER_SECONDS
         if self.transport is not None:
-            self.transport.write(bare_problem(code, detail, self._headers))
-        self.force_close()
+            self.transport.write(bare_answer(answer, self._server.headers))
+            self.transport.close()
 
     def evict(self) -> None:
         """End at once, for another's sake."""
-        if self._stream is not None:
+        if self.transport is not None:
             self._cut_off()
         elif self._socket is not None:
             with suppress(OSError):
@@ -334,39 +373,76 @@ class Connection(web.RequestHandler):
 
     def _cut_off(self) -> None:
         """Close, and throw away what was not read, which would be kept for as long as not."""
+        self._over = True
         self._overdue_at = math.inf
-        self.force_close()
-        if self._stream is not None:
-            held = self._stream.get_extra_info("socket")
+        if self.transport is not None:
+            held = self.transport.get_extra_info("socket")
             if held is not None:  # the kernel would go on offering it
                 held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
-            self._stream.abort()
+            self.transport.abort()
 
-    def connection_lost(self, exc: BaseException | None) -> None:
+    def connection_lost(self, exc: BaseException | None) -> None:  # noqa: ARG002
         """Let go of the connection; what nobody will read is not made any more."""
+        self._over, self.transport = True, None
+        self._server.connections.discard(self)
         self._slots.leave(self)
+        self._inner.connection_lost(None)
         # A report that has come is stored and counted, whether or not its sender hears of it.
-        unread = self._request is not None and self._request.method != "POST"
-        task = self._task_handler
-        super().connection_lost(exc)
-        if unread and task is not None:
-            task.cancel()
-        self._stream = None
+        if self._task is not None and self._request is not None and self._request.method != "POST":
+            self._task.cancel()
 
-    def handle_error(
-        self,
-        request: web.BaseRequest,  # noqa: ARG002 - aiohttp's signature, here and below
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,  # noqa: ARG002
-    ) -> web.StreamResponse:
-        """Answer bytes that are no HTTP, without repeating or logging them."""
-        if isinstance(exc, BadStatusLine) and exc.message.startswith(_OTHER_VERSION):
-            answer = plain_problem(505, "HTTP Version Not Supported")
-        elif status == 400:
-            self._meters.requests_refused[RefusalCode.MALFORMED].inc()
-            answer = problem(RefusalCode.MALFORMED, "this is no HTTP request")
-        else:
-            answer = plain_problem(status, "internal error")
-        answer.force_close()
-        return answer
+
+def _take_chunk(held: bytearray) -> bytes | None:
+    """Take the next chunk of a body (RFC 9112, section 7.1), the last being empty; None of a part.
+
+    Extensions and trailers are thrown away. aiohttp would not tell of a malformed one in time.
+    """
+    line = _CHUNK_LINE.match(held)
+    if line is None:
+        if b"\n" in held or len(held) > _MOST_LINE_BYTES:
+            raise web.RequestPayloadError
+        return None
+    size, start = int(line[1], 16), line.end()
+    if size > MAX_UPLOAD_BYTES:
+        raise web.HTTPRequestEntityTooLarge(MAX_UPLOAD_BYTES, size)
+    end = (_CHUNK_END if size else _TRAILERS).match(held, start + size)
+    if end is None:
+        rest = held[start + size :]
+        if len(rest) > 1 if size else b"\r\n\r\n" in rest:
+            raise web.RequestPayloadError
+        return None
+    chunk = bytes(held[start : start + size])
+    del held[: end.end()]
+    return chunk
+
+
+async def read_body(request: web.BaseRequest) -> bytes:
+    """Return the body, and start the answer's time.
+
+    Raises:
+        HTTPRequestEntityTooLarge, RequestPayloadError, TimeoutError, ConnectionError: if it is too
+            large, malformed or cut short, too slow, or its sender is gone.
+    """
+    transport, content, body = request.transport, request.content, b""
+    if not isinstance(transport, _Outgoing):
+        raise ConnectionResetError
+    unfinished = not content.is_eof()
+    if unfinished and "Expect" in request.headers and request.version >= HttpVersion11:
+        transport.stream.write(_CONTINUE)
+    while not content.at_eof():
+        body += await content.readany()
+        if len(body) > MAX_UPLOAD_BYTES:
+            raise web.HTTPRequestEntityTooLarge(MAX_UPLOAD_BYTES, len(body))
+    if unfinished:
+        transport.connection.work()
+    return body
+
+
+async def _write_slices(request: web.BaseRequest, answer: web.Response, body: bytes) -> None:
+    """Write a large body, which any number of answers share, by slices: none copies it."""
+    answer.headers["Content-Length"] = str(len(body))
+    answer.body = None
+    await answer.prepare(request)
+    for start in range(0, len(body), SLICE_BYTES):
+        await answer.write(memoryview(body)[start : start + SLICE_BYTES])
+        await request.writer.drain()

@@ -166,12 +166,16 @@ class ConnectionSlots:
         """Note that its request is in our hands."""
         self._waiting.pop(holder, None)
 
-    def sends(self, holder: SlotHolder, body: bytes) -> None:
+    def waits(self, holder: SlotHolder) -> None:
         """Note that its answer begins: from now on, it keeps us waiting."""
-        if holder not in self._callers:
+        if holder in self._callers:
+            self._waiting[holder] = None
+            self._waiting.move_to_end(holder)
+
+    def sends(self, holder: SlotHolder, body: bytes) -> None:
+        """Note that the kernel did not take all of its answer at once."""
+        if holder not in self._callers or holder in self._sending:
             return
-        self._waiting[holder] = None
-        self._waiting.move_to_end(holder)
         self._sending[holder] = body
         self._readers[id(body)] += 1
         self.unread_bytes += _cost(body, shared=self._readers[id(body)] > 1)

@@ -65,9 +65,8 @@ def plain_problem(status: int, title: str) -> web.Response:
     return web.Response(status=status, body=body, headers={"Content-Type": PROBLEM_JSON})
 
 
-def bare_problem(code: RefusalCode, detail: str, headers: Mapping[str, str]) -> bytes:
-    """Return a refusal as bytes with these headers, for a connection that is closed behind it."""
-    answer = problem(code, detail)
+def bare_answer(answer: web.Response, headers: Mapping[str, str]) -> bytes:
+    """Return an answer as bytes with these headers, for a connection that is closed behind it."""
     assert isinstance(answer.body, bytes)
     complete(answer.headers, headers)
     fields = dict(answer.headers) | {"Content-Length": str(len(answer.body)), "Connection": "close"}

@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
-from aiohttp import web
-
 from deniable.directory import Config
 from deniable.server.gauges import Gauges
 from deniable.server.listening import listen, shown_address
@@ -79,8 +77,6 @@ async def serve(
         server = await build_server(
             config, store, meters=meters, catalogue=catalogue, gauges=gauges
         )
-        runner = web.ServerRunner(server, shutdown_timeout=_DRAIN_SECONDS)
-        await runner.setup()
         try:
             site = await listen(server, (config.host, config.port), tls=tls, share_port=share_port)
             port = site.sockets[0].getsockname()[1]
@@ -95,13 +91,13 @@ async def serve(
                 hand_over([*site.sockets, *of_metrics])
                 announce(address)
                 await stop.wait()
-            # aiohttp's cleanup reads no more bytes, and waits in vain for a connection that it has
+            # aiohttp's shutdown reads no more bytes, and waits in vain for a connection that it has
             # only just accepted: whatever is on its way must have arrived before.
             site.close()
             await asyncio.sleep(_ARRIVAL_SECONDS)
         finally:
             # Waits for requests under way, then cuts what is left.
-            await runner.cleanup()
+            await server.shutdown(_DRAIN_SECONDS)
     finally:
         if until_closed is not None:
             with suppress(OSError):

@@ -18,7 +18,7 @@ from deniable.directory import token_digest
 from deniable.directory.collector_directory import MOST_DAYS, links, new_link
 from deniable.messages import Refusal, RefusalCode, media_type
 from deniable.publishing.notice import Notice
-from deniable.server.connections import Connection
+from deniable.server.connections import read_body
 from deniable.server.pages.handlers import Visit
 from deniable.server.pages.rendering import here, is_script, page, root_of
 from deniable.server.pages.table import is_view
@@ -206,9 +206,7 @@ async def read_form(request: web.BaseRequest) -> dict[str, str]:
     check_own_page(request)
     if media_type(request.headers.get("Content-Type", "")) != _FORM:
         raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_FORM}")
-    connection = request.protocol
-    assert isinstance(connection, Connection)
-    fields = parse_qs((await connection.read(request)).decode("utf-8", "replace"))
+    fields = parse_qs((await read_body(request)).decode("utf-8", "replace"))
     return {name: values[0] for name, values in fields.items()}
 
 

@@ -9,12 +9,11 @@ from functools import cache
 from typing import Final
 
 from aiohttp import web
-from aiohttp.http import HttpVersion10, HttpVersion11
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from deniable.directory import Config
 from deniable.messages import GATEWAY_PATH, Refusal, RefusalCode
-from deniable.server.connections import CollectorServer, Connection
+from deniable.server.connections import CollectorServer
 from deniable.server.gauges import Gauges
 from deniable.server.limits import SenderLimits
 from deniable.server.logging_setup import LogThrottle
@@ -115,7 +114,6 @@ class CrossOrigin:
 
 _CONTINUE: Final = "100-continue"
 _CHUNKED: Final = "chunked"
-_SPOKEN: Final = (HttpVersion10, HttpVersion11)
 
 
 async def build_server(
@@ -126,7 +124,7 @@ async def build_server(
     catalogue: Catalogue | None = None,
     gauges: Gauges | None = None,
 ) -> CollectorServer:
-    """Return the server, to be run by aiohttp's ``ServerRunner``; the surveys are read.
+    """Return the server, to be listened for; the surveys are read.
 
     The caller closes the store. Meters, catalogue and gauges are this server's alone by default.
     """
@@ -190,10 +188,7 @@ def _server(
 ) -> CollectorServer:
     router = Router((*ROUTES, *PAGES), handlers)
 
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        connection = request.protocol
-        assert isinstance(connection, Connection)
-        connection.begin(request)
+    async def handle(request: web.BaseRequest) -> web.Response:
         route: Route | None = None
         name = ""
         try:
@@ -229,8 +224,6 @@ def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
     """Return the answer to what HTTP has and is not spoken here; None if it is nothing such."""
     if "#" in request.raw_path:
         raise Refusal(RefusalCode.MALFORMED, "a request's target has no fragment")
-    if request.version not in _SPOKEN:
-        return plain_problem(505, "HTTP Version Not Supported")
     headers = request.headers
     if headers.get("Expect", _CONTINUE).lower() != _CONTINUE:
         return plain_problem(417, "Expectation Failed")

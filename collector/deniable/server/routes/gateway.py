@@ -43,7 +43,7 @@ from deniable.oblivious_http import (
     open_request,
 )
 from deniable.oblivious_http.encapsulation import encode_list
-from deniable.server.connections import Connection
+from deniable.server.connections import read_body
 from deniable.server.limits import SenderLimits
 from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
@@ -148,9 +148,7 @@ class Gateway:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {REQUEST_TYPE}")
         if (request.content_length or 0) > ENCAPSULATED_REQUEST_BYTES:
             raise Refusal(RefusalCode.TOO_LARGE, f"send {ENCAPSULATED_REQUEST_BYTES} bytes")
-        connection = request.protocol
-        assert isinstance(connection, Connection)
-        body = await connection.read(request)
+        body = await read_body(request)
         try:
             if len(body) != ENCAPSULATED_REQUEST_BYTES:
                 raise ObliviousHttpError("every request has the same size")

@@ -24,7 +24,7 @@ from deniable.messages import (
 )
 from deniable.messages.ed25519 import KEY_BYTES, SIGNATURE_BYTES
 from deniable.oblivious_http import BinaryRequest
-from deniable.server.connections import Connection
+from deniable.server.connections import read_body
 from deniable.server.limits import IssuerShares, SenderLimits, buckets
 from deniable.server.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
@@ -107,10 +107,8 @@ class Uploads:
         self._limits.check_relayed(None, self._clock())
         if (request.content_length or 0) > MAX_UPLOAD_BYTES:
             raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
-        connection = request.protocol
-        assert isinstance(connection, Connection)
         try:
-            envelopes = list(split_upload(await connection.read(request)))
+            envelopes = list(split_upload(await read_body(request)))
         except Exception:
             self._charge(request, 1)  # nonsense is not for nothing
             raise

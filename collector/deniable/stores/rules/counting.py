@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from deniable.stores.rules import (
+from deniable.stores.rules.operating import find_survey
+from deniable.stores.statements import (
     FOLDING,
     ISSUERS,
     Row,
@@ -20,7 +21,6 @@ from deniable.stores.rules import (
     of_end,
     of_epoch,
 )
-from deniable.stores.rules.operating import find_survey
 from deniable.stores.values import (
     KEPT_SECONDS,
     Counts,

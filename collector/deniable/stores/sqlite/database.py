@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from deniable import sqlite_files
-from deniable.stores.rules import (
+from deniable.stores.rules import copying, counting, operating
+from deniable.stores.rules.operating import find_survey
+from deniable.stores.statements import (
     LOCK,
     Insertion,
     ManyTimes,
@@ -24,11 +26,7 @@ from deniable.stores.rules import (
     Rows,
     Rule,
     Statement,
-    copying,
-    counting,
-    operating,
 )
-from deniable.stores.rules.operating import find_survey
 from deniable.stores.values import MIGRATED, StoreError, StoreFull, StoreLocked, UnknownSchema
 
 _NOTHING: Final = {LOCK, counting.FOLD, operating.TOUCH}
