@@ -5,56 +5,23 @@ and tlog-policy, of these what devices, publishers and auditors need: Ed25519 al
 policies without groups in groups. It knows nothing of surveys: an entry is bytes.
 """
 
-from deniable.logs.checkpoints import (
-    HASH_BYTES,
-    MAX_CHECKPOINT_BYTES,
-    MAX_SIGNATURES,
-    Checkpoint,
-    SignedCheckpoint,
-    cosign,
-    log_origin,
-    sign_checkpoint,
-)
-from deniable.logs.notes import (
-    COSIGNER,
-    LOG,
-    NoteSignature,
-    TransparencyLogError,
-    VerifierKey,
-)
-from deniable.logs.policies import (
-    MAX_POLICY_BYTES,
-    Log,
-    LogPolicy,
-    TooFewWitnesses,
-    Witness,
-)
-from deniable.logs.proofs import (
-    LogProof,
-    check_inclusion,
-    leaf_hash,
-)
-
-__all__ = [
-    "COSIGNER",
-    "HASH_BYTES",
-    "LOG",
-    "MAX_CHECKPOINT_BYTES",
-    "MAX_POLICY_BYTES",
-    "MAX_SIGNATURES",
-    "Checkpoint",
-    "Log",
-    "LogPolicy",
-    "LogProof",
-    "NoteSignature",
-    "SignedCheckpoint",
-    "TooFewWitnesses",
-    "TransparencyLogError",
-    "VerifierKey",
-    "Witness",
-    "check_inclusion",
-    "cosign",
-    "leaf_hash",
-    "log_origin",
-    "sign_checkpoint",
-]
+from deniable.logs.checkpoints import HASH_BYTES as HASH_BYTES
+from deniable.logs.checkpoints import MAX_CHECKPOINT_BYTES as MAX_CHECKPOINT_BYTES
+from deniable.logs.checkpoints import Checkpoint as Checkpoint
+from deniable.logs.checkpoints import SignedCheckpoint as SignedCheckpoint
+from deniable.logs.checkpoints import cosign as cosign
+from deniable.logs.checkpoints import log_origin as log_origin
+from deniable.logs.checkpoints import sign_checkpoint as sign_checkpoint
+from deniable.logs.notes import COSIGNER as COSIGNER
+from deniable.logs.notes import LOG as LOG
+from deniable.logs.notes import NoteSignature as NoteSignature
+from deniable.logs.notes import TransparencyLogError as TransparencyLogError
+from deniable.logs.notes import VerifierKey as VerifierKey
+from deniable.logs.policies import MAX_POLICY_BYTES as MAX_POLICY_BYTES
+from deniable.logs.policies import Log as Log
+from deniable.logs.policies import LogPolicy as LogPolicy
+from deniable.logs.policies import TooFewWitnesses as TooFewWitnesses
+from deniable.logs.policies import Witness as Witness
+from deniable.logs.proofs import LogProof as LogProof
+from deniable.logs.proofs import check_inclusion as check_inclusion
+from deniable.logs.proofs import leaf_hash as leaf_hash

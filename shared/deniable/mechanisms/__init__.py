@@ -66,7 +66,7 @@ def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], objec
 
 if TYPE_CHECKING:
     from deniable.mechanisms.affine import Affine
-    from deniable.mechanisms.block_design import MAX_RESPONSES, Design, DesignMechanism
+    from deniable.mechanisms.block_design import DesignMechanism
     from deniable.mechanisms.difference_set import DifferenceSet
     from deniable.mechanisms.joint import KIND as _KIND  # noqa: F401 - seen by what freezes apps
     from deniable.mechanisms.levels import Levels
@@ -80,9 +80,7 @@ else:
     __getattr__ = on_demand(
         __name__,
         {
-            "MAX_RESPONSES": "block_design",
             "Affine": "affine",
-            "Design": "block_design",
             "DifferenceSet": "difference_set",
             "DesignMechanism": "block_design",
             "Subset": "subset",
@@ -100,10 +98,8 @@ __all__ = [
     "MAX_CATEGORIES",
     "MAX_DENSE",
     "MAX_EPSILON",
-    "MAX_RESPONSES",
     "Affine",
     "ClampedGeometric",
-    "Design",
     "DesignMechanism",
     "DifferenceSet",
     "Draw",

@@ -7,209 +7,102 @@ is constructed and no message could hold, InvalidManifest with the field at faul
 from typing import TYPE_CHECKING
 
 from deniable.mechanisms import on_demand
-from deniable.messages.ed25519 import SigningKey, check_public_key, derive_report_key, verify
-from deniable.messages.enrolment import (
-    MAX_BLIND_KEYS,
-    MAX_ENROLMENT_BYTES,
-    Enrolment,
-    blind_issuer_id,
-    check_credential,
-    enrolment_statement,
-    read_credential,
-)
-from deniable.messages.logged import (
-    MAX_PROOF_BYTES,
-    LoggedEnvelope,
-    log_entry,
-    pack_logged,
-    split_logged,
-)
-from deniable.messages.manifest import (
-    MAX_MANIFEST_BYTES,
-    MAX_MANIFESTS,
-    MAX_MANIFESTS_BYTES,
-    Manifest,
-    check_name,
-    open_manifest,
-    open_manifest_of_chain,
-    pack_manifests,
-    sign_manifest,
-    split_manifests,
-)
-from deniable.messages.refusals import (
-    ERROR_TYPE_PREFIX,
-    MAX_ANSWER_BYTES,
-    PROBLEM_JSON,
-    USER_AGENT,
-    InvalidManifest,
-    Refusal,
-    RefusalCode,
-    UploadAnswer,
-    media_type,
-    pack_problem,
-    read_problem,
-)
-from deniable.messages.report import (
-    MAX_UPLOAD_BYTES,
-    MAX_UPLOAD_REPORTS,
-    Report,
-    SignedReport,
-    pack_upload,
-    replace_credential,
-    sign_report,
-    split_upload,
-)
-from deniable.messages.rotation import (
-    MAX_ROTATIONS,
-    MAX_ROTATIONS_BYTES,
-    AuthorityFork,
-    Rotation,
-    follow_rotations,
-    open_rotation,
-    pack_rotations,
-    sign_rotation,
-    split_rotations,
-)
-from deniable.messages.schedule import (
-    EARLY_SECONDS,
-    FRESH,
-    MAX_EPOCHS,
-    MAX_MEMOISED_CATEGORIES,
-    Repeat,
-    Schedule,
-    calendar,
-    day_text,
-    epochs_text,
-    instant_text,
-    ranges_text,
-)
-from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
-from deniable.messages.texts import (
-    check_categories,
-    check_labels,
-    check_origin,
-    check_text,
-    exact_value,
-    format_value,
-    is_host_name,
-    is_simulated,
-    read_values,
-    simulated_name,
-    value_range,
-)
+from deniable.messages.ed25519 import SigningKey as SigningKey
+from deniable.messages.ed25519 import check_public_key as check_public_key
+from deniable.messages.ed25519 import derive_report_key as derive_report_key
+from deniable.messages.ed25519 import verify as verify
+from deniable.messages.enrolment import MAX_ENROLMENT_BYTES as MAX_ENROLMENT_BYTES
+from deniable.messages.enrolment import Enrolment as Enrolment
+from deniable.messages.enrolment import blind_issuer_id as blind_issuer_id
+from deniable.messages.enrolment import check_credential as check_credential
+from deniable.messages.enrolment import enrolment_statement as enrolment_statement
+from deniable.messages.enrolment import read_credential as read_credential
+from deniable.messages.logged import MAX_PROOF_BYTES as MAX_PROOF_BYTES
+from deniable.messages.logged import LoggedEnvelope as LoggedEnvelope
+from deniable.messages.logged import log_entry as log_entry
+from deniable.messages.logged import pack_logged as pack_logged
+from deniable.messages.logged import split_logged as split_logged
+from deniable.messages.manifest import MAX_MANIFEST_BYTES as MAX_MANIFEST_BYTES
+from deniable.messages.manifest import MAX_MANIFESTS as MAX_MANIFESTS
+from deniable.messages.manifest import MAX_MANIFESTS_BYTES as MAX_MANIFESTS_BYTES
+from deniable.messages.manifest import Manifest as Manifest
+from deniable.messages.manifest import check_name as check_name
+from deniable.messages.manifest import open_manifest as open_manifest
+from deniable.messages.manifest import open_manifest_of_chain as open_manifest_of_chain
+from deniable.messages.manifest import pack_manifests as pack_manifests
+from deniable.messages.manifest import sign_manifest as sign_manifest
+from deniable.messages.manifest import split_manifests as split_manifests
+from deniable.messages.refusals import ERROR_TYPE_PREFIX as ERROR_TYPE_PREFIX
+from deniable.messages.refusals import MAX_ANSWER_BYTES as MAX_ANSWER_BYTES
+from deniable.messages.refusals import PROBLEM_JSON as PROBLEM_JSON
+from deniable.messages.refusals import USER_AGENT as USER_AGENT
+from deniable.messages.refusals import InvalidManifest as InvalidManifest
+from deniable.messages.refusals import Refusal as Refusal
+from deniable.messages.refusals import RefusalCode as RefusalCode
+from deniable.messages.refusals import UploadAnswer as UploadAnswer
+from deniable.messages.refusals import media_type as media_type
+from deniable.messages.refusals import pack_problem as pack_problem
+from deniable.messages.refusals import read_problem as read_problem
+from deniable.messages.report import MAX_UPLOAD_BYTES as MAX_UPLOAD_BYTES
+from deniable.messages.report import MAX_UPLOAD_REPORTS as MAX_UPLOAD_REPORTS
+from deniable.messages.report import Report as Report
+from deniable.messages.report import SignedReport as SignedReport
+from deniable.messages.report import pack_upload as pack_upload
+from deniable.messages.report import replace_credential as replace_credential
+from deniable.messages.report import sign_report as sign_report
+from deniable.messages.report import split_upload as split_upload
+from deniable.messages.rotation import MAX_ROTATIONS as MAX_ROTATIONS
+from deniable.messages.rotation import MAX_ROTATIONS_BYTES as MAX_ROTATIONS_BYTES
+from deniable.messages.rotation import AuthorityFork as AuthorityFork
+from deniable.messages.rotation import Rotation as Rotation
+from deniable.messages.rotation import follow_rotations as follow_rotations
+from deniable.messages.rotation import open_rotation as open_rotation
+from deniable.messages.rotation import pack_rotations as pack_rotations
+from deniable.messages.rotation import sign_rotation as sign_rotation
+from deniable.messages.rotation import split_rotations as split_rotations
+from deniable.messages.schedule import EARLY_SECONDS as EARLY_SECONDS
+from deniable.messages.schedule import FRESH as FRESH
+from deniable.messages.schedule import MAX_EPOCHS as MAX_EPOCHS
+from deniable.messages.schedule import MAX_MEMOISED_CATEGORIES as MAX_MEMOISED_CATEGORIES
+from deniable.messages.schedule import Repeat as Repeat
+from deniable.messages.schedule import Schedule as Schedule
+from deniable.messages.schedule import calendar as calendar
+from deniable.messages.schedule import day_text as day_text
+from deniable.messages.schedule import epochs_text as epochs_text
+from deniable.messages.schedule import instant_text as instant_text
+from deniable.messages.schedule import ranges_text as ranges_text
+from deniable.messages.specification import RANDOMISED_RESPONSE as RANDOMISED_RESPONSE
+from deniable.messages.specification import Specification as Specification
+from deniable.messages.texts import check_categories as check_categories
+from deniable.messages.texts import check_labels as check_labels
+from deniable.messages.texts import check_origin as check_origin
+from deniable.messages.texts import check_text as check_text
+from deniable.messages.texts import exact_value as exact_value
+from deniable.messages.texts import format_value as format_value
+from deniable.messages.texts import is_host_name as is_host_name
+from deniable.messages.texts import is_simulated as is_simulated
+from deniable.messages.texts import read_values as read_values
+from deniable.messages.texts import simulated_name as simulated_name
+from deniable.messages.texts import value_range as value_range
 
 if TYPE_CHECKING:  # none of this is loaded for an open survey without a relay
-    from deniable.messages.blind import BlindRequest, blind_request, blind_token_input, check_token
-    from deniable.messages.gateway import (
-        ENCAPSULATED_REQUEST_BYTES,
-        GATEWAY_KEYS_PATH,
-        GATEWAY_PATH,
-        MAX_ENCAPSULATED_ANSWER_BYTES,
-        GatewayKeys,
-        encapsulated_answer_bytes,
-        open_gateway_keys,
-        sign_gateway_keys,
-    )
+    from deniable.messages.blind import BlindRequest as BlindRequest
+    from deniable.messages.blind import blind_request as blind_request
+    from deniable.messages.blind import blind_token_input as blind_token_input
+    from deniable.messages.blind import check_token as check_token
+    from deniable.messages.gateway import ENCAPSULATED_REQUEST_BYTES as ENCAPSULATED_REQUEST_BYTES
+    from deniable.messages.gateway import GATEWAY_KEYS_PATH as GATEWAY_KEYS_PATH
+    from deniable.messages.gateway import GATEWAY_PATH as GATEWAY_PATH
+    from deniable.messages.gateway import GatewayKeys as GatewayKeys
+    from deniable.messages.gateway import encapsulated_answer_bytes as encapsulated_answer_bytes
+    from deniable.messages.gateway import open_gateway_keys as open_gateway_keys
+    from deniable.messages.gateway import sign_gateway_keys as sign_gateway_keys
 else:
     _BLIND = ("BlindRequest", "blind_request", "blind_token_input", "check_token")
     _GATEWAY = (
         *("ENCAPSULATED_REQUEST_BYTES", "GATEWAY_KEYS_PATH", "GATEWAY_PATH", "GatewayKeys"),
-        *("MAX_ENCAPSULATED_ANSWER_BYTES", "encapsulated_answer_bytes"),
-        *("open_gateway_keys", "sign_gateway_keys"),
+        *("encapsulated_answer_bytes", "open_gateway_keys", "sign_gateway_keys"),
     )
     __getattr__ = on_demand(
         __name__, dict.fromkeys(_BLIND, "blind") | dict.fromkeys(_GATEWAY, "gateway")
     )
-
-__all__ = [
-    "EARLY_SECONDS",
-    "ENCAPSULATED_REQUEST_BYTES",
-    "ERROR_TYPE_PREFIX",
-    "FRESH",
-    "GATEWAY_KEYS_PATH",
-    "GATEWAY_PATH",
-    "MAX_ANSWER_BYTES",
-    "MAX_BLIND_KEYS",
-    "MAX_ENCAPSULATED_ANSWER_BYTES",
-    "MAX_ENROLMENT_BYTES",
-    "MAX_EPOCHS",
-    "MAX_MANIFESTS",
-    "MAX_MANIFESTS_BYTES",
-    "MAX_MANIFEST_BYTES",
-    "MAX_MEMOISED_CATEGORIES",
-    "MAX_PROOF_BYTES",
-    "MAX_ROTATIONS",
-    "MAX_ROTATIONS_BYTES",
-    "MAX_UPLOAD_BYTES",
-    "MAX_UPLOAD_REPORTS",
-    "PROBLEM_JSON",
-    "RANDOMISED_RESPONSE",
-    "USER_AGENT",
-    "AuthorityFork",
-    "BlindRequest",
-    "Enrolment",
-    "GatewayKeys",
-    "InvalidManifest",
-    "LoggedEnvelope",
-    "Manifest",
-    "Refusal",
-    "RefusalCode",
-    "Repeat",
-    "Report",
-    "Rotation",
-    "Schedule",
-    "SignedReport",
-    "SigningKey",
-    "Specification",
-    "UploadAnswer",
-    "blind_issuer_id",
-    "blind_request",
-    "blind_token_input",
-    "calendar",
-    "check_categories",
-    "check_credential",
-    "check_labels",
-    "check_name",
-    "check_origin",
-    "check_public_key",
-    "check_text",
-    "check_token",
-    "day_text",
-    "derive_report_key",
-    "encapsulated_answer_bytes",
-    "enrolment_statement",
-    "epochs_text",
-    "exact_value",
-    "follow_rotations",
-    "format_value",
-    "instant_text",
-    "is_host_name",
-    "is_simulated",
-    "log_entry",
-    "media_type",
-    "open_gateway_keys",
-    "open_manifest",
-    "open_manifest_of_chain",
-    "open_rotation",
-    "pack_logged",
-    "pack_manifests",
-    "pack_problem",
-    "pack_rotations",
-    "pack_upload",
-    "ranges_text",
-    "read_credential",
-    "read_problem",
-    "read_values",
-    "replace_credential",
-    "sign_gateway_keys",
-    "sign_manifest",
-    "sign_report",
-    "sign_rotation",
-    "simulated_name",
-    "split_logged",
-    "split_manifests",
-    "split_rotations",
-    "split_upload",
-    "value_range",
-    "verify",
-]
