@@ -1,13 +1,11 @@
 """Surveys of every kind, from the operator's file over devices to the analyst's histogram."""
 
-import csv
-import io
 import json
 import random
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -24,12 +22,17 @@ from tests.support.processes import DENIABLE, run
 DEVICES = 160
 THEMES = ("light", "dark", "system")
 PAGES = tuple(f"page {number}" for number in range(20))
+WAITS = ("none", "minutes", "an hour", "hours", "a day", "days", "weeks")
+QUESTIONS = {"plan": ("free", "paid"), "theme": tuple("ABCDEFGH")}
+ROWS = ", ".join(f"{key} = {json.dumps(each)}" for key, each in QUESTIONS.items())
 FILES = {
     "minutes": 'mechanism = "numeric"\nlow = -10\nhigh = 10\nstep = "2.5"',
     "theme": f'repeat = "memoised"\nmemoised_epochs = 5\ncategories = {json.dumps(THEMES)}',
     "page": 'mechanism = "two-round"\nkept = "6"\nrepeat = "memoised"\n'
     f"memoised_epochs = 5\ncategories = {json.dumps(PAGES)}",
     "smokes": 'mechanism = "matrix"\nmatrix = "smokes.csv"\ncategories = ["no", "yes"]',
+    "crossed": f'mechanism = "joint"\ndimensions = {{ {ROWS} }}',
+    "waiting": f'tells = "distribution"\ncategories = {json.dumps(WAITS)}',
 }
 MATRIX = ",yes,no,rather not say\nyes,0.6,0.1,0.3\nno,0.1,0.6,0.3\n"
 RESPONSES = ["yes", "no", "rather not say"]
@@ -39,27 +42,8 @@ DECLARED = (
     Survey("theme", "theme?", THEMES, max_epsilon="4", max_kept_epsilon="4"),
     Survey("page", "page?", PAGES, max_epsilon="4", max_kept_epsilon="8"),
     Survey("smokes", "smokes?", ("no", "yes"), max_epsilon="4", mechanisms=["matrix"]),
-)
-
-QUESTIONS = {"plan": ("free", "paid"), "theme": tuple("ABCDEFGH")}
-ROWS = ", ".join(f"{key} = {json.dumps(each)}" for key, each in QUESTIONS.items())
-ASKED = f'epsilon = "3"\ndimensions = {{ {ROWS} }}\n'
-SEVERAL_FILES = {"usage": ASKED, "crossed": f'{ASKED}mechanism = "joint"'}
-SEVERAL = tuple(
-    Survey.several(name, f"{name}?", dimensions=QUESTIONS, max_epsilon="3")
-    for name in SEVERAL_FILES
-)
-
-
-WAITS = ("none", "minutes", "an hour", "hours", "a day", "days", "weeks")
-ORDERED_FILES = {
-    "waiting": f'epsilon = "4"\ntells = "distribution"\ncategories = {json.dumps(WAITS)}',
-    "seconds": 'epsilon = "4"\nmechanism = "levels"\nwidths = [4, 2, 1]\nlow = 0\nhigh = 11',
-}
-ORDERED_FILES["seconds"] += "\nstep = 1"
-ORDERED = (
+    Survey.several("crossed", "crossed?", dimensions=QUESTIONS, max_epsilon="4"),
     Survey("waiting", "waiting?", WAITS, max_epsilon="4"),
-    Survey.numeric("seconds", "seconds?", low=0, high=11, max_epsilon="4", mechanisms=["levels"]),
 )
 
 
@@ -68,13 +52,11 @@ def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
     (tmp_path / "smokes.csv").write_text(MATRIX, "utf-8")
     with CollectorProcess(tmp_path / "collector") as collector:
         collector.publish({name: f'epsilon = "4"\n{lines}' for name, lines in FILES.items()})
-        collector.publish(SEVERAL_FILES)
-        collector.publish(ORDERED_FILES)
         collector.start()
         yield collector
 
 
-def answers(device: int) -> dict[str, str]:
+def answers(device: int) -> dict[str, Any]:
     """Return what a device answers: most say 5 and dark."""
     common = device % 4
     return {
@@ -82,28 +64,18 @@ def answers(device: int) -> dict[str, str]:
         "theme": "dark" if common else THEMES[device % 3],
         "page": PAGES[7] if common else PAGES[device % 20],
         "smokes": "no" if common else "yes",
+        "crossed": {"plan": "free" if common else "paid", "theme": "ABCDEFGH"[device % 8]},
+        "waiting": WAITS[1] if common else WAITS[device % 7],
     }
 
 
-def answers_to_several(device: int) -> dict[str, str]:
-    return {
-        "plan": "paid" if device % 4 == 0 else "free",
-        "theme": "B" if device % 3 else QUESTIONS["theme"][device % 8],
-    }
-
-
-def report(
-    collector: CollectorProcess,
-    surveys: Sequence[Survey],
-    answers: Mapping[str, str | Mapping[str, str]],
-    device: int,
-) -> list[tuple[bytes, int]]:
+def report(collector: CollectorProcess, device: int) -> list[tuple[bytes, int]]:
     """Be a device; return (survey id, response) of each report that it holds as delivered."""
     # Reproducible words: nobody's answer is at stake, and the test has no false alarms.
     draw = partial(random.Random(device).getrandbits, 64)
-    with collector.device(surveys, lifetime_epsilon="24", unsafe_draw=draw) as client:
+    with collector.device(DECLARED, lifetime_epsilon="24", unsafe_draw=draw) as client:
         assert client.refresh().errors == {}
-        for name, answer in answers.items():
+        for name, answer in answers(device).items():
             assert client.report(name, answer, strict=True).ok
         deadline = time.monotonic() + 60
         while client.flush(1.0).pending and time.monotonic() < deadline:
@@ -130,11 +102,11 @@ def test_every_kind_is_published_answered_counted_and_estimated(
     collector: CollectorProcess,
 ) -> None:
     with ThreadPoolExecutor(8) as pool:
-        devices = [
-            *pool.map(lambda each: report(collector, DECLARED, answers(each), each), range(DEVICES))
-        ]
+        devices = [*pool.map(partial(report, collector), range(DEVICES))]
     held = Counter(each for device in devices for each in device)
-    truth = {name: Counter(answers(device)[name] for device in range(DEVICES)) for name in FILES}
+    truth = {
+        name: Counter(str(answers(device)[name]) for device in range(DEVICES)) for name in FILES
+    }
     for name in FILES:
         shown = histogram(collector, name)
         survey_id = bytes.fromhex(shown["survey_id"])
@@ -144,8 +116,8 @@ def test_every_kind_is_published_answered_counted_and_estimated(
         assert sum(row["estimate"] for row in shown["categories"]) == pytest.approx(1)
         assert shown["kept_range"] == ([0, 0] if name in KEPT else None)
         methods = {row["method"] for row in shown["categories"]}
-        if name in KEPT:
-            # Their words come from keys of the devices' own: what is certain is what was counted.
+        if name in (*KEPT, "crossed"):
+            # Words of kept responses come from keys of the devices' own: only counts are certain.
             assert methods <= {"wilson", "clopper-pearson"}
             continue
         assert methods == {"normal"}
@@ -153,6 +125,17 @@ def test_every_kind_is_published_answered_counted_and_estimated(
         for row in shown["categories"]:
             error = abs(row["estimate"] - truth[name][row["category"]] / DEVICES)
             assert error < 5 * row["standard_error"]
+    said = Counter(each for device in range(DEVICES) for each in answers(device)["crossed"].items())
+    for margin in histogram(collector, "crossed")["margins"]:
+        for row in margin["answers"]:
+            error = abs(row["estimate"] - said[margin["question"], row["answer"]] / DEVICES)
+            assert error < 5 * row["standard_error"]
+    assert "plan: free" in hist(collector, "crossed")
+    upto = 0.0
+    for row in histogram(collector, "waiting")["distribution"]["curve"]:
+        upto += truth["waiting"][row["category"]] / DEVICES
+        assert abs(row["estimate"] - upto) < 0.1
+    assert "lower quartile" in hist(collector, "waiting")
     numeric = histogram(collector, "minutes")["numeric"]
     mean = sum(float(value) * count for value, count in truth["minutes"].items()) / DEVICES
     assert numeric["mean"]["low"] <= mean <= numeric["mean"]["high"]
@@ -164,61 +147,4 @@ def test_every_kind_is_published_answered_counted_and_estimated(
         assert re.search(rf"^{row['response']} +{row['raw']}$", text, re.MULTILINE)
     for row in smokes["categories"]:
         assert re.search(rf"^{row['category']} .*{row['estimate']:.1%}", text, re.MULTILINE)
-    assert "Traceback" not in collector.complaints
-
-
-@pytest.mark.long
-def test_several_questions_go_from_a_file_to_a_histogram(collector: CollectorProcess) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        said = [answers_to_several(device) for device in range(DEVICES)]
-        both = [dict.fromkeys(SEVERAL_FILES, each) for each in said]
-        list(pool.map(partial(report, collector, SEVERAL), both, range(DEVICES)))
-    truth = Counter(each for one in said for each in one.items())
-    shown = {name: histogram(collector, name, "--level", "0.999999") for name in SEVERAL_FILES}
-    for each in shown.values():
-        assert each["n"] == DEVICES
-        for margin in each["margins"]:
-            rows = margin["answers"]
-            assert [row["answer"] for row in rows] == [*QUESTIONS[margin["question"]]]
-            assert sum(row["estimate"] for row in rows) == pytest.approx(1)
-            for row in rows:
-                share = truth[margin["question"], row["answer"]] / DEVICES
-                assert row["low"] <= share <= row["high"]
-    one, joint = shown["usage"], shown["crossed"]
-    assert (one["mechanism"], joint["mechanism"]) == ("one-question", "joint")
-    assert sum(margin["n"] for margin in one["margins"]) == DEVICES
-    assert [row["category"] for row in one["categories"]][:3] == [
-        "plan: free",
-        "plan: paid",
-        "theme: A",
-    ]
-    assert len(joint["categories"]) == 16
-    assert sum(row["estimate"] for row in joint["categories"]) == pytest.approx(1)
-    for name, rows in (("usage", 10), ("crossed", 16 + 10)):
-        assert len(list(csv.DictReader(io.StringIO(hist(collector, name, "--csv"))))) == rows
-    assert "answers one of the questions" in " ".join(hist(collector, "usage").split())
-    assert "plan: free" in hist(collector, "crossed")
-    assert "Traceback" not in collector.complaints
-
-
-@pytest.mark.long
-def test_ordered_answers_go_from_a_file_to_a_curve(collector: CollectorProcess) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        said = [
-            {"waiting": WAITS[device % 7 if device % 3 else 1], "seconds": str(device % 12)}
-            for device in range(DEVICES)
-        ]
-        list(pool.map(partial(report, collector, ORDERED), said, range(DEVICES)))
-    for survey in ORDERED:
-        truth = Counter(answers[survey.name] for answers in said)
-        shown = histogram(collector, survey.name, "--level", "0.999")
-        assert (shown["mechanism"], shown["n"]) == ("levels", DEVICES)
-        assert sum(row["estimate"] for row in shown["categories"]) == pytest.approx(1)
-        upto = 0.0
-        for row in shown["distribution"]["curve"]:
-            upto += truth[row["category"]] / DEVICES
-            assert row["low"] - 1e-9 <= upto <= row["high"] + 1e-9  # the words are fixed
-        assert "lower quartile" in hist(collector, survey.name)
-    assert histogram(collector, "waiting")["numeric"] is None
-    assert histogram(collector, "seconds")["numeric"]["quartiles"][1]["probability"] == 0.5
     assert "Traceback" not in collector.complaints
