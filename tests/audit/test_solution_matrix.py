@@ -250,9 +250,6 @@ def test_a_grid_that_no_word_samples_from_is_refused_before_the_draw(grid: int) 
         matrix.randomise(2, undrawable)
 
 
-# --- Certified -----------------------------------------------------------------------------------
-
-
 # --- Algebra -------------------------------------------------------------------------------------
 
 squares = matrices((3, 3), (3, 3))

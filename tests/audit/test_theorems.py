@@ -77,9 +77,6 @@ def parent(categories: int, lie: Fraction, rows: int = 1) -> ProductMechanism:
     return ProductMechanism(parent_matrix(categories, lie), rows)
 
 
-# Example 3 of the paper: m = 4 other categories, each lie with probability 1/10.
-
-
 @PROPERTY
 @given(sizes, odds_at_least_1, odds_at_least_1)
 def test_theorems_4_and_5_say_of_an_exponent_what_8_and_10_say_of_its_lie(

@@ -252,6 +252,3 @@ def test_whatever_integers_cannot_look_at_no_guarantee_is_too_small(
     else:
         assert at.odds >= true
         assert not at.exact or at.odds == true
-
-
-# What must hold for any matrix

@@ -105,19 +105,11 @@ CHUNKS = (
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("chunk", CHUNKS)
-async def test_a_malformed_chunk_is_answered_at_once_though_its_head_was_good(
+async def test_a_malformed_chunk_ends_the_connection_and_is_answered_unless_its_head_was(
     lasting: Collector, chunk: bytes
 ) -> None:
     (answer,) = await exchange(lasting, CHUNKED + b"\r\n", chunk)
     assert answer.problem() == (400, "malformed")
-    assert await healthy(lasting)
-
-
-@pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("chunk", CHUNKS)
-async def test_a_malformed_chunk_behind_an_answer_ends_the_connection(
-    lasting: Collector, chunk: bytes
-) -> None:
     async with connected(lasting) as (reader, writer):
         writer.write(HEALTH + b"Transfer-Encoding: chunked\r\n\r\n")
         answer = await read_answer(reader)
