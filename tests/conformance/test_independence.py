@@ -11,6 +11,7 @@ from scipy.stats import binom, hypergeom
 from deniable.conformance.scenarios.noise import DRAWS, FALSE_ALARM, Traits, telling, traits
 from deniable.conformance.scenarios.noise import binomial_tail as of_noise
 from deniable.conformance.scenarios.noise import hypergeometric_tail as tail
+from tests.support.effort import effort
 from tests.support.processes import ROOT
 
 OPEN = DRAWS["randomised-response"]
@@ -57,10 +58,10 @@ def test_a_tail_is_that_of_the_hypergeometric_distribution() -> None:
 
 
 def test_of_a_right_device_no_trait_tells_an_answer() -> None:
-    """40 deals: one is convicted with a probability of 8e-6 at most."""
+    """Of 40 deals one is convicted with a probability of 8e-6 at most."""
     random = Random(7)
     table = seen(random)
-    for _ in range(40):
+    for _ in range(effort(40)):
         random.shuffle(dealt := [*DEALT])
         assert not [*telling(table, dealt, LEVEL)]
 

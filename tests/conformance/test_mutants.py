@@ -7,7 +7,7 @@ import pytest
 from deniable.conformance import Verdict, hello, judge, play_all
 from tests.conformance.mutants import MUTANTS
 
-QUICK = {"fetches-while-it-reports", "keeps-what-is-delivered", "takes-consent-for-all"}
+QUICK = {"fetches-while-it-reports", "keeps-what-is-delivered"}
 
 
 @pytest.mark.parametrize(
