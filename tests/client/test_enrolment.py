@@ -112,18 +112,6 @@ def test_a_request_is_nothing_but_the_survey_the_epoch_and_the_key(vouched: Vouc
             request.read_answer(body)
 
 
-def test_without_a_certificate_nothing_is_drawn_or_spent(vouched: Vouched) -> None:
-    vouched.issuer.error = ConnectionError("the backend is down")
-    client = vouched.client()
-    assert "epoch 0" in not_enrolled(client)
-    assert client.flush().pending == 0
-    assert nothing_spent(vouched.bench)
-    vouched.issuer.error = None
-    client.refresh(force=True)
-    assert client.report(NAME, "good").ok
-    assert vouched.bench.draw.count == 1
-
-
 @pytest.mark.parametrize("consent", ["unset", "off", "local"])
 def test_nobody_is_asked_without_consent(vouched: Vouched, consent: str) -> None:
     bundled = [sign_manifest(vouched.survey, AUTHORITY)]

@@ -25,7 +25,7 @@ from deniable.client.ledger.ledger import chosen_slot
 from deniable.messages import Manifest, RefusalCode, Schedule
 from tests.support.devices import NAME, Bench, refused, took
 from tests.support.effort import effort
-from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START, manifest
+from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
 
@@ -40,17 +40,6 @@ def publish(bench: Bench, client: Client, offered: Manifest) -> None:
     bench.transport.publish(offered)
     errors = client.refresh(force=True).errors.values()
     assert not any(isinstance(error, ManifestRefused) for error in errors)
-
-
-def test_d3_the_first_report_of_an_epoch_decides_it_and_every_other_repeats_it(
-    bench: Bench,
-) -> None:
-    client = bench.ready()
-    outcomes = [client.report(NAME, answer) for answer in CATEGORIES * 3]
-    assert [outcome.status for outcome in outcomes] == [RECORDED] + 14 * [REPEATED]
-    assert {outcome.epoch for outcome in outcomes} == {0}
-    assert bench.draw.count == 1
-    assert all(outcome.ok for outcome in outcomes)
 
 
 _moments = st.one_of(

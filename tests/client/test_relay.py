@@ -27,7 +27,6 @@ from deniable.oblivious_http import KeyConfiguration, PrivateKey
 from tests.support.devices import (
     ACCEPTED,
     NAME,
-    OFFLINE,
     Bench,
     FakeTransport,
     problem,
@@ -199,22 +198,6 @@ def test_d12_consent_is_for_one_relay_s_host_or_none(
         assert not client.uncovered
     uncovered = bench.client(consent="unset", **then).uncovered
     assert bool(uncovered) == (change != "has another path")
-
-
-def test_d13_nobody_is_asked_for_the_collector_s_name(
-    bench: Bench, gateway: Gateway, relayed: dict[str, Any]
-) -> None:
-    looks: list[float] = []
-
-    class Way(Relay):
-        def find_route(self, timeout: float = 20.0) -> None:
-            looks.append(timeout)
-            raise OFFLINE
-
-    client = bench.client(**{**relayed, "transport": Way(gateway)})
-    client.refresh(force=True)
-    assert looks
-    assert not gateway.opened
 
 
 # What does not open is no answer.

@@ -77,15 +77,6 @@ def rotated(bench: Bench, **changes: object) -> Client:
     return client
 
 
-def test_a_device_follows_from_the_pinned_key_to_the_newest(bench: Bench) -> None:
-    bench.transport.rotations = [FIRST, SECOND]
-    bench.transport.publish(MANIFEST, LAST)
-    client = bench.client()
-    assert client.refresh(force=True) == Refresh((NAME,), {})
-    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
-    assert newest(bench, client) == LAST.public_key
-
-
 def test_rotations_are_asked_for_only_when_a_signature_is_not_known(bench: Bench) -> None:
     client = bench.ready()
     client.refresh(force=True)
@@ -134,17 +125,6 @@ def test_d2_a_rotation_does_not_reset_the_memory_of_sequences(bench: Bench) -> N
     ):
         twin = manifest(sequence=sequence, nonce=b"another nonce 16")
         assert offer(bench, client, twin, NEXT) is found
-
-
-def test_the_chain_is_durable(bench: Bench) -> None:
-    rotated(bench).close()
-    bench.transport.rotations = []
-    bench.transport.publish(manifest(sequence=2), NEXT)
-    again = bench.client(**LONG_LIFE)
-    assert again.report(NAME, "good").ok
-    asked(bench)
-    assert again.refresh(force=True) == Refresh((NAME,), {})
-    assert [what for what, _ in asked(bench)] == [f"/v1/surveys/{NAME}/manifests"]
 
 
 def test_what_was_followed_is_listed_with_the_time_at_which_it_was_seen(bench: Bench) -> None:

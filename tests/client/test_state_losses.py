@@ -358,24 +358,6 @@ def test_d5_an_older_backup_is_a_new_device_and_decides_nothing_twice(bench: Ben
     assert bench.draw.count == 5  # days 0 to 2 before the restoration, 4 and 5 after it
 
 
-def test_d5_what_a_kill_before_the_commit_leaves_costs_an_epoch_and_nothing_else(
-    bench: Bench,
-) -> None:
-    # One change behind its genuine mark; a backup from before the last change is the same.
-    before, old_secret = prepared(bench, 1), secret(bench)
-    client = bench.client()
-    bench.report_daily(client, [1])
-    client.close()
-    bench.path.write_bytes(before)
-    restarted = bench.client()
-    assert restarted.consent == "on"
-    assert isinstance(restarted.report(NAME, "good").error, EpochUndecidable)
-    assert secret(bench) != old_secret
-    assert restarted.flush().delivered == 1
-    bench.clock.time += DAY
-    assert restarted.report(NAME, "good").status is RECORDED
-
-
 def test_d5_a_backup_restored_with_a_log_that_is_not_its_own_decides_nothing_twice(
     bench: Bench,
 ) -> None:

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deniable.mechanisms import ClampedGeometric, GridTooCoarse, InvalidPrivacyParameter
-from deniable.mechanisms.numeric import RATIO_LIMIT, falling_powers
+from deniable.mechanisms.numeric import RATIO_LIMIT
 from tests.mechanisms.laws import (
     EXTREME_RATIOS,
     WORDS,
@@ -17,7 +17,6 @@ from tests.mechanisms.laws import (
     clamped_rows,
     entries,
     ratios,
-    rounded_powers,
     tails,
     worst_ratio,
 )
@@ -30,17 +29,6 @@ def is_resolved(categories: int, ratio: Fraction) -> bool:
     """Tell whether every distance below m keeps some weight."""
     found = tails(categories, ratio)
     return 2 * found[0] < WORDS and all(near > far for near, far in pairwise(found))
-
-
-@PROPERTY
-@given(ratios, st.integers(0, 40))
-def test_powers_fall_by_the_ratio_rounded_up_each_time(ratio: Fraction, largest: int) -> None:
-    powers = falling_powers(ratio, largest)
-    assert powers == rounded_powers(ratio, largest)
-    for d, power in enumerate(powers):
-        # An error grows by less than 1 a step and shrinks by r: less than min(d, 1/(1-r)) in all.
-        excess = power - ratio**d * 2**192
-        assert 0 <= excess <= min(Fraction(d), 1 / (1 - ratio))
 
 
 @PROPERTY

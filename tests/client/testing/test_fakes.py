@@ -192,16 +192,6 @@ def test_all_manifests_that_have_not_ended_are_offered_newest_first() -> None:
         assert problem(*ask(collector, "GET", path)[::2]) == (404, "not-found")
 
 
-def test_a_published_manifest_can_be_bundled_and_follows_the_one_before(
-    collector: FakeCollector,
-) -> None:
-    first, second = (opened(collector, collector.publish(THEME)) for _ in range(2))
-    assert (first.sequence, second.sequence) == (1, 2)
-    with device(collector, manifests=[collector.publish(THEME)]) as client:
-        assert client.report("theme", "dark", strict=True).ok
-    assert collector.requests == ()
-
-
 def test_the_default_epsilon_is_the_highest_that_a_manifest_can_write(
     collector: FakeCollector,
 ) -> None:
