@@ -155,7 +155,8 @@ def profile(browser: Browser, folder: Path) -> Iterator[BrowserContext]:
         yield context
 
 
-@pytest.mark.parametrize("answered", [pytest.param(False, marks=pytest.mark.long), True])
+@pytest.mark.long
+@pytest.mark.parametrize("answered", [False, True])
 def test_a_killed_browser_sends_the_same_bytes_and_is_counted_once(
     served: Example, browser: Browser, tmp_path: Path, answered: bool
 ) -> None:

@@ -48,7 +48,14 @@ def traced(folder: Path, clients: list[dict[str, Any]]) -> tuple[str, set[int], 
     return run.stdout, ports, trace
 
 
-@pytest.mark.parametrize("fate", ["honest", "forged", "down", "none"])
+@pytest.mark.parametrize(
+    "fate",
+    [
+        *(pytest.param(fate, marks=pytest.mark.long) for fate in ("honest", "down")),
+        "forged",
+        "none",
+    ],
+)
 def test_d13_no_connection_and_no_question_for_a_name_goes_round_the_relay(
     tmp_path: Path, fate: str
 ) -> None:

@@ -80,7 +80,9 @@ def test_whatever_rots_an_explanation_raises_nothing_and_a_journal_what_it_says(
     client.close()
     sound = bench.path.read_bytes()
     for column, *_ in bench.rows(f"SELECT name FROM pragma_table_info('{table}')"):
-        for value in ("-1", str(2**62), "'\x1b'", "x'00'", "9e999")[:: 1 if THOROUGH else 3]:
+        for value in ("-1", str(2**62), "'\x1b'", "x'00'", "9e999")[
+            slice(5) if THOROUGH else slice(2, 3)
+        ]:
             bench.path.write_bytes(sound)
             with suppress(sqlite3.IntegrityError):
                 edit(bench, f"UPDATE {table} SET {column} = {value}")

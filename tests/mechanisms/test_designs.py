@@ -160,7 +160,7 @@ def test_the_published_figures(
     assert float(made.privacy.odds) == pytest.approx(exp(float(epsilon)), rel=1e-14)
 
 
-@pytest.mark.parametrize(("k", "q", "m", "s"), AFFINE)
+@pytest.mark.parametrize(("k", "q", "m", "s"), some(AFFINE))
 def test_each_block_of_all_vectors_or_that_of_the_opposite_is_one_response(
     k: int, q: int, m: int, s: int
 ) -> None:
