@@ -16,8 +16,7 @@ from benchmarks.coverage import LEVEL, Floats, at_once, truths
 from benchmarks.table import write
 from deniable.estimates import decoder_of
 from deniable.estimates.decoders import Decoder, Tally
-from deniable.estimates.frequencies import Intervals, intervals_of
-from deniable.estimates.views import View, first_view, viewed
+from deniable.estimates.frequencies import Intervals, View, first_view, intervals_of, viewed
 from deniable.planning import best
 
 SIZES: Final = (16, 105, 1024)

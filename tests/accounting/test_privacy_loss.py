@@ -116,6 +116,13 @@ def test_losses_of_pairs_compose_exactly_in_any_order(
 # Responses that exclude an answer.
 
 
+def test_no_report_loses_nothing() -> None:
+    nothing = PrivacyLoss.of_mechanism(G).repeat(0)
+    assert nothing.odds == 1
+    assert nothing.delta_at_odds(Fraction(1)) == 0
+    assert nothing.compose(PrivacyLoss.of_mechanism(G)) == PrivacyLoss.of_mechanism(G)
+
+
 def test_revealing_the_answer_sometimes_has_no_epsilon_below_that_delta() -> None:
     loss = PrivacyLoss.of_guarantee(Fraction(2), "0.1")
     assert loss.infinite == Fraction(1, 10)

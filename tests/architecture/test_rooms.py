@@ -34,7 +34,6 @@ AMBIGUOUS: Final = {
     "numeric",
     "requests",
     "specification",
-    "views",
 }
 """File names that stand for modules of several packages.
 

@@ -160,6 +160,7 @@ def test_listed_and_counted_incidences_are_the_same(
     assert incidences(mechanism) == Incidences(*stated, False, k, pairs)
 
 
+@pytest.mark.long
 def test_of_large_designs_some_categories_are_counted_with_all_others() -> None:
     found = incidences(DesignMechanism(LARGEST, "1"))
     assert not found.listed
@@ -195,7 +196,7 @@ def test_what_is_not_balanced_is_no_design(
 # Variances
 
 
-@pytest.mark.parametrize("made", some(ALL), ids=repr)
+@pytest.mark.parametrize("made", some(some(ALL)), ids=repr)
 def test_estimates_are_unbiased_and_vary_as_stated_exactly(made: DesignMechanism) -> None:
     k, design, odds = made.categories, made.design, made.privacy.odds
     # The kernel of a category takes these values at responses that hold it, and at others.

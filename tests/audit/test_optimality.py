@@ -15,7 +15,7 @@ from deniable.audit import (
     pure_level,
     tight_epsilon,
 )
-from deniable.estimates.decoders import NotInvertible, left_inverse, solution_matrix
+from deniable.estimates import NotInvertible, left_inverse, solution_matrix
 from deniable.planning.candidates import least_variance
 from tests.audit.matrices import deltas, matrices, of_weights
 from tests.support.effort import effort

@@ -49,7 +49,7 @@ def analyst(collector: Served, browser: Browser) -> Iterator[Watched]:
         yield made
 
 
-@pytest.mark.parametrize("address", some(PAGES))
+@pytest.mark.parametrize("address", some(some(PAGES)))
 def test_everybody_can_read_it(analyst: Watched, address: str) -> None:
     page = analyst.page
     page.set_viewport_size(DESKTOP)

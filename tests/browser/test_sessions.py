@@ -27,6 +27,7 @@ def test_a_stranger_sees_public_figures_and_no_others(watched: Watched) -> None:
     expect(page.locator("#live table")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_token_leads_on_to_what_was_asked_for_until_its_holder_leaves(
     collector: Served, watched: Watched
 ) -> None:

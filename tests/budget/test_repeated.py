@@ -1,6 +1,5 @@
 """The cost of reports that share kept responses, against sums over every history and response."""
 
-import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
@@ -21,7 +20,7 @@ from deniable.planning.calibration import clamped_geometric
 from tests.accounting.curves import curve, kept_law, randomised_response
 from tests.mechanisms.laws import entries
 from tests.mechanisms.taylor import exp_bounds
-from tests.support.effort import effort
+from tests.support.effort import effort, some
 
 PROPERTY = settings(max_examples=effort(60))
 
@@ -79,7 +78,7 @@ SMALL: list[Mechanism] = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", SMALL, ids=repr)
+@pytest.mark.parametrize("mechanism", some(SMALL), ids=repr)
 @pytest.mark.parametrize("reports", [1, 2, 3])
 def test_no_two_histories_are_told_apart_beyond_the_costs(
     mechanism: Mechanism, reports: int
@@ -105,16 +104,6 @@ def test_no_two_histories_are_told_apart_beyond_the_costs(
         assert constant_cost(mechanism, reports) == log_ceiling(constant, NANO)
 
 
-def test_the_published_formula_for_two_categories_makes_too_much_noise_for_ten() -> None:
-    # L-GRR solves the equation of k = 2 whatever k: there E_2 = (E_1 E_inf - 1)/(E_inf - E_1).
-    kept, first = math.exp(2), math.exp(1)
-    fresh = (first * kept - 1) / (kept - first)
-    assert math.log(fresh) == pytest.approx(1.40761, abs=5e-6)
-    first_round, second = (randomised_response(10, Fraction(each)) for each in (kept, fresh))
-    one, other = (kept_law(first_round, second, [x]) for x in (0, 1))
-    assert math.log(odds(one, other) or 0) == pytest.approx(0.69935, abs=5e-6)
-
-
 def test_no_budget_covers_histories_that_change_at_different_times_if_memoised() -> None:
     # FORMULAS, longitudinal collection: 1 - 2dq - (k-2)q^2 is 5/8 for E = 3 and k = 2.
     matrix = randomised_response(2, Fraction(3))
@@ -123,15 +112,6 @@ def test_no_budget_covers_histories_that_change_at_different_times_if_memoised()
         assert curve(changed, same, allowed) >= Fraction(5, 8)
     assert curve(changed, same, Fraction(10**12)) == 1 - 2 * Fraction(3, 4) * Fraction(1, 4)
     assert odds(changed, same) is None
-
-
-def test_two_rounds_hide_a_change_only_as_far_as_their_fresh_noise_does() -> None:
-    mechanism = TwoRound(Subset(2, 1), "0.3228", "0.4055")
-    histories = ((0, 0, 0, 0), (0, 1, 0, 1))
-    worst = odds(*(kept_law(*rounds(mechanism), history) for history in histories))
-    assert worst is not None
-    assert log_ceiling(worst, NANO) > RangeCost.of(mechanism).cumulative(4)
-    assert worst <= mechanism.fresh.privacy.odds**4
 
 
 @pytest.mark.parametrize(

@@ -59,14 +59,6 @@ def test_parameters_outside_their_domain_are_one_line(options: tuple[str, ...]) 
     assert fail("privacy", "budget", *options)
 
 
-def test_the_table_fits_eighty_columns() -> None:
-    shown = succeed(
-        "privacy", "budget", "--epsilon", "12.5", "--times", "160", "--categories", "65536"
-    )
-    table, _, _ = shown.partition("\n\nEvery line")
-    assert max(map(len, table.splitlines())) <= 80
-
-
 def test_who_shares_out_a_total_reads_what_one_report_may_have() -> None:
     shown = succeed("privacy", "budget", "--total", "10", "--times", "52", "--categories", "5")
     assert "52 reports of epsilon 10 in all, each randomised afresh" in shown

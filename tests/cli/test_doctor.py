@@ -25,7 +25,7 @@ from tests.cli.commands import Workplace, run
 from tests.support.certificates import certificate
 from tests.support.processes import ROOT
 from tests.support.raw_server import RawServer, answer
-from tests.support.surveys import AUTHORITY, DAY, ORIGIN
+from tests.support.surveys import AUTHORITY, ORIGIN
 
 OK, WARN, FAIL = Status.OK, Status.WARN, Status.FAIL
 
@@ -113,20 +113,6 @@ def test_a_certificate_must_hold_and_be_for_the_origin(
     assert finding is not None
     assert finding.status is status
     assert found in finding.text
-
-
-def test_a_certificate_of_the_future_or_without_its_key_is_wrong(tmp_path: Path) -> None:
-    file, _ = certificate(tmp_path, "127.0.0.1", 100)
-    key = tmp_path / "key.pem"
-    settings = config(origin="https://127.0.0.1", tls_certificate=file, tls_key=key)
-    finding = check_certificate(settings, time.time() - 500 * DAY)
-    assert finding is not None
-    assert (finding.status, "not yet" in finding.text) == (FAIL, True)
-    key.write_text("no PEM", "utf-8")
-    finding = check_certificate(settings, time.time())
-    assert finding is not None
-    assert finding.status is FAIL
-    assert check_certificate(config(), time.time()) is None
 
 
 def test_epochs_that_should_be_sealed_and_are_not_are_counted(place: Workplace) -> None:

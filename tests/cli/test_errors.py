@@ -147,14 +147,6 @@ def test_the_directory_may_come_from_the_environment(
     assert "no survey is published" in succeed("survey", "list")
 
 
-def test_the_directory_is_the_current_one_by_default(
-    place: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DENIABLE_DIR", raising=False)
-    monkeypatch.chdir(place.directory)
-    assert "no survey is published" in succeed("survey", "list")
-
-
 def test_as_a_process_an_error_is_one_line_on_stderr_too(tmp_path: Path) -> None:
     done = subprocess.run(
         [*DENIABLE, "hist", "tea", "--dir", tmp_path], capture_output=True, text=True, check=False

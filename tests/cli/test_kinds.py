@@ -101,13 +101,6 @@ def test_single_values_with_impossible_counts_are_named(place: Workplace) -> Non
     assert "Mostly noise" not in shown
 
 
-def test_a_wide_mean_says_how_many_reports_it_takes(place: Workplace) -> None:
-    place.publish(**NUMERIC | {"epsilon": '"0.5"'})
-    place.count([4, 6, 7, 8, 10] * 3, name="minutes")
-    shown = " ".join(hist(place).split())
-    assert "Mostly noise so far: the mean within ± 1.2, 2 % of the range, by an interval" in shown
-
-
 def test_steps_of_figures_are_told_where_there_are_any(place: Workplace) -> None:
     place.publish(minimum_reports="10")
     place.count([0, 1, 2, 3] * 3)

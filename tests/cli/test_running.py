@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from deniable.budget import NANO, RangeCost, pure_cost
-from deniable.directory.states import current, running
+from deniable.directory.collector_directory import current, running
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.survey_checks import judge_declarations, judge_lifetime
 from deniable.messages import Manifest, Repeat, Schedule

@@ -63,35 +63,6 @@ def test_a_backup_fills_a_new_collector(counted: Workplace, tmp_path: Path) -> N
     assert file_of(counted).stat().st_mode & 0o777 == 0o600
 
 
-def test_nothing_is_ever_overwritten(counted: Workplace, tmp_path: Path) -> None:
-    backup = tmp_path / "copy"
-    backup.write_text("precious", "utf-8")
-    assert str(backup) in fail("store", "backup", backup, "--dir", counted.directory)
-    assert backup.read_text("utf-8") == "precious"
-    backup.unlink()
-    succeed("store", "backup", backup, "--dir", counted.directory)
-    assert "holds something" in fail("store", "restore", backup, "--dir", counted.directory)
-    assert "5" in succeed("hist", "tea", "--dir", counted.directory)
-
-
-def test_what_is_no_backup_is_named_and_restores_nothing(place: Workplace, tmp_path: Path) -> None:
-    other = tmp_path / "tuesday.backup"
-    other.write_bytes(b"something else entirely, longer than the header of SQLite's files" * 99)
-    said = fail("store", "restore", other, "--dir", place.directory)
-    assert str(other) in said
-    assert "deniable-restore-" not in said
-    other.write_bytes(b"")
-    assert "no survey" in fail("store", "restore", other, "--dir", place.directory)
-    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
-
-
-def test_a_backup_needs_a_directory_that_is_there(counted: Workplace, tmp_path: Path) -> None:
-    missing = tmp_path / "missing"
-    said = fail("store", "backup", missing / "copy", "--dir", counted.directory)
-    assert f"{missing} is no directory" in said
-    assert not missing.exists()
-
-
 def test_migrate_says_which_version_the_schema_has(place: Workplace) -> None:
     migrate = ("store", "migrate", "--dir", place.directory)
     assert succeed(*migrate) == f"schema    version {VERSION}\n{store_line(place)}"
@@ -125,14 +96,6 @@ def test_only_migrate_changes_an_older_schema_and_a_backup_comes_first(
     assert file_of(place).read_bytes() == before
     assert succeed("store", "migrate", *here).startswith("schema    version 2, was 1\n")
     succeed("store", "check", *here)
-
-
-def test_an_empty_file_is_no_store_until_it_is_migrated(place: Workplace) -> None:
-    for file in place.directory.glob("store.sqlite*"):
-        file.unlink()
-    file_of(place).touch()
-    assert "deniable store migrate" in fail("survey", "list", "--dir", place.directory)
-    assert file_of(place).read_bytes() == b""
 
 
 def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(

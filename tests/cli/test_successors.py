@@ -115,13 +115,6 @@ def test_epochs_must_exceed_the_numbers_already_used(current: int, least: int) -
     assert make(first, now, epochs=least).schedule.epochs == least
 
 
-def test_when_every_epoch_is_used_as_many_more_must_be_asked_for() -> None:
-    first = make(None, MIDNIGHT)
-    with pytest.raises(InvalidManifest, match="must exceed 8:"):
-        make(first, MIDNIGHT + 100 * DAY)
-    assert make(first, MIDNIGHT + 100 * DAY, epochs=9).schedule.epochs == 9
-
-
 @pytest.mark.parametrize("length", [HOUR, DAY, WEEK])
 def test_after_a_lost_store_no_device_waits_for_a_number_that_was_used(length: int) -> None:
     # The lost survey ran by days since midnight; its devices have decided any number up to 40.

@@ -50,6 +50,7 @@ def test_the_guide_reads_a_collector(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [point.n for point in found["series"].points] == [36, 37, 0, 39]
 
 
+@pytest.mark.long
 def test_the_notebook_shows_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     stored = json.loads(NOTEBOOK.read_text("utf-8"))

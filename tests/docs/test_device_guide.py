@@ -15,6 +15,7 @@ GUIDE = ROOT / "docs" / "device.md"
 TEXT = GUIDE.read_text("utf-8")
 
 
+@pytest.mark.long
 def test_the_guides_blocks_run_in_order(tmp_path: Path) -> None:
     blocks = {block.label: block for block in marked_blocks(GUIDE)}
     assert list(blocks) == ["app", "commands", "consent", "several", "journal", "enrol"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deniable.directory import Config
-from deniable.directory.states import running
+from deniable.directory.collector_directory import running
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.machine import (
     check_authority_key,

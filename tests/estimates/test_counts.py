@@ -48,8 +48,8 @@ GIVEN: list[dict[str, Any]] = [
 
 def results(function: Callable[..., Any], given: dict[str, Any], counts: Any) -> str:
     values = [Fraction(x) for x in range(5)]
-    if function in {estimates.margin, estimates.margins}:
-        given = {"manifest": SEVERAL, "question": "plan"}
+    if function is estimates.margins:
+        given = {"manifest": SEVERAL}
     given = given | {
         "counts": counts,
         "epoch": 0,

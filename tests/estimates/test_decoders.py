@@ -27,7 +27,8 @@ from deniable.estimates import (
     quantiles,
     reports_for_half_width,
 )
-from deniable.estimates.decoders import Decoder, DenseDecoder, SupportDecoder
+from deniable.estimates.decoders import Decoder, SupportDecoder
+from deniable.estimates.decoders.dense import DenseDecoder
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from deniable.mechanisms.subset import Subset
 from deniable.presenting.fields import HISTOGRAM_SCHEMAS, histogram_csv

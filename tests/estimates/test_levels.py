@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 
 from deniable.estimates import Histogram, cumulative_variance
-from deniable.estimates.decoders import (
-    LevelsDecoder,
-    Model,
-    decoder_of,
-    left_inverse,
-    solution_matrix,
-)
+from deniable.estimates.decoders import Model, decoder_of
+from deniable.estimates.decoders.dense import left_inverse, solution_matrix
+from deniable.estimates.decoders.levels import LevelsDecoder
 from deniable.mechanisms import Levels
 from deniable.mechanisms.answering import Answering
 from deniable.planning.specification import _answered, best_tree
 from deniable.simulation import randomise_many
 from deniable.simulation.bulk import SimulatedWords
 from tests.mechanisms.test_levels import RR, TREES, levels
+from tests.support.effort import some
 
 COMPLETE: list[tuple[int, dict[int, Answering]]] = [
     (4, {1: RR}),
@@ -156,7 +153,7 @@ def test_bulk_reports_estimate_the_truth() -> None:
     assert histogram.poisoning.fewest_fakes == 0
 
 
-@pytest.mark.parametrize(("categories", "tree"), COMPLETE + OTHERS)
+@pytest.mark.parametrize(("categories", "tree"), some(COMPLETE + OTHERS))
 def test_no_population_varies_more_than_is_planned_for(
     categories: int, tree: dict[int, Answering]
 ) -> None:

@@ -8,10 +8,8 @@ import pytest
 
 from deniable.estimates import (
     Model,
-    conditional,
     estimate_histogram,
     estimated_covariance,
-    margin,
     margins,
 )
 from deniable.estimates.decoders import decoder_of
@@ -57,7 +55,6 @@ def test_margins_are_the_sums_of_the_table(asked: Manifest) -> None:
     for i, each in enumerate(told):
         axes = tuple(set(range(3)) - {i})
         values = [share.value for share in each.shares]
-        assert each == margin(asked, counts, each.question)
         assert values == pytest.approx(TABLE.sum(axis=axes).tolist(), abs=1e-9)
         assert all(share.low < share.value < share.high for share in each.shares)
     assert [each.question for each in told] == ["plan", "theme", "beta"]
@@ -70,19 +67,19 @@ def test_margins_are_the_sums_of_the_table(asked: Manifest) -> None:
 def test_margins_of_a_joint_survey_have_exact_errors(asked: Manifest, model: Model) -> None:
     counts = expected(asked, 10**5)
     matrix = estimated_covariance(asked.mechanism, counts, model)
-    for i, (name, *answers) in enumerate(DIMENSIONS):
-        for j, share in enumerate(margin(asked, counts, name, model=model).shares):
+    for i, question in enumerate(margins(asked, counts, model=model)):
+        for j, share in enumerate(question.shares):
             held = np.zeros(SHAPE)
             held[(slice(None),) * i + (j,)] = 1
             w = held.reshape(-1)
             assert share.standard_error == pytest.approx(float(np.sqrt(w @ matrix @ w)), rel=2e-3)
-        assert len(answers) == j + 1
+        assert len(DIMENSIONS[i]) == j + 2
 
 
 @pytest.mark.parametrize("asked", JOINT, ids=lambda a: str(a.specification))
 def test_a_conditional_share_is_a_ratio_with_fiellers_interval(asked: Manifest) -> None:
     counts = expected(asked, 10**6)
-    found = conditional(asked, counts, ("theme", "B"), ("plan", "paid"))
+    found = estimate_histogram(asked, 0, counts).share({"theme": "B"}, given={"plan": "paid"})
     ratio = TABLE[1, 1].sum() / TABLE[1].sum()
     assert found.value == pytest.approx(ratio, rel=1e-3)
     below, above = np.zeros(SHAPE), np.zeros(SHAPE)
@@ -102,28 +99,22 @@ def test_a_conditional_share_is_a_ratio_with_fiellers_interval(asked: Manifest) 
 
 def test_what_nothing_is_known_of_has_an_open_interval() -> None:
     asked = JOINT[0]
-    few = dict.fromkeys(range(3), 1)
-    found = conditional(asked, few, ("theme", "B"), ("plan", "paid"))
-    assert (found.low, found.high) == (0.0, 1.0)
-    found = conditional(asked, {1: 1}, ("theme", "B"), ("plan", "paid"))
-    assert (found.low, found.high) == (0.0, 1.0)
+    for few in (dict.fromkeys(range(3), 1), {1: 1}):
+        found = estimate_histogram(asked, 0, few).share({"theme": "B"}, given={"plan": "paid"})
+        assert (found.low, found.high) == (0.0, 1.0)
 
 
 def test_questions_and_answers_that_there_are_not() -> None:
-    counts = expected(JOINT[0], 1000)
-    for answer, given in (
-        (("theme", "D"), ("plan", "paid")),
-        (("colour", "A"), ("plan", "paid")),
-        (("theme", "A"), ("theme", "B")),
+    joint = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 1000))
+    one = estimate_histogram(ONE, 0, expected(ONE, 1000))
+    for histogram, answer, given, match in (
+        (joint, {"theme": "D"}, {"plan": "paid"}, "no answer 'D'"),
+        (joint, {"colour": "A"}, {"plan": "paid"}, "no question"),
+        (joint, {"theme": "A"}, {"theme": "B"}, "no answer is both"),
+        (one, {"theme": "A"}, {"plan": "paid"}, "nothing tells of two"),
     ):
-        with pytest.raises(ValueError, match=r"no answer|no question|different"):
-            conditional(JOINT[0], counts, answer, given)
-    with pytest.raises(TypeError, match="counts are integers"):
-        conditional(JOINT[0], [1.0] * len(counts), ("theme", "A"), ("plan", "paid"))  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="nothing tells of two"):
-        conditional(ONE, expected(ONE, 1000), ("theme", "A"), ("plan", "paid"))
-    with pytest.raises(ValueError, match="no question"):
-        margin(ONE, expected(ONE, 1000), "colour")
+        with pytest.raises(ValueError, match=match):
+            histogram.share(answer, given=given)
     assert margins(manifest(), [1, 2, 3, 4, 5]) == ()
 
 

@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from deniable.estimates import Estimate, Histogram
+from deniable.estimates.frequencies import most_by_chance
 from deniable.mechanisms import RandomisedResponse
-from deniable.presenting.cautions import most_by_chance
 from deniable.presenting.estimate import estimate_statement
+from tests.support.effort import some
 
 N = 200
 TRUTHS = (0.0, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3, 0.7, 0.98, 1.0)
@@ -24,7 +25,7 @@ def _said(share: Estimate) -> tuple[float, float]:
     return share.low, share.high
 
 
-@pytest.mark.parametrize("epsilon", ["1", "3", "6"])
+@pytest.mark.parametrize("epsilon", some(["3", "1", "6"]))
 @pytest.mark.parametrize("categories", [2, 5])
 def test_a_stated_limit_holds_as_often_as_its_level_says(epsilon: str, categories: int) -> None:
     mechanism = RandomisedResponse(categories, epsilon)

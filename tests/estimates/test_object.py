@@ -28,8 +28,8 @@ from deniable.estimates import (
 )
 from deniable.estimates import change as tests_of_change
 from deniable.estimates.curve import QUARTILES
-from deniable.estimates.decoders import DenseDecoder
-from deniable.estimates.views import likeliest
+from deniable.estimates.decoders.dense import DenseDecoder
+from deniable.estimates.frequencies import likeliest
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat
 from deniable.presenting.pictures import series_panels

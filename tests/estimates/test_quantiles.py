@@ -25,13 +25,6 @@ PLAIN = SolutionMatrix([[int(x == y) for y in range(7)] for x in range(7)], 1)
 """No noise at all."""
 
 
-def test_without_noise_they_are_those_of_the_counts() -> None:
-    # 10 reports: F = .1, .1, .4, .5, .9, 1, 1.
-    found = quantiles(PLAIN, (1, 0, 3, 1, 4, 1, 0), VALUES, (0.05, 0.1, 0.11, 0.5, 0.51, 0.95))
-    assert [quantile.value for quantile in found] == [0, 0, 20, 30, 40, 50]
-    assert [quantile.probability for quantile in found] == [0.05, 0.1, 0.11, 0.5, 0.51, 0.95]
-
-
 def test_without_noise_intervals_are_woodruffs() -> None:
     # n = 100, F = .1, .2, .45, .55, .8, 1, 1 with errors sqrt(F(1-F)/99): at .5 and z = 1.96 both
     # .45 + .098 and .55 - .098 are on the other side, .2 + .079 and .8 - .079 are not.

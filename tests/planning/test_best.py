@@ -3,8 +3,10 @@
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from importlib import import_module
 from itertools import product
 from math import comb
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -29,6 +31,7 @@ from deniable.planning import (
     composed,
     lower_bound,
 )
+from tests.cli.commands import Workplace, succeed
 from tests.support.effort import some
 
 BEST = [  # categories, epsilon, n sum Var of a good design, bound
@@ -158,14 +161,16 @@ def check_choice(chosen: Choice, costs: dict[Candidate, float], delta: str) -> N
 
 @pytest.mark.parametrize(
     ("k", "epsilon", "reports", "users"),
-    [
-        (105, "0.5", 52, 0.822),
-        (105, "1", 52, 0.529),
-        (1_024, "1", 52, 0.357),
-        (105, "0.5", 12, 1.712),
-        (105, "1", 12, 1.064),
-        (1_024, "1", 12, 1.003),
-    ],
+    some(
+        [
+            (105, "0.5", 52, 0.822),
+            (105, "1", 52, 0.529),
+            (1_024, "1", 52, 0.357),
+            (105, "0.5", 12, 1.712),
+            (105, "1", 12, 1.064),
+            (1_024, "1", 12, 1.003),
+        ]
+    ),
 )
 def test_with_reports_mechanisms_compete_at_equal_totals(
     k: int, epsilon: str, reports: int, users: float
@@ -253,3 +258,21 @@ def test_nothing_is_lost_to_rounding(epsilon: str) -> None:
     exact = (k - 1) * (2 * odds + k - 2) / (odds - 1) ** 2  # a lie has weight 1, the truth the odds
     assert plain(k).cost(float(epsilon)) == pytest.approx(float(exact), rel=1e-12)
     assert best(k, epsilon).cost == pytest.approx(lower_bound(k, float(epsilon)), rel=1e-12)
+
+
+@pytest.mark.parametrize("changes", [{}, {"delta": '"0.0001"'}])
+def test_publishing_searches_the_candidates_once(
+    changes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, searches = import_module("deniable.planning.candidates"), []
+    search = module.candidates_of_blocks
+
+    def counted(*given: Any) -> Any:
+        searches.append(given)
+        return search(*given)
+
+    monkeypatch.setattr(module, "candidates_of_blocks", counted)
+    candidates.cache_clear()
+    succeed("init", tmp_path / "collector")
+    Workplace(tmp_path / "collector").publish(**changes)
+    assert len(searches) == 1

@@ -23,7 +23,7 @@ from deniable.estimates import (
     reports_for_mean,
     share_variance,
 )
-from deniable.estimates.decoders import DesignDecoder
+from deniable.estimates.decoders.designs import DesignDecoder
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.planning import (
@@ -211,6 +211,7 @@ def test_reports_allow_the_least_epsilon_at_which_they_do(
     assert epsilon_for(survey, drafts, Accuracy.half_width(1e-6), reports) is None
 
 
+@pytest.mark.long
 def test_smaller_epsilons_are_found_where_another_design_becomes_the_best() -> None:
     def best(epsilon: str) -> Manifest:
         survey = manifest(categories=tuple("abcde"), epsilon=epsilon)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from deniable.messages import Schedule, Specification
 from deniable.planning import best
 from deniable.planning.facts import choice_facts
+from tests.support.effort import some
 from tests.support.surveys import DAY, START, manifest
 
 
@@ -30,7 +31,7 @@ def _chance_above(rows: NDArray[np.float64], reports: int, level: float) -> floa
     return float(worst)
 
 
-@pytest.mark.parametrize("categories", [2, 3, 20, 105])
+@pytest.mark.parametrize("categories", some([3, 2, 20, 105]))
 @pytest.mark.parametrize(("epsilon", "reports"), [("0.5", 52), ("0.5", 10), ("1", 30), ("2", 8)])
 def test_the_stated_level_is_exceeded_no_more_often_than_the_fact_says(
     categories: int, epsilon: str, reports: int

@@ -77,6 +77,7 @@ def test_a_copy_of_which_one_byte_is_another_is_none(
         read_log(files_at(str(tmp_path)), verifier_key(LOG_ORIGIN, LOG_KEY))
 
 
+@pytest.mark.long
 async def test_a_store_that_was_put_back_goes_on_with_all_that_was_published(
     site: Site, tmp_path: Path
 ) -> None:

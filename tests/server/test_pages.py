@@ -25,14 +25,14 @@ from deniable.presenting import connect
 from deniable.presenting.rows import largest_shares
 from deniable.publishing.numbering import draft, next_manifest
 from deniable.publishing.survey_file import SurveyFile
-from deniable.reading import wire
-from deniable.reading.wire import most_epochs
+from deniable.reading import source
+from deniable.reading.source import most_epochs
 from deniable.server.pages.table import OF_SURVEY, PAGES
 from deniable.server.routes.routing import HTML, SVG
 from deniable.stores import Overloaded, Role
 from tests.cli.commands import SURVEY, succeed
 from tests.server.collector import Collector, running
-from tests.support.effort import THOROUGH
+from tests.support.effort import THOROUGH, some
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.reports import envelope, report
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START, manifest
@@ -256,7 +256,7 @@ async def test_answers_of_a_large_survey_are_found_by_name_on_every_page(
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("answers", "kept"),
-    [*product((2, 5, 12, 24, 105), (False,)), *product((2, 5, 12, 16), (True,))],
+    some([*product((2, 5, 12, 24, 105), (False,)), *product((2, 5, 12, 16), (True,))]),
 )
 async def test_page_command_and_interface_plan_the_same(
     tmp_path: Path, answers: int, kept: bool
@@ -309,6 +309,7 @@ async def test_a_page_offers_what_it_takes_of_the_query_and_nothing_else(public:
         assert ("epoch" in offered) is page.of_epochs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("before", "now"), [(20_000, 20_000), (5_000, 20_000)])
 def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> None:
     """As many of those compared seem to change by chance as the page says: one of twenty.
@@ -549,7 +550,7 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     assert larger.mechanism.responses == 657_800
     assert most_epochs(larger) == 1
     large = manifest(name="large")
-    monkeypatch.setattr(wire, "_MOST_COUNTS", 2 * large.mechanism.responses - 1)
+    monkeypatch.setattr(source, "_MOST_COUNTS", 2 * large.mechanism.responses - 1)
     await collector.publish(large)
     await collector.store.add([report(5, 0, survey=large)])
     collector.clock.time += 2

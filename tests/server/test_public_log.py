@@ -89,6 +89,6 @@ async def test_a_log_that_is_damaged_is_served_as_it_was_and_complained_of_once(
 
 
 def _forget_log():  # type: ignore[no-untyped-def]
-    from deniable.stores.statements import Statement
+    from deniable.stores.rules import Statement
 
     yield Statement("DELETE FROM deniable.log_entries")

@@ -168,13 +168,6 @@ async def test_what_a_failed_handshake_held_waits_for_no_collector_of_garbage(
             gc.enable()
 
 
-async def test_versions_that_are_broken_are_not_spoken(tmp_path: Path) -> None:
-    config = config_of(tmp_path)
-    context = tls_context(config)
-    assert context is not None
-    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
-
-
 @pytest.mark.parametrize("name", ["tls_certificate", "tls_key"])
 @pytest.mark.parametrize("content", [None, b"", b"no PEM"])
 def test_a_file_that_is_none_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:

@@ -1,15 +1,17 @@
 """Intervals beside projected shares hold as often as they say: benchmarks/views.py in short."""
 
+from itertools import product
+
 import pytest
 
 from benchmarks.views import SIZES, TRUTHS, measured, population
 from deniable.estimates import View, decoder_of
 from deniable.planning import best
 from tests.statistics.test_coverage import least
+from tests.support.effort import some
 
 
-@pytest.mark.parametrize("k", SIZES)
-@pytest.mark.parametrize("truth", TRUTHS)
+@pytest.mark.parametrize(("truth", "k"), some([*product(TRUTHS, SIZES)]))
 def test_simultaneous_intervals_hold_the_truth_and_the_projected_shares(truth: str, k: int) -> None:
     # Each of the 18 bounds fails right code with less than 1e-9.
     decoder, runs = decoder_of(best(k, "1").mechanism()), 100

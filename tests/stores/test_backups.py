@@ -1,6 +1,5 @@
 """Backups are whole, of one moment, for their owner alone, and fill an empty store."""
 
-import asyncio
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from deniable.stores import SqliteStore, StoreError, back_up, backups, restore
 from tests.stores.databases import HookedStore
 from tests.stores.fullness import COURTEOUS, GONE, everything, fill_with_everything
-from tests.stores.places import A, Place, counts, publish, reports
+from tests.stores.places import Place, publish
 from tests.stores.second_schema import BROKEN, have_second_schema
 from tests.support.reports import report
 
@@ -57,43 +56,6 @@ async def test_a_backup_holds_everything(
     assert [file.name for file in backup.parent.iterdir()] == ["monday"]
     for each in (store, copy):
         await each.close()
-
-
-async def test_a_backup_taken_under_load_is_of_one_moment(
-    place: Place, backup: Path, tmp_path: Path
-) -> None:
-    store = await place.open()
-    await publish(store)
-    stop = asyncio.Event()
-    acknowledged = asyncio.Queue[int]()
-
-    async def write_on() -> int:
-        start = 0
-        while not stop.is_set():
-            assert await store.add(reports(range(start, start + 5), start % 3)) == [A] * 5
-            start += 5
-            acknowledged.put_nowait(start)
-        return start
-
-    writing = asyncio.create_task(write_on())
-    for number in range(3):
-        before = await acknowledged.get()
-        while not acknowledged.empty():
-            before = acknowledged.get_nowait()
-        file = backup.with_name(str(number))
-        await back_up(store, file)
-        directory = tmp_path / f"restored-{number}"
-        directory.mkdir()
-        copy = await restored(file, directory)
-        held = sum(await counts(copy))
-        # All that was acknowledged before it began; whole batches of what came meanwhile.
-        assert before <= held
-        assert held % 5 == 0
-        assert await copy.check() == []
-        await copy.close()
-    stop.set()
-    assert await writing == sum(await counts(store))
-    await store.close()
 
 
 async def test_nothing_is_overwritten_nor_left_behind(place: Place, backup: Path) -> None:

@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,20 +91,6 @@ async def test_a_frozen_writer_is_an_error_and_silences_nobody_for_long(file: Pa
             frozen.wait()
         assert await store.add([report(1), report(2)]) == [D, A]
         assert len(await store.surveys()) == 1
-
-
-@pytest.mark.parametrize(("table", "number"), [("photos", 0), ("surveys", 1), ("surveys", 6)])
-def test_what_another_program_or_deniable_before_0_1_wrote_is_refused_and_left_alone(
-    tmp_path: Path, table: str, number: int
-) -> None:
-    file = tmp_path / "photos.db"
-    with closing(sqlite3.connect(file)) as connection:
-        connection.executescript(f"CREATE TABLE {table} (x); PRAGMA user_version={number}")
-    before = file.read_bytes()
-    for migrates in (True, False):
-        with pytest.raises(UnknownSchema, match="database, or from before deniable"):
-            SqliteDatabase(file, migrate=migrates)
-    assert (file.read_bytes(), list(tmp_path.iterdir())) == (before, [file])
 
 
 @pytest.mark.parametrize("kind", ["text", "directory", "no parent"])

@@ -106,6 +106,7 @@ async def test_a_mark_whose_answer_was_lost_is_lifted_too(
     assert await source.add(reports([50])) == [A]
 
 
+@pytest.mark.long
 async def test_a_move_that_fails_does_not_lift_the_mark_under_which_another_copies(
     stores: tuple[Store, Store], held: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,12 +11,10 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from deniable.messages import Rotation
 from deniable.stores import (
     KEPT_SECONDS,
     PostgresStore,
     Role,
-    RotationConflict,
     StoreError,
     Token,
     Verdict,
@@ -356,15 +354,3 @@ async def test_what_fails_for_ever_is_given_up(spoilt: str, state: str) -> None:
         with pytest.raises(StoreError, match="provoked"):
             await store.add(devices(4))
         assert sum(await counts(store)) == 0
-
-
-async def test_two_collectors_publish_the_same_rotation_once(url: str) -> None:
-    rotation = Rotation(b"o" * 32, b"n" * 32, 1)
-    async with opened(url) as one, opened(url) as two:
-        answers: list[int | BaseException] = await asyncio.gather(
-            *(store.rotate(rotation, b"envelope", lambda e: e) for store in (one, two)),
-            return_exceptions=True,
-        )
-        assert sorted(type(answer).__name__ for answer in answers) == ["RotationConflict", "int"]
-        assert any(isinstance(answer, RotationConflict) for answer in answers)
-        assert await one.rotations() == [b"envelope"]

@@ -12,9 +12,8 @@ import pytest
 
 from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreError, StoreMoved, Verdict
 from deniable.stores.postgres import postgres_store
-from deniable.stores.rules import counting
+from deniable.stores.rules import FOLDING, LOCK, Rule, Statement, counting
 from deniable.stores.rules.copying import ReceiptRow, SealRow
-from deniable.stores.statements import FOLDING, LOCK, Rule, Statement
 from deniable.stores.values import Receipt
 from tests.stores.databases import SECONDS, many
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, D, E, S, X, counts, publish

@@ -81,6 +81,7 @@ async def refused(store: PostgresStore, group: list[Receipt]) -> bool:
     return False
 
 
+@pytest.mark.long
 async def test_a_promotion_is_named_by_the_next_seals(pair: Pair) -> None:
     first = await PostgresStore.open(pair.primary.url(pair.database))
     async with asyncio.timeout(2 * SECONDS):

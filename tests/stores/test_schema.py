@@ -1,21 +1,16 @@
 """SQLite's schema: durable (S1), without an order of arrival (S5), and made once."""
 
-import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from deniable.stores import SqliteStore
-from deniable.stores.sqlite.database import VERSION, SqliteDatabase
+from deniable.stores.sqlite.database import SqliteDatabase
 from tests.stores.databases import hooked_store, many
 from tests.stores.places import SqlitePlace
-from tests.support.effort import effort
-from tests.support.processes import child
 
 EVERYTHING = {
     "surveys": {"survey", "survey_id", "name", "sequence", "minimum", "envelope"},
@@ -36,16 +31,6 @@ EVERYTHING = {
     "state": {"state", "touched", "moved_to", "backed_up_at"},
 }
 """Every column there is: an address, a time or a batch among them would link or order devices."""
-
-
-def test_a_new_store_is_its_owners_alone_before_anything_is_in_it(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        with closing(SqliteDatabase(tmp_path / "new.sqlite")):
-            modes = {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
-    finally:
-        os.umask(before)
-    assert modes == {0o600}
 
 
 @pytest.mark.parametrize(
@@ -132,44 +117,3 @@ def test_s1_a_commit_waits_for_the_disk(file: Path) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
         assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
-
-
-OPENER = """\
-import sys
-from pathlib import Path
-from deniable.stores.sqlite.database import SqliteDatabase
-
-print("ready", flush=True)
-for line in sys.stdin:
-    try:
-        database = SqliteDatabase(Path(line.strip()))
-        database.close()
-        print("opened", flush=True)
-    except Exception as error:
-        print(repr(error), flush=True)
-"""
-
-
-def test_processes_that_open_a_new_store_at_once_all_succeed_and_migrate_it_once(
-    tmp_path: Path,
-) -> None:
-    with ExitStack() as stack:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        openers = [
-            stack.enter_context(child([sys.executable, "-c", OPENER], **pipes)) for _ in range(3)
-        ]
-        streams = []
-        for opener in openers:
-            assert opener.stdin is not None
-            assert opener.stdout is not None
-            assert opener.stdout.readline() == b"ready\n"
-            streams.append((opener.stdin, opener.stdout))
-        for number in range(effort(20)):
-            path = tmp_path / f"{number}.sqlite"
-            for stdin, _ in streams:
-                stdin.write(f"{path}\n".encode())
-                stdin.flush()
-            assert [stdout.readline() for _, stdout in streams] == [b"opened\n"] * 3
-            with closing(sqlite3.connect(path)) as connection:
-                assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
-                assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

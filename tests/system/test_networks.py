@@ -109,7 +109,7 @@ def test_d10_who_starts_offline_is_served_soon_after_the_networks_return(
     assert all(served[method] <= latest[method] for method in latest)
 
 
-@pytest.mark.parametrize("mode", ["alone", pytest.param("thread", marks=pytest.mark.long)])
+@pytest.mark.parametrize("mode", ["alone", "thread"])
 def test_a_script_ends_in_time_though_the_collector_never_answers(
     tmp_path: Path, mode: str
 ) -> None:

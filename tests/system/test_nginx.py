@@ -21,6 +21,7 @@ from tests.support.processes import free_port
 BURST = 256  # reports that an address may send at once, however low its rate
 
 
+@pytest.mark.long
 def test_an_address_has_so_many_requests_at_once_and_a_relay_more(tmp_path: Path) -> None:
     port, folder, at_once = free_port(), tmp_path / "nginx", 21
     waiting = threading.Semaphore(0)
@@ -74,6 +75,7 @@ def requests_of(route: Route) -> list[tuple[str, str]]:
     return [(method, path) for method in route.methods]
 
 
+@pytest.mark.long
 def test_every_route_and_page_is_reached_by_all_methods_and_what_is_kept_inside_is_not(
     tmp_path: Path,
 ) -> None:

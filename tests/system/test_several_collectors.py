@@ -75,65 +75,6 @@ def test_workers_and_their_parent_are_killed_under_load(tmp_path: Path) -> None:
         devices.check(collector)
 
 
-def whose_turn(collector: CollectorProcess) -> int | None:
-    """Return the process that may write to a SQLite store now.
-
-    It holds byte 120 of the index of the write-ahead log (SQLite's WAL-index format, 2.3).
-    """
-    index = collector.store.with_name(f"{collector.store.name}-shm").stat().st_ino
-    for line in Path("/proc/locks").read_text("ascii").splitlines():
-        match line.split():
-            case [_, "POSIX", _, "WRITE", pid, file, "120", "120"] if file.endswith(f":{index}"):
-                return int(pid)
-    return None
-
-
-@pytest.mark.long
-def test_workers_that_stand_still_under_load_are_killed_wherever_it_hits_them(
-    tmp_path: Path,
-) -> None:
-    chance = random.Random(2016)
-
-    def pause_one() -> None:
-        worker = chance.choice(collector.workers())
-        os.kill(worker, signal.SIGSTOP)
-        time.sleep(chance.uniform(0.0, 2.0))
-        os.kill(worker, signal.SIGCONT)
-
-    def freeze_one() -> None:
-        os.kill(chance.choice(collector.workers()), signal.SIGSTOP)
-
-    def freeze_the_one_that_writes() -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            worker = whose_turn(collector)
-            if worker is None:
-                continue
-            os.kill(worker, signal.SIGSTOP)
-            if whose_turn(collector) == worker:
-                return  # and has it for as long as it lives
-            os.kill(worker, signal.SIGCONT)
-        raise AssertionError("nobody was seen to write")
-
-    with collectors(tmp_path, workers="3") as (collector,):
-        devices = StubbornDevices(collector.survey_id, 3_000)
-        first = set(collector.workers())
-        troubles = [
-            pause_one,
-            freeze_the_one_that_writes,
-            freeze_one,
-            pause_one,
-            freeze_the_one_that_writes,
-        ]
-        try:
-            while_sending(devices, [collector.port], troubles)
-        finally:
-            for worker in collector.workers():  # nobody else would end one that is stopped
-                os.kill(worker, signal.SIGCONT)
-        devices.check(collector)
-        assert not first <= set(collector.workers())
-
-
 @pytest.mark.long
 def test_a_parent_that_was_killed_is_started_anew_while_its_workers_still_drain(
     tmp_path: Path,

@@ -8,48 +8,28 @@ than one report or row raises ValueError.
 
 from typing import TYPE_CHECKING
 
+from deniable.accounting.composition import Guarantee as Guarantee
+from deniable.accounting.composition import advanced_composition as advanced_composition
+from deniable.accounting.composition import basic_composition as basic_composition
+from deniable.accounting.composition import epsilon_each as epsilon_each
+from deniable.accounting.composition import group_delta as group_delta
+from deniable.accounting.composition import group_guarantee as group_guarantee
+from deniable.accounting.composition import group_loss as group_loss
 from deniable.accounting.composition import (
-    Guarantee,
-    advanced_composition,
-    basic_composition,
-    epsilon_each,
-    group_delta,
-    group_guarantee,
-    group_loss,
-    kairouz_oh_viswanath_composition,
-    optimal_composition,
-    optimal_guarantees,
+    kairouz_oh_viswanath_composition as kairouz_oh_viswanath_composition,
 )
-from deniable.accounting.privacy_loss import (
-    DEFAULT_STEPS,
-    MAX_TOTAL_EPSILON,
-    PrivacyLoss,
-    total_epsilon,
-)
+from deniable.accounting.composition import optimal_composition as optimal_composition
+from deniable.accounting.composition import optimal_guarantees as optimal_guarantees
+from deniable.accounting.privacy_loss import DEFAULT_STEPS as DEFAULT_STEPS
+from deniable.accounting.privacy_loss import MAX_TOTAL_EPSILON as MAX_TOTAL_EPSILON
+from deniable.accounting.privacy_loss import PrivacyLoss as PrivacyLoss
+from deniable.accounting.privacy_loss import total_epsilon as total_epsilon
 from deniable.mechanisms import on_demand
 
 if TYPE_CHECKING:
-    from deniable.accounting.shuffled import shuffled_delta, shuffled_epsilon, shuffled_level
+    from deniable.accounting.shuffled import shuffled_delta as shuffled_delta
+    from deniable.accounting.shuffled import shuffled_epsilon as shuffled_epsilon
+    from deniable.accounting.shuffled import shuffled_level as shuffled_level
 else:  # numpy: whoever publishes does not wait for it
     names = dict.fromkeys(("shuffled_delta", "shuffled_epsilon", "shuffled_level"), "shuffled")
     __getattr__ = on_demand(__name__, names)
-
-__all__ = [
-    "DEFAULT_STEPS",
-    "MAX_TOTAL_EPSILON",
-    "Guarantee",
-    "PrivacyLoss",
-    "advanced_composition",
-    "basic_composition",
-    "epsilon_each",
-    "group_delta",
-    "group_guarantee",
-    "group_loss",
-    "kairouz_oh_viswanath_composition",
-    "optimal_composition",
-    "optimal_guarantees",
-    "shuffled_delta",
-    "shuffled_epsilon",
-    "shuffled_level",
-    "total_epsilon",
-]

@@ -26,8 +26,9 @@ from deniable.cli.sources import Place, find_survey, published, reading_options
 from deniable.directory import Config, store_text, with_store
 from deniable.directory.store_source import shown_seal
 from deniable.messages import Manifest, blind_issuer_id, check_public_key, is_host_name
-from deniable.reading import find_version, instant_text, iso_time, notes_document
+from deniable.reading import find_version, instant_text, iso_time
 from deniable.reading.epochs import cut_text, cuts
+from deniable.reading.wire import notes_document
 from deniable.stores import Note, Seal, Store, check_note
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -12,7 +12,7 @@ from deniable.cli.log_commands import cosigned_text
 from deniable.cli.options import Whole, a_file, directory_option, program_option, survey_option
 from deniable.cli.sources import Place, published, reading_options
 from deniable.directory import Config, authority_chain, find_key_file, store_text, with_store
-from deniable.directory.states import running
+from deniable.directory.collector_directory import running
 from deniable.documents import Column, Document, Fact, Table
 from deniable.documents.html import documents_page
 from deniable.documents.terminal import facts_text

@@ -10,7 +10,7 @@ import click
 from deniable.cli.options import Form, form_options, json_option, survey_option
 from deniable.cli.screen import show_rows, show_table
 from deniable.cli.sources import Place, reading_options
-from deniable.directory.states import state_of
+from deniable.directory.collector_directory import state_of
 from deniable.documents import Column, Document, Table
 from deniable.messages import Manifest
 from deniable.reading import ListedEpoch, Source, appear_text, find_version, instant_text, iso_time

@@ -4,16 +4,27 @@ import asyncio
 import hashlib
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from deniable.directory.authority_keys import authority_chain, check_outside
 from deniable.directory.settings import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
 from deniable.key_files import create_key_file
 from deniable.messages import Manifest, Refusal, check_origin, open_manifest_of_chain
 from deniable.stores import Role, Store, Token, open_store
+
+if TYPE_CHECKING:
+    from deniable.intake import Due
 
 
 def new_token() -> str:
@@ -210,3 +221,69 @@ async def signed_envelopes(
                 open_manifest_of_chain(envelope, chain)
             signed.append(envelope)
     return signed, chain
+
+
+AGREEMENT_SECONDS: Final = 60.0
+"""By how much a collector's clock and its store's may differ."""
+_OVERDUE_SECONDS: Final = 3_600.0
+
+
+def running(surveys: Iterable[Manifest], ended: Collection[bytes], now: float) -> list[Manifest]:
+    """Return the surveys that devices may follow: neither over nor, by these ids, ended."""
+    return [
+        survey for survey in surveys if survey.survey_id not in ended and now < survey.schedule.end
+    ]
+
+
+def current(surveys: Iterable[Manifest]) -> list[Manifest]:
+    """Return the first of each name: the newest, of surveys by name and the newest first."""
+    newest: dict[str, Manifest] = {}
+    for manifest in surveys:
+        newest.setdefault(manifest.name, manifest)
+    return list(newest.values())
+
+
+def state_of(
+    manifest: Manifest, surveys: Sequence[Manifest], ended: Collection[bytes], now: float
+) -> str:
+    """Return in a few words whether a survey is still to be answered.
+
+    A survey supersedes those of the same name, question and categories. Apps that declare others go
+    on with their own.
+    """
+    newest = max(
+        survey.sequence for survey in surveys if _declaration(survey) == _declaration(manifest)
+    )
+    if newest > manifest.sequence:
+        return f"superseded by {newest}"
+    if manifest.survey_id in ended:
+        return "ended"
+    if now >= manifest.schedule.end:
+        return "over"
+    return "open" if now >= manifest.schedule.start else "not begun"
+
+
+def _declaration(manifest: Manifest) -> tuple[object, ...]:
+    return manifest.name, manifest.question, manifest.all_answers, manifest.dimensions
+
+
+async def all_overdue(
+    store: Store, surveys: Iterable[Manifest], now: float
+) -> "list[tuple[Manifest, Due]]":
+    """Return which epochs of these surveys have a seal that is an hour late, or more."""
+    from deniable.intake import Action, due  # for whoever looks after a collector
+
+    ended, past = await store.ended(), now - _OVERDUE_SECONDS
+    return [
+        (survey, action)
+        for survey in surveys
+        if (ended_at := ended.get(survey.survey_id)) is None or ended_at <= past
+        for action in due(
+            survey,
+            await store.seals(survey.survey_id),
+            ended_at,
+            await store.newest_counted(survey.survey_id),
+            past,
+        )
+        if action.action in {Action.SEAL, Action.ASK}
+    ]

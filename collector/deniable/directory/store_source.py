@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable.directory.authority_keys import authority_chain
 from deniable.directory.collector_directory import (
@@ -18,15 +18,15 @@ from deniable.directory.collector_directory import (
     opened_surveys,
     stored_surveys,
 )
-from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
 from deniable.messages import MAX_EPOCHS, Manifest, Refusal, open_manifest
-from deniable.messages.bundle import Bundle, make_bundle
-from deniable.public_log.publish import PublicLog
 from deniable.reading import EpochCounts, ListedEpoch, Source, added_up
 from deniable.reading.epochs import epoch_standing
 from deniable.stores import Note, Store, open_store
 from deniable.stores.values import Counts, Seal
+
+if TYPE_CHECKING:
+    from deniable.messages.bundle import Bundle
 
 
 async def shown_epochs(
@@ -190,8 +190,13 @@ class StoreSource(Source):
         """Return the notes about the surveys of a name."""
         return tuple(self._done(self._store.notes(name)))
 
-    def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
+    def bundle(self, manifests: Sequence[Manifest]) -> "Bundle":
         """Return the bundle of an app."""
+        # Whoever reads figures needs no gateway and no log.
+        from deniable.directory.gateway_file import read_gateway_file
+        from deniable.messages.bundle import make_bundle
+        from deniable.public_log.publish import PublicLog
+
         envelopes = self._done(self._store.surveys())
         signer = self._done(authority_chain(self._store, self._config.authority))[-1]
         signed = {}

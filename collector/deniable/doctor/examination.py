@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from deniable.directory import Config
+from deniable.directory.collector_directory import current
 from deniable.directory.log_publishing import witnesses_of
-from deniable.directory.states import current
 from deniable.doctor import machine, network, store_checks, survey_checks
 from deniable.doctor.diagnosis import Diagnosis
 from deniable.logs import log_origin

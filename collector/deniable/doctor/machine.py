@@ -26,7 +26,7 @@ from deniable.directory import (
     signed_surveys,
     with_store,
 )
-from deniable.directory.states import current, running
+from deniable.directory.collector_directory import current, running
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 from deniable.messages import Manifest, Refusal, instant_text
 from deniable.stores import Store

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deniable.directory import Config, authority_chain, default_key_file, signed_surveys, with_store
+from deniable.directory.collector_directory import AGREEMENT_SECONDS, all_overdue, running
 from deniable.directory.log_publishing import all_signed
-from deniable.directory.states import AGREEMENT_SECONDS, all_overdue, running
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 from deniable.doctor.machine import check_rights
 from deniable.intake import Due

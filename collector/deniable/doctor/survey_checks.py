@@ -5,9 +5,9 @@ from contextlib import suppress
 
 from deniable.budget import format_nano
 from deniable.client import DEFAULT_LIFETIME_EPSILON
+from deniable.directory.collector_directory import current
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
-from deniable.directory.states import current
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 from deniable.intake import Action, Due
 from deniable.key_files import KeyFileError

@@ -18,3 +18,4 @@ from deniable.documents.document import level_text as level_text
 from deniable.documents.document import number_text as number_text
 from deniable.documents.document import read_number as read_number
 from deniable.documents.document import upper_text as upper_text
+from deniable.documents.document import with_cautions as with_cautions

@@ -59,6 +59,11 @@ def cautions_of(rules: Iterable[Rule[Result]], result: Result) -> tuple[Caution,
     return tuple(Caution(rule.code, rule.level, text) for rule, text in texts if text)
 
 
+def with_cautions(text: str, cautions: Iterable[Caution]) -> str:
+    """Return a sentence with the cautions behind it that stand wherever the result does."""
+    return " ".join((text, *(caution.text for caution in cautions if caution.brief)))
+
+
 def caution_maps(cautions: Iterable[Caution]) -> list[dict[str, str]]:
     """Return cautions as plain values for JSON."""
     return [{"code": caution.code, "text": caution.text} for caution in cautions]

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from deniable.estimates.decoders import Counts as Counts
     from deniable.estimates.decoders import Model as Model
     from deniable.estimates.decoders import decoder_of as decoder_of
-    from deniable.estimates.decoders import left_inverse as left_inverse
-    from deniable.estimates.decoders import solution_matrix as solution_matrix
+    from deniable.estimates.decoders.dense import left_inverse as left_inverse
+    from deniable.estimates.decoders.dense import solution_matrix as solution_matrix
     from deniable.estimates.estimate import Estimate as Estimate
     from deniable.estimates.estimate import Side as Side
     from deniable.estimates.estimate import Verdict as Verdict
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from deniable.estimates.forms import Sample as Sample
     from deniable.estimates.forms import Unit as Unit
     from deniable.estimates.frequencies import Intervals as Intervals
+    from deniable.estimates.frequencies import View as View
     from deniable.estimates.frequencies import covariance as covariance
     from deniable.estimates.frequencies import debias as debias
     from deniable.estimates.frequencies import estimated_covariance as estimated_covariance
@@ -57,9 +58,7 @@ if TYPE_CHECKING:
     from deniable.estimates.influences import worst_shifts as worst_shifts
     from deniable.estimates.means import Margin as Margin
     from deniable.estimates.means import combined as combined
-    from deniable.estimates.means import conditional as conditional
     from deniable.estimates.means import linear_query as linear_query
-    from deniable.estimates.means import margin as margin
     from deniable.estimates.means import margins as margins
     from deniable.estimates.means import mean as mean
     from deniable.estimates.numeric import Bin as Bin
@@ -80,7 +79,6 @@ if TYPE_CHECKING:
     from deniable.estimates.revealed import Revealed as Revealed
     from deniable.estimates.series import Point as Point
     from deniable.estimates.series import Series as Series
-    from deniable.estimates.views import View as View
 else:  # numpy and scipy: who plans or publishes does not wait for them
     _MODULES = {
         "accuracy": "Accuracy reports_for_half_width share_variance",
@@ -88,15 +86,16 @@ else:  # numpy and scipy: who plans or publishes does not wait for them
         "binomial": "NotInvertible IntervalMethod clopper_pearson wilson",
         "change": "Test",
         "comparison": "Comparison compare",
-        "decoders": "Counts Model decoder_of left_inverse solution_matrix",
+        "decoders": "Counts Model decoder_of",
+        "decoders.dense": "left_inverse solution_matrix",
         "estimate": "Estimate Side Verdict",
         "forms": "Form Sample Unit",
-        "frequencies": "Intervals covariance debias estimated_covariance "
+        "frequencies": "Intervals View covariance debias estimated_covariance "
         "frequency_intervals standard_errors",
         "histogram": "Histogram estimate_histogram",
         "influences": "fakes_needed influence query_influence query_shifts "
         "set_influence worst_shifts",
-        "means": "Margin combined conditional linear_query margin margins mean",
+        "means": "Margin combined linear_query margins mean",
         "numeric": "Bin NumericSummary",
         "planning": "cumulative_variance mean_variance quartiles_reach "
         "reports_for_mean reports_for_quartiles reports_for_share "
@@ -106,7 +105,6 @@ else:  # numpy and scipy: who plans or publishes does not wait for them
         "results": "MissingPackage",
         "revealed": "Revealed",
         "series": "Point Series",
-        "views": "View",
     }
     _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
     __all__ = sorted(_NAMES)

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from deniable.documents import level_text
 from deniable.estimates.binomial import check_level, normal_quantile, support_moments
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
 from deniable.mechanisms.block_design import BlockMechanism
@@ -17,12 +16,15 @@ class Accuracy:
     Attributes:
         size: what is to be reached, a share or in the units of the values.
         scale: how many standard errors that is.
-        words: how exact that is, for people, with ``{}`` in place of the size.
+        level: of the intervals that reach it, if they are meant.
+        power, significance: of the test that finds a difference, if one is meant.
     """
 
     size: float
     scale: float
-    words: str = field(default="", compare=False)
+    level: float | None = field(default=None, compare=False)
+    power: float | None = field(default=None, compare=False)
+    significance: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.size < math.inf:
@@ -32,13 +34,12 @@ class Accuracy:
     def half_width(cls, size: float, level: float = 0.95) -> "Accuracy":
         """Return the accuracy of intervals which reach so far to either side."""
         check_level(level)
-        words = f"within ± {{}}, by intervals of {level_text(level)}"
-        return cls(size, normal_quantile(level), words)
+        return cls(size, normal_quantile(level), level)
 
     @classmethod
     def standard_error(cls, size: float) -> "Accuracy":
         """Return the accuracy of estimates with such an error."""
-        return cls(size, 1.0, "with a standard error of {}")
+        return cls(size, 1.0)
 
     @classmethod
     def difference(cls, size: float, power: float = 0.8, significance: float = 0.05) -> "Accuracy":
@@ -56,13 +57,8 @@ class Accuracy:
         from scipy import special
 
         beyond = float(special.ndtri(power))
-        words = (
-            "so exact that between two groups or epochs, of so many reports each, a difference of "
-            f"{{}}, looked at by itself, is found {level_text(power)} of the time, and one where "
-            f"there is none {level_text(significance)}"
-        )
         scale = math.sqrt(2) * (normal_quantile(1 - significance) + beyond)
-        return cls(size, scale, words)
+        return cls(size, scale, power=power, significance=significance)
 
     def reports(self, variance: float) -> int:
         """Return how many reports of this variance reach it, at least 1."""

@@ -21,6 +21,7 @@ from scipy import linalg, special
 from deniable.estimates.decoders import Decoder, Floats, Model, Part, SupportDecoder, Tally
 from deniable.estimates.forms import Sample
 from deniable.estimates.frequencies import report_covariance
+from deniable.estimates.results import presented
 
 _MOST_CATEGORIES: Final = 1024
 _TOO_ALIKE: Final = "the reports are too few, or too alike, to tell whether anything changed"
@@ -58,9 +59,7 @@ class Test:
     tables: int = 0
 
     def __str__(self) -> str:
-        result = f"chi-square {self.statistic:.4g}, {self.degrees} degrees of freedom"
-        counted = f", counted among {self.tables:,} tables" * bool(self.tables)
-        return f"{result}, p {self.p_value:.2g}{counted}"
+        return str(presented(self, "text"))
 
 
 class _Question(NamedTuple):

@@ -14,9 +14,9 @@ from scipy.optimize import isotonic_regression
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
 from deniable.estimates.estimate import Estimate
+from deniable.estimates.frequencies import projected
 from deniable.estimates.queries import Queries
 from deniable.estimates.results import Worded
-from deniable.estimates.views import projected
 from deniable.mechanisms import Mechanism
 
 # F_v is the share of answers at or below category v. Its unbiased estimate is sharp, and for

@@ -17,7 +17,9 @@ from deniable.estimates.decoders import Floats, Model
 from deniable.estimates.forms import Sample
 from deniable.estimates.frequencies import (
     Intervals,
+    View,
     covariance_of,
+    first_view,
     frequency_intervals,
     intervals_of,
     standard_errors,
@@ -28,9 +30,9 @@ from deniable.estimates.numeric import NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.revealed import Group, Revealed
-from deniable.estimates.views import View, first_view
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.answering import Dimensions
+from deniable.messages import Enrolment
 
 
 class Standing(Protocol):
@@ -66,6 +68,7 @@ class DebiasedCounts:
         simultaneous: these wider intervals.
         pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
             to 1. Equal to epsilon, up to rounding, if delta is 0.
+        enrolment: who vouches that devices are different ones; None if nobody knows.
         reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
         reports_for_shares: how many give those of groups of values ± 10 percentage points, if
             answers are spread evenly; None unless the categories are numbers.
@@ -108,10 +111,10 @@ class DebiasedCounts:
     epsilon: str
     delta: str
     pure_epsilon: str
-    enrolment: str
     poisoning: Poisoning
     reports_for_five_points: int
     influence: Floats = field(repr=False)
+    enrolment: Enrolment | None = None
     reports_for_shares: int | None = None
     distrusted: int = 0
     kept_range: tuple[int, int] | None = None
@@ -190,7 +193,7 @@ class DebiasedCounts:
             self.groups or ((self.n, self.n),),
             step=self.sample.step,
             kept=self.kept_range is not None,
-            vouched=not self.enrolment.startswith("open"),
+            vouched=self.enrolment is None or self.enrolment.mode != "open",
             honest=honest,
             # Whom an issuer vouched for that is not trusted any more may be anybody.
             unlinked=self.blind and self.relayed and not self.distrusted,

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, Range
-from deniable.estimates.change import Test, changed, fits
 from deniable.estimates.curve import (
     QUARTILES,
     CumulativeCurve,
@@ -25,14 +24,16 @@ from deniable.estimates.debiased import DebiasedCounts, Standing, debiased_field
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.estimate import Estimate, query_of, share_within
 from deniable.estimates.forms import Form, Sample, Unit
+from deniable.estimates.frequencies import View, viewed
 from deniable.estimates.means import margins, mean_of
-from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, cross_table, leaders_of
 from deniable.estimates.results import Tabular, Values, presented
 from deniable.estimates.revealed import Group, smallest_group
-from deniable.estimates.views import View, viewed
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest, epochs_text, is_simulated
+
+if TYPE_CHECKING:
+    from deniable.estimates.change import Test
+    from deniable.estimates.questions import Beside, CrossTable, Leaders
 
 End = str | float | Decimal | Fraction
 """An end of a range: an answer by its name, or the number that it is."""
@@ -81,7 +82,6 @@ class Histogram(DebiasedCounts, Tabular):
             mechanism=repr(mechanism),
             epsilon=guarantee,
             delta="0",
-            enrolment="not known",
             ordered=ordered,
             again=partial(
                 cls.of_counts, mechanism, sample.tally, names, model=model, ordered=ordered
@@ -115,32 +115,40 @@ class Histogram(DebiasedCounts, Tabular):
         group = Form({self.sample: whole}, self.model)
         return share_within(part, group, self.level, label, among)
 
-    def beside(self, answers: Answers, *, given: Answers, than: Answers) -> Beside:
+    def beside(self, answers: Answers, *, given: Answers, than: Answers) -> "Beside":
         """Return the share of answers in one group beside that in another; ValueError likewise."""
+        from deniable.estimates.questions import Beside  # few ask more than the shares
+
         one, other = (self.share(answers, given=group) for group in (given, than))
         if one.group == other.group:
             raise ValueError("a group does not differ from itself: name two")
         return Beside(self, (one.group, other.group), one, other)
 
-    def ahead(self, one: Answers, other: Answers) -> Beside:
+    def ahead(self, one: Answers, other: Answers) -> "Beside":
         """Return whether an answer, or several together, is ahead of another; by how much."""
+        from deniable.estimates.questions import Beside
+
         shares = self.share(one), self.share(other)
         if shares[0].label == shares[1].label:
             raise ValueError("no answer is ahead of itself: name two")
         return Beside(self, (shares[0].label, shares[1].label), *shares, race=True)
 
-    def leaders(self, count: int = 3, question: str = "") -> Leaders:
+    def leaders(self, count: int = 3, question: str = "") -> "Leaders":
         """Return the most frequent answers, so many, as far as they are certain, all at once.
 
         Of several questions, to one. ValueError if there are not so many, or it is not named.
         """
+        from deniable.estimates.questions import leaders_of
+
         return leaders_of(self, count, question)
 
-    def cross(self, rows: str, columns: str, of: str = "rows") -> CrossTable:
+    def cross(self, rows: str, columns: str, of: str = "rows") -> "CrossTable":
         """Return how the answers to two questions go together: shares of rows, columns or all.
 
         ValueError if nothing tells of both together, or there are no such questions.
         """
+        from deniable.estimates.questions import Of, cross_table
+
         return cross_table(self, rows, columns, Of(of))
 
     def query(
@@ -219,12 +227,16 @@ class Histogram(DebiasedCounts, Tabular):
         """Return the frequencies in a view: unbiased, projected or likelihood."""
         return viewed(View(view), self.sample.decoder, self.sample.tally)
 
-    def changed_from(self, other: "Histogram") -> Test:
+    def changed_from(self, other: "Histogram") -> "Test":
         """Return the test whether all frequencies are those of another epoch or survey."""
+        from deniable.estimates.change import changed
+
         return changed(self.sample, other.sample)
 
-    def fits(self, frequencies: Sequence[float]) -> Test:
+    def fits(self, frequencies: Sequence[float]) -> "Test":
         """Return the test whether the frequencies are these, one a category."""
+        from deniable.estimates.change import fits
+
         return fits(self.sample, np.asarray(frequencies, dtype=np.float64))
 
     def reports_for(self, half_width: float, level: float) -> int:
@@ -347,6 +359,7 @@ def estimate_histogram(
     labels = manifest.responses
     if type(labels) is not tuple or labels == manifest.categories:
         labels = ()
+    questions = margins(manifest, sample.tally, level, model)
     return Histogram(
         survey=manifest.name,
         survey_id=sample.survey_id,
@@ -357,11 +370,11 @@ def estimate_histogram(
         mechanism=manifest.specification.kind,
         epsilon=manifest.epsilon,
         delta=manifest.delta,
-        enrolment=_vouched(manifest),
+        enrolment=manifest.enrolment,
         distrusted=distrusted,
         kept_range=kept[0] if kept else None,
         standing=standing,
-        margins=margins(manifest, sample.tally, level, model),
+        margins=questions,
         dimensions=manifest.dimensions,
         ordered=manifest.ordered,
         groups=tuple(groups) or (smallest_group(manifest, sample.tally.n),) * len(epochs),
@@ -382,16 +395,6 @@ def estimate_histogram(
         **debiased_fields(
             *(manifest.mechanism, sample, manifest.categories, level, model, labels),
             manifest.values,
-            sum(sizes_of(manifest.dimensions)) if len(decoder.parts) == 1 else 0,
+            sum(len(one.answers) for one in questions) if len(decoder.parts) == 1 else 0,
         ),
     )
-
-
-def _vouched(manifest: Manifest) -> str:
-    if manifest.enrolment.mode == "open":
-        return "open (nobody vouches that reports come from different devices)"
-    if manifest.enrolment.mode == "blind":
-        issuer = manifest.enrolment.issuer
-        return f"vouched for by {issuer}, who cannot tell which report is whose"
-    issuers = ", ".join(issuer.hex()[:16] for issuer in manifest.enrolment.issuers)
-    return f"vouched for by {issuers}"

@@ -1,20 +1,20 @@
 """Results beside their numbers: in words and drawings, and as tables in others' formats.
 
-Words are made by :mod:`deniable.presenting`, which this package does not know: it is imported when
-somebody asks a result for them. Tables go through Arrow, so that types, gaps and metadata are the
-same everywhere; the packages are those of the extra ``analysis``, imported when asked for.
+Words are made by what is registered for a kind of result, as :mod:`deniable.presenting` does when
+it is imported. Tables go through Arrow, so that types, gaps and metadata are the same everywhere;
+the packages are those of the extra ``analysis``, imported when asked for.
 """
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Concatenate, Final, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Kind = TypeVar("Kind")
 Values = Sequence[str | None] | Sequence[int | None] | Sequence[float | None] | Sequence[bool]
 
 PREFIX: Final = "deniable."
@@ -28,19 +28,42 @@ class MissingPackage(ImportError):
     """A package is not installed; the message says what installs it."""
 
 
-def presented(result: object, what: str, *choices: Any, **more: Any) -> Any:
-    """Return the sentence of a result, its document and so on, by :mod:`deniable.presenting`.
+class NoWords(TypeError):
+    """Nothing makes such words of such a result."""
 
-    Of a ``CrossTable`` of the module ``cross``, ``presenting.cross.cross_table_sentence`` makes it.
+
+_MAKERS: Final[dict[type, dict[str, Callable[..., Any]]]] = {}
+_PRESENTING: Final = "deniable.presenting.all_words"
+"""The module that registers the words of all results here. No number needs it: it is imported for
+whoever asks for words and imported none, by this name alone, which no contract of imports sees."""
+
+
+def presents(kind: type[Kind], **makers: Callable[Concatenate[Kind, ...], Any]) -> None:
+    """Register the words of a kind of result and of its subclasses: by name, what makes them."""
+    _MAKERS.setdefault(kind, {}).update(makers)
+
+
+def presented(result: object, what: str, *choices: Any, **more: Any) -> Any:
+    """Return the sentence of a result, its document and so on, as is registered; or raise NoWords.
+
+    Of the kinds that a result is of, the nearest that has such words makes them.
     """
-    kind = type(result)
-    name = re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
-    module = kind.__module__.replace("deniable.estimates", "deniable.presenting")
-    return getattr(import_module(module), f"{name}_{what}")(result, *choices, **more)
+    maker = _maker(type(result), what)
+    if maker is None:
+        import_module(_PRESENTING)
+        maker = _maker(type(result), what)
+    if maker is None:
+        raise NoWords(f"nothing makes the {what} of a {type(result).__name__}; see presents()")
+    return maker(result, *choices, **more)
+
+
+def _maker(kind: type, what: str) -> Callable[..., Any] | None:
+    makers = (_MAKERS.get(base, {}).get(what) for base in kind.__mro__)
+    return next(filter(None, makers), None)
 
 
 class Worded:
-    """A result with words: they are made by :mod:`deniable.presenting`, when they are asked for."""
+    """A result with words, made when they are asked for."""
 
     __slots__ = ()
 
@@ -59,6 +82,11 @@ class Documented(Worded):
     """A result of several figures, which is a document too."""
 
     __slots__ = ()
+
+    @property
+    def cautions(self) -> tuple[Any, ...]:
+        """Return the cautions of the document."""
+        return tuple(self.document().cautions)
 
     def document(self, *choices: Any, **more: Any) -> Any:
         """Return the result as a :class:`deniable.documents.Document`."""

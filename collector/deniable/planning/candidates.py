@@ -5,13 +5,12 @@ answer are sent at the odds E to the others; docs/mathematics.md, section 17.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
-from math import comb, expm1, inf, isqrt, log, log1p, sqrt
+from math import comb, expm1, inf, isqrt, log1p, sqrt
 from typing import Final, TypeVar
 
 from deniable.mechanisms import DesignMechanism, Number, RandomisedResponse, odds_ceiling
@@ -186,8 +185,12 @@ class Candidate:
 
     def cost(self, epsilon: float, delta: float = 0.0) -> float:
         """Return n times the sum of the variances of all frequencies."""
+        return self.cost_at(self.excess(expm1(epsilon), delta))
+
+    def cost_at(self, excess: float) -> float:
+        """Return the same at the odds 1 + ``excess`` of one report."""
         numbers = self.responses, self.replication, self.together
-        return design_variance(self.categories, *numbers, self.excess(expm1(epsilon), delta))
+        return design_variance(self.categories, *numbers, excess)
 
     def __str__(self) -> str:
         return named(self.kind, self.parameters)
@@ -308,117 +311,3 @@ def lower_bound(categories: int, epsilon: float) -> float:
     """
     least = least_variance(categories, odds_ceiling(Fraction(epsilon)))
     return inf if least is None else float(least)
-
-
-# Of few reports the total goes by the odds in steps, so that over the sizes of blocks the cost has
-# many minima: all are looked at, in floating point. What is chosen from the result is then computed
-# exactly.
-
-
-_SHARES: Final = 200
-"""Of blocks whose shares of all categories are alike within 1/200, one design is looked at."""
-
-_STRIDE: Final = 31
-"""So that a cost near the least is soon met, and most designs are out at once."""
-
-_HALVINGS: Final = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """So many reports of one device, and the epsilon and delta that they are to keep together."""
-
-    reports: int
-    epsilon: float
-    delta: float
-
-    def kept_by(self, candidate: Candidate, excess: float) -> bool:
-        """Return whether reports of the odds 1 + ``excess`` keep it."""
-        import numpy as np  # only for this, and whoever chooses for one report does not wait for it
-
-        # A report tells by a log odds of step, 0 or -step, with the chances E a, the rest and a;
-        # their sum's law is the inverse transform of the power of theirs. Outside of 12 standard
-        # deviations and 32 steps there is next to nothing that could come round to the inside.
-        step = log1p(excess)
-        apart = candidate.separating / (candidate.responses + candidate.replication * excess)
-        mean, deviation = apart * excess, sqrt(self.reports * apart * (2 + excess))
-        width = 1 << min(2 * self.reports, int(24 * deviation) + 64).bit_length()
-        first = int(self.reports * mean) - width // 2
-        turn = np.exp(-2j * np.pi * np.arange(width) / width)
-        one = 1 + apart * ((1 + excess) * (turn - 1) + (turn.conj() - 1))
-        losses = step * ((np.arange(width) - first) % width + first)
-        law = np.fft.ifft(one**self.reports).real
-        beyond = losses > self.epsilon
-        delta = law[beyond] @ -np.expm1(self.epsilon - losses[beyond])
-        return bool(delta <= self.delta)
-
-
-def cheapest(
-    those: Sequence[Candidate], total: Total, slack: float, within: float, most: int
-) -> dict[Candidate, float]:
-    """Return the design of each kind with the fewest responses that costs nearly the least.
-
-    With about the epsilon of one report at which all keep the total, of those with blocks as large
-    as these or smaller, and at most so many responses; ``within`` says how nearly.
-    """
-    chosen = {}
-    for kind in (PLAIN, *DESIGNS):
-        near: list[tuple[Candidate, float, float]] = []
-        least = inf
-        of_kind = sorted((one for one in those if one.kind == kind), key=lambda one: one.points)
-        for one in _smaller_blocks(of_kind, most):
-            # Costs fall as odds rise, so most are out by the odds at which they would be near.
-            low = max(_excess_at(one, least * within), one.excess(0.0, slack))
-            if low == inf or not total.kept_by(one, low):
-                continue
-            high = max(1.0, 2 * low)
-            while total.kept_by(one, high):
-                low, high = high, 2 * high
-            for _ in range(_HALVINGS):
-                middle = (low + high) / 2
-                low, high = (middle, high) if total.kept_by(one, middle) else (low, middle)
-            cost = _cost(one, low)
-            least = min(least, cost)
-            near.append((one, low, cost))
-        enough = (entry for entry in near if entry[2] <= least * within)
-        for one, excess, _ in sorted(enough, key=lambda entry: entry[0].responses)[:1]:
-            chosen[one] = one.epsilon_of(excess, slack)
-    return chosen
-
-
-def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Return designs with blocks as large as these or smaller, in strides over their shares.
-
-    Smaller blocks may be more: those that are above ``most`` are left out.
-    """
-    by_share: dict[int, Candidate] = {}
-    for one in those:
-        unit = one.block / one.points / one.size
-        for size in reversed(one.sizes(most)):
-            if size <= one.size and (share := round(_SHARES * log(size * unit))) not in by_share:
-                with suppress(ValueError):  # of subsets there may be too many
-                    smaller = one.of_size(size)
-                    if smaller.responses <= most:
-                        by_share[share] = smaller
-    return [by_share[share] for share in sorted(by_share, key=lambda share: share % _STRIDE)]
-
-
-def _cost(one: Candidate, excess: float) -> float:
-    numbers = one.responses, one.replication, one.together
-    return design_variance(one.categories, *numbers, excess)
-
-
-def _excess_at(one: Candidate, cost: float) -> float:
-    """Return E - 1 at which a design costs so much, infinite if it always costs more."""
-    # With e = E - 1, c = r (K - r) and a = r - t,
-    #   cost a^2 e^2 = c (1 + e) + (k - 1)(t e + r)(a e + K - r):   A e^2 = B e + C.
-    if cost == inf:
-        return 0.0
-    r, t, a = one.replication, one.together, one.separating
-    others, lacking = one.categories - 1, one.responses - r
-    square = cost * a**2 - others * t * a
-    linear = r * lacking + others * (t * lacking + r * a)
-    constant = one.categories * r * lacking
-    if square <= 0:
-        return inf
-    return (linear + sqrt(linear**2 + 4 * square * constant)) / (2 * square)

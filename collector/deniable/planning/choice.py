@@ -24,11 +24,10 @@ from deniable.planning.candidates import (
     PLAIN,
     SMALLEST_WITHIN,
     Candidate,
-    Total,
     candidates,
-    cheapest,
     lower_bound,
 )
+from deniable.planning.several_reports import Total, cheapest
 
 COMPOSED_DELTA: Final = "0.000001"
 """Of all reports together any event is as likely as their epsilon says, plus so much."""

@@ -203,7 +203,7 @@ class Plan:
         where = "whatever is answered"
         if self.share is not None:
             where = f"where it is about {level_text(self.share)}, of whichever answer needs most"
-        exact = self.accuracy.words.format(figure.amount(self.accuracy.size))
+        exact = _exact_text(self.accuracy, figure.amount(self.accuracy.size))
         return f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}, {where}."
 
     @property
@@ -220,6 +220,18 @@ class Plan:
     def reached(self, reports: int) -> float:
         """Return the accuracy that so many reports reach, in the survey's own way."""
         return self.accuracy.reached(self.ways[0].variance, reports)
+
+
+def _exact_text(accuracy: Accuracy, size: str) -> str:
+    if accuracy.power is not None and accuracy.significance is not None:
+        return (
+            "so exact that between two groups or epochs, of so many reports each, a difference of "
+            f"{size}, looked at by itself, is found {level_text(accuracy.power)} of the time, and "
+            f"one where there is none {level_text(accuracy.significance)}"
+        )
+    if accuracy.level is not None:
+        return f"within ± {size}, by intervals of {level_text(accuracy.level)}"
+    return f"with a standard error of {size}"
 
 
 def plan(manifest: Manifest, accuracy: Accuracy, share: float | None = None) -> Plan:

@@ -1,26 +1,25 @@
-"""The cautions of figures: the one table from which every surface takes them."""
+"""The cautions of figures: the one table from which every surface takes them.
+
+Each rule is a function, above the table, that returns the sentence where it holds.
+"""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from scipy import special
-
 from deniable.documents import CAUTION, Caution, Level, Rule, bound_text, cautions_of, level_text
 from deniable.documents.programs import array_of
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import FAKES, Sample, Unit, decided_by_fakes
+from deniable.estimates.frequencies import RARELY, View, most_by_chance
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.poisoning import FALSE_ALARM
-from deniable.estimates.views import View
 from deniable.presenting.rows import ShownRows, crossed_rows
 from deniable.reading.epochs import epochs_text
 
 CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what is to be known before they are used")
 
-_RARELY: Final = 0.05
 _MANY: Final = 10**9
 """More reports than any survey gets."""
 CHANCE: Final = (
@@ -95,11 +94,6 @@ def furthest(estimates: Iterable[Estimate], name: str = "it") -> tuple[str, bool
     return bias_text(name, one.influence, one.unit, decided=one.fakes_decide), one.fakes_decide
 
 
-def with_cautions(text: str, cautions: Iterable[Caution]) -> str:
-    """Return a sentence with the cautions behind it that stand wherever the result does."""
-    return " ".join((text, *(caution.text for caution in cautions if caution.brief)))
-
-
 def reports_text(count: int) -> str:
     """Return a number of reports in two digits, rounded up."""
     if count > _MANY:
@@ -172,12 +166,11 @@ def _distrusted(figures: DisplayedFigures) -> str:
 
 
 def _small_group(figures: DisplayedFigures) -> str:
-    if not figures.too_small:
-        return ""
-    return (
+    text = (
         "A group is too small, or the reports too few: its own share of all may be 0, and then any "
         "share within it is possible."
     )
+    return text if figures.too_small else ""
 
 
 def _outside(figures: DisplayedFigures) -> str:
@@ -191,7 +184,7 @@ def _outside(figures: DisplayedFigures) -> str:
             often = most_by_chance(rows.total, chance_of_one)
             chance = (
                 f" Chance alone does it to more than {often:,} of {rows.total:,} in fewer than "
-                f"{level_text(_RARELY)} of histograms."
+                f"{level_text(RARELY)} of histograms."
             )
     which, are = "An estimate", "is"
     if figures.outside > 1:
@@ -200,16 +193,6 @@ def _outside(figures: DisplayedFigures) -> str:
         f"{which} {are} further from all that is possible than the margin of error: chance, or "
         f"false reports.{chance}"
     )
-
-
-def most_by_chance(total: int, chance: float) -> int:
-    """Return a number of so many figures that chance exceeds in fewer than 5 % of histograms.
-
-    Each of them may be off with this chance. As if they were independent, it is 1 %: counts of
-    answers exclude each other, if anything, and an interval misses somewhat more often than it says
-    where counts are few.
-    """
-    return int(np.searchsorted(special.bdtr(np.arange(total), total, chance), 1 - _RARELY / 5))
 
 
 def _chosen_by_size(figures: DisplayedFigures) -> str:
@@ -351,10 +334,7 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
     return text
 
 
-def _chance_alone(figures: DisplayedFigures) -> str:
-    return f"Intervals are {CHANCE}" if figures.samples else ""
-
-
+# Each code, its level, and its sentence where it holds.
 CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("not-to-be-used", Level.ALERT, _not_to_be_used),
     Rule("simulated", Level.ALERT, _simulated),
@@ -372,9 +352,8 @@ CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("hidden-by-steps", Level.NOTE, _hidden_by_steps),
     Rule("smoothed", Level.NOTE, _smoothed),
     Rule("unseen-fakes", Level.NOTE, _unseen_fakes),
-    Rule("chance-alone", Level.NOTE, _chance_alone),
+    Rule("chance-alone", Level.NOTE, lambda it: f"Intervals are {CHANCE}" * bool(it.samples)),
 )
-"""Each code, its level, and its sentence where it holds."""
 
 
 def histogram_cautions(

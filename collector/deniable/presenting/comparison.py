@@ -16,8 +16,8 @@ from deniable.documents import (
     caution_codes,
     caution_maps,
     level_text,
+    with_cautions,
 )
-from deniable.documents.html import document_html
 from deniable.documents.programs import (
     BOOLEAN,
     COUNT,
@@ -32,16 +32,23 @@ from deniable.documents.programs import (
     rows_csv,
 )
 from deniable.documents.terminal import document_text
+from deniable.estimates.change import Test
 from deniable.estimates.comparison import Comparison, Row
 from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Sample, places_text
 from deniable.estimates.histogram import Histogram
-from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest, with_cautions
-from deniable.presenting.charts import Markup, Picture, standalone
+from deniable.estimates.results import presents
+from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
+from deniable.presenting.charts import Picture
 from deniable.presenting.estimate import AT_ONCE, estimate_sentence, estimate_text
-from deniable.presenting.pictures import WIDTH, difference_dots, plot_differences
-from deniable.presenting.rows import ESTIMATE, estimate_columns, estimate_row
+from deniable.presenting.pictures import (
+    WIDTH,
+    difference_dots,
+    notebook_html,
+    plot_differences,
+)
+from deniable.presenting.rows import ESTIMATE, enrolment_text, estimate_columns, estimate_row
 from deniable.reading.epochs import epochs_text
 
 
@@ -79,7 +86,7 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
             Fact("survey", histogram.survey),
             *places,
             Fact("epsilon", _guarantees(comparison)),
-            Fact("devices", histogram.enrolment),
+            Fact("devices", enrolment_text(histogram)),
         ],
         tables=[
             Table(
@@ -300,6 +307,15 @@ COMPARISON_SCHEMA: Final[Json] = object_of(*_FIELDS)
 """Of a comparison as JSON: its two sides, and of each answer the difference."""
 
 
+def test_text(test: Test) -> str:
+    """Return the result of a test, to stand in brackets."""
+    counted = f", counted among {test.tables:,} tables" * bool(test.tables)
+    return (
+        f"chi-square {test.statistic:.4g}, {test.degrees} degrees of freedom, "
+        f"p {test.p_value:.2g}{counted}"
+    )
+
+
 def comparison_terminal(comparison: Comparison) -> str:
     """Return the document as text of 100 columns."""
     return document_text(comparison_document(comparison))
@@ -307,6 +323,17 @@ def comparison_terminal(comparison: Comparison) -> str:
 
 def comparison_html(comparison: Comparison) -> str:
     """Return the document as HTML, for a notebook."""
-    document = comparison_document(comparison)
-    chart = "" if document.chart is None else standalone(Markup(document.chart(WIDTH)))
-    return f"<div>{document_html(document, chart)}</div>"
+    return notebook_html(comparison_document(comparison))
+
+
+presents(Test, text=test_text)
+presents(
+    Comparison,
+    sentence=comparison_sentence,
+    document=comparison_document,
+    picture=comparison_picture,
+    map=comparison_map,
+    csv=comparison_csv,
+    terminal=comparison_terminal,
+    html=comparison_html,
+)

@@ -1,13 +1,27 @@
-"""Sentences of one figure: of an estimate, and of a verdict about it."""
+"""Sentences of a figure, a verdict about it and a quantile; and the rows of a distribution."""
 
 import math
+from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from deniable.documents import Caution, Document, Fact, decimals, level_text, number_text
+from deniable.documents import (
+    Caution,
+    Column,
+    Document,
+    Fact,
+    Table,
+    decimals,
+    level_text,
+    number_text,
+    with_cautions,
+)
+from deniable.documents.programs import Json
+from deniable.estimates.curve import QUARTILES, Distribution, Quantile
 from deniable.estimates.estimate import Estimate, Side, Verdict
 from deniable.estimates.forms import Unit
-from deniable.presenting.cautions import DisplayedFigures, furthest, with_cautions
+from deniable.estimates.results import presents
+from deniable.presenting.cautions import DisplayedFigures, furthest
 from deniable.presenting.rows import estimate_map
 from deniable.reading.epochs import reporters
 
@@ -142,11 +156,6 @@ def verdict_sentence(verdict: Verdict) -> str:
     return estimate_sentence(verdict.estimate, f"{side} {_limit(verdict)}")
 
 
-def verdict_cautions(verdict: Verdict) -> tuple[Caution, ...]:
-    """Return the cautions of the figure."""
-    return estimate_cautions(verdict.estimate)
-
-
 def verdict_note(verdict: Verdict) -> str:
     """Return how often chance alone gives the alarm, for who asks again and again."""
     chance = (1 - verdict.estimate.level) / 2
@@ -180,7 +189,86 @@ def verdict_document(verdict: Verdict) -> Document:
             Fact(key="holds", value=verdict.holds),
         ],
         notes=[verdict_note(verdict)],
-        cautions=verdict_cautions(verdict),
+        cautions=estimate_cautions(verdict.estimate),
         sentence=sentence,
         values=estimate_map(verdict.estimate),
     )
+
+
+WITHHELD: Final = (
+    "Shares up to each answer are not shown: of so few reports, a band for all of them says too "
+    "little, or does not hold as often as it should."
+)
+
+
+def quantile_name(quantile: Quantile[Any]) -> str:
+    """Return which quantile it is, for people."""
+    return QUARTILES.get(quantile.probability, f"{level_text(quantile.probability)} quantile")
+
+
+def quantile_sentence(quantile: Quantile[Any]) -> str:
+    """Return the quantile in words, as it can be published."""
+    value, low, high = map(answer_text, (quantile.value, quantile.low, quantile.high))
+    interval = f"{level_text(quantile.level)} interval {low} to {high}"
+    whom = reporters(quantile.share.samples[0].place if quantile.share else "")
+    statement = f"The {quantile_name(quantile)} of what {whom} answered: {value} ({interval})."
+    return with_cautions(statement, quantile_cautions(quantile))
+
+
+def quantile_cautions(quantile: Quantile[Any]) -> tuple[Caution, ...]:
+    """Return the cautions of its use: of fakes nobody knows more than how far the share moves."""
+    if (share := quantile.share) is None:
+        return ()
+    moved = furthest([share], "the share up to it")
+    return DisplayedFigures(share.samples, *moved, level=quantile.level).cautions
+
+
+def answer_text(answer: str | float) -> str:
+    """Return an answer, a name or a number, as it is written in a sentence."""
+    return answer if isinstance(answer, str) else f"{answer:.12g}"
+
+
+def quantile_table(quantiles: Sequence[Quantile[Any]], title: str = "") -> Table:
+    """Return a row a quantile, for people and programs."""
+    numbers = any(not isinstance(one.value, str) for one in quantiles)
+    columns = [
+        Column("name", "figure"),
+        Column("value", "answer", "exact" if numbers else "text"),
+        Column("reach", "from – to"),
+        *(Column(key) for key in ("probability", "low", "high", "level")),
+    ]
+    rows = [
+        {
+            "name": quantile_name(one),
+            "value": one.value,
+            "reach": " – ".join(dict.fromkeys(map(answer_text, (one.low, one.high)))),
+            "probability": one.probability,
+            "low": one.low,
+            "high": one.high,
+            "level": one.level,
+        }
+        for one in quantiles
+    ]
+    return Table(columns, rows, title=title)
+
+
+def curve_rows(distribution: Distribution) -> list[Json]:
+    """Return a row for each share of the curve, with its part of the band."""
+    curve = distribution.curve
+    columns = (curve.estimate, curve.rising, curve.low, curve.high)
+    return [
+        {"category": name, "estimate": value, "rising": rising, "low": low, "high": high}
+        for name, value, rising, low, high in zip(
+            curve.categories, *(column.tolist() for column in columns), strict=True
+        )
+    ]
+
+
+presents(Quantile, sentence=quantile_sentence, cautions=quantile_cautions)
+presents(Estimate, sentence=estimate_sentence, cautions=estimate_cautions)
+presents(
+    Verdict,
+    sentence=verdict_sentence,
+    note=verdict_note,
+    document=verdict_document,
+)

@@ -23,11 +23,12 @@ from deniable.documents.programs import (
     rows_csv,
 )
 from deniable.estimates.curve import QUARTILES
+from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram
-from deniable.estimates.views import View
+from deniable.estimates.results import presents
 from deniable.mechanisms import KINDS
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, histogram_cautions
-from deniable.presenting.curve import curve_rows
+from deniable.presenting.estimate import curve_rows
 from deniable.presenting.revealed import REVEALED
 from deniable.presenting.rows import (
     CATEGORY,
@@ -36,6 +37,7 @@ from deniable.presenting.rows import (
     TIME,
     category_rows,
     crossed_rows,
+    enrolment_text,
     margin_rows,
     response_rows,
 )
@@ -156,7 +158,7 @@ _HISTOGRAM: Final = (
     Field("epsilon", DECIMAL),
     Field("delta", DECIMAL),
     Field("pure_epsilon", TEXT),
-    Field("enrolment", TEXT),
+    Field("enrolment", TEXT, enrolment_text),
     Field(
         "anonymity_set",
         or_null(COUNT, description="reports of one survey id and epoch; null unless blind"),
@@ -329,3 +331,6 @@ def statistic_rows(numeric: Json) -> list[Json]:
     return rows + [
         other | group | {"statistic": f"share of {group['bin']}"} for group in numeric["bins"]
     ]
+
+
+presents(Histogram, map=histogram_map, columns=histogram_columns, metadata=histogram_metadata)

@@ -2,34 +2,28 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from html import escape
 from typing import Any, Final
 
 from deniable.documents import Column, Document, Table
-from deniable.documents.html import document_html
 from deniable.documents.programs import Json
 from deniable.documents.terminal import document_text
 from deniable.estimates.curve import Distribution
+from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.numeric import bin_ends
-from deniable.estimates.views import View
-from deniable.presenting.cautions import CHANCE, histogram_cautions
-from deniable.presenting.charts import Markup, Picture, standalone
-from deniable.presenting.curve import (
+from deniable.estimates.results import presents
+from deniable.presenting.cautions import histogram_cautions
+from deniable.presenting.estimate import (
     WITHHELD,
-    curve_picture,
     curve_rows,
+    estimate_sentence,
     quantile_cautions,
     quantile_sentence,
     quantile_table,
 )
-from deniable.presenting.estimate import estimate_sentence
-from deniable.presenting.fields import histogram_columns as histogram_columns
-from deniable.presenting.fields import histogram_map as histogram_map
-from deniable.presenting.fields import histogram_metadata as histogram_metadata
 from deniable.presenting.fields import numeric_map, statistic_rows
-from deniable.presenting.pictures import WIDTH, brief_texts, histogram_dots, rows_picture
 from deniable.presenting.rows import (
     NOT_FOUND,
     ShownRows,
@@ -62,29 +56,6 @@ def histogram_document(
     return rows_document(histogram, rows, raw=raw, notes=notes)
 
 
-def histogram_picture(
-    histogram: Histogram,
-    view: View | str | None = None,
-    *,
-    top: int | None = None,
-    find: str = "",
-    width: float = WIDTH,
-) -> Picture:
-    """Return the chart of a histogram; ValueError if no row has the text to be found."""
-    rows = chosen_rows(histogram, view, top=top, wanted=find)
-    if find and not rows.rows:
-        raise ValueError(NOT_FOUND.rstrip("."))
-    return rows_picture(histogram, rows, width=width)
-
-
-def histogram_curve(histogram: Histogram, width: float = WIDTH) -> Picture:
-    """Return the chart of the shares up to each answer; ValueError if answers have no order."""
-    rows = chosen_rows(histogram)
-    cautions = histogram_cautions(histogram, rows)
-    notes = [*brief_texts(cautions), f"The band is {CHANCE}"]
-    return curve_picture(histogram.cumulative(), histogram.question, width, notes=notes)
-
-
 def histogram_terminal(histogram: Histogram) -> str:
     """Return the document as text of 100 columns."""
     return document_text(histogram_document(histogram))
@@ -92,10 +63,10 @@ def histogram_terminal(histogram: Histogram) -> str:
 
 def histogram_html(histogram: Histogram) -> str:
     """Return the document as HTML, for a notebook."""
-    document = histogram_document(histogram)
-    chart = "" if document.chart is None else standalone(Markup(document.chart(WIDTH)))
+    from deniable.presenting.pictures import notebook_html  # text has no charts
+
     heading = f"<strong>{escape(histogram.question)}</strong>" * bool(histogram.question)
-    return f"<div>{heading}{document_html(document, chart, folded=True)}</div>"
+    return notebook_html(histogram_document(histogram), heading, folded=True)
 
 
 def rows_document(
@@ -144,9 +115,15 @@ def _mean_sentence(histogram: Histogram) -> str:
 def _chart(
     histogram: Histogram, rows: ShownRows, distribution: Distribution | None
 ) -> Callable[[float], str]:
-    dots = cache(partial(histogram_dots, histogram, rows))  # whose intervals are found once
+    @cache
+    def dots() -> Any:  # whose intervals are found once
+        from deniable.presenting.pictures import histogram_dots
+
+        return histogram_dots(histogram, rows)
 
     def drawing(width: float) -> str:
+        from deniable.presenting.pictures import curve_picture, rows_picture  # text has no charts
+
         shares = rows_picture(histogram, rows, width=width, heading=False, dots=dots()).svg
         if distribution is None or distribution.withheld:
             return shares
@@ -319,3 +296,12 @@ def _rows_notes(chosen: ShownRows, *, numeric: bool) -> Iterator[str]:
         yield NOT_FOUND
     elif len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows):,} of {chosen.total:,} rows are shown; all are in JSON and CSV."
+
+
+presents(
+    Histogram,
+    cautions=histogram_cautions,
+    document=histogram_document,
+    terminal=histogram_terminal,
+    html=histogram_html,
+)

@@ -1,15 +1,18 @@
-"""Histograms, series and differences as charts."""
+"""Histograms, curves, series and differences as charts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from deniable.documents import Caution, level_text
+from deniable.documents import Caution, Document, level_text
+from deniable.documents.html import document_html
 from deniable.documents.programs import Json
 from deniable.estimates.answers import Answers
+from deniable.estimates.curve import CumulativeCurve
 from deniable.estimates.estimate import Estimate
+from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram
+from deniable.estimates.results import presents
 from deniable.estimates.series import Series, SeriesFigures
-from deniable.estimates.views import View
 from deniable.presenting.cautions import CHANCE, histogram_cautions
 from deniable.presenting.charts import (
     POINTS,
@@ -17,15 +20,17 @@ from deniable.presenting.charts import (
     Band,
     Dot,
     Line,
+    Markup,
     Panel,
     Picture,
     Scale,
     difference_chart,
     dots_chart,
     series_chart,
+    standalone,
 )
 from deniable.presenting.estimate import estimate_sentence
-from deniable.presenting.rows import ShownRows, shown_rows
+from deniable.presenting.rows import NOT_FOUND, ShownRows, chosen_rows, shown_rows
 from deniable.reading.epochs import epochs_text, instant_text
 from deniable.stores import Note
 
@@ -33,6 +38,36 @@ INNER: Final = 0.5
 """The level of the inner band."""
 
 WIDTH: Final = 720
+_HIGH_CURVE: Final = 220
+
+
+def histogram_picture(
+    histogram: Histogram,
+    view: View | str | None = None,
+    *,
+    top: int | None = None,
+    find: str = "",
+    width: float = WIDTH,
+) -> Picture:
+    """Return the chart of a histogram; ValueError if no row has the text to be found."""
+    rows = chosen_rows(histogram, view, top=top, wanted=find)
+    if find and not rows.rows:
+        raise ValueError(NOT_FOUND.rstrip("."))
+    return rows_picture(histogram, rows, width=width)
+
+
+def histogram_curve(histogram: Histogram, width: float = WIDTH) -> Picture:
+    """Return the chart of the shares up to each answer; ValueError if answers have no order."""
+    rows = chosen_rows(histogram)
+    cautions = histogram_cautions(histogram, rows)
+    notes = [*brief_texts(cautions), f"The band is {CHANCE}"]
+    return curve_picture(histogram.cumulative(), histogram.question, width, notes=notes)
+
+
+def notebook_html(document: Document, heading: str = "", *, folded: bool = False) -> str:
+    """Return a document with its chart as HTML, for a notebook."""
+    chart = "" if document.chart is None else standalone(Markup(document.chart(WIDTH)))
+    return f"<div>{heading}{document_html(document, chart, folded=folded)}</div>"
 
 
 def histogram_dots(histogram: Histogram, chosen: ShownRows) -> list[Dot]:
@@ -97,6 +132,31 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
 def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
     """Yield the cautions that a chart has room for."""
     return (str(caution) for caution in cautions if caution.brief)
+
+
+def curve_picture(
+    curve: CumulativeCurve,
+    title: str = "",
+    width: float = WIDTH,
+    *,
+    heading: bool = True,
+    notes: Sequence[str] = (),
+) -> Picture:
+    """Return the chart of a curve in its band; steps, since answers are single values."""
+    rows = zip(curve.rising.tolist(), curve.low.tolist(), curve.high.tolist(), strict=True)
+    dots = tuple(Dot("", value, None, (low, high)) for value, low, high in rows)
+    svg = series_chart(
+        [Panel("share up to each answer", dots)],
+        curve.categories,
+        width=width,
+        title=title or "Shares up to each answer",
+        heading=heading,
+        notes=notes,
+        scale=SHARES,
+        levels=_levels([curve.level], simultaneous=True),
+        high=_HIGH_CURVE,
+    )
+    return Picture(svg)
 
 
 def series_panels(
@@ -229,11 +289,6 @@ def _dot(label: str, estimate: Estimate, inner: Estimate | None) -> Dot:
     return Dot(label, estimate.value, narrow, wide)
 
 
-def simultaneous_levels(level: float) -> tuple[str, str]:
-    """Return the names of intervals that hold at once, which have no inner ones."""
-    return _levels([level], simultaneous=True)
-
-
 def _levels(outer: Iterable[float], *, simultaneous: bool = False) -> tuple[str, str]:
     """Return the names of the inner intervals, which stand by themselves or not at all, and outer.
 
@@ -242,3 +297,6 @@ def _levels(outer: Iterable[float], *, simultaneous: bool = False) -> tuple[str,
     inner, *others = (level_text(one).replace(" ", "") for one in (INNER, *sorted(set(outer))))
     texts = " or ".join(others)
     return ("", f"{texts} simultaneous") if simultaneous else (inner, texts)
+
+
+presents(Histogram, picture=histogram_picture, curve=histogram_curve)

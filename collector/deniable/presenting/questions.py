@@ -5,14 +5,15 @@ from functools import partial
 from itertools import product
 from typing import Any, Final
 
-from deniable.documents import Caution, Column, Document, Table, level_text
+from deniable.documents import Caution, Column, Document, Table, level_text, with_cautions
 from deniable.documents.document import number_text
 from deniable.documents.programs import rows_csv
 from deniable.estimates.answers import listed
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Unit
 from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, Ranked
-from deniable.presenting.cautions import DisplayedFigures, furthest, with_cautions
+from deniable.estimates.results import presents
+from deniable.presenting.cautions import DisplayedFigures, furthest
 from deniable.presenting.estimate import estimate_sentence, estimate_statement
 from deniable.presenting.rows import (
     estimate_columns,
@@ -323,3 +324,13 @@ def _text(at: int, row: Any) -> str:
         for number in (cell.value, cell.low, cell.high)
     )
     return f"{value} ({low.removesuffix('%')}–{high.removesuffix('%')})"
+
+
+presents(Leaders, sentence=leaders_sentence, document=leaders_document)
+presents(Beside, sentence=beside_sentence, document=beside_document)
+presents(
+    CrossTable,
+    sentence=cross_table_sentence,
+    document=cross_table_document,
+    csv=cross_table_csv,
+)

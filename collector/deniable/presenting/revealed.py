@@ -3,8 +3,9 @@
 from fractions import Fraction
 from typing import Final
 
-from deniable.documents import Caution, Document, upper_text
+from deniable.documents import Document, upper_text
 from deniable.documents.programs import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
+from deniable.estimates.results import presents
 from deniable.estimates.revealed import Revealed, Unbounded, smallest_group
 from deniable.mechanisms import exp_enclosure, times_likelier
 from deniable.messages import Manifest
@@ -138,11 +139,6 @@ def _unlinked(revealed: Revealed) -> tuple[str, ...]:
     )
 
 
-def revealed_cautions(_: Revealed) -> tuple[Caution, ...]:
-    """Return none: its conditions are notes."""
-    return ()
-
-
 def revealed_document(revealed: Revealed) -> Document:
     """Return the document: sentence, conditions, and fields for programs."""
     fields = {field.name: field.of(revealed) for field in REVEALED}
@@ -167,3 +163,6 @@ def revealed_at_worst(manifest: Manifest) -> str:
 def _percent(share: Fraction) -> str:
     """Return a share of a condition: rounded up, if at all, what it is a condition of holds."""
     return f"{upper_text(100 * share, 17)} %"
+
+
+presents(Revealed, sentence=revealed_sentence, document=revealed_document)

@@ -33,10 +33,9 @@ from deniable.documents.programs import (
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.estimate import Estimate
-from deniable.estimates.frequencies import beyond
+from deniable.estimates.frequencies import View, beyond
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.means import Margin
-from deniable.estimates.views import View
 from deniable.presenting.revealed import revealed_brief
 from deniable.reading import MOST_ROWS
 from deniable.reading.epochs import EpochState, epochs_text, instant_text
@@ -289,12 +288,24 @@ def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
     if histogram.standing is not None:
         yield Fact("state", _STATES[EpochState(histogram.standing.state)])
     yield Fact("epsilon", histogram.guarantee)
-    yield Fact("devices", histogram.enrolment)
+    yield Fact("devices", enrolment_text(histogram))
     if histogram.anonymity_set is not None:
         among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest"
         yield Fact("hides among", f"{histogram.anonymity_set:,} reports of one survey id{among}")
     if histogram.groups:  # or nobody knows what else is shown
         yield Fact("reveals", revealed_brief(histogram.revealed()))
+
+
+def enrolment_text(histogram: DebiasedCounts) -> str:
+    """Return the words on an enrolment: who vouches for the devices whose reports these are."""
+    enrolment = histogram.enrolment
+    if enrolment is None:
+        return "not known"
+    if enrolment.mode == "open":
+        return "open (nobody vouches that reports come from different devices)"
+    if enrolment.mode == "blind":
+        return f"vouched for by {enrolment.issuer}, who cannot tell which report is whose"
+    return f"vouched for by {', '.join(issuer.hex()[:16] for issuer in enrolment.issuers)}"
 
 
 def marked(row: Json) -> Json:

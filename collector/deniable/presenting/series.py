@@ -21,7 +21,7 @@ from deniable.estimates.answers import Answers
 from deniable.estimates.comparison import compare
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Unit
-from deniable.estimates.results import Values
+from deniable.estimates.results import Values, presents
 from deniable.estimates.series import Series, SeriesFigures
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
 from deniable.presenting.charts import sparkline
@@ -249,3 +249,16 @@ def headline(series: Series) -> Document:
         cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
         chart=drawing,
     )
+
+
+presents(
+    Series,
+    sentence=series_sentence,
+    cautions=series_cautions,
+    document=series_document,
+    picture=series_picture,
+    rows=series_rows,
+    columns=series_columns,
+    map=series_map,
+    csv=series_csv,
+)

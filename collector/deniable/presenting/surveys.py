@@ -3,24 +3,21 @@
 from collections.abc import Iterable, Iterator, Sequence
 from operator import index
 from pathlib import Path
-from typing import Final, SupportsIndex
+from typing import TYPE_CHECKING, Final, SupportsIndex
 
+import deniable.presenting.histogram  # noqa: F401 - it has the words of histograms
 from deniable.documents import Document
 from deniable.estimates.answers import Answers
-from deniable.estimates.comparison import Comparison, compare
 from deniable.estimates.decoders import Model
 from deniable.estimates.histogram import Histogram, estimate_histogram
 from deniable.estimates.revealed import Group, smallest_group
-from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
-from deniable.presenting.series import headline
 from deniable.reading import (
     LINE_EPOCHS,
     PREVIOUS,
     EpochCounts,
     EpochStanding,
     EpochState,
-    HttpSource,
     ListedEpoch,
     Source,
     TooFewReports,
@@ -32,9 +29,12 @@ from deniable.reading import (
     find_version,
     named_epochs,
     newest_closed_of,
-    pinned,
 )
 from deniable.stores import Note
+
+if TYPE_CHECKING:
+    from deniable.estimates.comparison import Comparison
+    from deniable.estimates.series import Series
 
 _LEAST_FINAL_FIRST: Final = tuple(EpochState)
 
@@ -124,7 +124,7 @@ class SurveyFigures:
         given: Answers | None = None,
         level: float = 0.95,
         model: Model = Model.SAMPLED,
-    ) -> Comparison:
+    ) -> "Comparison":
         """Return the changes in the newest closed epoch, from the one before with figures.
 
         Args:
@@ -143,6 +143,8 @@ class SurveyFigures:
             TooFewReports: if there are no figures to compare.
             ValueError: if they cannot be compared.
         """
+        from deniable.estimates.comparison import compare
+
         epochs, previous = _range(epoch), against == PREVIOUS
         listed = self.epochs() if epochs is None or previous else ()
         if epochs is None:
@@ -171,7 +173,7 @@ class SurveyFigures:
 
     def series(
         self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED
-    ) -> Series:
+    ) -> "Series":
         """Return the figures of all its epochs, and beside them those of its name's other surveys.
 
         Those that ask something else are left out; without ``successors``, all others.
@@ -191,6 +193,8 @@ class SurveyFigures:
 
         Its chart is small. TooFewReports if there are no figures.
         """
+        from deniable.presenting.series import headline
+
         newest = _with_figures(self._source, self.manifest)[-LINE_EPOCHS:]
         counts = self.counts(newest or None)
         return headline(series_of(self.manifest.name, [self.manifest], counts, level))
@@ -252,12 +256,14 @@ def series_of(
     level: float = 0.95,
     model: Model = Model.SAMPLED,
     notes: Iterable[Note] = (),
-) -> Series:
+) -> "Series":
     """Return the figures of surveys of one name, each epoch by epoch, with notes.
 
     The first of the surveys is in question: others that do not ask the same are left apart. An
     epoch between others of its survey that has no figures is a gap.
     """
+    from deniable.estimates.series import Point, Series
+
     points = []
     alike = asked_alike(surveys[0], surveys)
     of_survey: dict[bytes, dict[int, EpochCounts]] = {}
@@ -320,4 +326,6 @@ def connect(url: str, token: str | None = None, *, authority: str | Path) -> Sur
     Raises:
         ValueError: if the URL, the token or the key cannot be.
     """
+    from deniable.reading import HttpSource, pinned  # whoever reads a store needs no HTTP client
+
     return Surveys(HttpSource(url, pinned(authority), token))

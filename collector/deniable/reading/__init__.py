@@ -12,21 +12,13 @@ from deniable.reading.epochs import duration_text as duration_text
 from deniable.reading.epochs import epoch_standing as epoch_standing
 from deniable.reading.epochs import instant_text as instant_text
 from deniable.reading.epochs import iso_time as iso_time
-from deniable.reading.selections import EPOCHS as EPOCHS
-from deniable.reading.selections import ID_PREFIX as ID_PREFIX
-from deniable.reading.selections import LINE_EPOCHS as LINE_EPOCHS
-from deniable.reading.selections import MOST_ROWS as MOST_ROWS
-from deniable.reading.selections import OLDER as OLDER
-from deniable.reading.selections import PREVIOUS as PREVIOUS
-from deniable.reading.selections import VIEWS as VIEWS
-from deniable.reading.selections import appear_text as appear_text
-from deniable.reading.selections import asked_alike as asked_alike
-from deniable.reading.selections import epoch_before as epoch_before
-from deniable.reading.selections import epoch_range as epoch_range
-from deniable.reading.selections import find_against as find_against
-from deniable.reading.selections import find_version as find_version
-from deniable.reading.selections import named_epochs as named_epochs
-from deniable.reading.selections import newest_closed_of as newest_closed_of
+from deniable.reading.source import EPOCHS as EPOCHS
+from deniable.reading.source import ID_PREFIX as ID_PREFIX
+from deniable.reading.source import LINE_EPOCHS as LINE_EPOCHS
+from deniable.reading.source import MOST_ROWS as MOST_ROWS
+from deniable.reading.source import OLDER as OLDER
+from deniable.reading.source import PREVIOUS as PREVIOUS
+from deniable.reading.source import VIEWS as VIEWS
 from deniable.reading.source import AmbiguousSurvey as AmbiguousSurvey
 from deniable.reading.source import EpochCounts as EpochCounts
 from deniable.reading.source import ListedEpoch as ListedEpoch
@@ -40,9 +32,14 @@ from deniable.reading.source import Source as Source
 from deniable.reading.source import TooFewReports as TooFewReports
 from deniable.reading.source import Untrusted as Untrusted
 from deniable.reading.source import added_up as added_up
-from deniable.reading.wire import NOTES_SCHEMA as NOTES_SCHEMA
-from deniable.reading.wire import note_maps as note_maps
-from deniable.reading.wire import notes_document as notes_document
+from deniable.reading.source import appear_text as appear_text
+from deniable.reading.source import asked_alike as asked_alike
+from deniable.reading.source import epoch_before as epoch_before
+from deniable.reading.source import epoch_range as epoch_range
+from deniable.reading.source import find_against as find_against
+from deniable.reading.source import find_version as find_version
+from deniable.reading.source import named_epochs as named_epochs
+from deniable.reading.source import newest_closed_of as newest_closed_of
 
 if TYPE_CHECKING:
     from deniable.reading.http_source import HttpSource as HttpSource

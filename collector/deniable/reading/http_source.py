@@ -42,8 +42,9 @@ from deniable.reading.source import (
     Refused,
     Source,
     Untrusted,
+    most_epochs,
 )
-from deniable.reading.wire import most_epochs, read_counts, read_epochs, read_notes
+from deniable.reading.wire import read_counts, read_epochs, read_notes
 from deniable.stores.values import Note
 
 _MOST_JSON_BYTES: Final = 128 << 20

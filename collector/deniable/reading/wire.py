@@ -16,13 +16,6 @@ Read = TypeVar("Read")
 
 MEANING: Final = "responses are randomised, not answers: estimates need the survey's mechanism"
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_MOST_EPOCHS: Final = 366
-_MOST_COUNTS: Final = 1 << 20
-
-
-def most_epochs(manifest: Manifest) -> int:
-    """Return for how many epochs a collector answers at once, by the size of each."""
-    return max(1, min(_MOST_EPOCHS, _MOST_COUNTS // manifest.mechanism.responses))
 
 
 def epochs_map(

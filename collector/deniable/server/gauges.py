@@ -23,7 +23,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 
 from deniable.directory import Config
-from deniable.directory.states import all_overdue
+from deniable.directory.collector_directory import all_overdue
 from deniable.directory.store_source import shown_counts
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts, epoch_standing

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from random import SystemRandom
 from typing import Final
 
-from deniable.directory.states import AGREEMENT_SECONDS
+from deniable.directory.collector_directory import AGREEMENT_SECONDS
 from deniable.directory.store_source import shown_seal
 from deniable.intake import Action, Due, due, finished
 from deniable.messages import Manifest

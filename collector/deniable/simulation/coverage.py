@@ -14,8 +14,8 @@ from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates import decoder_of, frequency_intervals, linear_query, mean
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.curve import QUARTILES, TIE, ShareQueries, blur_of
+from deniable.estimates.frequencies import View, first_view, viewed
 from deniable.estimates.numeric import group_labels, group_weights
-from deniable.estimates.views import View, first_view, viewed
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest, simulated_name

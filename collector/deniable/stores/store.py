@@ -24,9 +24,8 @@ from functools import partial
 
 from deniable.messages import Manifest, Rotation
 from deniable.stores.group_commit import GroupCommit
-from deniable.stores.rules import counting, operating
+from deniable.stores.rules import Result, Rule, counting, operating
 from deniable.stores.rules.copying import StoredRow
-from deniable.stores.statements import Result, Rule
 from deniable.stores.values import (
     Counts,
     LogExtension,

@@ -1,10 +1,7 @@
 """``deniable log verify``: what it says and ends with, whoever serves the log."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from socket import SHUT_WR, socket
@@ -268,23 +265,6 @@ def test_the_address_of_a_page_is_none_of_a_log() -> None:
         result = run("log", "verify", f"{server.origin}/{NAME}")
     assert result.exit_code == 3
     assert f"give only {server.origin}" in result.output, result.output
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("form", [(), ("--json",)])
-def test_a_reader_that_leaves_changes_no_status(tmp_path: Path, form: Sequence[str]) -> None:
-    write(files_of(THREE), tmp_path)
-    command = [sys.executable, "-m", "deniable.cli", "log", "verify"]
-    command += [str(tmp_path), "--authority", KEY]
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        ended = subprocess.run(
-            [*command, *form], stdout=writing, stderr=subprocess.PIPE, check=False
-        )
-    finally:
-        os.close(writing)
-    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 SHOWN = re.compile(

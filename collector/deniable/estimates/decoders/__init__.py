@@ -3,58 +3,54 @@
 from collections.abc import Hashable
 from functools import lru_cache, singledispatch
 
-from deniable.estimates.binomial import NotInvertible
-from deniable.estimates.decoders.decoder import (
-    Counts,
-    Decoder,
-    Floats,
-    Model,
-    Part,
-    Tally,
-    cautious_errors,
-    recurring_errors,
-)
-from deniable.estimates.decoders.dense import DenseDecoder, left_inverse, solution_matrix
-from deniable.estimates.decoders.designs import DesignDecoder, block_decoder
-from deniable.estimates.decoders.levels import LevelsDecoder
-from deniable.estimates.decoders.questions import OneQuestionDecoder, chosen_errors
-from deniable.estimates.decoders.support import SupportDecoder, TwoValuedDecoder
+from deniable.estimates.decoders.decoder import Counts as Counts
+from deniable.estimates.decoders.decoder import Decoder as Decoder
+from deniable.estimates.decoders.decoder import Floats as Floats
+from deniable.estimates.decoders.decoder import Model as Model
+from deniable.estimates.decoders.decoder import Part as Part
+from deniable.estimates.decoders.decoder import Tally as Tally
+from deniable.estimates.decoders.decoder import cautious_errors as cautious_errors
+from deniable.estimates.decoders.decoder import chosen_errors as chosen_errors
+from deniable.estimates.decoders.decoder import recurring_errors as recurring_errors
+from deniable.estimates.decoders.support import SupportDecoder as SupportDecoder
+from deniable.estimates.decoders.support import TwoValuedDecoder as TwoValuedDecoder
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
 from deniable.mechanisms.block_design import BlockMechanism
 from deniable.mechanisms.levels import Levels
 from deniable.mechanisms.one_question import OneQuestion
 
-__all__ = [
-    "Counts",
-    "Decoder",
-    "DenseDecoder",
-    "DesignDecoder",
-    "Floats",
-    "LevelsDecoder",
-    "Model",
-    "NotInvertible",
-    "Part",
-    "SupportDecoder",
-    "Tally",
-    "TwoValuedDecoder",
-    "cautious_errors",
-    "chosen_errors",
-    "left_inverse",
-    "recurring_errors",
-    "solution_matrix",
-]
 
-
+# A kind of another structure names its decoder here; the module is that kind's alone.
 @singledispatch
 def _made(mechanism: Mechanism) -> Decoder:
+    from deniable.estimates.decoders.dense import DenseDecoder
+
     return DenseDecoder(mechanism)
 
 
-# Here a kind of another structure names its decoder.
 _made.register(TwoValuedMechanism, TwoValuedDecoder)
-_made.register(BlockMechanism, block_decoder)
-_made.register(OneQuestion, lambda mechanism: OneQuestionDecoder(mechanism, _made))
-_made.register(Levels, lambda mechanism: LevelsDecoder(mechanism, _made))
+
+
+@_made.register
+def _(mechanism: BlockMechanism) -> Decoder:
+    from deniable.estimates.decoders.designs import block_decoder
+
+    return block_decoder(mechanism)
+
+
+@_made.register
+def _(mechanism: OneQuestion) -> Decoder:
+    from deniable.estimates.decoders.questions import OneQuestionDecoder
+
+    return OneQuestionDecoder(mechanism, _made)
+
+
+@_made.register
+def _(mechanism: Levels) -> Decoder:
+    from deniable.estimates.decoders.levels import LevelsDecoder
+
+    return LevelsDecoder(mechanism, _made)
+
 
 # A dense decoder of 4,096 categories holds two matrices of 128 MiB: few are kept.
 _kept = lru_cache(maxsize=2)(_made)

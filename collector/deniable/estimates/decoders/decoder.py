@@ -9,7 +9,7 @@ any left inverse G, g = G^T w, since P G^T = I; a frequency f_j has the kernel G
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -232,6 +232,19 @@ class Part(NamedTuple):
     def tally(self, tally: Tally) -> Tally:
         """Return the tally of the reports that are about it; there may be none."""
         return tally if self.responses == slice(None) else tally.within(self.responses)
+
+
+def chosen_errors(errors: Callable[[Model], Floats], model: Model, share: float) -> Floats:
+    """Return the errors of estimates from devices that were drawn, such a share of all.
+
+    If the devices are fixed, which of them were drawn is chance all the same.
+    """
+    if model is Model.SAMPLED or share == 1:
+        return errors(model)
+    # Of N devices n are drawn, without replacement. Of f (1 - f)/n, the variance that sampling a
+    # population adds to the mechanism's own, 1 - n/N is left.
+    sampled, fixed = errors(Model.SAMPLED), errors(Model.FIXED)
+    return np.asarray(np.sqrt((1 - share) * sampled**2 + share * fixed**2))
 
 
 def recurring_errors(tally: Tally, sampled: Floats, fixed: Floats) -> Floats:

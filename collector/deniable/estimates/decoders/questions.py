@@ -23,6 +23,7 @@ from deniable.estimates.decoders.decoder import (
     Moments,
     Part,
     Tally,
+    chosen_errors,
 )
 from deniable.mechanisms.one_question import OneQuestion
 
@@ -146,19 +147,6 @@ class OneQuestionDecoder(Decoder):
         return np.concatenate(
             [part.decoder.tested_counts(part.tally(tally)) for part in self._parts]
         )
-
-
-def chosen_errors(errors: Callable[[Model], Floats], model: Model, share: float) -> Floats:
-    """Return the errors of estimates from devices that were drawn, such a share of all.
-
-    If the devices are fixed, which of them were drawn is chance all the same.
-    """
-    if model is Model.SAMPLED or share == 1:
-        return errors(model)
-    # Of N devices n are drawn, without replacement. Of f (1 - f)/n, the variance that sampling a
-    # population adds to the mechanism's own, 1 - n/N is left.
-    sampled, fixed = errors(Model.SAMPLED), errors(Model.FIXED)
-    return np.asarray(np.sqrt((1 - share) * sampled**2 + share * fixed**2))
 
 
 def _slices(sizes: Sequence[int]) -> list[slice]:

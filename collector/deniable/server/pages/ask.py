@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from deniable.directory.states import epoch_health
 from deniable.documents import Document, read_number
 from deniable.documents.programs import document_json, table_csv
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts
-from deniable.server.pages.controls import MOST_CELLS, Asking
-from deniable.server.pages.handlers import Visit, message
+from deniable.server.pages.handlers import Visit, epoch_health, message
+from deniable.server.pages.rendering import MOST_CELLS, Asking
 from deniable.server.routes.estimating import packed_json
 from deniable.server.routes.published import csv_answer, json_answer
 from deniable.server.routes.requests import asked_level

@@ -1,7 +1,7 @@
 """The handlers of pages: the functions that the table names, each given a visit."""
 
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pkgutil import resolve_name
@@ -10,15 +10,25 @@ from typing import Any, Final
 from aiohttp import web
 
 from deniable.directory import Config
-from deniable.directory.states import collector_health
 from deniable.directory.store_source import older_epochs, shown_epochs
-from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated
+from deniable.documents import Fact
+from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.publishing.notice import privacy_terms
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
-from deniable.reading.wire import most_epochs
+from deniable.reading.source import most_epochs
 from deniable.server.metrics import Meters
-from deniable.server.pages.controls import LEVELS, MOST_REPEATED, Controls, downloads, epoch_choices
-from deniable.server.pages.rendering import here, is_script, page, rendered, root_of
+from deniable.server.pages.rendering import (
+    LEVELS,
+    MOST_REPEATED,
+    Controls,
+    downloads,
+    epoch_choices,
+    here,
+    is_script,
+    page,
+    rendered,
+    root_of,
+)
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import to_the_end
@@ -251,3 +261,27 @@ class Visit:
             alike = other.name != manifest.name and other.categories == manifest.categories
             if alike and (every or catalogue.is_public(other.name)):
                 yield other.name, other.question
+
+
+def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:
+    """Yield the state of an epoch."""
+    state = epoch.standing.state
+    yield Fact(f"epoch {epoch.epoch}", state.words)
+    if state in {EpochState.OPEN, EpochState.GRACE}:
+        yield Fact("late reports until", instant_text(schedule.closes(epoch.epoch)))
+
+
+def collector_health(totals: Mapping[str, Mapping[tuple[str, ...], float]]) -> Iterator[Fact]:
+    """Yield the reports since a collector started, of all surveys, by its meters and labels."""
+    accepted, repeated, last = (
+        sum(totals[name].values())
+        for name in ("reports_accepted", "reports_duplicate", "last_report_timestamp_seconds")
+    )
+    refused = {code: n for (code,), n in totals["reports_refused"].items() if n}
+    yield Fact("received", f"{accepted + repeated + sum(refused.values()):,.0f}")
+    yield Fact("accepted", f"{accepted:,.0f}")
+    if repeated:
+        yield Fact("repeated", f"{repeated:,.0f}")
+    for code, number in sorted(refused.items(), key=lambda item: -item[1]):
+        yield Fact(f"refused: {code}", f"{number:,.0f}")
+    yield Fact("last report", instant_text(last) if last else "none yet")

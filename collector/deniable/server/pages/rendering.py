@@ -1,16 +1,22 @@
-"""From what is shown to HTML: every text is escaped, and every link is relative."""
+"""From what is shown to HTML: every text is escaped, and every link is relative. And controls."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from aiohttp import web
 
-from deniable.documents import Document
+from deniable.documents import Document, level_text
 from deniable.documents.html import document_html
 from deniable.mechanisms import promise_text
-from deniable.reading import instant_text
-from deniable.server.routes.routing import HTML
+from deniable.mechanisms.answering import answer_labels
+from deniable.messages import Manifest
+from deniable.reading import ListedEpoch, instant_text
+from deniable.server.pages.table import PAGES, Page
+from deniable.server.routes.routing import FORMATS, HTML, ROUTES
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -98,3 +104,143 @@ def _environment() -> "Environment":
     environment.filters["promise"] = promise_text
     environment.filters["html"] = _document
     return environment
+
+
+MOST_LISTED: Final = 1024
+"""Answers to choose from; of more, one is written."""
+
+MOST_CELLS: Final = 200
+"""Of a table of two questions; more take too long here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The questions that a survey can be asked, and the one that is.
+
+    Attributes:
+        kinds: keys and titles of the questions; kind: the key of the chosen one, "" if none.
+        answers: that can be chosen, if they are not too many; of several questions, with theirs.
+        questions: names of the survey's questions, if it has several.
+    """
+
+    kinds: tuple[tuple[str, str], ...]
+    kind: str
+    answers: tuple[str, ...]
+    questions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, query: Mapping[str, str], manifest: Manifest) -> "Asking":
+        """Return the questions of a survey, and the chosen one."""
+        kinds = []
+        if manifest.kind.name == "joint":
+            kinds += [("table", "Two questions"), ("group", "Within a group")]
+        if manifest.values is None:
+            kinds += [("leaders", "Who leads"), ("ahead", "Who is ahead")]
+        if manifest.ordered:
+            kinds += [("range", "From one to another"), ("quantile", "Median")]
+        keys = [key for key, _ in kinds]
+        wanted = query.get("ask", "")
+        kind = wanted if wanted in keys else next(iter(keys), "")
+        answers: Sequence[str] = answer_labels(manifest.dimensions) or manifest.categories
+        listed = tuple(answers) if len(answers) <= MOST_LISTED else ()
+        return cls(tuple(kinds), kind, listed, tuple(name for name, *_ in manifest.dimensions))
+
+
+LEVELS: Final = tuple((text, level_text(float(text))) for text in ("0.5", "0.9", "0.95", "0.99"))
+WIDTHS: Final = ("0.05", "0.005", "0.01", "0.02", "0.03", "0.1")
+EPSILONS: Final = ("1", "0.25", "0.5", "1.5", "2", "3", "4")
+"""Of a plan; the first is what is planned unless another is chosen."""
+
+MOST_OFFERED: Final = 120
+"""Answers to be added up."""
+
+MOST_REPEATED: Final = 4096
+"""Of surveys with more answers, a page tells of one epoch only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The controls of a page whose choices its query does not list, as they are chosen."""
+
+    sought: bool = False  # whether answers are looked for by name
+    groups: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()
+    many: bool = False  # whether more could be offered
+    widths: tuple[tuple[str, str], ...] = ()  # of a plan, with what they are called
+    epsilons: tuple[tuple[str, str], ...] = ()
+    asking: Asking | None = None  # which questions there are, on the page of these
+
+    @classmethod
+    def of(cls, request: web.BaseRequest, surveys: Sequence[Manifest], page: Page) -> "Controls":
+        """Return the controls of a page about surveys, the newest first."""
+        query, manifest = request.query, surveys[0]
+        if "width" in page.takes:
+            return cls(
+                widths=tuple((width, width_text(manifest, float(width))) for width in WIDTHS),
+                epsilons=tuple(zip(EPSILONS, EPSILONS, strict=True)) * free_epsilon(manifest),
+            )
+        if "ask" in page.takes:
+            return cls(asking=Asking.of(query, manifest))
+        if "group" not in page.takes or manifest.values is not None:
+            return cls()
+        categorical = (survey for survey in surveys if survey.values is None)
+        answers = dict.fromkeys(name for survey in categorical for name in survey.categories)
+        # No text of whoever made a link.
+        groups = tuple(name for name in asked_groups(request) if name in answers)
+        offered = tuple(answers)
+        many = len(answers) > MOST_OFFERED
+        if many:
+            sought = query.get("find", "").casefold()
+            matches = (name for name in offered if sought in name.casefold())
+            offered = tuple(dict.fromkeys([*groups, *islice(matches, MOST_OFFERED)]))
+        return cls(len(answers) > page.most, groups, offered, many)
+
+
+def width_text(manifest: Manifest, width: float) -> str:
+    """Return a half width of shares in points; or of numbers, as this part of their range."""
+    values = manifest.values
+    if values is None:
+        return f"± {100 * width:.3g} percentage points"
+    least, most = (f"{float(end):.6g}" for end in (values[0], values[-1]))
+    return f"± {float(values[-1] - values[0]) * width:.3g}, of {least} to {most}"
+
+
+def epoch_choices(
+    manifest: Manifest, page: Page, epochs: Sequence[ListedEpoch]
+) -> Iterator[tuple[str, str]]:
+    """Yield which epochs there are to choose from, and what they are called."""
+    known = [epoch for epoch in reversed(epochs) if epoch.n]
+    for epoch in known:
+        yield str(epoch.number), f"{epoch.number} ({epoch.n:,}, {epoch.state.words})"
+    together = (
+        "against" not in page.takes
+        and manifest.repeat.epochs is None
+        and len(manifest.categories) <= MOST_REPEATED
+    )
+    if together and len(known) > 1:
+        span = f"{known[-1].number}-{known[0].number}"
+        yield span, f"{span} together"
+
+
+def asked_groups(request: web.BaseRequest) -> tuple[str, ...]:
+    """Return the answers that are to be added up."""
+    return tuple(request.query.getall("group", ()))
+
+
+def downloads(request: web.BaseRequest, page: Page, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the formats of a page's figures for programs, and their addresses."""
+    for source in (*ROUTES, *PAGES):
+        if source.path in page.downloads:
+            taken = source.takes if isinstance(source, Page) else source.parameters or ()
+            query = [(key, value) for key in taken for value in request.query.getall(key, ())]
+            start = root_of(request) + source.path.lstrip("/").replace("{name}", name)
+            if "format" in taken:
+                for form in reversed(FORMATS):
+                    yield form.upper(), f"{start}?{urlencode([*query, ('format', form)])}"
+            else:
+                yield source.path.rpartition(".")[2].upper(), f"{start}?{urlencode(query)}"
+
+
+def free_epsilon(manifest: Manifest) -> bool:
+    """Return whether a survey fits any epsilon: one of shares, whose reports are all alike."""
+    return manifest.values is None and not manifest.kind.first_round_kept

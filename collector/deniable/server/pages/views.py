@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from deniable.directory.states import epoch_health
 from deniable.directory.store_source import older_epochs, shown_counts
 from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, asked_alike
-from deniable.server.pages.controls import (
+from deniable.server.pages.handlers import Content, Visit, epoch_health, none_yet
+from deniable.server.pages.rendering import (
     EPSILONS,
     MOST_CELLS,
     WIDTHS,
     asked_groups,
     free_epsilon,
+    page,
+    rendered,
+    root_of,
+    shown_elsewhere,
 )
-from deniable.server.pages.handlers import Content, Visit, none_yet
-from deniable.server.pages.rendering import page, rendered, root_of, shown_elsewhere
 from deniable.server.routes.estimating import to_the_end
 from deniable.server.routes.figures import Sides, Subject, asked_sides, check_view
 from deniable.server.routes.requests import asked_choice, asked_level, asked_limit

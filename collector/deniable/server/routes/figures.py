@@ -21,9 +21,9 @@ from deniable.reading import (
     epoch_before,
     find_against,
     newest_closed_of,
-    note_maps,
 )
-from deniable.reading.wire import counts_map, epochs_map, most_epochs
+from deniable.reading.source import most_epochs
+from deniable.reading.wire import counts_map, epochs_map, note_maps
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, packed_json, to_the_end
 from deniable.server.routes.published import csv_answer, json_answer

@@ -16,8 +16,9 @@ from deniable.messages import (
     RefusalCode,
 )
 from deniable.oblivious_http import REQUEST_TYPE, RESPONSE_TYPE
-from deniable.reading import EPOCHS, ID_PREFIX, NOTES_SCHEMA, OLDER, PREVIOUS, VIEWS
+from deniable.reading import EPOCHS, ID_PREFIX, OLDER, PREVIOUS, VIEWS
 from deniable.reading.epochs import EpochState
+from deniable.reading.wire import NOTES_SCHEMA
 from deniable.server.problems import STATUSES_TO_RETRY
 from deniable.server.routes.routing import CSV, FORMATS, MSGPACK, ROUTES, Route
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's answers to a rule's statements (:mod:`deniable.stores.statements`); its schema."""
+"""PostgreSQL's answers to a rule's statements (:mod:`deniable.stores.rules`); its schema."""
 
 import asyncio
 from collections import defaultdict
@@ -6,8 +6,7 @@ from importlib.resources import files
 from typing import Any, Final, cast
 
 from deniable.stores.postgres.pool import Connection
-from deniable.stores.rules import counting
-from deniable.stores.statements import (
+from deniable.stores.rules import (
     LOCK,
     MIGRATION,
     MOVE,
@@ -19,6 +18,7 @@ from deniable.stores.statements import (
     Rows,
     Rule,
     Statement,
+    counting,
 )
 from deniable.stores.values import UnknownSchema
 

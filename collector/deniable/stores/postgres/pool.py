@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
-from deniable.documents import read_number
+from deniable.mechanisms import exact_number
 from deniable.stores.postgres.sessions import (
     ANSWER_SECONDS,
     DATABASE_ERRORS,
@@ -111,8 +111,8 @@ def _places(url: str) -> tuple[list[str], float]:
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, strict_parsing=True) if parts.query else []
     given = {name: value for name, value in pairs if name in OF_CONNECTING}
-    seconds = read_number(given.pop("connect_timeout", str(CONNECT_SECONDS)))
-    if seconds is None or seconds <= 0:
+    seconds = exact_number("connect_timeout", given.pop("connect_timeout", f"{CONNECT_SECONDS:g}"))
+    if seconds <= 0:
         raise ValueError("connect_timeout")
     login, at, named = parts.netloc.rpartition("@")
     hosts = (named or given.get("host", "")).split(",")

@@ -8,8 +8,7 @@ from typing import Final
 
 from deniable.stores.postgres.driver import LONG_SECONDS, VERSION, follow, migrate, version
 from deniable.stores.postgres.pool import Connection, Connections, translated
-from deniable.stores.rules import copying, counting
-from deniable.stores.statements import Result, Rule, Statement
+from deniable.stores.rules import Result, Rule, Statement, copying, counting
 from deniable.stores.store import Store
 from deniable.stores.values import Receipt, Seal, StoreError, UnknownSchema, Verdict
 

@@ -14,7 +14,7 @@ Within a type the order means nothing, but for rotations, which come as they wer
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from deniable.stores.statements import (
+from deniable.stores.rules import (
     CATALOGUE,
     ISSUERS,
     Insertion,

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from deniable.stores.rules.operating import find_survey
-from deniable.stores.statements import (
+from deniable.stores.rules import (
     FOLDING,
     ISSUERS,
     Row,
@@ -21,6 +20,7 @@ from deniable.stores.statements import (
     of_end,
     of_epoch,
 )
+from deniable.stores.rules.operating import find_survey
 from deniable.stores.values import (
     KEPT_SECONDS,
     Counts,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from deniable.messages import MAX_ROTATIONS, Manifest, Rotation
-from deniable.stores.statements import (
+from deniable.stores.rules import (
     CATALOGUE,
     MOVE,
     Insertion,

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from deniable import sqlite_files
-from deniable.stores.rules import copying, counting, operating
-from deniable.stores.rules.operating import find_survey
-from deniable.stores.statements import (
+from deniable.stores.rules import (
     LOCK,
     Insertion,
     ManyTimes,
@@ -26,7 +24,11 @@ from deniable.stores.statements import (
     Rows,
     Rule,
     Statement,
+    copying,
+    counting,
+    operating,
 )
+from deniable.stores.rules.operating import find_survey
 from deniable.stores.values import MIGRATED, StoreError, StoreFull, StoreLocked, UnknownSchema
 
 _NOTHING: Final = {LOCK, counting.FOLD, operating.TOUCH}

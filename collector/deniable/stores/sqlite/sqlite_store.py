@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from deniable.stores.rules import copying, counting
+from deniable.stores.rules import ManyTimes, Result, Rule, Statement, copying, counting
 from deniable.stores.rules.counting import begin_pruning
 from deniable.stores.rules.operating import find_survey
 from deniable.stores.sqlite.database import (
@@ -23,7 +23,6 @@ from deniable.stores.sqlite.database import (
     in_sqlite,
     read_only,
 )
-from deniable.stores.statements import ManyTimes, Result, Rule, Statement
 from deniable.stores.store import Store
 from deniable.stores.values import Receipt, Seal, StoreError, Verdict
 
