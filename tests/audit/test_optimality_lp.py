@@ -103,18 +103,6 @@ class Programme:
         weighted = self.loss / len(self.loss)
         return self.minimise(np.append(weighted.ravel(), 0.0))[0]
 
-    def entry_ranges(self, largest_error: float) -> Floats:
-        """Return how far each entry varies over the mechanisms that err at most so much."""
-        entries = self.loss.size
-        widths = np.zeros(entries)
-        for entry in range(entries):
-            cost = np.zeros(entries + 1)
-            cost[entry] = 1
-            least, _ = self.minimise(cost, largest_error)
-            most, _ = self.minimise(-cost, largest_error)
-            widths[entry] = -most - least
-        return widths
-
 
 @pytest.mark.parametrize("categories", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -18,7 +18,6 @@ from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
 NAMED = ",low,mid,high\nlow,0.6,0.3,0.1\nmid,0.2,0.5,0.3\nhigh,0.25,0.25,0.5\n"
 TRUTH = "1,0\n0,1\n"
-WIDE = "1/2,1/4,1/4\n1/4,1/2,1/4\n"
 
 
 @pytest.fixture
@@ -289,3 +288,8 @@ def test_a_wrong_use_exits_with_2(content: bytes, options: tuple[str, ...], tmp_
 def test_a_file_that_is_not_there_or_a_directory_is_refused(tmp_path: Path) -> None:
     assert "No such file" in fail("privacy", "audit", tmp_path / "none.csv")
     assert run("privacy", "audit", tmp_path).exit_code == 2
+
+
+def test_what_is_said_to_be_the_most_is_rounded_up(tmp_path: Path) -> None:
+    shown = lines(succeed("privacy", "audit", written(tmp_path, "2,1\n1,2\n")))
+    assert shown["lies"] == ["at most 0.333334 of the time, 1 times the optimum of 0.333333"]

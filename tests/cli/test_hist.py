@@ -214,6 +214,14 @@ def test_markup_in_texts_is_shown_literally(place: Workplace, form: tuple[str, .
     assert "\x1b" not in shown
 
 
+def test_no_csv_cell_is_a_formula(place: Workplace) -> None:
+    place.publish(categories=json.dumps(FORMULAS))
+    place.count([0, 1, 2, 3])
+    cells = [row["category"] for row in as_csv(place)]
+    assert "\r" not in hist(place, "--csv")
+    assert cells == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", *FORMULAS[4:]]
+
+
 @pytest.mark.parametrize("text", ["99.9%", "0.999", ".999"])
 def test_every_command_reads_a_level_in_percent_or_as_a_fraction(text: str) -> None:
     options = {

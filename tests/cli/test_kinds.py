@@ -21,18 +21,6 @@ NUMERIC = {
     "epsilon": '"2"',
 }
 QUARTILES = ("lower quartile", "median", "upper quartile")
-MINUTES = """\
-name = "session-minutes"
-question = "How many minutes was the app open today?"
-mechanism = "numeric"
-low = 0
-high = 240
-step = 5
-epsilon = "1"
-epoch = "1 day"
-epochs = 7
-"""
-SURVEY_FILES = Path(__file__).parents[2] / "docs" / "operations" / "survey-file.md"
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """``deniable report``: terms before consent, consent before an answer; errors in one line."""
 
+import math
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -449,3 +451,15 @@ def test_the_state_is_that_of_deniable_device(
     settings = f'origin = "{ORIGIN}"\nauthority = "{AUTHORITY.public_key.hex()}"\n'
     (tmp_path / "collector.toml").write_text(settings)
     assert "1 report made" in succeed("device", "explain", "--dir", tmp_path)
+
+
+def test_what_the_command_states_is_not_less_than_what_holds(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.transport.publish(replace(running(), epsilon="1.9459"), AUTHORITY)
+    shell.run()
+    flat = " ".join(capsys.readouterr().out.split())
+    odds = re.search(r"a response is at most ([\d.]+) times likelier", flat)
+    assert odds is not None
+    assert 7.0 > math.exp(1.9459) > 6.99
+    assert odds[1] == "7.00"

@@ -16,8 +16,6 @@ from tests.cli.serving import serving
 from tests.support.reports import envelope
 from tests.support.watched import until
 
-MARKER = b"xyzzy-marker"
-
 
 def upload(body: bytes, *, headers: bytes = b"") -> bytes:
     return (
@@ -40,7 +38,12 @@ def test_it_says_where_it_listens_and_ends_cleanly_when_told(
     with serving(place) as server:
         assert server.request("GET", "/healthz")[0] == 200
         assert server.request("GET", "/readyz")[0] == 200
+        for said in (upload(b""), upload(b"\x91\xc0"), upload(b"", headers=b"a\r\n"), b"x\r\n\r\n"):
+            assert server.exchange(said).startswith(b"HTTP/1.1 ")
+        assert server.request("GET", "/nowhere")[0] == 404
+        files = {file.name: file.stat().st_mode & 0o777 for file in place.directory.glob("store*")}
         status, rest = server.end(number)
+    assert files == dict.fromkeys(("store.sqlite", "store.sqlite-wal", "store.sqlite-shm"), 0o600)
     assert (status, rest) == (0, "deniable collector: stopped; everything acknowledged is stored\n")
     assert server.log.read_bytes() == b""
 
@@ -58,6 +61,7 @@ def test_a_running_collector_offers_what_is_published_and_counts_for_hist(
         # The command line reads beside the running server, and sees what was acknowledged.
         assert '"n": 1' in succeed("hist", "tea", "--dir", place.directory, "--json")
         assert server.end()[0] == 0
+    assert server.log.read_bytes() == b"", "no record of who sent what"
     assert '"n": 1' in succeed("hist", "tea", "--dir", place.directory, "--json")
 
 

@@ -197,6 +197,3 @@ def test_honest_devices_are_flagged_at_most_so_often_and_fakes_are_there_exactly
                 wrong += p * (least > fakes)
             assert wrong <= chance
     assert max(found) > 0
-
-
-"""Designs of which few points are used, and how frequent one answer is."""

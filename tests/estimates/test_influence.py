@@ -16,7 +16,7 @@ from deniable.estimates import (
     standard_errors,
     worst_shifts,
 )
-from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
+from deniable.mechanisms import Mechanism, TwoRound
 from deniable.mechanisms.subset import Subset
 from tests.estimates.matrices import (
     FREQUENCIES,
@@ -29,7 +29,6 @@ from tests.estimates.matrices import (
 
 SMALL: dict[str, Mechanism] = {**MECHANISMS, "two-round": TwoRound(Subset(3, 1), "1", "2")}
 ALL = {**SMALL, **{f"seven {name}": mechanism for name, mechanism in SURVEYED.items()}}
-TEN = RandomisedResponse(10, "1")
 """k = 10, epsilon 1: of the check values in docs/mathematics.md, section 6."""
 
 HONEST, FAKE = 2, 2

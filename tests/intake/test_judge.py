@@ -22,7 +22,6 @@ from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 ISSUER = SigningKey(b"issuer's seed of the tests 00001")
 NEXT_ISSUER = SigningKey(b"issuer's seed of the tests 00002")
-STRANGER = SigningKey(b"a stranger's seed of tests 00003")
 CERTIFIED = manifest(
     name="certified",
     enrolment=Enrolment("certificate", (ISSUER.public_key, NEXT_ISSUER.public_key)),

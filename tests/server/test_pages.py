@@ -633,3 +633,17 @@ async def test_a_page_that_is_open_tells_when_its_figures_fail_and_when_its_sess
     await collector.store.revoke_token(held.digest)
     answer = await collector.client.get(page, headers=script)
     assert (answer.status, answer.headers["HX-Refresh"]) == (401, "true")
+
+
+@pytest.mark.asyncio
+async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
+    await collector.publish(manifest(name="simulated-rating"))
+    collector.clock.time += 1
+    headers = await collector.token()
+    for path, marks in (
+        ("/", 1),
+        ("/surveys/simulated-rating", 1),
+        (f"/surveys/{MANIFEST.name}", 0),
+    ):
+        text = await text_of(await collector.client.get(path, headers=headers))
+        assert len(re.findall(r">simulated<|Simulated: no real device answered", text)) == marks

@@ -44,8 +44,6 @@ from tests.support.surveys import DAY
 from tests.support.watched import until
 from tests.vectors.stored import BAD_REPORTS, BAD_UPLOADS, BY_ID, name_of
 
-MATRIX = ((19 << 59, 13 << 59), (13 << 59, 19 << 59))
-
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.5")
 TEA = Survey("tea", "Tea?", ("rarely", "often"), max_epsilon="1", mechanisms={"matrix"})
 
