@@ -1,6 +1,7 @@
 """``deniable log``: the log is shown, cosigned, exported, recovered, and serves its very files."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -8,6 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from deniable.client import (
+    IN_MEMORY,
+    Client,
+    ClientSettings,
+    HttpTransport,
+    ManifestFault,
+    ManifestRefused,
+    Survey,
+)
 from deniable.key_files import read_key_file
 from deniable.logs import (
     COSIGNER,
@@ -22,6 +32,7 @@ from deniable.public_log.publish import log_key_file, record_file, verifier_key
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
 from tests.support.fake_witness import FakeWitness
+from tests.support.watched import until
 
 
 @pytest.fixture
@@ -232,3 +243,122 @@ def test_settings_of_witnesses_are_checked(place: Workplace, witness: FakeWitnes
     ):
         place.settings.write_text(f"{line}\n{settings.split(chr(10), 1)[1]}", "utf-8")
         assert wrong in fail("log", "show", "--dir", place.directory)
+
+
+@pytest.mark.long
+def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
+    place: Workplace, witness: FakeWitness
+) -> None:
+    at = ("--dir", place.directory)
+    place.publish()
+    policy = succeed("log", "policy", *at)
+    survey = Survey.bundled(succeed("survey", "export", "tea", *at).encode())
+    assert survey.bundle is not None
+    with (
+        serving(place) as server,
+        Client(
+            survey.bundle.origin,
+            authority=survey.bundle.authority,
+            surveys=[survey],
+            log_policy=policy,
+            lifetime_epsilon="1000",
+            state=IN_MEMORY,
+            consent="on",
+            background=False,
+            settings=ClientSettings(
+                first_epoch="now",
+                environment={},
+                transport=HttpTransport(f"http://127.0.0.1:{server.port}"),
+            ),
+        ) as client,
+    ):
+        assert client.report(survey, survey.categories[0], strict=True).ok
+        assert client.flush().delivered == 1
+
+        def proofs() -> dict[bytes, bytes]:
+            return dict(split_manifests(server.request("GET", "/v1/surveys/tea/manifests")[1]))
+
+        succeed("authority", "rotate", *at, "--yes")
+        place.publish(epsilon='"0.5"')
+        until(lambda: len(proofs()) == 2)  # the server looks once a second
+        refreshed = client.refresh(force=True)
+        assert (refreshed.errors, refreshed.declined) == ({}, {})
+
+        witness.logs, watched = (), witness.logs
+        place.publish(epsilon='"0.4"')
+        assert "to watch the log" in run("log", "cosign", *at).stdout
+        witness.logs = watched
+        until(lambda: len(proofs()) == 3)
+        declined = client.refresh(force=True).declined["tea"]
+        assert isinstance(declined, ManifestRefused)
+        assert declined.fault is ManifestFault.NOT_WITNESSED
+        before = proofs()
+        assert "cosigned" in succeed("log", "cosign", *at)
+        until(lambda: proofs() != before)
+        refreshed = client.refresh(force=True)
+        assert (refreshed.errors, refreshed.declined) == ({}, {})
+
+
+@pytest.mark.long
+def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
+    place: Workplace, witness: FakeWitness, tmp_path: Path
+) -> None:
+    at = ("--dir", place.directory)
+    settings = place.settings.read_text("utf-8")
+    alone = settings.split("\n", 1)[1]
+    place.publish()
+    succeed("store", "backup", tmp_path / "backup", *at)
+
+    record = record_file(log_key_file(place.key_file), "127.0.0.1:8377/log")
+
+    def put_back(backup: Path) -> None:
+        for file in place.directory.glob("store.sqlite*"):
+            file.unlink()
+        succeed("store", "restore", backup, *at)
+
+    def examined(*options: str) -> str:
+        return " ".join(run("doctor", *at, *options).output.split())
+
+    place.publish(epsilon='"0.5"')
+    succeed("store", "backup", tmp_path / "theirs", *at)
+    succeed("log", "export", tmp_path / "copy", *at)
+    put_back(tmp_path / "backup")  # and the record is lost
+    record.unlink()
+    told = examined("--online")
+    assert "1 of them, such as witness.example, cosigned another history, of 2 entries" in told
+    assert "or two histories were signed: deniable log recover FROM" in told
+    place.settings.write_text(alone, "utf-8")
+    place.publish(epsilon='"0.4"')
+    place.settings.write_text(settings, "utf-8")
+    told = examined()
+    assert "1 of them, such as witness.example, cosigned another history, of 2 entries" in told
+    assert "the witnesses never cosign this one: docs/public-log.md says under “a fork”" in told
+    assert "deniable log cosign" not in told
+    asked = run("log", "cosign", *at)
+    assert (asked.exit_code, "deniable doctor says more" in asked.stdout) == (1, True)
+    succeed("store", "backup", tmp_path / "forked", *at)
+
+    # With theirs, from a copy: in the order of the documentation.
+    assert "“a fork”" in fail("log", "recover", tmp_path / "copy", *at)
+    put_back(tmp_path / "theirs")
+    shown = run("log", "show", *at)
+    assert shown.exit_code == 1
+    assert "record     is of another history, of 2 entries: docs/public-log.md" in shown.stdout
+    assert "of another history → docs/public-log.md says under" in examined()
+    record.rename(tmp_path / "kept")
+    put_back(tmp_path / "backup")
+    assert "recovered  1 entry" in succeed("log", "recover", tmp_path / "copy", *at)
+    assert "ok public log 2 entries, cosigned by 1 of 1 witnesses" in examined()
+
+    # Without a copy, under another name.
+    put_back(tmp_path / "forked")
+    (tmp_path / "kept").rename(record)
+    moved = re.sub("(?m)^origin = .*$", 'origin = "https://moved.example"', settings)
+    place.settings.write_text(moved, "utf-8")
+    assert "“a fork”" in fail("survey", "publish", place.written(epsilon='"0.3"'), *at)
+    place.settings.write_text(moved.split("\n", 1)[1], "utf-8")
+    place.publish(epsilon='"0.3"')
+    place.settings.write_text(moved, "utf-8")
+    witness.logs = tuple(log.key for log in LogPolicy.parse(succeed("log", "policy", *at)).logs)
+    succeed("log", "cosign", *at)
+    assert "ok public log 3 entries, cosigned by 1 of 1 witnesses" in examined()

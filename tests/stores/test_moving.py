@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from deniable.stores import Store, StoreError, StoreMoved, move, place_text
+from deniable.stores import NotEmpty, Store, StoreError, StoreMoved, move, place_text
 from deniable.stores.rules.copying import StoredRow
 from tests.stores.fullness import everything, fill_with_everything
-from tests.stores.places import A, D, Place, reports
+from tests.stores.places import A, D, Place, publish, reports
+from tests.support.surveys import manifest
 
 TO = "elsewhere"
 
@@ -157,3 +158,29 @@ async def test_a_move_that_is_cancelled_while_the_store_is_copied_fails(
 )
 async def test_a_place_is_named_without_what_is_secret(target: Path | str, text: str) -> None:
     assert place_text(target) == text
+
+
+async def test_a_store_is_not_moved_into_one_that_holds_something_else(
+    stores: tuple[Store, Store],
+) -> None:
+    source, target = stores
+    await publish(target, manifest(name="of-another-collector"))
+    with pytest.raises(NotEmpty):
+        await move(source, target, TO)
+    assert await source.add(reports([50])) == [A]
+    await source.move_away(TO)
+    with pytest.raises(StoreError, match="something else"):
+        await move(source, target, TO)
+    assert await source.moved_to() == TO
+
+
+async def test_a_kill_between_mark_and_copy_is_gone_on_from(
+    stores: tuple[Store, Store], held: dict[str, object]
+) -> None:
+    source, target = stores
+    await source.move_away(TO)
+    with pytest.raises(StoreMoved):
+        await move(source, target, "another place")
+    assert await target.surveys() == []
+    await move(source, target, TO)
+    assert await everything(target) == held

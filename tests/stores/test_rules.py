@@ -12,7 +12,7 @@ import pytest
 from deniable.directory.store_source import shown_counts, shown_epochs
 from deniable.messages import Enrolment
 from deniable.reading import EpochState
-from deniable.stores import KEPT_SECONDS, Role, Store, StoreError, Token
+from deniable.stores import KEPT_SECONDS, Role, Seal, Store, StoreError, Token, counts_digest
 from deniable.stores.sqlite import sqlite_store
 from deniable.stores.sqlite.database import SqliteDatabase, follow
 from deniable.stores.values import MOST_NOTES, Note
@@ -157,6 +157,22 @@ async def test_s4_s7_while_a_decision_and_reports_race_each_batch_is_taken_wholl
         assert verdicts == [refusal] * 4 or not after
     taken = sum(verdicts == [A] * 4 for _, verdicts in answers)
     assert (await counts(store))[0] == 4 * taken
+
+
+async def test_s4_collectors_that_seal_at_once_get_the_same_seal(
+    place: Place, store: Store
+) -> None:
+    other = await place.open()
+    await store.add(reports(range(3), 1))
+    # Clocks are late or early: none moves a seal.
+    found = await asyncio.gather(
+        *(each.seal(ID, 0, NOW + n) for n in range(8) for each in (store, other))
+    )
+    assert set(found) == {found[0]}
+    digest = counts_digest(ID, 0, {None: {1: 3}})
+    assert found[0] == Seal(0, found[0].sealed_at, 3, digest, None)
+    assert await store.seals(ID) == await other.seals(ID) == found[:1]
+    await other.close()
 
 
 async def test_s6_collectors_that_prune_at_once_erase_each_receipt_once_while_others_store(
