@@ -213,6 +213,21 @@ async def test_a_large_length_is_refused_before_its_body_comes(
     assert answer.headers["connection"] == "close"
 
 
+@pytest.mark.parametrize("chunks", [b"10001\r\n", chunked(bytes(40_000), bytes(40_000))])
+async def test_chunks_that_are_too_large_are_refused_before_all_have_come(
+    collector: Collector, chunks: bytes
+) -> None:
+    async with connected(collector) as (reader, writer):
+        writer.write(CHUNKED + b"\r\n" + chunks)
+        answer = await read_answer(reader)
+    assert answer.problem() == (413, "too-large")
+
+
+async def test_empty_lines_may_come_before_a_request(collector: Collector) -> None:
+    sent = b"\r\n\r\n", HEALTH + b"\r\n\r\n\r\n\r\n" + HEALTH + CLOSE + b"\r\n"
+    assert [answer.status for answer in await exchange(collector, *sent)] == [200, 200]
+
+
 async def test_a_body_that_is_asked_for_comes_after_100_continue(collector: Collector) -> None:
     async with connected(collector) as (reader, writer):
         writer.write(UPLOAD + LENGTH + b"Expect: 100-Continue\r\n\r\n")

@@ -154,6 +154,16 @@ async def test_an_unforeseen_error_is_logged_and_shows_no_trace(
     assert await collector.send(envelope(1)) == UploadAnswer(1, 0)
 
 
+async def test_what_fails_beside_the_handlers_is_answered_and_logged_like_them(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(collector.server, "_handler", fails)
+    answer = await collector.client.get("/healthz")
+    assert await plain_problem(answer) == (500, "internal error")
+    assert answer.headers["Server"] == "deniable"
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
 @pytest.mark.parametrize(
     ("failure", "status", "code", "level", "said"),
     [

@@ -85,6 +85,7 @@ class CollectorServer:
             access_log=None,
             logger=_LOG,
             auto_decompress=False,
+            tcp_keepalive=False,  # the sweep comes sooner
             lingering_time=_LINGER_SECONDS,
             max_line_size=_MOST_LINE_BYTES,
             max_field_size=_MOST_LINE_BYTES,
@@ -133,7 +134,6 @@ class _Outgoing(asyncio.Transport):
     """The transport that aiohttp is given: answers of ours go through, and nothing else."""
 
     def __init__(self, connection: "Connection", stream: asyncio.Transport) -> None:
-        super().__init__()
         self.connection = connection
         self.stream = stream
 
