@@ -33,7 +33,8 @@ def main() -> int:
     with embed(background=True) as device:
         device.set_consent("on")
         second = device.report("theme", "light").error
-    named = [(module, name) for module in (client, mechanisms) for name in module.__all__]
+    exported = {client: client.__all__, mechanisms: mechanisms.ON_DEMAND}
+    named = [(module, name) for module, names in exported.items() for name in names]
     print(
         json.dumps(
             {

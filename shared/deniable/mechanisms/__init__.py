@@ -7,45 +7,43 @@ IndexError before anything is drawn.
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from deniable.mechanisms.exact import (
-    MAX_EPSILON,
-    GridTooCoarse,
-    InvalidPrivacyParameter,
-    Number,
-    ceil_div,
-    exact_delta,
-    exact_epsilon,
-    exact_number,
-    exp_enclosure,
-    is_vast,
-    log_ceiling,
-    odds_ceiling,
-    odds_floor,
-    odds_text,
-    percent_text,
-    promise_text,
-    times_likelier,
-)
-from deniable.mechanisms.kind import KINDS, InvalidParameter, Kind, Parameters
-from deniable.mechanisms.mechanism import (
-    MAX_DENSE,
-    Draw,
-    Mechanism,
-    Rounds,
-    SurveyMechanism,
-    os_random_word,
-)
-from deniable.mechanisms.privacy import (
-    MatrixPrivacy,
-    Privacy,
-    Rows,
-    TwoValuedPrivacy,
-    column_extremes,
-    epsilon_of_odds,
-)
-from deniable.mechanisms.randomised_response import MAX_CATEGORIES, TwoValuedMechanism
+from deniable.mechanisms.exact import MAX_EPSILON as MAX_EPSILON
+from deniable.mechanisms.exact import GridTooCoarse as GridTooCoarse
+from deniable.mechanisms.exact import InvalidPrivacyParameter as InvalidPrivacyParameter
+from deniable.mechanisms.exact import Number as Number
+from deniable.mechanisms.exact import ceil_div as ceil_div
+from deniable.mechanisms.exact import exact_delta as exact_delta
+from deniable.mechanisms.exact import exact_epsilon as exact_epsilon
+from deniable.mechanisms.exact import exact_number as exact_number
+from deniable.mechanisms.exact import exp_enclosure as exp_enclosure
+from deniable.mechanisms.exact import is_vast as is_vast
+from deniable.mechanisms.exact import log_ceiling as log_ceiling
+from deniable.mechanisms.exact import odds_ceiling as odds_ceiling
+from deniable.mechanisms.exact import odds_floor as odds_floor
+from deniable.mechanisms.exact import odds_text as odds_text
+from deniable.mechanisms.exact import percent_text as percent_text
+from deniable.mechanisms.exact import promise_text as promise_text
+from deniable.mechanisms.exact import times_likelier as times_likelier
+from deniable.mechanisms.kind import KINDS as KINDS
+from deniable.mechanisms.kind import InvalidParameter as InvalidParameter
+from deniable.mechanisms.kind import Kind as Kind
+from deniable.mechanisms.kind import Parameters as Parameters
+from deniable.mechanisms.mechanism import MAX_DENSE as MAX_DENSE
+from deniable.mechanisms.mechanism import Draw as Draw
+from deniable.mechanisms.mechanism import Mechanism as Mechanism
+from deniable.mechanisms.mechanism import Rounds as Rounds
+from deniable.mechanisms.mechanism import SurveyMechanism as SurveyMechanism
+from deniable.mechanisms.mechanism import os_random_word as os_random_word
+from deniable.mechanisms.privacy import MatrixPrivacy as MatrixPrivacy
+from deniable.mechanisms.privacy import Privacy as Privacy
+from deniable.mechanisms.privacy import Rows as Rows
+from deniable.mechanisms.privacy import TwoValuedPrivacy as TwoValuedPrivacy
+from deniable.mechanisms.privacy import column_extremes as column_extremes
+from deniable.mechanisms.privacy import epsilon_of_odds as epsilon_of_odds
+from deniable.mechanisms.randomised_response import MAX_CATEGORIES as MAX_CATEGORIES
+from deniable.mechanisms.randomised_response import TwoValuedMechanism as TwoValuedMechanism
 
 
 def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
@@ -64,79 +62,31 @@ def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], objec
     return load
 
 
-if TYPE_CHECKING:
-    from deniable.mechanisms.affine import Affine
-    from deniable.mechanisms.block_design import DesignMechanism
-    from deniable.mechanisms.difference_set import DifferenceSet
-    from deniable.mechanisms.joint import KIND as _KIND  # noqa: F401 - seen by what freezes apps
-    from deniable.mechanisms.levels import Levels
-    from deniable.mechanisms.matrix import SurveyMatrix
-    from deniable.mechanisms.numeric import ClampedGeometric
-    from deniable.mechanisms.one_question import OneQuestion
-    from deniable.mechanisms.randomised_response import RandomisedResponse
-    from deniable.mechanisms.subset import Subset
-    from deniable.mechanisms.two_round import TwoRound
-else:
-    __getattr__ = on_demand(
-        __name__,
-        {
-            "Affine": "affine",
-            "DifferenceSet": "difference_set",
-            "DesignMechanism": "block_design",
-            "Subset": "subset",
-            "ClampedGeometric": "numeric",
-            "Levels": "levels",
-            "OneQuestion": "one_question",
-            "RandomisedResponse": "randomised_response",
-            "SurveyMatrix": "matrix",
-            "TwoRound": "two_round",
-        },
-    )
+ON_DEMAND: Final = {
+    "Affine": "affine",
+    "DifferenceSet": "difference_set",
+    "DesignMechanism": "block_design",
+    "Subset": "subset",
+    "ClampedGeometric": "numeric",
+    "Levels": "levels",
+    "OneQuestion": "one_question",
+    "RandomisedResponse": "randomised_response",
+    "SurveyMatrix": "matrix",
+    "TwoRound": "two_round",
+}
+"""By a name that is imported when it is first asked for: its module."""
 
-__all__ = [
-    "KINDS",
-    "MAX_CATEGORIES",
-    "MAX_DENSE",
-    "MAX_EPSILON",
-    "Affine",
-    "ClampedGeometric",
-    "DesignMechanism",
-    "DifferenceSet",
-    "Draw",
-    "GridTooCoarse",
-    "InvalidParameter",
-    "InvalidPrivacyParameter",
-    "Kind",
-    "Levels",
-    "MatrixPrivacy",
-    "Mechanism",
-    "Number",
-    "OneQuestion",
-    "Parameters",
-    "Privacy",
-    "RandomisedResponse",
-    "Rounds",
-    "Rows",
-    "Subset",
-    "SurveyMatrix",
-    "SurveyMechanism",
-    "TwoRound",
-    "TwoValuedMechanism",
-    "TwoValuedPrivacy",
-    "ceil_div",
-    "column_extremes",
-    "epsilon_of_odds",
-    "exact_delta",
-    "exact_epsilon",
-    "exact_number",
-    "exp_enclosure",
-    "is_vast",
-    "log_ceiling",
-    "odds_ceiling",
-    "odds_floor",
-    "odds_text",
-    "os_random_word",
-    "percent_text",
-    "promise_text",
-    "times_likelier",
-]
+if TYPE_CHECKING:
+    from deniable.mechanisms.affine import Affine as Affine
+    from deniable.mechanisms.block_design import DesignMechanism as DesignMechanism
+    from deniable.mechanisms.difference_set import DifferenceSet as DifferenceSet
+    from deniable.mechanisms.joint import KIND as _KIND  # noqa: F401 - seen by what freezes apps
+    from deniable.mechanisms.levels import Levels as Levels
+    from deniable.mechanisms.matrix import SurveyMatrix as SurveyMatrix
+    from deniable.mechanisms.numeric import ClampedGeometric as ClampedGeometric
+    from deniable.mechanisms.one_question import OneQuestion as OneQuestion
+    from deniable.mechanisms.randomised_response import RandomisedResponse as RandomisedResponse
+    from deniable.mechanisms.subset import Subset as Subset
+    from deniable.mechanisms.two_round import TwoRound as TwoRound
+else:
+    __getattr__ = on_demand(__name__, ON_DEMAND)
