@@ -234,7 +234,7 @@ class Keeper:
         """Wait for the disk, unless another call is why this one does not come."""
         # An idle thread that has not come round to it, on a busy machine, is waited for.
         is_elsewhere = self._current is not None and self._current is not call
-        withdrawn = is_elsewhere and call.withdraw()
+        withdrawn = is_elsewhere and self._turn.is_taken() and call.withdraw()
         if not withdrawn and call.wait(disk):
             return
         if withdrawn or call.withdraw():
@@ -287,7 +287,7 @@ class Keeper:
 
     def _serve_calls(self, waiting: "SimpleQueue[Call[Any] | None]", *, waits: bool = True) -> None:
         while (turn := self._turn.take()) is not None:
-            self._ident = threading.get_ident()
+            self._ident, self._current = threading.get_ident(), None  # whatever killed another
             with suppress(Empty):  # where a thread of the app's does what there is
                 while (call := waiting.get(block=waits)) is not None:
                     self._current = call

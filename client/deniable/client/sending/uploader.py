@@ -176,6 +176,8 @@ class Uploader(Forkable):
                     progress.note(report, sent)
                     if self._rest():
                         break
+                    if isinstance(sent.step, Delivered) and len(waiting) == 1:
+                        break
                     silence = self.silence()
                     if not silence:
                         continue
