@@ -246,3 +246,16 @@ def test_what_would_be_long_is_not_printed_behind_the_facts(place: Workplace) ->
     listed = succeed("survey", "show", "tea", "--dir", place.directory)
     assert "  page 199\n  … 1,800 more: `deniable survey export tea` has them all\n" in listed
     assert len(listed.splitlines()) < 240
+
+
+def test_the_declaration_covers_delta_and_short_epochs(place: Workplace) -> None:
+    shown = place.publish(delta='"0.001"', epoch='"12 hours"')
+    survey = declared(shown)
+    assert survey == Survey(
+        "tea",
+        "How often do you drink tea?",
+        ("never", "sometimes", "often", "always"),
+        "1",
+        max_delta="0.001",
+        min_epoch_seconds=43_200,
+    )

@@ -44,6 +44,31 @@ async def test_every_kind_is_described_as_the_schema_has_it(collector: Collector
     assert {survey["mechanism"] for survey in listed} == set(KINDS)
 
 
+async def test_a_survey_is_described_with_its_privacy_terms(collector: Collector) -> None:
+    answer = await collector.client.get(f"/v1/surveys/{NAME}")
+    assert answer.status == 200
+    assert answer.content_type == "application/json"
+    assert await answer.json() == {
+        "name": NAME,
+        "survey_id": ID,
+        "sequence": 0,
+        "question": MANIFEST.question,
+        "categories": list(MANIFEST.categories),
+        "mechanism": "randomised-response",
+        "repeat": {"kind": "fresh"},
+        "epsilon": "1",
+        "delta": "0",
+        "pure_epsilon": str(MANIFEST.mechanism.privacy.epsilon),
+        "start": START,
+        "epoch_seconds": DAY,
+        "epochs": 8,
+        "grace_seconds": DAY,
+        "enrolment": "open",
+        "minimum_reports": 1,
+        "ended_at": None,
+    }
+
+
 async def test_an_older_survey_is_found_by_its_id_under_its_name_only(collector: Collector) -> None:
     await publish(collector)
     newest = await (await collector.client.get(f"/v1/surveys/{NAME}")).json()
