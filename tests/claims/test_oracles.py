@@ -122,7 +122,7 @@ ORACLES: dict[str, tuple[str, ...]] = {
         "planning/test_guidance:test_a_caution_stands_from_epsilon_4_on_and_says_what_others_mean",
     ),
     "planning.words:_Numeric.terms": (
-        "mechanisms/test_geometric:test_powers_fall_by_the_ratio_rounded_up_each_time",
+        "mechanisms/test_geometric:test_rows_are_noise_plus_value_clamped_to_the_range",
     ),
     "cli.demo:demonstrate": (_BEST,),
     "cli.demo:demo_document": (_COVERED, _CURVE, _KINDS),
