@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
-from deniable.server.pages import table
+from deniable.server.pages import page_table
 from tests.browser.served import EPOCH, MARRIAGE, SURVEYS, Served
 from tests.browser.visits import log_in
 from tests.browser.watched import Watched
@@ -26,7 +26,7 @@ PAGES: Final = (
     *(
         f"/{page.address(MARRIAGE)}"
         + (f"?epoch={EPOCH - 1}&against={EPOCH - 3}" if "against" in page.takes else "")
-        for page in table.PAGES
+        for page in page_table.PAGES
         if page.tab
     ),
 )

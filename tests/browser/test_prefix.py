@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from deniable.server.pages.table import PAGES
+from deniable.server.pages.page_table import PAGES
 from tests.browser.served import MARRIAGE, MINUTES, served
 from tests.browser.visits import log_in, row
 from tests.browser.watched import Watched, running

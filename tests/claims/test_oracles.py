@@ -361,7 +361,7 @@ NO_CLAIMS: dict[str, tuple[str, ...]] = {
         "templates:surveys.html",
         "cli.demo:_curve",
         "presenting.histogram:_distribution_tables",
-        "server.pages.table:PAGES",
+        "server.pages.page_table:PAGES",
     ),
 }
 """Functions with such words in texts that claim nothing, by the reason."""

@@ -27,7 +27,7 @@ from deniable.publishing.numbering import draft, next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from deniable.reading import source
 from deniable.reading.source import most_epochs
-from deniable.server.pages.table import OF_SURVEY, PAGES
+from deniable.server.pages.page_table import OF_SURVEY, PAGES
 from deniable.server.routes.routing import HTML, SVG
 from deniable.stores import Overloaded, Role
 from tests.cli.commands import SURVEY, succeed

@@ -12,7 +12,7 @@ from deniable.directory import new_token, token_digest
 from deniable.directory.collector_directory import new_link
 from deniable.messages import Enrolment, Manifest
 from deniable.presenting import connect
-from deniable.server.pages.table import PAGES
+from deniable.server.pages.page_table import PAGES
 from deniable.server.routes.routing import ROUTES
 from deniable.stores import Role, SqliteStore, Token
 from tests.server.collector import Collector, running

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from jinja2 import ChoiceLoader, DictLoader
 
-from deniable.server.pages import table
+from deniable.server.pages import page_table
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from deniable.server.pages.handlers import Visit
 
-TOY = table.Page(
-    f"{table.OF_SURVEY}/toy",
+TOY = page_table.Page(
+    f"{page_table.OF_SURVEY}/toy",
     answer="toy:toy",
     tab="A toy",
     takes=("level", "find", "group"),
@@ -62,7 +62,7 @@ async def visits(directory: Path) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    table.PAGES = (*table.PAGES, TOY)  # type: ignore[misc]  # the entry
+    page_table.PAGES = (*page_table.PAGES, TOY)  # type: ignore[misc]  # the entry
     sys.modules["deniable.server.pages.toy"] = sys.modules["__main__"]
     from deniable.server.pages.rendering import _environment
 

@@ -12,7 +12,7 @@ import pytest
 
 from deniable.client import Survey
 from deniable.messages import GATEWAY_PATH, UploadAnswer, pack_upload
-from deniable.server.pages.table import PAGES
+from deniable.server.pages.page_table import PAGES
 from deniable.server.routes.routing import ROUTES, Route
 from tests.support.collector import NAME, CollectorProcess
 from tests.support.nginx import HOST, RELAYS_ADDRESS, ask, serving

@@ -20,8 +20,8 @@ from deniable.messages import Refusal, RefusalCode, media_type
 from deniable.publishing.notice import Notice
 from deniable.server.connections import read_body
 from deniable.server.pages.handlers import Visit
+from deniable.server.pages.page_table import is_view
 from deniable.server.pages.rendering import here, is_script, page, root_of
-from deniable.server.pages.table import is_view
 from deniable.server.routes.requests import (
     SESSION,
     asked_survey,

@@ -17,6 +17,7 @@ from deniable.publishing.notice import privacy_terms
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
 from deniable.reading.source import most_epochs
 from deniable.server.metrics import Meters
+from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.pages.rendering import (
     LEVELS,
     MOST_REPEATED,
@@ -29,7 +30,6 @@ from deniable.server.pages.rendering import (
     rendered,
     root_of,
 )
-from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import to_the_end
 from deniable.server.routes.figures import FigureService, NothingBefore, Subject

@@ -15,7 +15,7 @@ from deniable.mechanisms import promise_text
 from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest
 from deniable.reading import ListedEpoch, instant_text
-from deniable.server.pages.table import PAGES, Page
+from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, HTML, ROUTES
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
 from deniable.server.pages.entrance import failure_page
 from deniable.server.pages.handlers import Site
-from deniable.server.pages.table import PAGES, Page
+from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.problems import plain_problem
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.failures import answer_to
