@@ -117,7 +117,7 @@ class Uploads:
 
     def _charge(self, request: web.BaseRequest, reports: int) -> None:
         # Large elements take longer to judge: what is full by its bytes is full.
-        size = min(request.content.total_bytes, MAX_UPLOAD_BYTES)
+        size = min(request.content.total_bytes, MAX_UPLOAD_BYTES) if request.body_exists else 0
         self._limits.charge(request, max(reports, size * MAX_UPLOAD_REPORTS / MAX_UPLOAD_BYTES))
 
     async def _answer(self, envelopes: Sequence[bytes]) -> web.Response:
