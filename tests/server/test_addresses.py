@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.directory import Network
-from deniable.server.limits import is_among, mark, read_address
-from deniable.server.limits import sender as address_of
+from deniable.server.sender_limits import is_among, mark, read_address
+from deniable.server.sender_limits import sender as address_of
 from tests.support.effort import effort
 
 

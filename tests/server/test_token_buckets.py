@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.messages import pack_upload
-from deniable.server.limits import IssuerShares, TokenBuckets
+from deniable.server.sender_limits import IssuerShares, TokenBuckets
 from deniable.stores.values import Receipt
 from tests.server.collector import problem, running
 from tests.support.clock import FakeClock

@@ -29,9 +29,9 @@ from aiohttp.http import HttpProcessingError
 
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
-from deniable.server.limits import SLICE_BYTES, ConnectionSlots
 from deniable.server.metrics import Meters
 from deniable.server.problems import answer_headers, bare_answer, complete, plain_problem, problem
+from deniable.server.sender_limits import SLICE_BYTES, ConnectionSlots
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 

@@ -15,7 +15,6 @@ from deniable.directory import Config
 from deniable.messages import GATEWAY_PATH, Refusal, RefusalCode
 from deniable.server.connections import CollectorServer
 from deniable.server.gauges import Gauges
-from deniable.server.limits import SenderLimits
 from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
 from deniable.server.pages.entrance import failure_page
@@ -42,6 +41,7 @@ from deniable.server.routes.routing import (
     check_query,
 )
 from deniable.server.routes.uploads import Uploads
+from deniable.server.sender_limits import SenderLimits
 from deniable.stores import Role, Store
 
 _DAY_SECONDS = "86400"

@@ -44,13 +44,13 @@ from deniable.oblivious_http import (
 )
 from deniable.oblivious_http.encapsulation import encode_list
 from deniable.server.connections import read_body
-from deniable.server.limits import SenderLimits
 from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
 from deniable.server.problems import plain_problem
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.failures import answer_to
 from deniable.server.routes.routing import ROUTES, DeviceHandler, MethodNotAllowed, Router
+from deniable.server.sender_limits import SenderLimits
 
 _LOG = logging.getLogger("deniable.collector")
 _SECONDS_BETWEEN_LOOKS: Final = 1.0

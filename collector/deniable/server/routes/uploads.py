@@ -25,10 +25,10 @@ from deniable.messages import (
 from deniable.messages.ed25519 import KEY_BYTES, SIGNATURE_BYTES
 from deniable.oblivious_http import BinaryRequest
 from deniable.server.connections import read_body
-from deniable.server.limits import IssuerShares, SenderLimits, buckets
 from deniable.server.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.routing import MSGPACK
+from deniable.server.sender_limits import IssuerShares, SenderLimits, buckets
 from deniable.stores import Overloaded, Store, Verdict
 from deniable.stores.group_commit import MOST_WAITING
 from deniable.stores.values import Receipt
