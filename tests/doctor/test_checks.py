@@ -15,13 +15,14 @@ from deniable.doctor.machine import (
     check_disk,
     check_leftover,
     check_libraries,
+    check_modes,
     check_proxies,
     judge_clock,
     judge_open_files,
     judge_room,
 )
 from deniable.doctor.survey_checks import judge_issuers, judge_surveys
-from deniable.messages import Manifest, Schedule
+from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
 from tests.enrolment.blind_issuers import BLIND, MODULI
 from tests.support.certificates import certificate
 from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START, manifest
@@ -165,3 +166,37 @@ def test_a_blind_survey_without_a_key_for_its_epoch_is_doubtful_and_ends_with_a_
     # A successor whose first epoch is the next one.
     assert judge_issuers([BLIND, late], set(), begins + DAY).status is OK
     assert "deniable issuer keys" in judge_surveys([BLIND], [BLIND], late.schedule.end - 1.0).remedy
+
+
+def test_files_that_others_may_read_are_named(tmp_path: Path) -> None:
+    directory = tmp_path / "collector"
+    directory.mkdir(mode=0o700)
+    store, key = directory / "store.sqlite", tmp_path / "key.pem"
+    for file in (store, key, directory / "collector.toml"):
+        file.touch(mode=0o600)
+    settings = config(store=store, tls_key=key)
+    assert check_modes(directory, settings).status is OK
+    store.chmod(0o644)
+    assert check_modes(directory, settings).status is OK, "the directory is closed"
+    directory.chmod(0o750)
+    finding = check_modes(directory, settings)
+    assert finding.status is WARN
+    assert str(store) in finding.remedy
+    assert str(key) not in finding.remedy
+    directory.chmod(0o700)
+    key.chmod(0o640)
+    assert str(key) in check_modes(directory, settings).remedy
+    key.chmod(0o600)
+    # A password in the settings is worth more than the directory's mode.
+    (directory / "collector.toml").chmod(0o644)
+    assert check_modes(directory, settings).status is OK
+    with_password = replace(settings, store="postgresql://me:hunter2@db.example/reports")
+    assert check_modes(directory, with_password).status is WARN
+
+
+def test_surveys_none_of_whose_issuers_is_trusted_are_wrong() -> None:
+    one, two = (SigningKey(bytes([seed] * 32)).public_key for seed in (1, 2))
+    both = manifest(enrolment=Enrolment("certificate", (one, two)))
+    assert judge_issuers([both, manifest()], {one}, 0.0).status is OK
+    finding = judge_issuers([both], {one, two}, 0.0)
+    assert (finding.status, both.name in finding.text) == (FAIL, True)
