@@ -17,7 +17,6 @@ import asyncio
 import logging
 import math
 import os
-import re
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterable
@@ -29,6 +28,7 @@ from aiohttp.http import HttpProcessingError
 
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
+from deniable.server.framing import MOST_LINE_BYTES, BadHead, take_chunk, take_head
 from deniable.server.metrics import Meters
 from deniable.server.problems import answer_headers, bare_answer, complete, plain_problem, problem
 from deniable.server.sender_limits import SLICE_BYTES, ConnectionSlots
@@ -45,21 +45,12 @@ IDLE_SECONDS: Final = 60.0
 """How long a connection may wait for its next request: longer than a proxy in front keeps it."""
 _LINGER_SECONDS: Final = 5.0
 """How long a refused body is still read, so that its sender gets to see why."""
-_MOST_HEADERS: Final = 64
-_MOST_LINE_BYTES: Final = 8_190
-_MOST_HEAD_BYTES: Final = 32_768
 _MOST_HELD_BYTES: Final = 2 * MAX_UPLOAD_BYTES
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _NO_LINGERING: Final = struct.pack("ii", 1, 0)
 _SWEEP_SECONDS: Final = 1.0
 NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
 """How asyncio says that file descriptors ran out, and we: it is logged once for all."""
-_REQUEST_LINE: Final = re.compile(rb"[^\r]* HTTP/1\.([01])\r")
-_LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,19})[ \t]*\r")
-_UPGRADE: Final = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
-_CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(;[\t -~\x80-\xff]*)?\r\n")
-_CHUNK_END: Final = re.compile(rb"\r\n")
-_TRAILERS: Final = re.compile(rb"([!-9;-~]+:[\t -~\x80-\xff]*\r\n)*\r\n")
 _BAD_CHUNK: Final = web.RequestPayloadError, web.HTTPRequestEntityTooLarge
 
 # Below aiohttp's own, of whose records nothing but the sentence is logged.
@@ -87,8 +78,8 @@ class CollectorServer:
             auto_decompress=False,
             tcp_keepalive=False,  # the sweep comes sooner
             lingering_time=_LINGER_SECONDS,
-            max_line_size=_MOST_LINE_BYTES,
-            max_field_size=_MOST_LINE_BYTES,
+            max_line_size=MOST_LINE_BYTES,
+            max_field_size=MOST_LINE_BYTES,
             read_bufsize=MAX_UPLOAD_BYTES,
         )
 
@@ -221,35 +212,18 @@ class Connection(asyncio.Protocol):
 
     def _give_head(self, searched: int) -> None:
         """Give aiohttp the next head once it has come whole, and what has come of its body."""
-        held = self._held
         if not searched:
             self._overdue_at = self._loop.time() + HEAD_SECONDS
-        if held.startswith((b"\r", b"\n")):  # empty lines may come before it
-            head_bytes = len(held.lstrip(b"\r\n"))
-            if not head_bytes:
-                return
-            del held[:-head_bytes]
-            searched = 0
-        end = held.find(b"\r\n\r\n", max(searched - 3, 0))
-        head = bytes(held if end < 0 else held[: end + 4])
-        lines = head.count(b"\r\n")
-        if len(head) > _MOST_HEAD_BYTES or lines > _MOST_HEADERS + 2:
-            self.refuse("the request's head is too large")
-        elif head.count(b"\n") > lines or not head[:1].isupper():
-            self.refuse()
-        elif end >= 0:
-            line, fields = _REQUEST_LINE.match(head), head.lower()
-            if line is None or not int(line[1]) <= fields.count(b"\r\nhost:") <= 1:
-                self.refuse()
-            else:
-                self._given = True
-                length = _LENGTH.search(fields)
-                self._chunked = b"\r\ntransfer-encoding:" in fields
-                self._body_left = len(head) + (0 if length is None else int(length[1]))
-                given = self._take(self._body_left)
-                if b"\r\nupgrade:" in fields:  # it is answered in this protocol
-                    given = _UPGRADE.sub(b"\r\nx-upgrade:", head) + given[len(head) :]
-                self._inner.data_received(given)
+        try:
+            head = take_head(self._held, searched)
+        except BadHead as error:
+            self.refuse(*error.args)
+            return
+        if head is not None:
+            self._given = True
+            self._chunked = head.chunked
+            self._body_left = head.body_bytes
+            self._inner.data_received(head.text + self._take(self._body_left))
 
     def _take(self, most: int) -> bytes:
         part = bytes(self._held[:most])
@@ -259,7 +233,7 @@ class Connection(asyncio.Protocol):
 
     def _give_chunks(self, content: StreamReader) -> None:
         try:
-            while not content.is_eof() and (chunk := _take_chunk(self._held)) is not None:
+            while not content.is_eof() and (chunk := take_chunk(self._held)) is not None:
                 content.feed_data(chunk)
                 if not chunk:
                     content.feed_eof()
@@ -390,30 +364,6 @@ class Connection(asyncio.Protocol):
         # A report that has come is stored and counted, whether or not its sender hears of it.
         if self._task is not None and self._request is not None and self._request.method != "POST":
             self._task.cancel()
-
-
-def _take_chunk(held: bytearray) -> bytes | None:
-    """Take the next chunk of a body (RFC 9112, section 7.1), the last being empty; None of a part.
-
-    Extensions and trailers are thrown away. aiohttp would not tell of a malformed one in time.
-    """
-    line = _CHUNK_LINE.match(held)
-    if line is None:
-        if b"\n" in held or len(held) > _MOST_LINE_BYTES:
-            raise web.RequestPayloadError
-        return None
-    size, start = int(line[1], 16), line.end()
-    if size > MAX_UPLOAD_BYTES:
-        raise web.HTTPRequestEntityTooLarge(MAX_UPLOAD_BYTES, size)
-    end = (_CHUNK_END if size else _TRAILERS).match(held, start + size)
-    if end is None:
-        rest = held[start + size :]
-        if len(rest) > 1 if size else b"\r\n\r\n" in rest:
-            raise web.RequestPayloadError
-        return None
-    chunk = bytes(held[start : start + size])
-    del held[: end.end()]
-    return chunk
 
 
 async def read_body(request: web.BaseRequest) -> bytes:

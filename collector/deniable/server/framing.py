@@ -1,0 +1,92 @@
+"""The framing of requests: heads and chunks, taken from what has come of a connection. Pure.
+
+No head goes on to aiohttp before it has come whole, and none that two readers could take for
+something else (RFC 9112, sections 2 to 7).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from deniable.messages import MAX_UPLOAD_BYTES
+
+MOST_LINE_BYTES: Final = 8_190
+_MOST_HEADERS: Final = 64
+_MOST_HEAD_BYTES: Final = 32_768
+_REQUEST_LINE: Final = re.compile(rb"[^\r]* HTTP/1\.([01])\r")
+_LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,19})[ \t]*\r")
+_UPGRADE: Final = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
+_CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(;[\t -~\x80-\xff]*)?\r\n")
+_CHUNK_END: Final = re.compile(rb"\r\n")
+_TRAILERS: Final = re.compile(rb"([!-9;-~]+:[\t -~\x80-\xff]*\r\n)*\r\n")
+
+
+class BadHead(Exception):
+    """A head is too large, with that as its reason, or is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a request, and how its body comes: so many bytes, or in chunks."""
+
+    text: bytes
+    body_bytes: int
+    chunked: bool
+
+
+def take_head(held: bytearray, searched: int) -> Head | None:
+    """Take the next head, of which so many bytes have no end; None until it has come whole.
+
+    Raises:
+        BadHead: as soon as that is certain.
+    """
+    if held.startswith((b"\r", b"\n")):  # empty lines may come before it
+        head_bytes = len(held.lstrip(b"\r\n"))
+        if not head_bytes:
+            return None
+        del held[:-head_bytes]
+        searched = 0
+    end = held.find(b"\r\n\r\n", max(searched - 3, 0))
+    text = bytes(held if end < 0 else held[: end + 4])
+    lines = text.count(b"\r\n")
+    if len(text) > _MOST_HEAD_BYTES or lines > _MOST_HEADERS + 2:
+        raise BadHead("the request's head is too large")
+    if text.count(b"\n") > lines or not text[:1].isupper():
+        raise BadHead
+    if end < 0:
+        return None
+    line, fields = _REQUEST_LINE.match(text), text.lower()
+    if line is None or not int(line[1]) <= fields.count(b"\r\nhost:") <= 1:
+        raise BadHead
+    del held[: len(text)]
+    length = _LENGTH.search(fields)
+    if b"\r\nupgrade:" in fields:  # it is answered in this protocol
+        text = _UPGRADE.sub(b"\r\nx-upgrade:", text)
+    body_bytes = 0 if length is None else int(length[1])
+    return Head(text, body_bytes, b"\r\ntransfer-encoding:" in fields)
+
+
+def take_chunk(held: bytearray) -> bytes | None:
+    """Take the next chunk of a body (RFC 9112, section 7.1), the last being empty; None of a part.
+
+    Extensions and trailers are thrown away. aiohttp would not tell of a malformed one in time.
+    """
+    line = _CHUNK_LINE.match(held)
+    if line is None:
+        if b"\n" in held or len(held) > MOST_LINE_BYTES:
+            raise web.RequestPayloadError
+        return None
+    size, start = int(line[1], 16), line.end()
+    if size > MAX_UPLOAD_BYTES:
+        raise web.HTTPRequestEntityTooLarge(MAX_UPLOAD_BYTES, size)
+    end = (_CHUNK_END if size else _TRAILERS).match(held, start + size)
+    if end is None:
+        rest = held[start + size :]
+        if len(rest) > 1 if size else b"\r\n\r\n" in rest:
+            raise web.RequestPayloadError
+        return None
+    chunk = bytes(held[start : start + size])
+    del held[: end.end()]
+    return chunk
