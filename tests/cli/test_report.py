@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from deniable.cli import report_command
-from deniable.client import HttpAnswer, TransportError, arguments
+from deniable.client import HttpAnswer, TransportError, client_settings
 from deniable.messages import (
     Manifest,
     RefusalCode,
@@ -65,7 +65,7 @@ class Shell:
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     shell = Shell(tmp_path / "device.sqlite")
     monkeypatch.setattr("builtins.input", shell.input)
-    for module in (report_command, arguments):
+    for module in (report_command, client_settings):
         monkeypatch.setattr(module, "HttpTransport", lambda _origin: shell.transport)
     return shell
 
@@ -408,7 +408,7 @@ def test_with_a_relay_all_goes_through_it_and_the_terms_say_so(
 ) -> None:
     gateway = Gateway(shell.transport)
     relay = Relay(gateway)
-    for module in (report_command, arguments):
+    for module in (report_command, client_settings):
         monkeypatch.setattr(module, "HttpTransport", lambda origin: {RELAY_ORIGIN: relay}[origin])
     bundle = tmp_path / "bundle.json"
     envelope = gateway.envelope() if keys else None

@@ -4,8 +4,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from deniable.budget import DEFAULT_LIFETIME_EPSILON
-from deniable.client.arguments import IN_MEMORY, ClientSettings
 from deniable.client.client import Client
+from deniable.client.client_settings import IN_MEMORY, ClientSettings
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import (
     AppError,

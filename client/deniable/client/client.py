@@ -13,7 +13,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, TypeVar
 
 from deniable.budget import DEFAULT_LIFETIME_EPSILON
-from deniable.client.arguments import (
+from deniable.client.client_settings import (
     ClientSettings,
     InMemory,
     checked_arguments,

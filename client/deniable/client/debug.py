@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
-from deniable.client.arguments import Arguments
+from deniable.client.client_settings import Arguments
 from deniable.client.errors import ConsentMissing, NotReady, NotRecorded, StateUnavailable
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.outbox import Outbox

@@ -14,7 +14,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from deniable.client.arguments import Arguments, check_slot_seconds, checked_consent
+from deniable.client.client_settings import Arguments, check_slot_seconds, checked_consent
 from deniable.client.clock import SystemClock
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import (

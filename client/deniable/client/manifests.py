@@ -12,7 +12,7 @@ from hashlib import sha256
 from math import inf
 from typing import Final
 
-from deniable.client.arguments import Arguments
+from deniable.client.client_settings import Arguments
 from deniable.client.clock import http_date
 from deniable.client.errors import (
     ConsentMissing,

@@ -37,7 +37,7 @@ from deniable.client import (
     Survey,
     TransportError,
 )
-from deniable.client.arguments import check_slot_seconds
+from deniable.client.client_settings import check_slot_seconds
 from deniable.client.clock import SystemClock
 from deniable.client.engine import Engine, substitutes
 from deniable.client.sending.http_transport import barriers

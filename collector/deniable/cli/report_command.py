@@ -19,8 +19,8 @@ from deniable.budget import (
     epsilon_to_nano,
     format_nano,
 )
-from deniable.client.arguments import authority_key, checked_origin
 from deniable.client.client import Client
+from deniable.client.client_settings import authority_key, checked_origin
 from deniable.client.consent import Consent, lowered_by_environment
 from deniable.client.errors import (
     ConsentMissing,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from deniable.budget import changing_cost
-from deniable.client.arguments import Arguments
+from deniable.client.client_settings import Arguments
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.explaining.explanation import BudgetExplanation, Explanation, SurveyExplanation
