@@ -330,10 +330,7 @@ class Survey:
             return self._combination(answer)
         if places := _places(answer, self.categories):
             return places[0]
-        raise self._undeclared()
-
-    def _undeclared(self) -> UndeclaredAnswer:
-        return UndeclaredAnswer(
+        raise UndeclaredAnswer(
             f"the answer to {self.name!r} is none of its {len(self.categories)} declared "
             "categories; map it to one before reporting"
             + (" (a number by Survey.nearest)" if "numeric" in self.mechanisms else "")
