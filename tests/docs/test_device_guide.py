@@ -18,7 +18,7 @@ TEXT = GUIDE.read_text("utf-8")
 @pytest.mark.long
 def test_the_guides_blocks_run_in_order(tmp_path: Path) -> None:
     blocks = {block.label: block for block in marked_blocks(GUIDE)}
-    assert list(blocks) == ["app", "commands", "consent", "several", "journal", "enrol"]
+    assert list(blocks) == ["app", "commands", "consent", "journal", "several", "enrol"]
     app = blocks["app"].text.replace(
         "https://telemetry.example.org", f"http://127.0.0.1:{free_port()}"
     )

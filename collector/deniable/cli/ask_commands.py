@@ -141,13 +141,11 @@ def ahead(figures: Figures, answer: str, other: str) -> None:
     "--count",
     type=Whole(min=1),
     metavar="N",
-    default=3,
-    show_default=True,
-    help="How many answers.",
+    help="How many answers; by default 3, or all but one of fewer.",
 )
 @click.option("--question", default="", help="Whose answers, of several questions.")
 @figures_argument
-def leaders(figures: Figures, count: int, question: str) -> None:
+def leaders(figures: Figures, count: int | None, question: str) -> None:
     """Tell which answers are the most frequent, as far as that is certain."""
     show_table(figures.histogram.leaders(count, question).document(), figures.form)
 

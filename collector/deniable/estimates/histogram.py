@@ -133,10 +133,11 @@ class Histogram(DebiasedCounts, Tabular):
             raise ValueError("no answer is ahead of itself: name two")
         return Beside(self, (shares[0].label, shares[1].label), *shares, race=True)
 
-    def leaders(self, count: int = 3, question: str = "") -> "Leaders":
+    def leaders(self, count: int | None = None, question: str = "") -> "Leaders":
         """Return the most frequent answers, so many, as far as they are certain, all at once.
 
-        Of several questions, to one. ValueError if there are not so many, or it is not named.
+        By default three, or all but one of fewer. Of several questions, to one. ValueError if there
+        are not so many, or it is not named.
         """
         from deniable.estimates.questions import leaders_of
 

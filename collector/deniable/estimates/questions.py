@@ -100,8 +100,8 @@ class Leaders(Documented):
         return tuple(name for name in self.candidates if name not in certain)
 
 
-def leaders_of(histogram: DebiasedCounts, count: int, question: str = "") -> Leaders:
-    """Return the most frequent answers, so many; to a question, of several.
+def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "") -> Leaders:
+    """Return the most frequent answers, so many or by default three; to a question, of several.
 
     Raises:
         ValueError: if there are not so many, or several questions, and none of them is named.
@@ -122,6 +122,7 @@ def leaders_of(histogram: DebiasedCounts, count: int, question: str = "") -> Lea
             grid = np.indices(sizes)[at].reshape(-1)
             weights = (grid == np.arange(len(labels))[:, None]).astype(np.float64)
     k = len(labels)
+    count = min(3, k - 1) if count is None else count
     if not 0 < count < k:
         raise ValueError(f"of {k} answers the 1 to {k - 1} most frequent have a meaning")
     if tally.n < 2:

@@ -62,8 +62,8 @@ _WHY: Final = {
         "they are shown in steps, and apart by issuer: a step may have a single report of an issuer"
     ),
     Unbounded.OPEN: (
-        "anybody may send reports, so that all but one of those by which figures were renewed may "
-        "come from somebody who compares the figures before and after"
+        "anybody may send reports, and whoever compares the figures before and after may have sent "
+        "all of the new ones but one"
     ),
     Unbounded.FAKES: "if {fakes} of all reports are fake, they may be all but one of the {least:,} "
     "that figures tell apart",

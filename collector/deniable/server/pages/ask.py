@@ -20,8 +20,6 @@ from deniable.server.routes.requests import asked_level
 if TYPE_CHECKING:
     from deniable.estimates import Answers, Histogram
 
-_LEADERS: Final = 3
-
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
@@ -129,12 +127,11 @@ def _answered(
             document = histogram.ahead(answers("answer"), answers("other")).document()
         case "leaders":
             question = query.get("question", asking.questions[0] if asking.questions else "")
-            labels = {name: answers for name, *answers in manifest.dimensions}
-            most = len(labels.get(question, manifest.categories)) - 1
-            count = query.get("leaders", str(min(_LEADERS, most)))
-            if not re.fullmatch("[0-9]{1,4}", count):
+            count = query.get("leaders") or None
+            if count is not None and not re.fullmatch("[0-9]{1,4}", count):
                 raise ValueError("the number of leaders must be one such as 3")
-            document = histogram.leaders(int(count), question).document()
+            many = None if count is None else int(count)
+            document = histogram.leaders(many, question).document()
         case "quantile":
             from deniable.presenting.histogram import quantile_document
 
