@@ -153,3 +153,10 @@ def test_a_multiple_without_an_upper_end_has_its_lower_end_in_the_document() -> 
     (table,) = ahead.document().tables
     assert table.columns[2].texts(table.rows)[-1] == "from 0 up"
     assert (table.records()[-1]["low"], table.records()[-1]["high"]) == (0, None)
+
+
+@pytest.mark.parametrize(("answers", "count"), [(2, 1), (3, 2), (4, 3), (9, 3)])
+def test_three_lead_or_all_but_one_of_fewer(answers: int, count: int) -> None:
+    asked = manifest(categories=[f"answer {number}" for number in range(answers)])
+    counts = dict.fromkeys(range(asked.mechanism.responses), 100)
+    assert estimate_histogram(asked, 0, counts).leaders().count == count
