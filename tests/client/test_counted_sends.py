@@ -366,3 +366,39 @@ def test_nothing_is_sent_that_was_dropped_since_it_was_picked(
     client.flush()
     assert bench.transport.uploads == []
     assert journalled(client).sends == 0
+
+
+@pytest.mark.parametrize(("bound", "instant", "passes"), [("until", 1, 60), ("opens", 0, -60)])
+def test_nothing_is_sent_whose_time_is_another_since_it_was_picked(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, bound: str, instant: int, passes: int
+) -> None:
+    client = bench.reported()
+    bench.rows(f"UPDATE decisions SET {bound} = {START + instant}")
+    outbox = engine_of(client).outbox
+    pick = outbox.pending
+
+    def picked_before(now: float) -> object:
+        picked = pick(now)
+        assert picked
+        bench.clock.time += passes
+        monkeypatch.setattr(outbox, "pending", pick)
+        return picked
+
+    monkeypatch.setattr(outbox, "pending", picked_before)
+    client.flush(1)
+    assert bench.transport.uploads == []
+    assert bench.rows("SELECT attempts FROM decisions") == [(0,)]
+
+
+def test_a_late_refusal_of_what_another_process_has_delivered_drops_nothing(bench: Bench) -> None:
+    client = bench.reported()
+
+    def answer_late(_body: bytes) -> HttpAnswer:
+        bench.transport.answer = ACCEPTED
+        bench.clock.time += 600  # longer than the claim
+        assert bench.client().flush().delivered == 1
+        return refused(RefusalCode.EPOCH_CLOSED)
+
+    bench.transport.answer = answer_late
+    client.flush()
+    assert bench.rows("SELECT status, verdict FROM decisions") == [("delivered", "accepted")]

@@ -228,6 +228,20 @@ def test_an_old_mark_beside_a_state_that_followed_a_lost_one_counts_nothing_twic
         history.teardown()
 
 
+def test_the_days_that_have_grown_old_are_merged_by_whoever_looks_at_the_clock(
+    bench: Bench,
+) -> None:
+    state = engine_of(bench.ready()).state
+    for epoch in range(60):
+        bench.clock.time = START + epoch * DAY
+        with state.transaction(bench.clock.time) as connection:
+            lived = state.look_at_clock(connection, bench.clock.time)
+            connection.execute(DECISION, ("name", epoch, 1, whole_days(lived)))
+    by_day = dict(bench.rows(f"SELECT lived / {DAY}, cost FROM spending_by_day"))
+    assert by_day == merged(dict.fromkeys(range(60), 1), 59)
+    assert len(by_day) < 40
+
+
 def test_the_mark_stays_small_through_ten_years(bench: Bench) -> None:
     client = bench.client()
     assert client.consent == "on"

@@ -127,6 +127,31 @@ def test_d5_a_state_replaced_while_it_is_open_decides_nothing_more_there(bench: 
     assert bench.draw.count == 2
 
 
+def test_d5_a_state_deleted_while_it_is_open_decides_nothing_more(bench: Bench) -> None:
+    client = bench.ready()
+    bench.path.unlink()
+    assert isinstance(client.report(NAME, "good").error, StateUnavailable)
+    assert bench.draw.count == 0
+
+
+def test_d5_a_state_over_which_another_is_moved_while_it_is_open_decides_nothing_more(
+    bench: Bench, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    with Bench(tmp_path / "elsewhere") as other:
+        other.reported().close()
+        client = bench.ready()
+        other.path.replace(bench.path)
+    before = bench.path.read_bytes()
+    error = client.report(NAME, "good").error
+    assert isinstance(error, StateUnavailable)
+    assert "was replaced" in str(error)
+    assert isinstance(client.flush().error, StateUnavailable)
+    assert bench.draw.count == 0
+    assert bench.transport.uploads == []
+    assert bench.path.read_bytes() == before
+
+
 def test_a_state_in_memory_is_asked_for_by_name_and_leaves_no_file(
     bench: Bench, tmp_path: Path
 ) -> None:
