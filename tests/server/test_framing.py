@@ -228,6 +228,17 @@ async def test_empty_lines_may_come_before_a_request(collector: Collector) -> No
     assert [answer.status for answer in await exchange(collector, *sent)] == [200, 200]
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [b"\r\n" * 600, CHUNKED + b"\r\n0\r\n" + b"a:\r\n" * 400],
+    ids=["empty lines", "trailers"],
+)
+async def test_what_says_nothing_is_not_read_for_ever(collector: Collector, sent: bytes) -> None:
+    (answer,) = await exchange(collector, sent)
+    assert answer.problem() == (400, "malformed")
+    assert answer.headers["connection"] == "close"
+
+
 async def test_a_body_that_is_asked_for_comes_after_100_continue(collector: Collector) -> None:
     async with connected(collector) as (reader, writer):
         writer.write(UPLOAD + LENGTH + b"Expect: 100-Continue\r\n\r\n")

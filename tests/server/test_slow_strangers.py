@@ -338,3 +338,15 @@ async def test_a_connection_that_cannot_be_swept_leaves_the_others_their_end(
         assert [await answers for answers in ended] == [[]]
         assert all("could not be swept" in each for each in told)
         assert told
+
+
+async def test_n2_nothing_is_read_while_aiohttp_wants_no_more_of_a_body(tmp_path: Path) -> None:
+    async with running(tmp_path) as collector, connected(collector):
+        await until(lambda: len(collector.server.connections) == 1)
+        (connection,) = collector.server.connections
+        assert connection.transport is not None
+        connection.read_on(filled=True)
+        connection.data_received(b"GET")  # what was on its way
+        assert not connection.transport.is_reading()
+        connection.read_on(filled=False)
+        assert connection.transport.is_reading()

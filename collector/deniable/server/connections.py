@@ -138,10 +138,10 @@ class _Outgoing(asyncio.Transport):
         self.stream.close()
 
     def pause_reading(self) -> None:
-        self.stream.pause_reading()
+        self.connection.read_on(filled=True)
 
     def resume_reading(self) -> None:
-        self.stream.resume_reading()
+        self.connection.read_on(filled=False)
 
     def write(self, data: Any) -> None:
         if self.connection.unread is not None:
@@ -169,7 +169,8 @@ class Connection(asyncio.Protocol):
         self._body_left = 0
         self._chunked = False
         self._body_ended = False  # whoever reads the body was told that no more of it comes
-        self._full = False  # nothing is read before the answer
+        self._filled = False  # aiohttp wants no more of a body for now
+        self._paused = False  # nothing is read from the socket
         self._over = False  # nothing is read any more
         self._overdue_at = self._loop.time() + HEAD_SECONDS
 
@@ -205,10 +206,15 @@ class Connection(asyncio.Protocol):
             self._inner.data_received(self._take(self._body_left))
         elif self._chunked and self._request is not None:
             self._give_chunks(self._request.content)
-        full = len(self._held) > _MOST_HELD_BYTES
-        if full is not self._full and self.transport is not None:
-            self._full = full
-            (self.transport.pause_reading if full else self.transport.resume_reading)()
+        self.read_on(filled=self._filled)
+
+    def read_on(self, *, filled: bool) -> None:
+        """Read from the socket unless aiohttp is filled, or too much is left for it here."""
+        self._filled = filled
+        paused = filled or len(self._held) > _MOST_HELD_BYTES
+        if paused is not self._paused and self.transport is not None:
+            self._paused = paused
+            (self.transport.pause_reading if paused else self.transport.resume_reading)()
 
     def _give_head(self, searched: int) -> None:
         """Give aiohttp the next head once it has come whole, and what has come of its body."""

@@ -15,6 +15,8 @@ from deniable.messages import MAX_UPLOAD_BYTES
 MOST_LINE_BYTES: Final = 8_190
 _MOST_HEADERS: Final = 64
 _MOST_HEAD_BYTES: Final = 32_768
+_MOST_AROUND_BYTES: Final = 1_024
+"""Of empty lines before a head, and of trailers: they are searched again with every packet."""
 _REQUEST_LINE: Final = re.compile(rb"[^\r]* HTTP/1\.([01])\r")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,19})[ \t]*\r")
 _UPGRADE: Final = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
@@ -43,10 +45,12 @@ def take_head(held: bytearray, searched: int) -> Head | None:
         BadHead: as soon as that is certain.
     """
     if held.startswith((b"\r", b"\n")):  # empty lines may come before it
-        head_bytes = len(held.lstrip(b"\r\n"))
-        if not head_bytes:
+        empty = len(held) - len(held.lstrip(b"\r\n"))
+        if empty > _MOST_AROUND_BYTES:
+            raise BadHead
+        if empty == len(held):
             return None
-        del held[:-head_bytes]
+        del held[:empty]
         searched = 0
     end = held.find(b"\r\n\r\n", max(searched - 3, 0))
     text = bytes(held if end < 0 else held[: end + 4])
@@ -84,7 +88,7 @@ def take_chunk(held: bytearray) -> bytes | None:
     end = (_CHUNK_END if size else _TRAILERS).match(held, start + size)
     if end is None:
         rest = held[start + size :]
-        if len(rest) > 1 if size else b"\r\n\r\n" in rest:
+        if len(rest) > 1 if size else b"\r\n\r\n" in rest or len(rest) > _MOST_AROUND_BYTES:
             raise web.RequestPayloadError
         return None
     chunk = bytes(held[start : start + size])

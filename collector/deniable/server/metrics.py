@@ -27,6 +27,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from deniable.messages import RefusalCode
 
 PREFIX: Final = "deniable_"
+WORKER_BYTES: Final = 1 << 19
+"""The room that the files of a worker's meters take, more than all series fill."""
+_FILES: Final = "counter", "gauge_livesum", "gauge_max", "histogram"
 _FAST: Final = (0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _EARLY: Final = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _LATE: Final = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
@@ -46,6 +49,7 @@ class Meters:
         self._folder = folder
         self._own = own = CollectorRegistry()
         if folder is not None:
+            _reserve(Path(folder), worker)
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
             values.ValueClass = values.MultiProcessValue(lambda: worker)
         counter = partial(Counter, namespace="deniable", registry=own)
@@ -150,6 +154,22 @@ class Meters:
             for metric in self.collect()
             if metric.type != "histogram"
         }
+
+
+def _reserve(folder: Path, worker: int) -> None:
+    """Make a worker's files, if they are not there, with all their room.
+
+    Without that, a full disk would end whoever counts, by a signal.
+    """
+    folder.mkdir(0o700, exist_ok=True)  # something may have cleared the folder above
+    for kind in _FILES:
+        with (folder / f"{kind}_{worker}.db").open("ab") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, WORKER_BYTES // len(_FILES))
+            except OSError as error:
+                raise OSError(
+                    f"no room for metrics in {folder.parent}: {error.strerror}"
+                ) from error
 
 
 def _by_code(refused: Counter) -> dict[RefusalCode, Counter]:

@@ -29,7 +29,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from deniable.directory import Config
 from deniable.server.listening import shown_address
-from deniable.server.metrics import Meters
+from deniable.server.metrics import WORKER_BYTES, Meters
 from deniable.server.serving import run_in_loop, serve
 
 _LOG = logging.getLogger("deniable.collector")
@@ -53,7 +53,7 @@ event loop takes a second; all that is long is done in threads."""
 SILENT_SECONDS: Final = 5.0
 """For as long a worker may be silent and be counted on."""
 _MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder in it is private, and its name random
-"""Where files are in memory: no full disk keeps a worker from counting."""
+"""Where files are in memory: metrics are kept there, if there is room."""
 
 
 class Heartbeats:
@@ -148,8 +148,8 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Signals are fetched, not delivered: none comes between a look and the wait after it.
     signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
-    memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
-    with _reserved(config) as reserved, TemporaryDirectory(prefix="deniable-", dir=memory) as files:
+    folder = _folder_of_metrics(config.workers)
+    with _reserved(config) as reserved, TemporaryDirectory(prefix="deniable-", dir=folder) as files:
         port = reserved.getsockname()[1]
         supervisor = _Supervisor(replace(config, port=port), reserved, files)
         try:
@@ -159,6 +159,16 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
         finally:
             supervisor.stop_all()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
+
+
+def _folder_of_metrics(workers: int) -> str | None:
+    """Return where files are in memory, None if there is no such place or no room."""
+    try:
+        place = os.statvfs(_MEMORY)
+    except OSError:
+        return None
+    room = place.f_bavail * place.f_frsize
+    return _MEMORY if os.access(_MEMORY, os.W_OK) and room >= workers * WORKER_BYTES else None
 
 
 class _Supervisor:
