@@ -134,10 +134,9 @@ class Histogram(DebiasedCounts, Tabular):
         return Beside(self, (shares[0].label, shares[1].label), *shares, race=True)
 
     def leaders(self, count: int | None = None, question: str = "") -> "Leaders":
-        """Return the most frequent answers, so many, as far as they are certain, all at once.
+        """Return the most frequent answers, so many (3, or all but one of fewer), if certain.
 
-        By default three, or all but one of fewer. Of several questions, to one. ValueError if there
-        are not so many, or it is not named.
+        Of several questions, to one. ValueError if there are not so many, or it is not named.
         """
         from deniable.estimates.questions import leaders_of
 

@@ -28,7 +28,7 @@ from aiohttp.http import HttpProcessingError
 
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
-from deniable.server.framing import MOST_LINE_BYTES, BadHead, take_chunk, take_head
+from deniable.server.framing import BAD_CHUNK, MOST_LINE_BYTES, BadHead, take_chunk, take_head
 from deniable.server.metrics import Meters
 from deniable.server.problems import answer_headers, bare_answer, complete, plain_problem, problem
 from deniable.server.sender_limits import SLICE_BYTES, ConnectionSlots
@@ -45,13 +45,9 @@ IDLE_SECONDS: Final = 60.0
 """How long a connection may wait for its next request: longer than a proxy in front keeps it."""
 _LINGER_SECONDS: Final = 5.0
 """How long a refused body is still read, so that its sender gets to see why."""
-_MOST_HELD_BYTES: Final = 2 * MAX_UPLOAD_BYTES
-_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-_NO_LINGERING: Final = struct.pack("ii", 1, 0)
 _SWEEP_SECONDS: Final = 1.0
 NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
 """How asyncio says that file descriptors ran out, and we: it is logged once for all."""
-_BAD_CHUNK: Final = web.RequestPayloadError, web.HTTPRequestEntityTooLarge
 
 # Below aiohttp's own, of whose records nothing but the sentence is logged.
 _LOG: Final = logging.getLogger("aiohttp.server.strangers")
@@ -211,7 +207,7 @@ class Connection(asyncio.Protocol):
     def read_on(self, *, filled: bool) -> None:
         """Read from the socket unless aiohttp is filled, or too much is left for it here."""
         self._filled = filled
-        paused = filled or len(self._held) > _MOST_HELD_BYTES
+        paused = filled or len(self._held) > 2 * MAX_UPLOAD_BYTES
         if paused is not self._paused and self.transport is not None:
             self._paused = paused
             (self.transport.pause_reading if paused else self.transport.resume_reading)()
@@ -243,7 +239,7 @@ class Connection(asyncio.Protocol):
                 content.feed_data(chunk)
                 if not chunk:
                     content.feed_eof()
-        except _BAD_CHUNK as error:
+        except BAD_CHUNK as error:
             if self._body_ended:
                 content.feed_eof()  # it is read to be thrown away
             else:
@@ -288,7 +284,7 @@ class Connection(asyncio.Protocol):
         finally:
             self.unread = None
             self._slots.sent(self)
-            if self._chunked and isinstance(content.exception(), _BAD_CHUNK):
+            if self._chunked and isinstance(content.exception(), BAD_CHUNK):
                 content.feed_eof()  # aiohttp would read on, and fail
             self._body_ended = True  # aiohttp reads its rest for some seconds, and closes
             self._overdue_at = self._loop.time() + 2 * _LINGER_SECONDS
@@ -358,7 +354,7 @@ class Connection(asyncio.Protocol):
         if self.transport is not None:
             held = self.transport.get_extra_info("socket")
             if held is not None:  # the kernel would go on offering it
-                held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:  # noqa: ARG002
@@ -384,7 +380,7 @@ async def read_body(request: web.BaseRequest) -> bytes:
         raise ConnectionResetError
     unfinished = not content.is_eof()
     if unfinished and "Expect" in request.headers and request.version >= HttpVersion11:
-        transport.stream.write(_CONTINUE)
+        transport.stream.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     while not content.at_eof():
         body += await content.readany()
         if len(body) > MAX_UPLOAD_BYTES:

@@ -13,6 +13,8 @@ from aiohttp import web
 from deniable.messages import MAX_UPLOAD_BYTES
 
 MOST_LINE_BYTES: Final = 8_190
+BAD_CHUNK: Final = web.RequestPayloadError, web.HTTPRequestEntityTooLarge
+"""What :func:`take_chunk` raises."""
 _MOST_HEADERS: Final = 64
 _MOST_HEAD_BYTES: Final = 32_768
 _MOST_AROUND_BYTES: Final = 1_024
