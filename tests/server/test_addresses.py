@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.directory import Network
-from deniable.server.sender_limits import is_among, mark, read_address
-from deniable.server.sender_limits import sender as address_of
+from deniable.server.connection_slots import is_among, mark, read_address
+from deniable.server.connection_slots import sender as address_of
 from tests.support.effort import effort
 
 

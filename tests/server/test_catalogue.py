@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from deniable.messages import pack_upload, sign_manifest
-from deniable.server import sender_limits
+from deniable.server import connection_slots
 from deniable.server.connections import Connection
 from deniable.server.routes import catalogue as catalogue_module
 from deniable.server.routes.catalogue import Catalogue
@@ -75,7 +75,7 @@ def handlers() -> int:
 async def test_who_hangs_up_while_the_database_is_silent_leaves_little_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender_limits, "MOST_CONNECTIONS", FLOOD // 2)
+    monkeypatch.setattr(connection_slots, "MOST_CONNECTIONS", FLOOD // 2)
     ask = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n"
     async with behind_a_proxy(tmp_path) as (collector, proxy):
         fall_silent(proxy, collector)

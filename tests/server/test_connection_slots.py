@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from deniable.directory import Config
-from deniable.server import sender_limits
+from deniable.server import connection_slots
+from deniable.server.connection_slots import ConnectionSlots
 from deniable.server.metrics import Meters
-from deniable.server.sender_limits import ConnectionSlots
 from tests.support.effort import effort
 from tests.support.surveys import AUTHORITY, ORIGIN
 
@@ -39,10 +39,10 @@ class SlotsMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patched = pytest.MonkeyPatch()
-        self.patched.setattr(sender_limits, "MOST_CONNECTIONS", MOST)
-        self.patched.setattr(sender_limits, "_MOST_OF_ADDRESS", MOST_OF_ONE)
-        self.patched.setattr(sender_limits, "_MOST_UNREAD_BYTES", BUDGET)
-        self.patched.setattr(sender_limits, "SLICE_BYTES", SLICE)
+        self.patched.setattr(connection_slots, "MOST_CONNECTIONS", MOST)
+        self.patched.setattr(connection_slots, "_MOST_OF_ADDRESS", MOST_OF_ONE)
+        self.patched.setattr(connection_slots, "_MOST_UNREAD_BYTES", BUDGET)
+        self.patched.setattr(connection_slots, "SLICE_BYTES", SLICE)
         self.meters = Meters()
         config = Config(
             origin=ORIGIN,

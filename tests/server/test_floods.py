@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server import sender_limits
-from deniable.server.sender_limits import SLICE_BYTES
+from deniable.server import connection_slots
+from deniable.server.connection_slots import SLICE_BYTES
 from deniable.server.tls import tls_context
 from tests.server.collector import running
 from tests.server.sockets import (
@@ -66,7 +66,7 @@ async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes, addresses: int
 ) -> None:
     most, uploads = (30, 40) if THOROUGH else (10, 12)
-    monkeypatch.setattr(sender_limits, "MOST_CONNECTIONS", most)
+    monkeypatch.setattr(connection_slots, "MOST_CONNECTIONS", most)
     async with running(tmp_path) as collector:
         await collector.publish(LARGE)
         port = collector.client.port
@@ -90,7 +90,7 @@ async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
 async def test_whoever_was_answered_without_a_body_keeps_no_place_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender_limits, "MOST_CONNECTIONS", 5)
+    monkeypatch.setattr(connection_slots, "MOST_CONNECTIONS", 5)
     async with running(tmp_path) as collector, AsyncExitStack() as strangers:
         for _ in range(5):
             reader, writer = await strangers.enter_async_context(connected(collector))
@@ -105,7 +105,7 @@ async def test_whoever_was_answered_without_a_body_keeps_no_place_either(
 async def test_an_address_has_its_share_of_the_places_and_a_trusted_proxy_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool
 ) -> None:
-    monkeypatch.setattr(sender_limits, "_MOST_OF_ADDRESS", 5)
+    monkeypatch.setattr(connection_slots, "_MOST_OF_ADDRESS", 5)
     proxies = (ip_network("127.0.1.1"),) if trusted else ()
     async with running(tmp_path, trusted_proxies=proxies) as collector:
         assert collector.client.port is not None
@@ -122,7 +122,7 @@ async def test_unread_answers_hold_a_bounded_number_of_bytes(
 ) -> None:
     """200 strangers ask for 200 MB and read none of it; then somebody does read an answer."""
     budget, strangers = 4 << 20, 200
-    monkeypatch.setattr(sender_limits, "_MOST_UNREAD_BYTES", budget)
+    monkeypatch.setattr(connection_slots, "_MOST_UNREAD_BYTES", budget)
     async with running(tmp_path) as collector:
         await collector.publish(LARGE)
         port = collector.client.port
@@ -160,7 +160,7 @@ async def test_half_handshakes_take_places_and_lose_them_to_whoever_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hello: bytes
 ) -> None:
     most, strangers = 8, 40
-    monkeypatch.setattr(sender_limits, "MOST_CONNECTIONS", most)
+    monkeypatch.setattr(connection_slots, "MOST_CONNECTIONS", most)
     config = config_of(tmp_path)
     tls: ssl.SSLContext | None = tls_context(config)
     assert config.tls_certificate is not None

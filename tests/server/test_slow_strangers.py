@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deniable.messages import UploadAnswer
-from deniable.server import connections, sender_limits
+from deniable.server import connection_slots, connections
 from tests.server.collector import Collector, running
 from tests.server.sockets import (
     CLOSE,
@@ -180,7 +180,7 @@ async def test_too_many_connections_are_turned_away_and_the_others_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     most = 8
-    monkeypatch.setattr(sender_limits, limit, most)
+    monkeypatch.setattr(connection_slots, limit, most)
     async with running(tmp_path) as collector:
         held = HeldStore(collector, monkeypatch, most)
         streams = []

@@ -12,7 +12,7 @@ import pytest
 from deniable.directory import SETTINGS
 from deniable.messages import MAX_UPLOAD_BYTES
 from deniable.server import connections, workers
-from deniable.server.sender_limits import MOST_CONNECTIONS
+from deniable.server.connection_slots import MOST_CONNECTIONS
 from tests.support.collector import CollectorProcess
 from tests.support.processes import DENIABLE, ROOT, run
 

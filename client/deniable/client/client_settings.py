@@ -21,6 +21,7 @@ from deniable.client.errors import UndeclaredSurvey
 from deniable.client.ledger.admission import SignedManifest, logged_envelope
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.parts import FreshNoise, NoIssuer, NoPin
+from deniable.client.sending.delays import DELIVERY_SECONDS
 from deniable.client.sending.http_transport import HttpTransport
 from deniable.client.sending.reply import Backoff
 from deniable.client.sending.transport import Direct, Transport
@@ -90,7 +91,7 @@ class ClientSettings:
         ValueError, TypeError: for a setting that no client could work with.
     """
 
-    delivery_seconds: float = 3600.0
+    delivery_seconds: float = DELIVERY_SECONDS
     caps: OutboxCaps = field(default_factory=OutboxCaps)
     backoff: Backoff = field(default_factory=Backoff)
     transport: Transport | None = None

@@ -13,7 +13,7 @@ from deniable.directory.log_publishing import witnesses_of
 from deniable.doctor import machine, network, store_checks, survey_checks
 from deniable.doctor.diagnosis import Diagnosis
 from deniable.logs import log_origin
-from deniable.server.sender_limits import MOST_CONNECTIONS
+from deniable.server.connection_slots import MOST_CONNECTIONS
 
 Examined = TypeVar("Examined")
 

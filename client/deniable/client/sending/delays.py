@@ -24,6 +24,8 @@ from deniable.client.clock import Clock
 from deniable.client.state.state import State
 from deniable.client.state.transactions import kept
 
+DELIVERY_SECONDS: Final = 3600.0
+"""Within which a report is sent, at a random time, unless the app's settings say otherwise."""
 LONGEST_DELAY: Final = 30
 """Seconds of running; no delay is longer than ``delivery_seconds`` either."""
 _FIRST_NOTE: Final = 0.25

@@ -1,0 +1,199 @@
+"""The slots of connections: how many stay, how many of one address, and how much is unread.
+
+An address is never stored or logged: slots and token buckets in memory have it, and nothing else.
+"""
+
+import re
+import socket
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TYPE_CHECKING, Final, Protocol
+
+from deniable.directory import Config, Network
+
+if TYPE_CHECKING:  # the doctor reads a limit without aiohttp
+    from deniable.server.metrics import Meters
+
+_IPV6_SENDER_BYTES: Final = 8
+_MOST_PROXIES: Final = 16
+_WITH_PORT: Final = re.compile(r"\[([^\[\]]*)\](?::[0-9]*)?|([^:]*):[0-9]*", re.ASCII)
+
+
+Address = IPv4Address | IPv6Address
+
+
+def is_among(address: Address | None, networks: Sequence[Network]) -> bool:
+    """Return whether an address is in one of these networks."""
+    return address is not None and any(address in network for network in networks)
+
+
+def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
+    """Return the address of a request's sender; None for what is no address.
+
+    Where the connection's other end is a trusted proxy, it is whom X-Forwarded-For (all its lines)
+    tells of; else that is not looked at: anybody can send one.
+    """
+    address = read_address(peer)
+    # From the right: the last is what the trusted proxy saw. Whatever stands before the first
+    # address that is no proxy of ours was written by that sender, and is not looked at.
+    hops = forwarded.rsplit(",", _MOST_PROXIES)[-_MOST_PROXIES:] if trusted and forwarded else []
+    while hops and is_among(address, trusted):
+        address = read_address(hops.pop())
+    return address
+
+
+def mark(address: Address | None) -> str:
+    """Return the mark of one sender: an IPv4 address, or an IPv6 /64.
+
+    It is the empty text for what is no address: all such share one limit.
+    """
+    if address is None:
+        return ""
+    if isinstance(address, IPv4Address):
+        return socket.inet_ntoa(address.packed)
+    network = address.packed[:_IPV6_SENDER_BYTES].ljust(len(address.packed), b"\0")
+    return f"{socket.inet_ntop(socket.AF_INET6, network)}/{8 * _IPV6_SENDER_BYTES}"
+
+
+def read_address(text: str) -> Address | None:
+    """Read an address, perhaps with a port as some proxies write it; None if it is none."""
+    text = text.strip()
+    with_port = _WITH_PORT.fullmatch(text)
+    if with_port is not None:
+        text = with_port[1] or with_port[2] or ""
+    try:
+        address = _parsed(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def _parsed(text: str) -> Address:
+    # By the C library: ip_address() took a tenth of a connection's time.
+    with suppress(OSError):
+        return IPv4Address(socket.inet_pton(socket.AF_INET, text))
+    with suppress(OSError):
+        return IPv6Address(socket.inet_pton(socket.AF_INET6, text))
+    return ip_address(text)  # with a zone, as fe80::1%eth0
+
+
+MOST_CONNECTIONS: Final = 1_000
+"""Connections of one worker at once.
+
+Devices come, send and leave, so honest ones need far fewer. With the kernel's buffers, 128 KiB of
+each direction, so many hold 250 MiB at most.
+"""
+_MOST_OF_ADDRESS: Final = 250
+"""Of these, connections of one address, trusted proxies excepted: it takes several to fill all."""
+SLICE_BYTES: Final = 1 << 16
+"""How much of an answer is given to a connection at a time."""
+_MOST_UNREAD_BYTES: Final = 128 << 20
+
+
+class SlotHolder(Protocol):
+    """A connection, as far as its slot is concerned."""
+
+    def evict(self) -> None:
+        """End at once."""
+
+
+class ConnectionSlots:
+    """The slots for connections of one worker: so many in all, of one address, and unread bytes.
+
+    Whoever comes beyond that takes the place of whoever keeps us waiting longest. What holds:
+
+    S1. Ended for another's sake is only what waits for its own client, never a request in our
+        hands: a newcomer is turned away only where all places are taken by such requests.
+    S2. Handshakes under way take places like connections.
+    S3. Answers that are not in the kernel's hands yet hold no more than the budget, or one answer:
+        each counts as one slice (TLS holds as much again, encrypted), and a shared body is counted
+        once.
+    """
+
+    def __init__(self, config: Config, meters: "Meters") -> None:
+        self._trusted = config.trusted_proxies  # each speaks for any number of addresses
+        self._meters = meters
+        self._callers: dict[SlotHolder, str | None] = {}
+        self._held = Counter[str | None]()
+        self._waiting = OrderedDict[SlotHolder, None]()  # those who keep us waiting longest first
+        self._sending: dict[SlotHolder, bytes] = {}
+        self._readers = Counter[int]()  # by the body's identity: it is there as long as they are
+        self.unread_bytes = 0
+
+    def enter(self, holder: SlotHolder, peer: str) -> bool:
+        """Give a connection, which waits for its client, a slot; return False if there is none."""
+        address = read_address(peer)
+        name = None if is_among(address, self._trusted) else mark(address)
+        if name is not None and self._held[name] >= _MOST_OF_ADDRESS:
+            longest = next((other for other in self._waiting if self._callers[other] == name), None)
+        elif len(self._callers) >= MOST_CONNECTIONS:
+            longest = next(iter(self._waiting), None)
+        else:
+            longest = holder
+        if longest is None:
+            self._meters.connections_refused.inc()
+            return False
+        if longest is not holder:
+            self._evict(longest)
+        self._meters.connections.inc()
+        self._callers[holder] = name
+        self._held[name] += 1
+        self._waiting[holder] = None
+        return True
+
+    def leave(self, holder: SlotHolder) -> None:
+        """Take a slot back, if it has one."""
+        if holder not in self._callers:
+            return
+        self.sent(holder)
+        self._meters.connections.dec()
+        self._waiting.pop(holder, None)
+        name = self._callers.pop(holder)
+        self._held[name] -= 1
+        if not self._held[name]:
+            del self._held[name]
+
+    def works(self, holder: SlotHolder) -> None:
+        """Note that its request is in our hands."""
+        self._waiting.pop(holder, None)
+
+    def waits(self, holder: SlotHolder) -> None:
+        """Note that its answer begins: from now on, it keeps us waiting."""
+        if holder in self._callers:
+            self._waiting[holder] = None
+            self._waiting.move_to_end(holder)
+
+    def sends(self, holder: SlotHolder, body: bytes) -> None:
+        """Note that the kernel did not take all of its answer at once."""
+        if holder not in self._callers or holder in self._sending:
+            return
+        self._sending[holder] = body
+        self._readers[id(body)] += 1
+        self.unread_bytes += _cost(body, shared=self._readers[id(body)] > 1)
+        if self.unread_bytes > _MOST_UNREAD_BYTES:
+            for slow in [other for other in self._waiting if other in self._sending]:
+                if slow is not holder and self.unread_bytes > _MOST_UNREAD_BYTES:
+                    self._evict(slow)
+
+    def sent(self, holder: SlotHolder) -> None:
+        """Note that its answer is in the kernel's hands, or thrown away."""
+        body = self._sending.pop(holder, None)
+        if body is not None:
+            self._readers[id(body)] -= 1
+            self.unread_bytes -= _cost(body, shared=self._readers[id(body)] > 0)
+            if not self._readers[id(body)]:
+                del self._readers[id(body)]
+
+    def _evict(self, holder: SlotHolder) -> None:
+        self._meters.connections_evicted.inc()
+        self.leave(holder)
+        holder.evict()
+
+
+def _cost(body: bytes, *, shared: bool) -> int:
+    """Return the bytes that one more reader of a body holds: a slice, and the first all of it."""
+    return min(len(body), SLICE_BYTES) + (0 if shared else len(body))
