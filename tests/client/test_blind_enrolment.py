@@ -112,7 +112,7 @@ USELESS: dict[str, Callable[[EnrolmentRequest], object]] = {
     "too long": lambda request: _raw(request, bytes) + b"\0",
     "not below the modulus": lambda _: b"\xff" * 256,
     "another epoch's key": lambda request: RSA_KEYS[1].answer(request.body),
-    "of another request": lambda request: _raw(request, lambda body: body[:-1] + b"\0"),
+    "of another request": lambda request: _raw(request, lambda it: it[:-1] + bytes([it[-1] ^ 1])),
     "itself": lambda request: request.body[3:],
 }
 
