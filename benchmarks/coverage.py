@@ -26,7 +26,7 @@ from deniable.estimates.means import mean_of
 from deniable.mechanisms import KINDS, GridTooCoarse, InvalidParameter, Mechanism
 from deniable.messages import InvalidManifest
 from deniable.planning import Candidate, best, candidates
-from deniable.planning.calibration import calibrated_parameters
+from deniable.planning.calibration import CALIBRATIONS
 from deniable.planning.specification import best_tree
 from deniable.publishing.survey_matrix import certified_settings
 from deniable.simulation import SimulatedReports, read_truth
@@ -236,7 +236,7 @@ def measured_band(mechanism: Mechanism, truth: Floats, n: int, *, runs: int, see
 def mechanism_of(kind: str, k: int, epsilon: str) -> Mechanism | None:
     """Return a kind's mechanism of so many categories; None if there is none."""
     try:
-        parameters = calibrated_parameters(kind, _settings(kind, k, epsilon), k, epsilon)
+        parameters = CALIBRATIONS[kind](_settings(kind, k, epsilon), k, epsilon)
         made = KINDS[kind].mechanism(parameters, k, epsilon, "0")
         decoder_of(made)
     except (_NoSuch, InvalidManifest, InvalidParameter, GridTooCoarse, NotInvertible):

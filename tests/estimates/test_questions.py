@@ -28,7 +28,7 @@ from deniable.estimates.poisoning import poisoning
 from deniable.mechanisms import KINDS, Mechanism
 from deniable.mechanisms.answering import Dimensions, combinations_of
 from deniable.mechanisms.one_question import OneQuestion
-from deniable.planning.calibration import calibrated_parameters
+from deniable.planning.calibration import CALIBRATIONS
 from deniable.planning.specification import answered_best
 
 
@@ -39,7 +39,7 @@ def several(*sizes: int) -> Dimensions:
 def made(kind: str, sizes: tuple[int, ...], epsilon: str = "1") -> Any:
     dimensions = several(*sizes)
     asked = answered_best(kind, dimensions, epsilon)
-    parameters = calibrated_parameters(kind, asked, 0, epsilon)
+    parameters = CALIBRATIONS[kind](asked, 0, epsilon)
     categories = sum(sizes) if kind == "one-question" else combinations_of(dimensions)
     return KINDS[kind].mechanism(parameters, categories, epsilon, "0")
 

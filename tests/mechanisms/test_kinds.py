@@ -25,7 +25,7 @@ from deniable.mechanisms import KINDS, InvalidParameter, Mechanism
 from deniable.mechanisms.kind import _MODULES
 from deniable.messages import InvalidManifest, Manifest, Refusal
 from deniable.messages.bundle import declaration_of
-from deniable.planning.calibration import CALIBRATIONS, calibrated_parameters
+from deniable.planning.calibration import CALIBRATIONS
 from deniable.planning.words import KIND_WORDS
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
@@ -213,7 +213,7 @@ def test_its_keys_are_documented_and_wanted() -> None:
         for key in wanted:
             without = {each: settings[each] for each in settings if each != key}
             with pytest.raises(InvalidParameter, match="is missing") as missing:
-                calibrated_parameters(name, without, len(categories), "1")
+                CALIBRATIONS[name](without, len(categories), "1")
             assert missing.value.name == key
 
 

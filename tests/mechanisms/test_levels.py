@@ -10,7 +10,7 @@ from deniable.audit import SolutionMatrix
 from deniable.mechanisms import KINDS, InvalidParameter, Levels, MatrixPrivacy
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.levels import node_labels
-from deniable.planning.calibration import calibrated_parameters
+from deniable.planning.calibration import CALIBRATIONS
 
 RR: Answering = ("randomised-response",)
 TREES: list[tuple[int, dict[int, Answering]]] = [
@@ -26,7 +26,7 @@ def levels(
     categories: int, tree: dict[int, Answering], epsilon: str = "1", delta: str = "0"
 ) -> Levels:
     settings = {"widths": tuple(tree), "mechanisms": tuple(tree.values())}
-    parameters = calibrated_parameters("levels", settings, categories, epsilon)
+    parameters = CALIBRATIONS["levels"](settings, categories, epsilon)
     mechanism = KINDS["levels"].mechanism(parameters, categories, epsilon, delta)
     assert isinstance(mechanism, Levels)
     return mechanism

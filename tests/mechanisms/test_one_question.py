@@ -10,7 +10,7 @@ from deniable.audit import SolutionMatrix
 from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy
 from deniable.mechanisms.answering import Answering, Dimensions, combined, separated
 from deniable.mechanisms.one_question import OneQuestion
-from deniable.planning.calibration import calibrated_parameters
+from deniable.planning.calibration import CALIBRATIONS
 
 RR: Answering = ("randomised-response",)
 ANSWERED: list[list[tuple[int, Answering]]] = [
@@ -27,8 +27,7 @@ def several(*sizes: int) -> Dimensions:
 
 def made(answered: list[tuple[int, Answering]], epsilon: str, delta: str = "0") -> OneQuestion:
     sizes = [size for size, _ in answered]
-    parameters = calibrated_parameters(
-        "one-question",
+    parameters = CALIBRATIONS["one-question"](
         {"dimensions": several(*sizes), "mechanisms": tuple(each for _, each in answered)},
         sum(sizes),
         epsilon,

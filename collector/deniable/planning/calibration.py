@@ -38,10 +38,7 @@ _STEPS: Final = 1 << 62
 
 
 def calibrated(
-    kind: str,
-    categories: int,
-    epsilon: str,
-    settings: Settings | None = None,
+    kind: str, categories: int, epsilon: str, settings: Settings | None = None
 ) -> Specification:
     """Return the mechanism that lies least with a tight epsilon not above the one asked for.
 
@@ -51,17 +48,10 @@ def calibrated(
         raise InvalidManifest("mechanism", "is of no known kind")
     given = {key: as_tuples(value) for key, value in (settings or {}).items()}
     try:
-        parameters = calibrated_parameters(kind, given, categories, epsilon)
+        parameters = CALIBRATIONS[kind](given, categories, epsilon)
     except InvalidParameter as error:
         raise InvalidManifest(error.name, error.reason) from error
     return Specification(kind, parameters)
-
-
-def calibrated_parameters(
-    kind: str, settings: Settings, categories: int, epsilon: str
-) -> Parameters:
-    """Return the parameters of the best mechanism of a kind for what an operator wrote."""
-    return CALIBRATIONS[kind](settings, categories, epsilon)
 
 
 def setting(settings: Settings, key: str) -> Any:

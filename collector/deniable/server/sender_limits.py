@@ -6,16 +6,14 @@ Addresses are in token buckets in memory, and nowhere else.
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from aiohttp import web
 
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_REPORTS, Refusal, RefusalCode
 from deniable.server.connection_slots import Address, is_among, mark, sender
 from deniable.stores.values import Receipt
-
-if TYPE_CHECKING:  # the doctor reads a limit without aiohttp
-    from aiohttp import web
-
 
 _MOST_REMEMBERED: Final = 65_536
 _BURST_SECONDS: Final = 10.0
@@ -104,7 +102,7 @@ class SenderLimits:
         self._of_addresses = buckets(config.address_rate, MAX_UPLOAD_REPORTS)
         self._of_relays = buckets(config.relay_rate, 1)
 
-    def charge(self, request: "web.BaseRequest", tokens: float) -> None:
+    def charge(self, request: web.BaseRequest, tokens: float) -> None:
         """Take tokens from the bucket of whoever sent a request.
 
         Raises:
@@ -118,7 +116,7 @@ class SenderLimits:
         if not limits.take(mark(address), tokens):
             raise Refusal(RefusalCode.RATE_LIMITED, "too much from this address")
 
-    def check_relayed(self, gateway_request: "web.BaseRequest | None", now: float) -> None:
+    def check_relayed(self, gateway_request: web.BaseRequest | None, now: float) -> None:
         """Check that a relay sent a request of the gateway, where nobody else may.
 
         Raises:
@@ -129,7 +127,7 @@ class SenderLimits:
         ):
             raise Refusal(RefusalCode.FORBIDDEN, "this collector takes reports of relays alone")
 
-    def _sender(self, request: "web.BaseRequest") -> Address | None:
+    def _sender(self, request: web.BaseRequest) -> Address | None:
         forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))
         return sender(request.remote or "", forwarded, self._trusted)
 

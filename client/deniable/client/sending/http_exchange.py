@@ -31,7 +31,7 @@ from deniable.messages import USER_AGENT
 _MOST_HEADER_BYTES: Final = 64 * 1024
 _HTTP_PORT: Final = 80
 _HTTPS_PORT: Final = 443
-
+_FIXED: Final = {"User-Agent": USER_AGENT, "Connection": "close"}
 
 _Wanted = tuple[str, str, Mapping[str, str], bytes, int]
 """A request's method, path, headers and body, and how many bytes of an answer's body are taken."""
@@ -43,10 +43,8 @@ def exchange(
     """Send one request; see ``Transport.request``."""
     method, path, headers, body, most = wanted
     deadline = time.monotonic() + seconds
-    with _outages():
-        proxy = None if target.on_this_machine else _find_proxy(target)
+    proxy = _proxy_to(target)
     by_way = " through a proxy" if proxy else ""
-    fixed = {"User-Agent": USER_AGENT, "Connection": "close"}
     with _outages(by_way):
         connection = _Connection(target, proxy, deadline, most + _MOST_HEADER_BYTES)
     try:
@@ -55,7 +53,7 @@ def exchange(
         if before_body is not None:
             before_body()
         with _outages(by_way):
-            connection.request(method, path, body=body or None, headers={**fixed, **headers})
+            connection.request(method, path, body=body or None, headers={**_FIXED, **headers})
             with connection.getresponse() as response:
                 received = {name.lower(): value for name, value in response.getheaders()}
                 if received.get("content-encoding", "identity") != "identity":
@@ -76,8 +74,7 @@ def exchange(
 def find_route(target: Target, seconds: float) -> None:
     """Raise ``TransportError`` if no request can leave; see ``Transport``."""
     deadline = time.monotonic() + seconds
-    with _outages():
-        proxy = None if target.on_this_machine else _find_proxy(target)
+    proxy = _proxy_to(target)
     with _outages(" through a proxy" if proxy else ""):
         next(_reachable(((proxy or target).host, (proxy or target).port), deadline))
 
@@ -128,6 +125,11 @@ class _Connection(http.client.HTTPConnection):
     def send(self, data: Any) -> None:
         self.sock.settimeout(left_until(self.deadline))
         super().send(data)
+
+
+def _proxy_to(target: Target) -> "_Proxy | None":
+    with _outages():
+        return None if target.on_this_machine else _find_proxy(target)
 
 
 def _find_proxy(target: Target) -> "_Proxy | None":

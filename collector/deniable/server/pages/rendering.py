@@ -1,4 +1,4 @@
-"""From what is shown to HTML: every text is escaped, and every link is relative. And controls."""
+"""Rendering a page: its controls, and HTML in which texts are escaped and links are relative."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
