@@ -182,9 +182,7 @@ def test_a_value_of_another_type_is_refused(tmp_path: Path, name: str, value: st
         relayed_from=['"tomorrow"', '"2026-02-30"'],
     ),
 )
-def test_a_value_outside_its_domain_is_refused_by_name(
-    tmp_path: Path, name: str, value: str
-) -> None:
+def test_a_value_outside_its_domain_is_refused(tmp_path: Path, name: str, value: str) -> None:
     message = refusal(write(tmp_path, **{name: value}))
     assert f": {name} " in message
     assert len(message.splitlines()) == 1

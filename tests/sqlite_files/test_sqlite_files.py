@@ -55,9 +55,7 @@ def numbers(connection: sqlite3.Connection) -> list[int]:
     return [number for (number,) in connection.execute("SELECT number FROM numbers")]
 
 
-def test_a_file_is_private_and_durable_and_erases(
-    path: Path, connection: sqlite3.Connection
-) -> None:
+def test_a_file_is_private_durable_and_erases(path: Path, connection: sqlite3.Connection) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     wanted = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "page_size": 1024}
     assert {
@@ -106,7 +104,7 @@ def test_any_number_may_migrate_at_once(path: Path) -> None:
         (f"PRAGMA application_id={OURS}; PRAGMA user_version=3", "newer version of deniable"),
     ],
 )
-def test_what_is_not_ours_is_not_touched(
+def test_what_is_not_ours_is_left(
     path: Path, connection: sqlite3.Connection, statement: str, why: str
 ) -> None:
     connection.executescript(statement)
@@ -128,7 +126,7 @@ def test_what_is_not_ours_is_recognised_before_anything_is_changed(path: Path) -
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_what_was_written_without_being_synchronised_is_made_durable_by_a_write(
+def test_what_was_written_is_made_durable_by_a_write(
     path: Path, connection: sqlite3.Connection
 ) -> None:
     migrate(connection, [SCRIPT], OURS)
@@ -176,9 +174,7 @@ def test_a_writer_waits_for_the_other_one_so_long_and_no_longer(
     assert connection.execute("PRAGMA busy_timeout").fetchone() == (50,)
 
 
-def test_the_log_is_emptied_unless_somebody_reads_it(
-    path: Path, connection: sqlite3.Connection
-) -> None:
+def test_the_log_is_emptied_unless_it_is_read(path: Path, connection: sqlite3.Connection) -> None:
     migrate(connection, [SCRIPT], OURS)
     log = path.with_name(path.name + "-wal")
     with read_only(path) as reader:

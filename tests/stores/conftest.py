@@ -1,13 +1,14 @@
-"""Fixtures of the store's contract: every test runs against every database."""
+"""Fixtures: stores of either kind, against which the contract runs, and their places."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from deniable.stores import Store
+from deniable.stores import PostgresStore, Store
 from tests.stores.places import PLACES, Place, publish
 from tests.support.effort import THOROUGH
+from tests.support.postgres import PostgresServer, postgres_server
 
 
 @pytest.fixture(params=sorted(PLACES))
@@ -32,3 +33,33 @@ async def store(place: Place) -> AsyncIterator[Store]:
     await publish(store)
     yield store
     await store.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return where a SQLite store is to be."""
+    return tmp_path / "store.sqlite"
+
+
+@pytest.fixture
+def server() -> PostgresServer:
+    return postgres_server()
+
+
+@pytest.fixture
+async def url(server: PostgresServer) -> str:
+    """Return the URL of a store with MANIFEST; a later test gets it emptied."""
+    return await _published(server.url(await server.empty_store()))
+
+
+@pytest.fixture
+async def spoilt(server: PostgresServer) -> str:
+    """Return the URL of such a store that no later test gets."""
+    return await _published(server.url(await server.create_store()))
+
+
+async def _published(url: str) -> str:
+    store = await PostgresStore.open(url)
+    await publish(store)
+    await store.close()
+    return url

@@ -1,4 +1,4 @@
-"""SQLite stores that a test can hold up."""
+"""Stores that a test can hold up or look into."""
 
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from deniable.stores import SqliteStore, Verdict
+from deniable.stores import PostgresStore, SqliteStore, Verdict
+from deniable.stores.postgres.pool import Connection
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.sqlite_store import add_receipts
 from deniable.stores.values import RECEIPT_KEY_BYTES, Receipt
@@ -56,6 +57,21 @@ class Gate:
 
     def open(self) -> None:
         self._open.set()
+
+
+@asynccontextmanager
+async def opened(url: str, patience: float = 60.0) -> AsyncIterator[PostgresStore]:
+    """Yield a store on PostgreSQL that folds nothing by itself: its connections are counted."""
+    store = await PostgresStore.open(url, patience=patience)
+    store._unfolded = -100
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def show(setting: str, connection: Connection) -> str:
+    return str(await connection.fetchval(f"SHOW {setting}"))
 
 
 @asynccontextmanager

@@ -1,9 +1,13 @@
 """A store in which there is something of everything that a store can hold."""
 
+from collections.abc import AsyncIterator, Sequence
 from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from deniable.messages import Manifest, Rotation, SigningKey, sign_rotation
-from deniable.stores import KEPT_SECONDS, LogExtension, Note, Role, Store, Token
+from deniable.stores import KEPT_SECONDS, LogExtension, Note, Role, SqliteStore, Store, Token
+from deniable.stores.rules.copying import StoredRow
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, counts, publish, reports
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
@@ -45,6 +49,26 @@ async def fill_with_everything(store: Store) -> None:
     envelope = sign_rotation(rotation, AUTHORITY, NEXT)
     extension = LogExtension(2, (envelope,), "checkpoint of 3\n")
     await store.rotate(rotation, envelope, lambda signed: signed, extension)
+
+
+_ROWS: list[Sequence[StoredRow]] = []
+
+
+async def fill_at_once(store: Store) -> None:
+    """Fill an empty store with the same, whose figures have taken their steps, by copying it."""
+    if not _ROWS:
+        with TemporaryDirectory() as folder:
+            made = await SqliteStore.open(Path(folder) / "store.sqlite")
+            await fill_with_everything(made)
+            await everything(made)
+            _ROWS.extend([chunk async for chunk in made.rows()])
+            await made.close()
+
+    async def rows() -> AsyncIterator[Sequence[StoredRow]]:
+        for chunk in _ROWS:
+            yield chunk
+
+    await store.fill(rows())
 
 
 async def everything(store: Store) -> dict[str, object]:

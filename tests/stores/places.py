@@ -25,6 +25,26 @@ ISSUER, OTHER_ISSUER = b"issuer".ljust(32, b"\1"), b"issuer".ljust(32, b"\2")
 """Keys of issuers; a store does not look at signatures."""
 
 
+COLUMNS = {
+    "surveys": {"survey", "survey_id", "name", "sequence", "minimum", "envelope"},
+    "issuers": {"issuer", "public_key", "distrusted_at"},
+    "receipts": {"survey", "epoch", "key", "response", "issuer"},
+    "counts": {"survey", "epoch", "issuer", "response", "reports"},
+    "published_counts": {"survey", "epoch", "issuer", "response", "reports"},
+    "seals": {
+        *("survey", "epoch", "sealed_at", "reports", "digest", "pruning_at", "pruned_at", "cut_at")
+    },
+    "ends": {"survey", "ended_at"},
+    "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
+    "openings": {"name", "public"},
+    "notes": {"name", "at", "text"},
+    "log_entries": {"position", "entry"},
+    "log_checkpoints": {"role", "checkpoint"},
+    "tokens": {"digest", "role", "label", "created_at", "survey", "ends_at"},
+}
+"""Columns of either kind of store: an address, a time or a batch would link or order devices."""
+
+
 class Place(Protocol):
     """Where one collector's data are; every call opens them by another connection."""
 

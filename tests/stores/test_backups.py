@@ -39,7 +39,7 @@ async def restored(file: Path, directory: Path) -> SqliteStore:
     return store
 
 
-async def test_a_backup_holds_everything(
+async def test_a_backup_is_whole(
     place: Place, backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await place.open()
@@ -71,7 +71,7 @@ async def test_nothing_is_overwritten_nor_left_behind(place: Place, backup: Path
     await store.close()
 
 
-async def test_what_a_killed_command_has_left_is_removed_by_the_next_and_nobody_elses(
+async def test_what_a_killed_command_left_goes_and_nobody_elses(
     backup: Path, tmp_path: Path
 ) -> None:
     store = await SqliteStore.open(tmp_path / "store.sqlite")
@@ -120,9 +120,7 @@ async def test_a_backup_holds_nothing_of_what_was_erased(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["text", "empty", "tampered", "in use"])
-async def test_what_is_no_sound_backup_is_named_and_restores_nothing(
-    tmp_path: Path, backup: Path, kind: str
-) -> None:
+async def test_what_is_no_backup_restores_nothing(tmp_path: Path, backup: Path, kind: str) -> None:
     source = await SqliteStore.open(tmp_path / "store.sqlite")
     await fill_with_everything(source)
     if kind == "text":

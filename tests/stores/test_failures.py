@@ -10,17 +10,12 @@ import pytest
 from deniable.stores import Role, SqliteStore, StoreError, StoreFull, Token, UnknownSchema
 from deniable.stores.sqlite.database import SqliteDatabase
 from tests.stores.databases import SECONDS, Gate, hooked_store, many
-from tests.stores.places import A, D, SqlitePlace, counts, publish
+from tests.stores.places import A, D, counts, publish
 from tests.support.processes import child
 from tests.support.reports import report
 from tests.support.surveys import MANIFEST, START, manifest
 
 TOKEN = Token(bytes(32), Role.ANALYST, "", START)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return SqlitePlace(tmp_path).file
 
 
 async def test_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(file: Path) -> None:
@@ -115,9 +110,7 @@ def take_away(file: Path, *, replaced: bool) -> None:
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-async def test_s1_into_a_file_that_is_gone_nothing_is_acknowledged(
-    file: Path, replaced: bool
-) -> None:
+async def test_s1_in_a_file_that_is_gone_nothing_is_stored(file: Path, replaced: bool) -> None:
     store = await SqliteStore.open(file)
     try:
         await publish(store, MANIFEST)

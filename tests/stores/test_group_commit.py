@@ -9,13 +9,8 @@ from deniable.stores import Overloaded, SqliteStore, Verdict, group_commit
 from deniable.stores.group_commit import GroupCommit
 from deniable.stores.values import Receipt
 from tests.stores.databases import SECONDS, Gate, HookedStore, hooked_store
-from tests.stores.places import A, C, D, SqlitePlace, counts, publish
+from tests.stores.places import A, C, D, counts, publish
 from tests.support.reports import report
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return SqlitePlace(tmp_path).file
 
 
 async def settle() -> None:
@@ -71,9 +66,7 @@ async def test_a_request_that_is_given_up_is_stored_and_disturbs_nobody(file: Pa
         assert await store.add([report(1), report(2), report(3)]) == [D, D, D]
 
 
-async def test_more_than_may_wait_is_overloaded_at_once_and_not_stored(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_more_than_may_wait_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_commit, "MOST_WAITING", 4)
     async with hooked_store(file) as store:
         gate = store.before = Gate()

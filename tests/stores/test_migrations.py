@@ -6,7 +6,7 @@ import pytest
 
 from deniable.stores import StoreError, UnknownSchema, migrate_store, open_store
 from tests.stores.databases import many
-from tests.stores.fullness import everything, fill_with_everything
+from tests.stores.fullness import everything, fill_at_once
 from tests.stores.places import NOW, A, D, counts, publish
 from tests.stores.second_schema import BROKEN, have_second_schema
 from tests.support.postgres import postgres_server
@@ -20,7 +20,7 @@ async def test_a_store_is_migrated_on_request_and_as_a_whole_and_there_is_no_way
     server = postgres_server()
     target = tmp_path / "it" if kind == "sqlite" else server.url(await server.create())
     store = await open_store(target, create=True)
-    await fill_with_everything(store)
+    await fill_at_once(store)
     before = await everything(store)
     await store.close()
     with monkeypatch.context() as later:

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from deniable.stores import (
@@ -22,33 +21,17 @@ from deniable.stores import (
     Token,
     Unreachable,
 )
-from deniable.stores.postgres.pool import Connection
-from tests.stores.databases import many
-from tests.stores.places import NOW, A, D, counts, publish
+from tests.stores.databases import many, opened, show
+from tests.stores.places import NOW, A, D, counts
 from tests.support.certificates import certificate
-from tests.support.postgres import SECONDS, PostgresServer, connected, postgres_server
+from tests.support.postgres import SECONDS, Looking, PostgresServer, connected
 from tests.support.surveys import MANIFEST, manifest
 
 PASSWORD = "p4ssw0rd-marker"
 
 
 @pytest.fixture
-def server() -> PostgresServer:
-    return postgres_server()
-
-
-@pytest.fixture
-async def url(server: PostgresServer) -> str:
-    """Return the URL of a store of this test's own, in which MANIFEST is published."""
-    url = server.url(await server.create_store())
-    store = await PostgresStore.open(url)
-    await publish(store)
-    await store.close()
-    return url
-
-
-@pytest.fixture
-async def administrator(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+async def other(url: str) -> AsyncIterator[Looking]:
     async with connected(url) as connection:
         yield connection
 
@@ -62,100 +45,69 @@ def restarted(server: PostgresServer) -> Iterator[PostgresServer]:
     server.start()
 
 
-async def fail_on(
-    connection: "asyncpg.Connection[asyncpg.Record]", table: str, when: str, state: str
-) -> None:
-    """Let inserts into a table fail, at once or at the commit."""
-    timing = "DEFERRABLE INITIALLY DEFERRED" if when == "commit" else ""
-    await connection.execute(
-        "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS"
-        f" $$ BEGIN RAISE EXCEPTION 'provoked' USING ERRCODE = '{state}'; END $$;"
-        f"CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON deniable.{table} {timing}"
-        " FOR EACH ROW EXECUTE FUNCTION fail()"
-    )
+@pytest.mark.parametrize("when", ["IMMEDIATE", "DEFERRED"])
+async def test_s1_a_full_disk_refuses_the_group_and_keeps_what_was(spoilt: str, when: str) -> None:
+    async with opened(spoilt) as store, connected(spoilt) as other:
+        assert await store.add(many(10)) == [A] * 10
+        await other.execute(
+            "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE EXCEPTION 'provoked' USING ERRCODE = '53100'; END $$;"
+            "CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON deniable.deltas"
+            f" DEFERRABLE INITIALLY {when} FOR EACH ROW EXECUTE FUNCTION fail()"
+        )
+        # At the commit the rows of the answer have come: the server's last word counts.
+        groups = [many(20, 10), many(2, 30)]
+        answers = await asyncio.gather(*map(store.add, groups), return_exceptions=True)
+        assert [type(answer) for answer in answers] == [StoreFull, StoreFull]
+        assert await counts(store) == [10, 0, 0, 0, 0]
+        assert await other.fetchval("SELECT count(*) FROM deniable.receipts") == 10
+        await other.execute("DROP TRIGGER fail ON deniable.deltas")
+        # There is room again: repeats are known, and nothing of the failed group is.
+        assert await store.add(many(30)) == [D] * 10 + [A] * 20
+        assert await store.check() == []
 
 
-@pytest.mark.parametrize("when", ["insert", "commit"])
-async def test_s1_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(
-    url: str, administrator: "asyncpg.Connection[asyncpg.Record]", when: str
-) -> None:
-    store = await PostgresStore.open(url)
-    assert await store.add(many(10)) == [A] * 10
-    await fail_on(administrator, "deltas", when, "53100")
-    others = [receipt._replace(response=1) for receipt in many(20, 10)]
-    # At the commit the rows of the answer have come: it is the server's last word that counts.
-    answers = await asyncio.gather(
-        store.add(others), store.add(many(2, 30)), return_exceptions=True
-    )
-    assert [type(answer) for answer in answers] == [StoreFull, StoreFull]
-    assert await counts(store) == [10, 0, 0, 0, 0]
-    assert await administrator.fetchval("SELECT count(*) FROM deniable.receipts") == 10
-    await administrator.execute("DROP TRIGGER fail ON deniable.deltas")
-    # There is room again: repeats are known, and nothing of the failed group is.
-    assert await store.add([*many(10), *others]) == [D] * 10 + [A] * 20
-    assert await store.check() == []
-    await store.close()
+async def test_a_lock_held_too_long_is_an_error_once(url: str, other: Looking) -> None:
+    async with opened(f"{url}&lock_timeout=50ms") as store:
+        async with other.transaction():
+            await other.execute("SELECT pg_advisory_xact_lock(1, 0)")
+            with pytest.raises(StoreError, match="lock timeout"):
+                await store.add(many(3))
+            # Another epoch is none of its business, and figures go on.
+            assert await store.add([r._replace(epoch=1) for r in many(3)]) == [A] * 3
+            assert sum(await counts(store)) == 0
+        assert await store.add(many(3)) == [A] * 3
 
 
-async def test_a_lock_that_is_held_too_long_is_an_error_and_the_next_group_is_stored(
-    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    store = await PostgresStore.open(f"{url}&lock_timeout=50ms")
-    async with administrator.transaction():
-        await administrator.execute("SELECT pg_advisory_xact_lock(1, 0)")
-        with pytest.raises(StoreError, match="lock timeout"):
-            await store.add(many(3))
-        # Another epoch is none of its business, and figures go on.
-        assert await store.add([r._replace(epoch=1) for r in many(3)]) == [A] * 3
-        assert sum(await counts(store)) == 0
-    assert await store.add(many(3)) == [A] * 3
-    await store.close()
+async def test_a_statement_that_takes_too_long_is_an_error(url: str, other: Looking) -> None:
+    async with opened(f"{url}&statement_timeout=100ms") as store:
+        async with other.transaction():
+            await other.execute("LOCK TABLE deniable.tokens")
+            with pytest.raises(StoreError, match="statement timeout"):
+                await store.tokens()
+        assert await store.tokens() == []
 
 
-async def test_a_statement_that_takes_too_long_is_an_error(
-    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    store = await PostgresStore.open(f"{url}&statement_timeout=100ms")
-    async with administrator.transaction():
-        await administrator.execute("LOCK TABLE deniable.tokens")
-        with pytest.raises(StoreError, match="statement timeout"):
-            await store.tokens()
-    assert await store.tokens() == []
-    await store.close()
-
-
-async def test_a_server_that_can_only_be_read_takes_no_ping(
-    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    store = await PostgresStore.open(url, patience=0.1)
-    await store.ping()
-    name = await administrator.fetchval("SELECT current_database()")
-    await store.close()
+async def test_a_server_that_can_only_be_read_takes_no_ping(url: str) -> None:
     # As operators of databases do when the disk is nearly full.
-    await administrator.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-    store = await PostgresStore.open(url, patience=0.1)
-    assert len(await store.surveys()) == 1
-    with pytest.raises(StoreError, match="read-only"):
-        await store.ping()
-    await store.close()
+    async with opened(f"{url}&default_transaction_read_only=on", patience=0.1) as store:
+        assert len(await store.surveys()) == 1
+        with pytest.raises(StoreError, match="read-only"):
+            await store.ping()
 
 
-async def test_a_server_without_connections_to_spare_is_overloaded(
-    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    await administrator.execute(
-        "DROP ROLE IF EXISTS crowd; CREATE ROLE crowd LOGIN CONNECTION LIMIT 0"
-    )
+async def test_a_server_without_connections_is_overloaded(url: str, other: Looking) -> None:
+    await other.execute("DROP ROLE IF EXISTS crowd; CREATE ROLE crowd LOGIN CONNECTION LIMIT 0")
     with pytest.raises(Overloaded, match="too many connections"):
         await PostgresStore.open(url.replace("deniable@", "crowd@"))
-    await administrator.execute("DROP ROLE crowd")
+    await other.execute("DROP ROLE crowd")
 
 
 @pytest.mark.parametrize(
     ("setting", "words"),
     [("fsync=off", "fsync = off"), ("track_commit_timestamp=on", "track_commit_timestamp off")],
 )
-async def test_a_server_that_would_break_a_promise_is_refused(
+async def test_a_forgetful_server_is_refused(
     url: str, restarted: PostgresServer, setting: str, words: str
 ) -> None:
     restarted.start(setting)
@@ -163,26 +115,20 @@ async def test_a_server_that_would_break_a_promise_is_refused(
         await PostgresStore.open(url)
 
 
-async def show(setting: str, connection: Connection) -> str:
-    return str(await connection.fetchval(f"SHOW {setting}"))
-
-
-async def test_s1_commits_wait_for_the_disk_whatever_the_databases_default_is(
-    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    name = await administrator.fetchval("SELECT current_database()")
-    await administrator.execute(
-        f"ALTER DATABASE {name} SET synchronous_commit = off;"
-        f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'"
-    )
-    store = await PostgresStore.open(f"{url}&default_transaction_isolation=serializable")
-    for setting, value in (
-        ("synchronous_commit", "on"),
-        ("transaction_isolation", "read committed"),
-        ("statement_timeout", "30s"),
-    ):
-        assert await store._connections.run(partial(show, setting)) == value
-    await store.close()
+async def test_s1_commits_wait_for_the_disk_whatever_the_databases_default_is(spoilt: str) -> None:
+    async with connected(spoilt) as other:
+        name = await other.fetchval("SELECT current_database()")
+        await other.execute(
+            f"ALTER DATABASE {name} SET synchronous_commit = off;"
+            f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'"
+        )
+    async with opened(f"{spoilt}&default_transaction_isolation=serializable") as store:
+        for setting, value in (
+            ("synchronous_commit", "on"),
+            ("transaction_isolation", "read committed"),
+            ("statement_timeout", "30s"),
+        ):
+            assert await store._connections.run(partial(show, setting)) == value
 
 
 @pytest.fixture
@@ -202,24 +148,23 @@ async def configure(server: PostgresServer) -> AsyncIterator[Callable[[str], Awa
 async def test_s1_a_reload_that_makes_the_server_forgetful_is_noticed_by_every_write(
     url: str, configure: Callable[[str], Awaitable[None]]
 ) -> None:
-    store = await PostgresStore.open(url)
-    assert await store.add(many(1)) == [A]
-    # Both connections stand before: a new one would be refused at once.
-    assert await store._connections.run(partial(show, "fsync")) == "on"
-    await configure("fsync = off")
-    async with asyncio.timeout(SECONDS):
-        for keep in (True, False):
-            while await store._connections.run(partial(show, "fsync"), keep=keep) != "off":
-                pass
-    writes = (
-        lambda: store.add(many(2)),
-        store.ping,  # which tells whether reports would be taken
-        lambda: store.seal(MANIFEST.survey_id, 0, NOW),
-    )
-    for write in writes:
-        with pytest.raises(StoreError, match="fsync = off"):
-            await write()
-    await store.close()
+    async with opened(url) as store:
+        assert await store.add(many(1)) == [A]
+        # Both connections stand before: a new one would be refused at once.
+        assert await store._connections.run(partial(show, "fsync")) == "on"
+        await configure("fsync = off")
+        async with asyncio.timeout(SECONDS):
+            for keep in (True, False):
+                while await store._connections.run(partial(show, "fsync"), keep=keep) != "off":
+                    pass
+        writes = (
+            lambda: store.add(many(2)),
+            store.ping,  # which tells whether reports would be taken
+            lambda: store.seal(MANIFEST.survey_id, 0, NOW),
+        )
+        for write in writes:
+            with pytest.raises(StoreError, match="fsync = off"):
+                await write()
 
 
 @pytest.mark.long
@@ -273,7 +218,7 @@ async def tls_server(context: ssl.SSLContext) -> AsyncIterator[int]:
         ("127.0.0.2", "itself", "not trusted: it is of another host"),
     ],
 )
-async def test_a_certificate_that_is_not_trusted_is_told_as_such(
+async def test_a_certificate_that_is_not_trusted(
     tmp_path: Path, host: str, trusted: str, words: str
 ) -> None:
     folders = {name: tmp_path / name for name in ("itself", "other")}
@@ -288,7 +233,7 @@ async def test_a_certificate_that_is_not_trusted_is_told_as_such(
     assert PASSWORD not in "".join(traceback.format_exception(caught.value))
 
 
-async def test_a_root_certificate_that_is_not_there_is_told_as_such(
+async def test_a_root_certificate_is_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -307,13 +252,12 @@ async def test_a_root_certificate_that_is_not_there_is_told_as_such(
 
 
 async def test_what_a_column_cannot_hold_is_an_error_of_the_store(url: str) -> None:
-    store = await PostgresStore.open(url)
-    with pytest.raises(StoreError, match="cannot hold"):
-        await store.add([many(1)[0]._replace(response=2**31)])
-    with pytest.raises(StoreError, match="cannot hold"):
-        await store.publish(manifest(name="huge", minimum_reports=1), "no bytes")  # type: ignore[arg-type]
-    assert await store.add(many(1)) == [A]
-    await store.close()
+    async with opened(url) as store:
+        with pytest.raises(StoreError, match="cannot hold"):
+            await store.add([many(1)[0]._replace(response=2**31)])
+        with pytest.raises(StoreError, match="cannot hold"):
+            await store.publish(manifest(name="huge", minimum_reports=1), "no bytes")  # type: ignore[arg-type]
+        assert await store.add(many(1)) == [A]
 
 
 BAD_URLS = {
@@ -329,9 +273,7 @@ BAD_URLS = {
 
 
 @pytest.mark.parametrize("kind", sorted(BAD_URLS))
-async def test_whatever_is_wrong_with_a_url_its_password_is_not_shown(
-    kind: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_no_wrong_url_shows_its_password(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with pytest.raises(StoreError) as caught:
         await PostgresStore.open(BAD_URLS[kind], patience=0.05)
@@ -340,7 +282,7 @@ async def test_whatever_is_wrong_with_a_url_its_password_is_not_shown(
     assert kind != "slash" or "%2F" in str(caught.value)
 
 
-async def test_a_password_file_that_cannot_be_read_is_told_of(
+async def test_a_wrong_password_file(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "pgpass"
@@ -352,9 +294,7 @@ async def test_a_password_file_that_cannot_be_read_is_told_of(
     assert "s3cret" not in str(refused.value)
 
 
-async def test_neither_reprs_nor_refusals_show_the_password(
-    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
+async def test_neither_reprs_nor_refusals_show_the_password(url: str) -> None:
     secret = url.replace("deniable@", f"deniable:{PASSWORD}@")
     store = await PostgresStore.open(secret)
     assert PASSWORD not in repr(store) + repr(store._connections) + repr(vars(store))
@@ -366,10 +306,9 @@ async def test_neither_reprs_nor_refusals_show_the_password(
 
 
 async def test_no_row_of_the_database_is_quoted(url: str) -> None:
-    store = await PostgresStore.open(url)
-    token = Token(b"\xab" * 32, Role.ANALYST, "label", 0)
-    await store.add_token(token)
-    with pytest.raises(StoreError) as caught:
+    async with opened(url) as store:
+        token = Token(b"\xab" * 32, Role.ANALYST, "label", 0)
         await store.add_token(token)
-    assert "abab" not in "".join(traceback.format_exception(caught.value))
-    await store.close()
+        with pytest.raises(StoreError) as caught:
+            await store.add_token(token)
+        assert "abab" not in "".join(traceback.format_exception(caught.value))

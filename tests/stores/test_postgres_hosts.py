@@ -8,15 +8,10 @@ import pytest
 from deniable.stores import PostgresStore, Unreachable
 from tests.stores.databases import many
 from tests.stores.places import A, D, publish
-from tests.support.postgres import PostgresServer, postgres_server
+from tests.support.postgres import PostgresServer
 from tests.support.postgres_proxy import PostgresProxy, postgres_proxy
 
 IMPATIENT = "connect_timeout=1"  # the host that answers may be slow on a busy machine
-
-
-@pytest.fixture
-def server() -> PostgresServer:
-    return postgres_server()
 
 
 async def proxies(stack: AsyncExitStack, server: PostgresServer, count: int) -> list[PostgresProxy]:
@@ -25,9 +20,7 @@ async def proxies(stack: AsyncExitStack, server: PostgresServer, count: int) -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize("in_query", [False, True])
-async def test_hosts_that_say_nothing_do_not_keep_a_store_from_the_one_that_answers(
-    server: PostgresServer, in_query: bool
-) -> None:
+async def test_silent_hosts_keep_nobody_off_another(server: PostgresServer, in_query: bool) -> None:
     database = await server.empty_store()
     async with AsyncExitStack() as stack:
         first, second, third = places = await proxies(stack, server, 3)
@@ -55,9 +48,7 @@ async def test_hosts_that_say_nothing_do_not_keep_a_store_from_the_one_that_answ
 
 
 @pytest.mark.long
-async def test_where_every_host_says_nothing_the_store_is_not_reached(
-    server: PostgresServer,
-) -> None:
+async def test_where_no_host_says_anything_none_is_reached(server: PostgresServer) -> None:
     async with AsyncExitStack() as stack:
         places = await proxies(stack, server, 2)
         for silent in places:

@@ -5,25 +5,13 @@ from functools import partial
 import pytest
 
 from deniable.stores import PostgresStore, StoreError
-from deniable.stores.postgres.pool import Connection
-from tests.stores.databases import many
+from tests.stores.databases import many, show
 from tests.stores.places import A, publish
-from tests.support.postgres import PostgresServer, postgres_server
+from tests.support.postgres import PostgresServer
 from tests.support.postgres_pooler import postgres_pooler
 
 
-@pytest.fixture
-def server() -> PostgresServer:
-    return postgres_server()
-
-
-async def show(setting: str, connection: Connection) -> str:
-    return str(await connection.fetchval(f"SHOW {setting}"))
-
-
-async def test_a_pooler_of_sessions_serves_a_store_whose_settings_hold(
-    server: PostgresServer,
-) -> None:
+async def test_a_pooler_of_sessions_serves_a_store(server: PostgresServer) -> None:
     database = await server.empty_store()
     async with postgres_pooler(server.socket) as pooler:
         url = f"postgresql://deniable@127.0.0.1:{pooler.port}/{database}?lock_timeout=7s"
@@ -44,9 +32,7 @@ async def test_a_pooler_of_sessions_serves_a_store_whose_settings_hold(
 
 
 @pytest.mark.parametrize("translates", [False, True])
-async def test_a_pooler_of_transactions_is_told_as_such_where_a_store_is_made_and_examined(
-    server: PostgresServer, translates: bool
-) -> None:
+async def test_a_pooler_of_transactions_is_told(server: PostgresServer, translates: bool) -> None:
     database = await server.create()
     async with postgres_pooler(server.socket, transactions=True, translates=translates) as pooler:
         url = f"postgresql://deniable@127.0.0.1:{pooler.port}/{database}"

@@ -130,9 +130,7 @@ def test_standbys_that_are_not_waited_for_or_away_are_counted(
 
 
 @pytest.mark.long
-async def test_s1_what_a_restart_has_released_is_answered_only_once_the_standby_has_it(
-    pair: Pair,
-) -> None:
+async def test_s1_what_a_restart_released_is_answered_by_the_standby(pair: Pair) -> None:
     url = f"{pair.primary.url(pair.database)}&statement_timeout=1s"
     stores = [await PostgresStore.open(url, patience=0.1) for _ in range(2)]
     first, second = stores

@@ -22,13 +22,14 @@ from contextlib import asynccontextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import asyncpg
 import pytest
 
 from deniable.stores import PostgresStore
 
+Looking: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 SECONDS: Final = 60.0  # longer than anything here takes on a busy machine
 _PREFIX: Final = "deniable-pg-"
 _ROOM: Final = 3 << 30
@@ -225,7 +226,7 @@ class PostgresServer:
 
 
 @asynccontextmanager
-async def connected(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+async def connected(url: str) -> AsyncIterator[Looking]:
     """Yield a connection that is no store's."""
     connection = await asyncpg.connect(url)
     try:

@@ -98,9 +98,7 @@ def make_up(collector: CollectorProcess, envelope: bytes) -> list[str]:
 
 
 @pytest.mark.long
-def test_each_account_is_counted_once_whichever_issuer_vouches(
-    collector: CollectorProcess, tmp_path: Path
-) -> None:
+def test_each_account_is_counted_once(collector: CollectorProcess, tmp_path: Path) -> None:
     current, following = keys(tmp_path)
     manifest = publish(collector, tmp_path, current, following)
 

@@ -26,9 +26,7 @@ from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, manifest
 
 
 @pytest.mark.long
-def test_the_embedded_client_reports_once_whatever_it_is_told_later(
-    collector: CollectorProcess, tmp_path: Path
-) -> None:
+def test_the_embedded_client_reports_once(collector: CollectorProcess, tmp_path: Path) -> None:
     source = (ROOT / "examples" / "embed_client.py").read_text("utf-8")
     program = source.replace("http://127.0.0.1:8377", collector.origin)
     assert program != source
@@ -224,9 +222,7 @@ def consent_tool(
 
 
 @pytest.mark.parametrize("home", ["/dev/null", None])
-def test_the_tool_says_in_a_line_that_it_has_nowhere_to_remember(
-    tmp_path: Path, home: str | None
-) -> None:
+def test_the_tool_says_that_it_has_nowhere_to_remember(tmp_path: Path, home: str | None) -> None:
     done = consent_tool(tmp_path, MANIFEST, "rate", "good", home=home, typed="y\n")
     assert done.returncode == (home is None)
     (line,) = f"{done.stdout}{done.stderr}".splitlines()
@@ -241,9 +237,7 @@ def test_the_tool_says_that_a_decision_could_not_be_stored(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_the_tool_keeps_what_was_agreed_to_when_its_user_declines_what_an_update_asks(
-    tmp_path: Path,
-) -> None:
+def test_the_tool_keeps_consent_when_what_an_update_asks_is_declined(tmp_path: Path) -> None:
     schedule = replace(MANIFEST.schedule, start=int(time.time()))
     running = manifest(schedule=schedule, origin=f"http://127.0.0.1:{free_port()}")
 
@@ -265,9 +259,7 @@ def test_the_tool_keeps_what_was_agreed_to_when_its_user_declines_what_an_update
 
 
 @pytest.mark.long
-def test_the_tool_asks_once_and_its_user_can_look_and_decide(
-    collector: CollectorProcess, tmp_path: Path
-) -> None:
+def test_the_tool_asks_once_and_tells_its_user(collector: CollectorProcess, tmp_path: Path) -> None:
     source = (ROOT / "examples" / "consent_cli.py").read_text("utf-8")
     program = source.replace("http://127.0.0.1:8377", collector.origin)
     assert program != source

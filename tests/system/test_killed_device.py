@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,15 +13,14 @@ from deniable.client import HttpTransport
 from deniable.messages import MAX_MANIFEST_BYTES, pack_upload
 from tests.support.collector import NAME, CollectorProcess, receipts_of
 from tests.support.doomed_device import Fate, Orders
-from tests.support.effort import THOROUGH
 from tests.support.processes import run
 
 # Every seventh line of the first call ever, and every eleventh of a first report, whose lines are
 # among them; tests/client/test_killed_statements.py dies beside every SQL statement.
-SCENES = {
-    "first call": {"scene": "lines", "step": 7 if THOROUGH else 157},
+SCENES: dict[str, dict[str, Any]] = {
+    "first call": {"scene": "lines", "step": 7},
     "first report": {"scene": "lines", "step": 11},
-    "from outside": {"scene": "instants", "most": 80 if THOROUGH else 10},
+    "from outside": {"scene": "instants", "most": 80},
 }
 
 
@@ -28,27 +28,16 @@ def fates(collector: CollectorProcess, scene: str, folder: Path) -> list[Fate]:
     path, most = f"/v1/surveys/{NAME}/manifest", MAX_MANIFEST_BYTES
     manifest = HttpTransport(collector.origin).request("GET", path, {}, b"", most).body.hex()
     bundled = manifest if scene == "first call" else ""
-    orders = Orders(
-        collector.origin,
-        collector.authority,
-        str(folder),
-        manifest=bundled,
-        **SCENES[scene],  # type: ignore[arg-type]
-    )
+    where = (collector.origin, collector.authority, str(folder))
+    orders = Orders(*where, manifest=bundled, **SCENES[scene])
     typed = json.dumps(asdict(orders)) + "\n"
     command = [sys.executable, "-m", "tests.support.doomed_device"]
     told = run(command, typed=typed, seconds=900.0).stdout
     return [Fate(**json.loads(line)) for line in told.splitlines()]
 
 
-@pytest.mark.parametrize(
-    "scene",
-    [
-        "first call",
-        pytest.param("first report", marks=pytest.mark.long),
-        pytest.param("from outside", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("scene", SCENES)
 def test_a_device_killed_anywhere_decides_once_and_delivers_those_very_bytes(
     collector: CollectorProcess, scene: str, tmp_path: Path
 ) -> None:
@@ -68,14 +57,13 @@ def test_a_device_killed_anywhere_decides_once_and_delivers_those_very_bytes(
         else:
             # Killed between the mark and the commit: its state might be an old backup's (D5).
             assert (fate.outcome, fate.fault) == ("not-recorded", "EpochUndecidable")
-    if THOROUGH:
-        stages = Counter(fate.stages for fate in killed)
-        assert stages["B"] > 0
-        assert stages["BR"] > 0
-        if scene != "from outside":  # that gap is a few lines of a hundred
-            assert any(fate.verdict == "duplicate" for fate in killed)
-            undecided = [fate for fate in every if not fate.before]
-            assert sum(not fate.after for fate in undecided) < len(undecided) * 0.15
+    stages = Counter(fate.stages for fate in killed)
+    assert stages["B"] > 0
+    assert stages["BR"] > 0
+    if scene != "from outside":  # that gap is a few lines of a hundred
+        assert any(fate.verdict == "duplicate" for fate in killed)
+        undecided = [fate for fate in every if not fate.before]
+        assert sum(not fate.after for fate in undecided) < len(undecided) * 0.15
     # The collector has one report a device and counts it once.
     sent = [bytes.fromhex(fate.after) for fate in every if fate.after]
     expected = receipts_of(pack_upload([envelope]) for envelope in sent)

@@ -98,9 +98,7 @@ def histogram(collector: CollectorProcess, name: str, *options: str) -> dict[str
 
 
 @pytest.mark.long
-def test_every_kind_is_published_answered_counted_and_estimated(
-    collector: CollectorProcess,
-) -> None:
+def test_every_kind_is_published_counted_and_estimated(collector: CollectorProcess) -> None:
     with ThreadPoolExecutor(8) as pool:
         devices = [*pool.map(partial(report, collector), range(DEVICES))]
     held = Counter(each for device in devices for each in device)

@@ -90,9 +90,7 @@ def test_a_wheel_holds_the_files_of_its_roots_and_no_others(built: Built, projec
 
 @pytest.mark.long
 @pytest.mark.parametrize("project", PROJECTS)
-def test_the_wheel_of_an_sdist_is_that_of_the_tree(
-    built: Built, tmp_path: Path, project: str
-) -> None:
+def test_the_wheel_of_an_sdist_is_the_tree_s(built: Built, tmp_path: Path, project: str) -> None:
     build(tmp_path)  # an sdist, and of it the wheel
     assert contents(tmp_path, project) == contents(built.wheels, project)
     (sdist,) = tmp_path.glob(f"{project.replace('-', '_')}-*.tar.gz")
@@ -105,9 +103,7 @@ def test_the_wheel_of_an_sdist_is_that_of_the_tree(
 
 @pytest.mark.long
 @pytest.mark.parametrize("where", ENVIRONMENTS)
-def test_importing_the_device_sdk_imports_nothing_of_the_collectors(
-    built: Built, where: str
-) -> None:
+def test_the_device_sdk_imports_nothing_of_the_collectors(built: Built, where: str) -> None:
     modules = set(run([getattr(built, where).python, "-I", "-c", IMPORTED]).stdout.split())
     assert "deniable.client.client" in modules
     tops = {module.partition(".")[0] for module in modules}
@@ -153,9 +149,7 @@ def test_what_apps_test_with_needs_no_pytest(built: Built) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("where", ["device", "issuer"])
-def test_without_a_collector_the_command_names_the_extra_in_one_line(
-    built: Built, tmp_path: Path, where: str
-) -> None:
+def test_without_a_collector_the_extra_is_named(built: Built, tmp_path: Path, where: str) -> None:
     script = getattr(built, where).script
     assert run([script, "--version"], cwd=tmp_path).stdout.startswith("deniable, version ")
     for arguments in (["demo"], ["hist", "anything"]):
@@ -174,9 +168,7 @@ def test_without_a_collector_the_command_names_the_extra_in_one_line(
 
 
 @pytest.mark.long
-def test_the_readme_s_app_reports_from_the_device_wheel_to_the_collector_s(
-    built: Built, tmp_path: Path
-) -> None:
+def test_the_readme_s_app_reports_from_wheel_to_wheel(built: Built, tmp_path: Path) -> None:
     about_apps = (ROOT / "README.md").read_text("utf-8").partition("## In your app")[2]
     app = "".join(re.findall(r"```python\n(.*?)```", about_apps.partition("\n## ")[0], re.DOTALL))
     with CollectorProcess(tmp_path / "collector") as collector:
@@ -264,9 +256,7 @@ def container_context(folder: Path) -> Path:
 
 
 @pytest.mark.long
-def test_the_version_is_the_tag_s_wherever_there_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_version_is_the_tag_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = container_context(tmp_path / "source")
     assert version_of(source) == "0.0"
     with monkeypatch.context() as told:  # as the container file does
@@ -289,9 +279,7 @@ def test_the_version_is_the_tag_s_wherever_there_is_one(
 
 
 @pytest.mark.long
-def test_the_container_s_build_has_all_that_the_wheels_are_made_of(
-    built: Built, tmp_path: Path
-) -> None:
+def test_the_container_s_build_makes_the_same_wheels(built: Built, tmp_path: Path) -> None:
     build(tmp_path / "wheels", "--wheel", source=container_context(tmp_path / "source"))
     for project in PROJECTS:
         files = contents(tmp_path / "wheels", project)

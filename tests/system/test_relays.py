@@ -116,9 +116,7 @@ def test_what_a_relay_passes_on_is_counted_and_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_devices_report_through_nginx_and_wait_while_it_is_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_devices_report_through_nginx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DO_NOT_TRACK", raising=False)
     port = free_port()
     with collector(tmp_path) as (made, trusted), ExitStack() as devices:

@@ -32,7 +32,7 @@ ABSENT = "import pytest\npytest.importorskip('no_such_module_anywhere')\n"
         ("1", 1, "1 failed, 1 passed, 1 xfailed, 2 errors"),
     ],
 )
-def test_skips_pass_only_where_they_are_allowed(
+def test_skips_pass_where_they_may(
     tmp_path: Path, required: str, status: int, summary: str
 ) -> None:
     hooks = (ROOT / "tests" / "conftest.py").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Several collectors, and workers of one, on the same store: races, cut answers, kills, storms."""
+"""Several collectors, and workers of one, on the same store: kills, storms."""
 
 import asyncio
 import os
@@ -8,14 +8,14 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.collector import CollectorProcess, runs
 from tests.support.postgres import postgres_server
-from tests.support.proxy import Fate, Proxy
 from tests.support.stubborn import StubbornDevices
 
 
@@ -31,46 +31,6 @@ def collectors(folder: Path, number: int = 1, **settings: str) -> Iterator[list[
     finally:
         for collector in every:
             collector.close()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def settings(request: pytest.FixtureRequest) -> dict[str, str]:
-    if request.param == "sqlite":
-        return {}
-    server = postgres_server()
-    return {"store": server.url(asyncio.run(server.create()))}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", [2, 4])
-def test_collectors_race_on_the_same_reports_and_one_of_them_counts_each(
-    tmp_path: Path, settings: dict[str, str], number: int
-) -> None:
-    with collectors(tmp_path, number, **settings) as every:
-        devices = StubbornDevices(every[0].survey_id, 400, together=4)
-        asyncio.run(devices.send_everywhere([collector.port for collector in every]))
-        devices.check(every[0])
-    assert devices.verdicts.total() == 400 * number
-    # Who was not answered sends again, and may be told of a duplicate where it was accepted.
-    assert devices.verdicts["accepted"] == 400 or devices.statuses[0]
-
-
-@pytest.mark.long
-def test_an_answer_cut_behind_one_commit_is_a_duplicate_wherever_it_is_sent_again(
-    tmp_path: Path,
-) -> None:
-    weights = {Fate.PASS: 0.4, Fate.DROP_ANSWER: 0.3, Fate.CUT_ANSWER: 0.2, Fate.DROP_REQUEST: 0.1}
-    with ExitStack() as stack:
-        proxies = [stack.enter_context(Proxy(weights, seed)) for seed in range(2)]
-        every = stack.enter_context(collectors(tmp_path, 2))
-        for proxy, collector in zip(proxies, every, strict=True):
-            proxy.port = collector.port
-        devices = StubbornDevices(every[0].survey_id, 300)
-        ports = [int(proxy.origin.rpartition(":")[2]) for proxy in proxies]
-        asyncio.run(devices.send(ports))
-        devices.check(every[0])
-        assert devices.verdicts["duplicates"] > 0
-        assert set(proxies[0].fates) == set(weights)
 
 
 def while_sending(
@@ -89,55 +49,41 @@ def while_sending(
 
 
 @pytest.mark.long
-def test_one_collector_after_the_other_is_killed_under_load(
-    tmp_path: Path, settings: dict[str, str]
-) -> None:
+@pytest.mark.parametrize(
+    ("victims", "store"),
+    [
+        ("collectors", "sqlite"),
+        ("collectors", "postgres"),
+        ("database", "postgres"),
+        ("workers", "sqlite"),
+    ],
+)
+def test_what_is_killed_under_load_costs_nothing(tmp_path: Path, victims: str, store: str) -> None:
     chance = random.Random(2016)
+    server = postgres_server() if store == "postgres" else None
+    settings = {"store": server.url(asyncio.run(server.create()))} if server else {}
+    settings |= {"workers": "2"} if victims == "workers" else {}
 
-    def kill_one() -> None:
-        victim = chance.choice(every)
-        victim.kill()
-        victim.start()
+    def kill(turn: int) -> None:
+        if victims == "database":
+            assert server is not None
+            server.kill()
+            server.start()
+        elif victims == "workers" and turn % 2 == 0:
+            with suppress(ProcessLookupError):  # one that is only just gone
+                os.kill(chance.choice(every[0].workers()), signal.SIGKILL)
+        else:
+            victim = chance.choice(every)
+            victim.kill()
+            victim.start()
 
-    with collectors(tmp_path, 2, **settings) as every:
+    with collectors(tmp_path, 1 if victims == "workers" else 2, **settings) as every:
+        assert len(every[0].workers()) == 2 or victims != "workers"
         devices = StubbornDevices(every[0].survey_id, 1_000)
-        while_sending(devices, [collector.port for collector in every], [kill_one] * 4)
+        ports = [collector.port for collector in every]
+        while_sending(devices, ports, [partial(kill, turn) for turn in range(4)])
         devices.check(every[0])
-
-
-@pytest.mark.long
-def test_the_database_is_killed_under_the_load_of_two_collectors(tmp_path: Path) -> None:
-    server = postgres_server()
-
-    def kill_database() -> None:
-        server.kill()
-        server.start()
-
-    with collectors(tmp_path, 2, store=server.url(asyncio.run(server.create()))) as every:
-        devices = StubbornDevices(every[0].survey_id, 1_000)
-        while_sending(devices, [collector.port for collector in every], [kill_database] * 4)
-        devices.check(every[0])
-        assert all(collector.pid for collector in every)  # neither had to be started anew
-
-
-@pytest.mark.long
-def test_workers_and_their_parent_are_killed_under_load(tmp_path: Path) -> None:
-    chance = random.Random(2016)
-
-    def kill_worker() -> None:
-        with suppress(ProcessLookupError):  # one that is only just gone
-            os.kill(chance.choice(collector.workers()), signal.SIGKILL)
-
-    def kill_parent() -> None:
-        collector.kill()
-        collector.start()
-
-    with collectors(tmp_path, workers="2") as (collector,):
-        assert len(collector.workers()) == 2
-        devices = StubbornDevices(collector.survey_id, 1_000)
-        troubles = [kill_worker, kill_parent, kill_worker, kill_parent]
-        while_sending(devices, [collector.port], troubles)
-        devices.check(collector)
+        assert all(collector.pid for collector in every)  # none had to be started anew
 
 
 def whose_turn(collector: CollectorProcess) -> int | None:
@@ -154,9 +100,7 @@ def whose_turn(collector: CollectorProcess) -> int | None:
 
 
 @pytest.mark.long
-def test_workers_that_stand_still_under_load_are_killed_wherever_it_hits_them(
-    tmp_path: Path,
-) -> None:
+def test_workers_that_stand_still_under_load_are_killed(tmp_path: Path) -> None:
     chance = random.Random(2016)
 
     def pause_one() -> None:
@@ -183,13 +127,8 @@ def test_workers_that_stand_still_under_load_are_killed_wherever_it_hits_them(
     with collectors(tmp_path, workers="3") as (collector,):
         devices = StubbornDevices(collector.survey_id, 3_000)
         first = set(collector.workers())
-        troubles = [
-            pause_one,
-            freeze_the_one_that_writes,
-            freeze_one,
-            pause_one,
-            freeze_the_one_that_writes,
-        ]
+        writer = freeze_the_one_that_writes
+        troubles = [pause_one, writer, freeze_one, pause_one, writer]
         try:
             while_sending(devices, [collector.port], troubles)
         finally:
@@ -200,9 +139,7 @@ def test_workers_that_stand_still_under_load_are_killed_wherever_it_hits_them(
 
 
 @pytest.mark.long
-def test_a_parent_that_was_killed_is_started_anew_while_its_workers_still_drain(
-    tmp_path: Path,
-) -> None:
+def test_a_killed_parent_is_started_while_its_workers_drain(tmp_path: Path) -> None:
     with collectors(tmp_path, workers="2") as (collector,):
         slow = [socket.create_connection(("127.0.0.1", collector.port)) for _ in range(16)]
         for connection in slow:

@@ -70,9 +70,7 @@ def unable_to_grow(folder: Path) -> Disk:
 
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("mount"), reason="needs mount")
-def test_a_disk_that_fills_up_under_load_costs_nothing_that_was_acknowledged(
-    tmp_path: Path,
-) -> None:
+def test_a_disk_that_fills_up_costs_nothing_acknowledged(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         complaints = fills_up(tmp_path, disk)
     assert ("error: the store is full" in complaints) == (disk.status == STORAGE_FULL)
@@ -80,7 +78,7 @@ def test_a_disk_that_fills_up_under_load_costs_nothing_that_was_acknowledged(
 
 
 @pytest.mark.long
-def test_files_that_cannot_grow_cost_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_files_that_cannot_grow_cost_nothing_acknowledged(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     fills_up(tmp_path, unable_to_grow(tmp_path / "disk"))
 
