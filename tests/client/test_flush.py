@@ -6,13 +6,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import (
-    Consent,
-    Delivery,
-    HttpAnswer,
-    StateUnavailable,
-    TransportError,
-)
+from deniable.client import Consent, Delivery, HttpAnswer, StateUnavailable, TransportError
 from deniable.client.client import engine_of
 from deniable.client.consent import ConsentRecord
 from deniable.client.sending.outbox import Outbox

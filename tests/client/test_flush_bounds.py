@@ -57,11 +57,7 @@ WITHDRAWALS: dict[str, Meanwhile] = {
 @pytest.mark.parametrize("withdraw", WITHDRAWALS.values(), ids=WITHDRAWALS)
 @pytest.mark.parametrize("how", ["flush", "thread"])
 def test_d7_who_withdraws_during_the_handshake_has_no_byte_sent(
-    bench: Bench,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    withdraw: Meanwhile,
-    how: str,
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, withdraw: Meanwhile, how: str
 ) -> None:
     file, context = certificate(tmp_path, "127.0.0.1")
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
@@ -140,9 +136,7 @@ def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> No
     assert bench.transport.requests[-1].timeout == 3.0
 
 
-def test_due_only_sends_what_is_due_by_its_random_time_and_waits_for_nothing(
-    bench: Bench,
-) -> None:
+def test_due_only_sends_what_is_due_by_its_random_time_and_waits_for_nothing(bench: Bench) -> None:
     client = bench.several(3)
     bench.rows(f"UPDATE decisions SET due = {START + 2000.0}")
     bench.rows(f"UPDATE decisions SET due = {START + 60.0} WHERE name = 'survey-0'")

@@ -83,9 +83,7 @@ def test_d7_no_cookie_is_kept(server: RawServer) -> None:
     assert b"cookie" not in second.lower()
 
 
-def test_an_answer_has_its_status_its_body_and_its_headers_in_lower_case(
-    server: RawServer,
-) -> None:
+def test_an_answer_has_its_status_its_body_and_its_headers_in_lower_case(server: RawServer) -> None:
     server.reply = answer("418 Teapot", b"short", "Retry-After: 7", "X-Odd: One")
     got = get(server)
     assert (got.status, got.body) == (418, b"short")

@@ -7,21 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from deniable.client import (
-    IN_MEMORY,
-    ManifestEntry,
-    ManifestFault,
-    OutcomeStatus,
-)
+from deniable.client import IN_MEMORY, ManifestEntry, ManifestFault, OutcomeStatus
 from deniable.client.optional.pins import LogPin
-from deniable.logs import (
-    leaf_hash,
-    sign_checkpoint,
-)
-from deniable.messages import (
-    pack_logged,
-    sign_manifest,
-)
+from deniable.logs import leaf_hash, sign_checkpoint
+from deniable.messages import pack_logged, sign_manifest
 from deniable.messages.bundle import make_bundle
 from deniable.public_log.publish.witnesses import consistency_path
 from tests.support.devices import NAME, Bench, fault_of

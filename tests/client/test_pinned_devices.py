@@ -6,27 +6,13 @@ from typing import Any
 
 import pytest
 
-from deniable.client import (
-    Client,
-    EventEntry,
-    ManifestFault,
-    OutcomeStatus,
-)
+from deniable.client import Client, EventEntry, ManifestFault, OutcomeStatus
 from deniable.client.client import engine_of
 from deniable.client.explaining.explain import explain_stored
 from deniable.client.optional.relay import Keyring
 from deniable.fakes import FakeCollector
-from deniable.logs import (
-    LogPolicy,
-    LogProof,
-    VerifierKey,
-)
-from deniable.messages import (
-    Rotation,
-    SigningKey,
-    pack_logged,
-    sign_rotation,
-)
+from deniable.logs import LogPolicy, LogProof, VerifierKey
+from deniable.messages import Rotation, SigningKey, pack_logged, sign_rotation
 from deniable.messages.bundle import make_bundle
 from deniable.messages.gateway import GATEWAY_KEYS_PATH
 from tests.support.devices import NAME, Bench, fault_of

@@ -6,13 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from deniable.client import (
-    ConsentMissing,
-    HttpAnswer,
-    ManifestFault,
-    NotReady,
-    TransportError,
-)
+from deniable.client import ConsentMissing, HttpAnswer, ManifestFault, NotReady, TransportError
 from deniable.client.client import engine_of
 from deniable.client.ledger import admission
 from deniable.client.ledger.admission import SignedManifest, open_trusted

@@ -24,14 +24,7 @@ from deniable.messages import (
 from deniable.messages.bundle import make_bundle
 from deniable.messages.gateway import GATEWAY_KEYS_PATH
 from deniable.oblivious_http import KeyConfiguration, PrivateKey
-from tests.support.devices import (
-    ACCEPTED,
-    NAME,
-    Bench,
-    FakeTransport,
-    problem,
-    read_upload,
-)
+from tests.support.devices import ACCEPTED, NAME, Bench, FakeTransport, problem, read_upload
 from tests.support.effort import THOROUGH
 from tests.support.hostile_collector import HostileCollector, SkewedClock
 from tests.support.relays import FATES, RELAY, SEALED, Gateway, HostileRelay, Relay

@@ -23,15 +23,7 @@ from deniable.messages import (
     sign_manifest,
     sign_rotation,
 )
-from tests.support.devices import (
-    NAME,
-    PORTAL,
-    UNREACHABLE,
-    Bench,
-    FakeTransport,
-    fault_of,
-    why,
-)
+from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, fault_of, why
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest
 
 NEXT, LAST, THIEF = (SigningKey(bytes([number]) * 32) for number in (1, 2, 3))

@@ -22,12 +22,7 @@ from deniable.client.client import engine_of
 from deniable.client.clock import Boot
 from deniable.client.ledger.allowance import spent_in_all, spent_since
 from deniable.client.state import mark as mark_module
-from deniable.client.state.mark import (
-    merge_spending,
-    merged,
-    unknown,
-    whole_days,
-)
+from deniable.client.state.mark import merge_spending, merged, unknown, whole_days
 from deniable.client.state.schema import MIGRATIONS
 from deniable.client.state.state import State
 from tests.support.devices import Bench

@@ -74,8 +74,7 @@ def test_what_a_report_reads_and_writes_hardly_grows_from_thirty_decisions_to_te
 ) -> None:
     bench.transport.publish(manifest(epsilon="0.001", schedule=Schedule(START, DAY, 10_000, DAY)))
     client = bench.ready(
-        surveys=[replace(DECLARED, max_total_epsilon="20")],
-        sliding=SlidingCeiling("1", days=30),
+        surveys=[replace(DECLARED, max_total_epsilon="20")], sliding=SlidingCeiling("1", days=30)
     )
 
     def steps_after(decisions: int) -> int:
