@@ -23,13 +23,12 @@ HOST = "collector.example"
 """Resolves nowhere: whoever goes around the proxy fails."""
 OK = answer("200 OK", b"yes")
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
-VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Return the environment, in which there is no proxy."""
-    for variable in VARIABLES:
+    for variable in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(variable, raising=False)
         monkeypatch.delenv(variable.upper(), raising=False)
     return monkeypatch
@@ -60,6 +59,10 @@ def tunnel(port: int, greeting: bytes = ESTABLISHED) -> Script:
     return relay
 
 
+def ask(origin: str, timeout: float = 10.0) -> bytes:
+    return HttpTransport(origin, timeout).request("GET", "/path", {}, b"", 100).body
+
+
 def get(
     environment: pytest.MonkeyPatch,
     proxy: RawServer,
@@ -68,11 +71,7 @@ def get(
     timeout: float = 10.0,
 ) -> bytes:
     environment.setenv("https_proxy", proxy.origin)
-    return HttpTransport(origin, timeout).request("GET", "/path", {}, b"", 100).body
-
-
-def connect_line(request: bytes) -> bytes:
-    return request.split(b" HTTP/1.", 1)[0]
+    return ask(origin, timeout)
 
 
 def test_https_goes_through_a_tunnel_of_which_the_proxy_sees_the_name_alone(
@@ -81,32 +80,34 @@ def test_https_goes_through_a_tunnel_of_which_the_proxy_sees_the_name_alone(
     with RawServer(tunnel(collector.port)) as proxy:
         assert get(environment, proxy) == b"yes"
         assert get(environment, proxy, origin=f"https://{HOST}:8443") == b"yes"
-    first, second = proxy.requests
-    assert connect_line(first) == f"CONNECT {HOST}:443".encode()
-    assert connect_line(second) == f"CONNECT {HOST}:8443".encode()
-    assert b"/path" not in first + second
-    assert b"authorization" not in first.lower()
+        url = f"http://us%40er:pass%3Aw%C3%B6rd@127.0.0.1:{proxy.port}"
+        environment.setenv("https_proxy", url)
+        assert ask(f"https://{HOST}") == b"yes"
+    lines = [request.split(b" HTTP/1.", 1)[0].decode() for request in proxy.requests]
+    assert lines == [f"CONNECT {HOST}:{port}" for port in (443, 8443, 443)]
+    assert b"/path" not in b"".join(proxy.requests)
+    first, second, third = proxy.requests
+    assert b"authorization" not in (first + second).lower()
+    assert b"Proxy-Authorization: Basic dXNAZXI6cGFzczp3w7ZyZA==\r\n" in third
     # What the collector gets is as if there were none.
     assert collector.requests == [
         (
             f"GET /path HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: identity\r\n"
             "User-Agent: deniable/1\r\nConnection: close\r\n\r\n"
         ).encode()
-        for host in (HOST, f"{HOST}:8443")
+        for host in (HOST, f"{HOST}:8443", HOST)
     ]
 
 
-@pytest.mark.parametrize("variable", ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
 def test_the_proxy_of_the_environment_is_used(
-    collector: RawServer, monkeypatch: pytest.MonkeyPatch, variable: str
+    collector: RawServer, environment: pytest.MonkeyPatch
 ) -> None:
-    with RawServer(tunnel(collector.port)) as proxy:
-        monkeypatch.setenv(variable, proxy.origin)
-        transport = HttpTransport(f"https://{HOST}")
-        assert transport.request("GET", "/path", {}, b"", 100).body == b"yes"
-        monkeypatch.setenv(variable, f"127.0.0.1:{proxy.port}")  # so do people write it, too
-        assert transport.request("GET", "/path", {}, b"", 100).body == b"yes"
-        assert proxy.connections == 2
+    for number, variable in enumerate(("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")):
+        with RawServer(tunnel(collector.port)) as proxy, environment.context() as only:
+            # People write it without a scheme, too.
+            only.setenv(variable, proxy.origin if number % 3 else f"127.0.0.1:{proxy.port}")
+            assert ask(f"https://{HOST}") == b"yes"
+            assert proxy.connections == 1
 
 
 class Direct(Exception):
@@ -124,28 +125,23 @@ def no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_connection")
 @pytest.mark.parametrize("excepted", [HOST, "example", ".example", "*", f"{HOST}:8443"])
 def test_no_proxy_is_heard(monkeypatch: pytest.MonkeyPatch, excepted: str) -> None:
-    transport = HttpTransport(f"https://{HOST}:8443")
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     for variable, connected in ((excepted, (HOST, 8443)), ("other", ("proxy.example", 3128))):
         monkeypatch.setenv("no_proxy", variable)
         with pytest.raises(Direct) as caught:
-            transport.request("GET", "/path", {}, b"", 100)
+            ask(f"https://{HOST}:8443")
         assert caught.value.args == connected
 
 
 @pytest.mark.usefixtures("no_connection")
-@pytest.mark.parametrize(
-    ("scheme", "host"),
-    [*product(("http", "https"), ("127.0.0.1", "[::1]")), ("https", "localhost")],
-)
-def test_this_machine_is_never_reached_through_a_proxy(
-    monkeypatch: pytest.MonkeyPatch, scheme: str, host: str
-) -> None:
+def test_this_machine_is_never_reached_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http", "https", "all"):
         monkeypatch.setenv(f"{name}_proxy", "http://proxy.example:3128")
-    with pytest.raises(Direct) as caught:
-        HttpTransport(f"{scheme}://{host}:8080").request("GET", "/", {}, b"", 100)
-    assert caught.value.args == (host.strip("[]"), 8080)
+    hosts = product(("http", "https"), ("127.0.0.1", "[::1]"))
+    for scheme, host in (*hosts, ("https", "localhost")):
+        with pytest.raises(Direct) as caught:
+            ask(f"{scheme}://{host}:8080")
+        assert caught.value.args == (host.strip("[]"), 8080)
 
 
 @pytest.mark.usefixtures("no_connection")
@@ -157,33 +153,17 @@ def test_a_proxy_that_cannot_be_used_is_not_gone_around(
 ) -> None:
     monkeypatch.setenv("all_proxy", url)
     with pytest.raises(TransportError):
-        HttpTransport(f"https://{HOST}").request("GET", "/", {}, b"", 100)
-
-
-def test_credentials_go_to_the_proxy_and_to_nobody_else(
-    collector: RawServer, environment: pytest.MonkeyPatch
-) -> None:
-    with RawServer(tunnel(collector.port)) as proxy:
-        url = f"http://us%40er:pass%3Aw%C3%B6rd@127.0.0.1:{proxy.port}"
-        environment.setenv("all_proxy", url)
-        transport = HttpTransport(f"https://{HOST}")
-        assert transport.request("GET", "/path", {}, b"", 100).body == b"yes"
-    expected = b"Proxy-Authorization: Basic dXNAZXI6cGFzczp3w7ZyZA==\r\n"
-    assert expected in proxy.requests[0]
-    assert b"uthorization" not in collector.requests[0]
+        ask(f"https://{HOST}")
 
 
 @pytest.mark.parametrize("status", ["407 Who Are You", "403 No", "502 Bad Gateway", "302 Found"])
 def test_a_proxy_that_refuses_is_an_outage_that_names_no_secret(
     environment: pytest.MonkeyPatch, status: str
 ) -> None:
-    reply = answer(status, b"why", "Location: http://elsewhere.example/")
-    with RawServer(reply) as proxy:
-        url = f"http://user:secret@127.0.0.1:{proxy.port}"
-        environment.setenv("https_proxy", url)
-        transport = HttpTransport(f"https://{HOST}")
+    with RawServer(answer(status, b"why", "Location: http://elsewhere.example/")) as proxy:
+        environment.setenv("https_proxy", f"http://user:secret@127.0.0.1:{proxy.port}")
         with pytest.raises(TransportError) as caught:
-            transport.request("GET", "/path", {}, b"", 100)
+            ask(f"https://{HOST}")
         assert str(caught.value) == "OSError through a proxy"
         assert proxy.connections == 1
 
@@ -237,18 +217,11 @@ def test_a_proxy_that_talks_without_end_is_heard_no_further_than_the_limit(
     assert sum(sent) < BUFFERED
 
 
-Resolver = Callable[..., list[Any]]
-
-
 @pytest.fixture
 def over() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event
     event.set()
-
-
-def resolves(monkeypatch: pytest.MonkeyPatch, resolver: Resolver) -> None:
-    monkeypatch.setattr(socket, "getaddrinfo", resolver)
 
 
 def fails(error: BaseException) -> Callable[..., Any]:
@@ -258,44 +231,42 @@ def fails(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
-def places(*ports: int) -> list[Any]:
-    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)) for port in ports]
-
-
-def get_from(port: int, timeout: float = 10.0) -> bytes:
-    transport = HttpTransport(f"https://{HOST}:{port}", timeout)
-    return transport.request("GET", "/", {}, b"", 100).body
+def resolves(monkeypatch: pytest.MonkeyPatch, *ports: int) -> None:
+    """Let every name be this machine, at one of these ports after the other."""
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)) for port in ports]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
 
 
 def test_a_resolver_that_hangs_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, over: threading.Event
 ) -> None:
-    def hang(*_: object, **__: object) -> list[Any]:
-        over.wait(60)
-        return []
-
-    resolves(monkeypatch, hang)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [] * over.wait(60))
     with pytest.raises(TransportError, match="TimeoutError") as caught:
-        get_from(443, timeout=0.05)
+        ask(f"https://{HOST}", timeout=0.05)
     assert caught.value.unsent
     assert not over.is_set()  # it hangs still
 
 
-@pytest.mark.parametrize("error", [OSError("unknown"), UnicodeError("long"), LookupError("idna")])
+@pytest.mark.parametrize(
+    "error", [OSError("unknown"), UnicodeError("long"), LookupError("idna"), None]
+)
 def test_a_name_that_cannot_be_resolved_is_an_outage(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
-    resolves(monkeypatch, fails(error))
-    with pytest.raises(TransportError, match=type(error).__name__) as caught:
-        get_from(443)
+    resolves(monkeypatch)
+    if error:
+        monkeypatch.setattr(socket, "getaddrinfo", fails(error))
+    words = type(error).__name__ if error else "NotReached"
+    with pytest.raises(TransportError, match=words) as caught:
+        ask(f"https://{HOST}")
     assert caught.value.unsent
 
 
 def test_the_next_address_is_tried_and_the_answer_is_its(
     collector: RawServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resolves(monkeypatch, lambda *_, **__: places(free_port(), collector.port))
-    assert get_from(443) == b"yes"
+    resolves(monkeypatch, free_port(), collector.port)
+    assert ask(f"https://{HOST}") == b"yes"
 
 
 def test_all_addresses_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,17 +283,10 @@ def test_all_addresses_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> No
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(socket, "socket", Slow)
-    resolves(monkeypatch, lambda *_, **__: places(1, 2, 3))
+    resolves(monkeypatch, 1, 2, 3)
     with pytest.raises(TransportError, match="TimeoutError"):
         HttpTransport("http://127.0.0.1:1", 10.0).request("GET", "/", {}, b"", 100)
     assert tried == [10.0, 4.0]
-
-
-def test_no_address_at_all_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    resolves(monkeypatch, lambda *_, **__: [])
-    with pytest.raises(TransportError, match="NotReached") as caught:
-        get_from(443)
-    assert caught.value.unsent
 
 
 NO_ROUTE = OSError(errno.ENETUNREACH, "Network is unreachable")
@@ -363,9 +327,9 @@ def test_d8_only_what_nobody_can_have_seen_is_unsent(
                 raise error
 
     monkeypatch.setattr(socket, "socket", Failing)
-    resolves(monkeypatch, lambda *_, **__: places(*range(1, len(failures) + 1)))
+    resolves(monkeypatch, *range(1, len(failures) + 1))
     with pytest.raises(TransportError) as caught:
-        get_from(443)
+        ask(f"https://{HOST}")
     assert (str(caught.value), caught.value.unsent) == (message, unsent)
 
 
@@ -374,9 +338,9 @@ def test_d8_where_no_socket_can_be_made_nothing_was_sent(
     monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     monkeypatch.setattr(socket, "socket", fails(OSError(number, "")))
-    resolves(monkeypatch, lambda *_, **__: places(1, 2))
+    resolves(monkeypatch, 1, 2)
     with pytest.raises(TransportError, match=errno.errorcode[number]) as caught:
-        get_from(443)
+        ask(f"https://{HOST}")
     assert caught.value.unsent
 
 
@@ -384,7 +348,7 @@ def test_an_address_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     with RawServer(answer("200 OK", b"yes")) as server:
         none_left = fails(RuntimeError("can't start new thread"))
         monkeypatch.setattr(threading.Thread, "start", none_left)
-        assert HttpTransport(server.origin).request("GET", "/", {}, b"", 100).body == b"yes"
+        assert ask(server.origin) == b"yes"
         with pytest.raises(TransportError) as caught:
-            get_from(443)
+            ask(f"https://{HOST}")
         assert caught.value.unsent

@@ -45,12 +45,7 @@ def get(server: RawServer, timeout: float = 10.0) -> HttpAnswer:
     ("line", "header", "length", "body"),
     [
         ("GET /v1/surveys/s/manifest", ("If-None-Match", '"00ff"'), "", b""),
-        (
-            "POST /v1/reports",
-            ("Content-Type", "application/msgpack"),
-            "Content-Length: 2\r\n",
-            b"\x91\xc0",
-        ),
+        ("POST /v1/reports", ("Content-Type", "x/y"), "Content-Length: 2\r\n", b"\x91\xc0"),
     ],
 )
 def test_d7_a_request_has_these_bytes_and_no_others(
@@ -65,22 +60,17 @@ def test_d7_a_request_has_these_bytes_and_no_others(
     assert server.requests == [head.encode() + body]
 
 
-def test_d7_every_request_has_a_connection_of_its_own(server: RawServer) -> None:
-    server.reply = answer("200 OK", b"yes", "Connection: keep-alive")
+def test_d7_every_request_has_a_connection_of_its_own_and_no_cookie_is_kept(
+    server: RawServer,
+) -> None:
+    kept = ("Connection: keep-alive", "Set-Cookie: id=7; Path=/", 'ETag: "mark"')
+    server.reply = answer("200 OK", b"yes", *kept)
     transport = HttpTransport(server.origin)
     for _ in range(3):
         transport.request("GET", "/", {}, b"", 100)
     assert server.connections == 3
-
-
-def test_d7_no_cookie_is_kept(server: RawServer) -> None:
-    server.reply = answer("200 OK", b"yes", "Set-Cookie: id=7; Path=/", 'ETag: "mark"')
-    transport = HttpTransport(server.origin)
-    for _ in range(2):
-        transport.request("GET", "/", {}, b"", 100)
-    first, second = server.requests
-    assert first == second
-    assert b"cookie" not in second.lower()
+    assert len(set(server.requests)) == 1
+    assert b"cookie" not in server.requests[2].lower()
 
 
 def test_an_answer_has_its_status_its_body_and_its_headers_in_lower_case(server: RawServer) -> None:
@@ -89,15 +79,6 @@ def test_an_answer_has_its_status_its_body_and_its_headers_in_lower_case(server:
     assert (got.status, got.body) == (418, b"short")
     assert got.headers == {"content-length": "5", "retry-after": "7", "x-odd": "One"}
     assert "short" not in repr(got)
-
-
-def test_a_body_may_come_in_chunks_or_until_the_end(server: RawServer) -> None:
-    server.reply = (
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nye\r\n1\r\ns\r\n0\r\n\r\n"
-    )
-    assert get(server).body == b"yes"
-    server.reply = b"HTTP/1.0 200 OK\r\n\r\nyes"
-    assert get(server).body == b"yes"
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -123,23 +104,19 @@ def test_a_path_that_is_no_path_is_a_transport_error(server: RawServer) -> None:
     assert b"".join(server.requests) == b""
 
 
-def test_https_to_a_certificate_that_is_trusted_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, context = certificate(tmp_path, "127.0.0.1")
-    monkeypatch.setenv("SSL_CERT_FILE", str(file))
-    with RawServer(OK, context) as server:
-        assert get(server).body == b"yes"
-
-
-@pytest.mark.parametrize(("trusted", "address"), [(False, "127.0.0.1"), (True, "127.0.0.2")])
-def test_https_to_anybody_else_sends_nothing(
+@pytest.mark.parametrize(
+    ("trusted", "address"), [(True, "127.0.0.1"), (False, "127.0.0.1"), (True, "127.0.0.2")]
+)
+def test_https_goes_to_the_owner_of_a_certificate_that_is_trusted_and_to_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, address: str
 ) -> None:
     file, context = certificate(tmp_path, address)
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with RawServer(OK, context) as server:
+        if trusted and address == "127.0.0.1":
+            assert get(server).body == b"yes"
+            return
         with pytest.raises(TransportError, match="SSLCertVerificationError"):
             get(server)
         assert server.requests == []
@@ -171,28 +148,19 @@ def test_d7_who_calls_off_before_the_body_sends_not_one_byte_through_the_handsha
     assert other.requests[1].startswith(b"GET / HTTP/1.1\r\n")
 
 
-@pytest.mark.parametrize(
-    "origin",
-    [
-        "http://collector.example",
-        "http://localhost:8080",
-        "http://10.0.0.7:8080",
-        "http://127.0.0.2:8080",
-        "http://[2001:db8::1]",
-    ],
-)
-def test_plain_http_goes_to_no_other_machine(origin: str) -> None:
-    with pytest.raises(ValueError, match="must be https"):
-        HttpTransport(origin)
+def test_what_is_no_origin_and_plain_http_to_another_machine_are_refused_at_once() -> None:
+    for host in (
+        *("collector.example", "localhost:8080", "10.0.0.7:8080", "127.0.0.2:8080"),
+        "[2001:db8::1]",
+    ):
+        with pytest.raises(ValueError, match="must be https"):
+            HttpTransport(f"http://{host}")
+    for origin in ("ftp://collector.example", "collector.example", "https://", ""):
+        with pytest.raises(ValueError, match="origin must be"):
+            HttpTransport(origin)
 
 
-@pytest.mark.parametrize("origin", ["ftp://collector.example", "collector.example", "https://", ""])
-def test_what_is_no_origin_is_refused_at_once(origin: str) -> None:
-    with pytest.raises(ValueError, match="origin must be"):
-        HttpTransport(origin)
-
-
-QUICK = 0.25
+QUICK = 0.1
 """Seconds until an answer must be whole; a script below would drip for several."""
 MANY = 500
 
@@ -202,39 +170,40 @@ def chunked(*chunks: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(parts)
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "zstd", "gzip, identity", "x"])
-def test_an_encoded_answer_is_refused(encoding: str) -> None:
-    reply = answer("200 OK", b"yes", f"Content-Encoding: {encoding}")
-    with RawServer(reply) as server, pytest.raises(TransportError, match="encoded"):
-        get(server)
+def test_an_encoded_answer_is_refused(server: RawServer) -> None:
+    for encoding in ("gzip", "br", "deflate", "zstd", "gzip, identity", "x"):
+        server.reply = answer("200 OK", b"yes", f"Content-Encoding: {encoding}")
+        with pytest.raises(TransportError, match="encoded"):
+            get(server)
+    server.reply = answer("200 OK", b"yes", "Content-Encoding: identity")
+    assert get(server).body == b"yes"
 
 
-def test_an_answer_that_says_it_is_not_encoded_is_taken() -> None:
-    with RawServer(answer("200 OK", b"yes", "Content-Encoding: identity")) as server:
-        assert get(server).body == b"yes"
+def test_an_answer_may_come_in_chunks_or_until_the_end_and_be_as_long_as_the_limit(
+    server: RawServer,
+) -> None:
+    for reply, body in (
+        (chunked(b"ye", b"s"), b"yes"),
+        (b"HTTP/1.0 200 OK\r\n\r\nyes", b"yes"),
+        (answer("200 OK", b"x" * MOST), b"x" * MOST),
+        (chunked(b"x" * (MOST - 1), b"x"), b"x" * MOST),
+    ):
+        server.reply = reply
+        assert get(server).body == body
 
 
-def test_an_answer_may_be_as_long_as_the_limit() -> None:
-    with RawServer(answer("200 OK", b"x" * MOST)) as server:
-        assert get(server).body == b"x" * MOST
-        server.reply = chunked(b"x" * (MOST - 1), b"x")
-        assert get(server).body == b"x" * MOST
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_a_longer_answer_is_refused(server: RawServer) -> None:
+    for reply in (
         answer("200 OK", b"x" * (MOST + 1)),
         answer("404 Not Found", b"x" * (MOST + 1)),
         chunked(b"x" * MOST, b"x"),
         b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (MOST + 1),
         b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 70_000,
-    ],
-)
-def test_a_longer_answer_is_refused(reply: bytes) -> None:
-    with RawServer(reply) as server, pytest.raises(TransportError, match="too long") as caught:
-        get(server)
-    assert caught.value.received > MOST
+    ):
+        server.reply = reply
+        with pytest.raises(TransportError, match="too long") as caught:
+            get(server)
+        assert caught.value.received > MOST
 
 
 BUFFERED = 20_000_000  # more bytes than the sockets' buffers take
@@ -310,7 +279,7 @@ def slow_handshake(server: RawServer, connection: socket.socket) -> None:
 @pytest.mark.parametrize("script", [no_handshake, slow_handshake])
 def test_a_handshake_that_is_not_over_in_time_is_given_up(script: Script) -> None:
     with RawServer(script, headless=True) as server, pytest.raises(TransportError) as caught:
-        HttpTransport(f"https://127.0.0.1:{server.port}", QUICK).request("GET", "/", {}, b"", MOST)
+        HttpTransport(f"https://127.0.0.1:{server.port}", 0.25).request("GET", "/", {}, b"", MOST)
     assert str(caught.value) == "TimeoutError"
     assert not caught.value.unsent  # somebody saw it
 
@@ -352,33 +321,23 @@ def test_connecting_handshake_and_answer_share_one_deadline(
     assert left == [9.0, 3.0]
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        b"",
-        b"\r\n",
-        b"nonsense\r\n\r\n",
-        b"HTTP/9.9 200 OK\r\n\r\n",
-        b"HTTP/1.1 abc OK\r\n\r\n",
-        b"HTTP/1.1 99 Low\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n",
-        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000 + b"\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabcde\r\n0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+def test_nonsense_is_a_transport_error_and_nothing_else(server: RawServer) -> None:
+    ok = b"HTTP/1.1 200 OK\r\n"
+    for reply in (
+        *(b"", b"\r\n", b"nonsense\r\n\r\n", b"HTTP/9.9 200 OK\r\n\r\n"),
+        *(b"HTTP/1.1 abc OK\r\n\r\n", b"HTTP/1.1 99 Low\r\n\r\n"),
+        ok + b"X: y\r\n" * 200 + b"\r\n",
+        ok + b"X: " + b"y" * 70_000 + b"\r\n\r\n",
+        *(CHUNKED + body for body in (b"zz\r\n", b"-5\r\nabcde\r\n0\r\n\r\n", b"5\r\nab")),
         b"\x16\x03\x01\x02\x00" + bytes(60),
-    ],
-)
-def test_nonsense_is_a_transport_error_and_nothing_else(reply: bytes) -> None:
-    with RawServer(reply) as server, pytest.raises(TransportError):
+    ):
+        server.reply = reply
+        with pytest.raises(TransportError):
+            get(server)
+    server.reply = ok + b"Content-Length: 500\r\n\r\nonly this"
+    with pytest.raises(TransportError, match="cut short") as caught:
         get(server)
-
-
-def test_an_answer_cut_short_is_not_taken_for_a_whole_one() -> None:
-    reply = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nonly this"
-    with RawServer(reply) as server, pytest.raises(TransportError, match="cut short") as caught:
-        get(server)
-    assert caught.value.received == len(reply)
+    assert caught.value.received == len(server.reply)
 
 
 def test_a_refused_answer_leaves_no_connection_open() -> None:

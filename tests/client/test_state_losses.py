@@ -22,19 +22,18 @@ from deniable.client.client import engine_of
 from deniable.client.state import mark as mark_module
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, took
-from tests.support.effort import THOROUGH
+from tests.support.effort import THOROUGH, some
 from tests.support.losses import after_a_loss, decided
 from tests.support.surveys import DAY, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
-_HALF, _SHORT = 2, 50
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "garbage": lambda content: b"\xa5" * len(content),
     "text": lambda _: b"this is no database\n" * 100,
-    "truncated to half": lambda content: content[: len(content) // _HALF],
-    "truncated within the header": lambda content: content[:_SHORT],
+    "truncated to half": lambda content: content[: len(content) // 2],
+    "truncated within the header": lambda content: content[:50],
     "a header of zeros": lambda content: bytes(100) + content[100:],
 }
 
@@ -50,50 +49,26 @@ def test_d5_a_damaged_state_is_set_aside_and_replaced(bench: Bench, damage: str)
     assert bench.rows("SELECT fresh_from FROM device") == [(START + DAY - 1,)]
 
 
-def test_d5_no_zeroed_page_lets_an_epoch_be_decided_again(bench: Bench, tmp_path: Path) -> None:
+def test_d5_no_zeroed_page_and_no_truncation_lets_an_epoch_be_decided_again(
+    bench: Bench, tmp_path: Path
+) -> None:
     whole = decided(bench)
     mark = bench.mark.read_bytes()
     page = int.from_bytes(whole[16:18], "big")
-    assert len(whole) // page >= 4
-    for first in range(0, len(whole), page):
-        zeroed = whole[:first] + bytes(page) + whole[first + page :]
-        assert _status_after(tmp_path / f"zeroed-{first}", zeroed, mark) is not RECORDED
-
-
-def test_d5_no_truncation_lets_an_epoch_be_decided_again(bench: Bench, tmp_path: Path) -> None:
-    whole = decided(bench)
-    mark = bench.mark.read_bytes()
-    for length in range(0, len(whole), 1024 if THOROUGH else 4096):
-        cut = _status_after(tmp_path / f"cut-{length}", whole[:length], mark)
-        assert cut is not RECORDED
-    assert _status_after(tmp_path / "short", whole[:-1], mark) is not RECORDED
-    assert _status_after(tmp_path / "whole", whole, mark) is REPEATED
-
-
-def _status_after(folder: Path, content: bytes, mark: bytes) -> OutcomeStatus:
-    folder.mkdir()
-    with Bench(folder) as bench:
-        bench.path.write_bytes(content)
-        bench.mark.write_bytes(mark)
-        client = bench.client()
-        client.refresh(force=True)
-        return client.report(NAME, "good").status
-
-
-def test_d5_a_state_lost_with_its_log_alone_is_noticed_too(bench: Bench, tmp_path: Path) -> None:
-    # What was decided last may still be in the write-ahead log, which somebody tidies away.
-    client = bench.ready()
-    bench.clock.time = START + 1
-    assert client.report(NAME, "good").status is RECORDED
-    away = tmp_path / "moved"
-    away.mkdir()
-    for name in ("device.sqlite", "device.sqlite.mark"):
-        shutil.copy(tmp_path / name, away / name)
-    with Bench(away) as other:
-        other.clock.time = START + 1
-        moved = other.ready()
-        assert isinstance(moved.report(NAME, "good").error, EpochUndecidable)
-        assert other.draw.count == 0
+    pages = range(0, len(whole), page)
+    assert len(pages) >= 4
+    damaged = [whole[:first] + bytes(page) + whole[first + page :] for first in some(pages)]
+    damaged += [whole[:length] for length in range(0, len(whole), 1024 if THOROUGH else 9 * 1024)]
+    for number, content in enumerate([*damaged, whole[:-1], whole]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with Bench(folder) as other:
+            other.path.write_bytes(content)
+            other.mark.write_bytes(mark)
+            client = other.client()
+            client.refresh(force=True)
+            status = client.report(NAME, "good").status
+            assert status is REPEATED if content == whole else status is not RECORDED
 
 
 def test_d5_an_app_that_need_never_refresh_is_told_to_after_a_loss(bench: Bench) -> None:
@@ -154,56 +129,32 @@ def test_d4_withdrawal_erases_what_was_set_aside_whatever_the_file_is_called(
     assert bench.on_disk(envelope[-60:-10]) == []
 
 
-def test_d4_a_backup_from_before_a_loss_does_not_bring_consent_back(bench: Bench) -> None:
+@pytest.mark.parametrize("initial", ["unset", "local", "on"])
+def test_d5_a_lost_state_is_not_taken_for_one_that_never_was(bench: Bench, initial: str) -> None:
     backup = decided(bench)
-    bench.path.unlink()
-    client = bench.client()
-    client.set_consent("off")
-    client.close()
-    bench.path.write_bytes(backup)
+    for consent in ("off", "on", "off"):
+        client = bench.client(consent=initial)
+        client.set_consent(consent)
+        client.close()
+        bench.path.unlink()
+        assert bench.client(consent=initial).consent == consent
+        bench.close()
+    bench.path.write_bytes(backup)  # which is from before the loss
     assert bench.client(consent="on").consent == "unset"
 
 
-@pytest.mark.parametrize("initial", ["unset", "local", "on"])
-def test_d5_a_lost_state_is_not_taken_for_one_that_never_was(bench: Bench, initial: str) -> None:
-    client = bench.client(consent=initial)
-    client.set_consent("off")
-    client.close()
-    bench.path.unlink()
-    again = bench.client(consent=initial)
-    assert again.consent == "off"
-    again.set_consent("on")
-    again.close()
-    bench.path.unlink()
-    assert bench.client(consent=initial).consent == "on"
-
-
-def test_d9_bytes_erased_just_before_a_crash_do_not_live_on_in_the_log(
-    bench: Bench, tmp_path: Path
-) -> None:
-    client = bench.reported()
-    envelope = bench.envelope
-    engine_of(client).state.erase_remains = lambda: None  # type: ignore[method-assign]
-    client.purge()
-    folder = tmp_path / "after the crash"
-    shutil.copytree(bench.path.parent, folder, ignore=shutil.ignore_patterns("*-shm", "after*"))
-    with Bench(folder) as crashed:
-        assert crashed.on_disk(envelope) != []
-        assert crashed.client().consent == "on"
-        assert crashed.on_disk(envelope) == []
-
-
-@pytest.mark.parametrize("initial", ["unset", "local", "on"])
-def test_a_mark_without_a_state_that_cannot_be_read_raises_nothing(
-    bench: Bench, initial: str
-) -> None:
+def test_a_mark_without_a_state_that_cannot_be_read_raises_nothing(bench: Bench) -> None:
     bench.mark.mkdir()
-    client = bench.client(consent=initial)
-    assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-    assert isinstance(client.flush().error, StateUnavailable)
-    assert isinstance(client.refresh(force=True).errors[NAME], StateUnavailable)
-    assert client.explain().problem != ""
-    client.start()
+    for initial in ("unset", "local", "on"):
+        client = bench.client(consent=initial)
+        for error in (
+            client.report(NAME, "good").error,
+            client.flush().error,
+            client.refresh(force=True).errors[NAME],
+        ):
+            assert isinstance(error, StateUnavailable)
+        assert client.explain().problem != ""
+        client.start()
 
 
 STATE, MARK = "device.sqlite", "device.sqlite.mark"
@@ -220,6 +171,25 @@ def clone(bench: Bench, *names: str) -> Iterator[Bench]:
         copied.clock.time = bench.clock.time
         copied.transport = bench.transport
         yield copied
+
+
+def test_d5_a_state_lost_with_its_log_alone_is_noticed_too(bench: Bench) -> None:
+    # What was decided last may still be in the write-ahead log, which somebody tidies away.
+    bench.reported()
+    with clone(bench, STATE, MARK) as moved:
+        assert isinstance(moved.ready().report(NAME, "good").error, EpochUndecidable)
+        assert moved.draw.count == 0
+
+
+def test_d9_bytes_erased_just_before_a_crash_do_not_live_on_in_the_log(bench: Bench) -> None:
+    client = bench.reported()
+    envelope = bench.envelope
+    engine_of(client).state.erase_remains = lambda: None  # type: ignore[method-assign]
+    client.purge()
+    with clone(bench, STATE, f"{STATE}-wal", MARK) as crashed:
+        assert crashed.on_disk(envelope) != []
+        assert crashed.client().consent == "on"
+        assert crashed.on_disk(envelope) == []
 
 
 def prepared(bench: Bench, days: int) -> bytes:
@@ -271,25 +241,38 @@ def stays(bench: Bench, old_secret: bytes) -> None:
     assert secret(bench) == old_secret
 
 
-def test_d5_a_copy_without_its_mark_is_a_new_device(bench: Bench) -> None:
+@pytest.mark.parametrize("copy", ["without its mark", "another's mark", "within the minute"])
+def test_d5_a_copy_is_a_new_device(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, copy: str
+) -> None:
     prepared(bench, 0)
-    with clone(bench, STATE) as copied:
+    monkeypatch.setattr(mark_module, "_COPY_SECONDS", -1)  # as if some seconds had passed
+    with clone(bench, STATE, *[MARK] * (copy == "within the minute")) as copied:
+        if copy == "another's mark":
+            other = copied.path.parent / "other"
+            with Bench(other) as unrelated:
+                unrelated.client().set_consent("on")
+            shutil.copy(other / MARK, copied.mark)
         becomes_new(copied, secret(bench))
     stays(bench, secret(bench))
 
 
-def test_d5_a_copy_with_another_states_mark_is_a_new_device(bench: Bench) -> None:
-    prepared(bench, 0)
-    with clone(bench, STATE) as copied:
-        other = copied.path.parent / "other"
-        with Bench(other) as unrelated:
-            unrelated.client().set_consent("on")
-        shutil.copy(other / MARK, copied.path.with_name(MARK))
-        becomes_new(copied, secret(bench))
+@pytest.mark.parametrize("has_id", [True, False])
+def test_d5_a_copy_on_another_machine_is_a_new_device(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_id: bool
+) -> None:
+    machine = tmp_path / "machine-id"
+    if has_id:
+        prepared(bench, 0)
+        machine.write_text("another machine\n")
+    monkeypatch.setattr(mark_module, "_MACHINE_ID", machine)
+    if not has_id:
+        prepared(bench, 0)
+    (becomes_new if has_id else stays)(bench, secret(bench))
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\xff\xfe", b"one", b"a b c", b"token notanumber", b"\0" * 64]
+    "content", some([b"", b"\xff\xfe", b"one", b"a b c", b"token notanumber", b"\0" * 64])
 )
 def test_d5_a_mark_that_cannot_be_read_is_no_mark(bench: Bench, content: bytes) -> None:
     prepared(bench, 0)
@@ -299,81 +282,47 @@ def test_d5_a_mark_that_cannot_be_read_is_no_mark(bench: Bench, content: bytes) 
 
 
 @pytest.mark.parametrize("lost", [False, True])
-@pytest.mark.parametrize(
-    "rotten",
-    [
-        "token 1 1 1 0 banana -",
-        f"token {10**20} 1 1 0 on -",
-        f"token 1 {10**30} 1 0 on -",
-        f"token 1 1 {2**63} 0 on -",
-        "token -1 1 1 0 on -",
-        "token 1 1 -1 0 on -",
-        "token 1 1 1 0 on 5",
-        "token 1 1 1 0 on 5:-1",
-        "token 1 1 1 0 on -5:1",
-        f"token 1 1 1 0 on 5:{2**63}",
-        f"token 1 1 1 0 on {2**50}:1",
-        f"token 1 1 1 0 on 5:{2**62},6:{2**62}",
-    ],
-)
-def test_d5_a_mark_that_holds_what_nobody_wrote_is_no_mark(
-    bench: Bench, rotten: str, lost: bool
+def test_d5_a_mark_that_holds_what_nobody_wrote_is_no_mark(bench: Bench, lost: bool) -> None:
+    backup = prepared(bench, 0)
+    for rotten in (
+        *("1 1 1 0 banana -", f"{10**20} 1 1 0 on -", f"1 {10**30} 1 0 on -"),
+        *(f"1 1 {2**63} 0 on -", "-1 1 1 0 on -", "1 1 -1 0 on -"),
+        *("1 1 1 0 on 5", "1 1 1 0 on 5:-1", "1 1 1 0 on -5:1", f"1 1 1 0 on 5:{2**63}"),
+        *(f"1 1 1 0 on {2**50}:1", f"1 1 1 0 on 5:{2**62},6:{2**62}"),
+    ):
+        bench.path.write_bytes(backup)
+        if lost:
+            bench.path.unlink()
+        bench.mark.write_text(f"token {rotten} {int(time.time())}\n", "ascii")
+        client = bench.client()  # of which a person can always withdraw
+        client.set_consent("off")
+        client.purge()
+        assert client.consent == "off"
+        client.close()
+
+
+@pytest.mark.parametrize("what", ["newest", "older", "with another log"])
+def test_d5_a_backup_decides_nothing_twice_and_the_newest_alone_goes_on_as_the_same(
+    bench: Bench, what: str
 ) -> None:
-    prepared(bench, 0)
-    if lost:
+    backup = prepared(bench, 1)
+    if what == "with another log":
+        bench.report_daily(bench.client(), [1])
+        with clone(bench, STATE, f"{STATE}-wal", MARK) as crashed:
+            crashed.path.write_bytes(backup)
+            assert crashed.ready().report(NAME, "good").status is not RECORDED
+    elif what == "older":
+        again = bench.client()
+        bench.report_daily(again, (1, 2))
+        again.close()
+        bench.path.write_bytes(backup)
+        becomes_new(bench, secret(bench))
+        assert bench.draw.count == 5  # days 0 to 2 before the restoration, 4 and 5 after it
+    else:
         bench.path.unlink()
-    bench.mark.write_text(f"{rotten} {int(time.time())}\n", "ascii")
-    client = bench.client()  # of which a person can always withdraw
-    client.set_consent("off")
-    client.purge()
-    assert client.consent == "off"
-
-
-def test_d5_a_copy_on_another_machine_is_a_new_device(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prepared(bench, 0)
-    before = secret(bench)
-    machine = tmp_path / "machine-id"
-    machine.write_text("another machine\n")
-    monkeypatch.setattr(mark_module, "_MACHINE_ID", machine)
-    becomes_new(bench, before)
-
-
-def test_a_machine_without_an_id_still_keeps_its_state(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mark_module, "_MACHINE_ID", tmp_path / "missing")
-    prepared(bench, 0)
-    stays(bench, secret(bench))
-
-
-def test_d5_an_older_backup_is_a_new_device_and_decides_nothing_twice(bench: Bench) -> None:
-    backup = prepared(bench, 1)
-    again = bench.client()
-    bench.report_daily(again, (1, 2))
-    again.close()
-    bench.path.write_bytes(backup)
-    becomes_new(bench, secret(bench))
-    assert bench.draw.count == 5  # days 0 to 2 before the restoration, 4 and 5 after it
-
-
-def test_d5_a_backup_restored_with_a_log_that_is_not_its_own_decides_nothing_twice(
-    bench: Bench,
-) -> None:
-    backup = prepared(bench, 1)
-    bench.report_daily(bench.client(), [1])
-    with clone(bench, STATE, f"{STATE}-wal", MARK) as crashed:
-        crashed.path.write_bytes(backup)
-        assert crashed.ready().report(NAME, "good").status is not RECORDED
-
-
-def test_d5_the_newest_backup_goes_on_as_the_same_device(bench: Bench) -> None:
-    backup = prepared(bench, 1)
-    bench.path.unlink()
-    bench.path.write_bytes(backup)
-    bench.clock.time = START + DAY
-    stays(bench, secret(bench))
+        bench.path.write_bytes(backup)
+        bench.clock.time = START + DAY
+        stays(bench, secret(bench))
 
 
 def test_d5_a_copys_standing_decision_stands_and_the_original_alone_sends_it(bench: Bench) -> None:
@@ -445,16 +394,6 @@ def test_an_old_backup_sends_nothing_that_the_user_had_erased_since(
     assert restored.flush().delivered == 0
     assert bench.transport.uploads == []
     assert bench.rows("SELECT count(*) FROM decisions WHERE envelope IS NOT NULL") == [(0,)]
-
-
-def test_d5_a_copy_of_both_files_within_the_minute_is_a_new_device(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prepared(bench, 0)
-    monkeypatch.setattr(mark_module, "_COPY_SECONDS", -1)  # as if some seconds had passed
-    with clone(bench, STATE, MARK) as copied:
-        becomes_new(copied, secret(bench))
-    stays(bench, secret(bench))
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

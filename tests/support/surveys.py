@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from deniable.client import Survey
-from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
+from deniable.messages import Enrolment, Manifest, Rotation, Schedule, SigningKey, sign_rotation
 
 AUTHORITY = SigningKey(b"authority seed of the tests 0001")
 ORIGIN = "http://127.0.0.1:8377"
@@ -34,6 +34,11 @@ DECLARED = Survey("rating-of-marriage", QUESTION, CATEGORIES, max_epsilon="1")
 
 def manifest(**changes: Any) -> Manifest:
     return replace(MANIFEST, **changes)
+
+
+def rotation(old: SigningKey, new: SigningKey, sequence: int = 1) -> bytes:
+    """Return the hand-over of one key to another, signed by both."""
+    return sign_rotation(Rotation(old.public_key, new.public_key, sequence), old, new)
 
 
 def running() -> Manifest:
