@@ -1,4 +1,4 @@
-"""An app that forks: ``python -m tests.support.forking_app SCENE FOLDER`` prints one line of JSON.
+"""An app that forks: ``python -m tests.support.forking_app FOLDER`` prints the scenes' ends.
 
 It is a process of its own because it forks while threads run, which a test runner had better not.
 """
@@ -203,25 +203,25 @@ def _word_after(drawing: threading.Event, told: threading.Event) -> int:
     return os_random_word()
 
 
-SCENES: dict[str, Callable[[Bench], Any]] = {
-    scene.__name__: scene
-    for scene in (
-        prefork,
-        parent_closes,
-        during_a_transaction_that_hangs,
-        in_a_signals_handler,
-        within_its_own_transaction,
-        during_a_request,
-        storm,
-    )
-}
+SCENES: tuple[Callable[[Bench], Any], ...] = (
+    prefork,
+    parent_closes,
+    in_a_signals_handler,
+    within_its_own_transaction,
+    during_a_request,
+    storm,
+    during_a_transaction_that_hangs,
+)
 
 
 def main() -> None:
-    _, scene, folder = sys.argv
-    signal.alarm(int(4 * SECONDS))
-    with Bench(Path(folder)) as bench:
-        found = SCENES[scene](bench)
+    found = {}
+    for scene in SCENES:
+        signal.alarm(int(4 * SECONDS))
+        folder = Path(sys.argv[1]) / scene.__name__
+        folder.mkdir()
+        with Bench(folder) as bench:
+            found[scene.__name__] = scene(bench)
     print(json.dumps(found))
 
 

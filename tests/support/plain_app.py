@@ -56,10 +56,6 @@ def _report_while_sending(client: Client, transport: Announcing) -> None:
     assert transport.entered.wait(_SECONDS)
 
 
-def silent(client: Client, transport: Announcing) -> None:
-    """Do nothing at all."""
-
-
 def returns(client: Client, transport: Announcing) -> None:
     """End while the thread waits for an answer."""
     _report_while_sending(client, transport)
@@ -121,16 +117,7 @@ def threads(client: Client, transport: Announcing) -> None:
 
 SCENES: dict[str, Callable[[Client, Announcing], None]] = {
     scene.__name__: scene
-    for scene in (
-        silent,
-        returns,
-        calls_exit,
-        raises,
-        leaves_at_once,
-        is_killed,
-        in_late_thread,
-        closes,
-    )
+    for scene in (returns, calls_exit, raises, leaves_at_once, is_killed, in_late_thread, closes)
 }
 
 
