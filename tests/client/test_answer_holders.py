@@ -11,8 +11,6 @@ from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any, Final
 
-import pytest
-
 from deniable.client import OutcomeStatus
 from tests.support.devices import Bench
 from tests.support.surveys import DECLARED, manifest
@@ -71,10 +69,6 @@ def holds(value: object, depth: int = 2) -> bool:
     return any(holds(each, depth - 1) for each in inside)
 
 
-def source(code: CodeType) -> ast.AST:
-    return ast.parse(textwrap.dedent(inspect.getsource(code)))
-
-
 def named(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
@@ -83,10 +77,9 @@ def called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
 
 
-@pytest.fixture
-def found(bench: Bench) -> Iterator[Holders]:
-    survey = manifest(categories=CATEGORIES, epsilon="8")
-    bench.transport.publish(survey)
+def found(bench: Bench) -> Holders:
+    """Report and send; return who held the answer meanwhile."""
+    bench.transport.publish(manifest(categories=CATEGORIES, epsilon="8"))
     declared = replace(DECLARED, categories=CATEGORIES, max_epsilon="8")
     watch, before = Watch(), sys.gettrace()
     threading.settrace(watch.look)
@@ -96,29 +89,25 @@ def found(bench: Bench) -> Iterator[Holders]:
         with watch.watching():
             assert client.report(declared, ANSWER).status is OutcomeStatus.RECORDED
             assert client.flush().delivered == 1
-        yield watch.found
+        return watch.found
     finally:
         sys.settrace(before)
         threading.settrace(None)
 
 
-def test_few_functions_ever_hold_the_answer(found: Holders) -> None:
-    names = {code.co_qualname.removesuffix(".<locals>.<listcomp>") for code in found}
-    assert {"Client.report", "TwoValuedMechanism.randomise"} <= names
-    assert len(names) <= MOST, sorted(names)
-
-
-def test_who_holds_the_answer_hands_it_to_such_functions_and_raises_nothing_with_it(
-    found: Holders,
-) -> None:
+def test_few_functions_ever_hold_the_answer_and_hand_it_to_no_others(bench: Bench) -> None:
+    holders = found(bench)
+    functions = {code.co_qualname.removesuffix(".<locals>.<listcomp>") for code in holders}
+    assert {"Client.report", "TwoValuedMechanism.randomise"} <= functions
+    assert len(functions) <= MOST, sorted(functions)
     elsewhere, raised = set(), set()
-    for code, names in found.items():
-        for node in ast.walk(source(code)):
+    for code, names in holders.items():
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(code)))):
             if isinstance(node, ast.Call):
                 given = [*node.args, *(keyword.value for keyword in node.keywords)]
                 if any(names & named(each) for each in given):
                     elsewhere.add(called(node))
             elif isinstance(node, ast.Raise) and names & named(node):
                 raised.add(f"{code.co_qualname}: {ast.unparse(node)}")
-    assert elsewhere - {code.co_name for code in found} == BESIDES
+    assert elsewhere - {code.co_name for code in holders} == BESIDES
     assert raised == set()

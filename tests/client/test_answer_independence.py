@@ -11,20 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 import deniable.client
-from deniable.client import (
-    AppError,
-    Client,
-    HttpAnswer,
-    NotRecorded,
-    OutboxCaps,
-    Outcome,
-)
+from deniable.client import AppError, Client, HttpAnswer, NotRecorded, OutboxCaps, Outcome
 from deniable.client.state import mark
 from deniable.messages import RefusalCode, Repeat
 from tests.support.clock import FakeClock
@@ -40,6 +35,7 @@ from tests.support.devices import (
     refused,
     truth,
 )
+from tests.support.effort import some
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.traces import dump, held_by, is_ours, pages_of_log
 from tests.support.transports import Call
@@ -48,20 +44,16 @@ from tests.support.watched import until
 LIE = 3
 
 
+ANSWERS = some(CATEGORIES)
+
+
 @dataclass(frozen=True)
 class Trace:
-    """All that one device's run leaves behind.
+    """All that one device's run leaves behind."""
 
-    Attributes:
-        files: the bytes of every file in its folder, before and after closing.
-        requests: what it sent.
-        said: its logs, reprs and outcomes.
-        slept: how long it waited.
-    """
-
-    files: dict[str, bytes]
+    files: dict[str, bytes]  # in its folder, after closing
     requests: list[Call]
-    said: list[str]
+    said: list[str]  # its logs, reprs and outcomes
     slept: list[float]
 
 
@@ -80,9 +72,12 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def copied(prepared: Path, answer: str) -> Path:
-    folder = prepared.with_name(f"of-{CATEGORIES.index(answer)}")
-    shutil.copytree(prepared, folder)
-    return folder
+    return Path(shutil.copytree(prepared, prepared.with_name(f"of-{CATEGORIES.index(answer)}")))
+
+
+def own(value: Any) -> Any:
+    """Return an equal object of its own, whose references can be counted."""
+    return type(value)("".join(list(str(value))))
 
 
 def live(
@@ -95,6 +90,7 @@ def live(
     """Report, repeat, send and close with one true answer; return every trace."""
     folder = copied(prepared, answer)
     caplog.clear()
+    caplog.set_level(logging.DEBUG)
     said: list[str] = []
     transport, clock = FakeTransport(MANIFEST), FakeClock()
     transport.answer = upload
@@ -107,8 +103,7 @@ def live(
         said += [repr(client.report(NAME, CATEGORIES[0])), repr(client)]
         # The log ahead of the file has salts of SQLite's own; its length must not differ.
         said += [f"{name} {len(content)}" for name, content in bench.files().items()]
-    said += [record.getMessage() for record in caplog.records]
-    said += [repr(record.args) for record in caplog.records]
+    said += [text for r in caplog.records for text in (r.getMessage(), repr(r.args))]
     files = bench.files()
     # The mark ends with the second and the number of the file as it was written.
     files["device.sqlite.mark"] = files["device.sqlite.mark"].rpartition(b" ")[0]
@@ -119,36 +114,31 @@ def live(
 @pytest.mark.parametrize(
     "upload",
     [
-        ACCEPTED,
-        UNREACHABLE,
-        PORTAL,
-        refused(RefusalCode.TOO_EARLY),
-        refused(RefusalCode.REPORT_CONFLICT),
+        *(ACCEPTED, UNREACHABLE, PORTAL),
+        *(refused(code) for code in (RefusalCode.TOO_EARLY, RefusalCode.REPORT_CONFLICT)),
         refused(RefusalCode.OVERLOADED, retry_after="1"),
     ],
 )
 def test_whatever_the_collector_answers_a_lie_leaves_the_same_traces(
     prepared: Path, caplog: pytest.LogCaptureFixture, upload: HttpAnswer | Exception
 ) -> None:
-    caplog.set_level(logging.DEBUG)
-    traces = [live(prepared, answer, lie(LIE), caplog, upload) for answer in CATEGORIES]
-    assert len(traces[0].requests) > 2
-    assert [read_upload(trace.requests[0].body).report.response for trace in traces] == [LIE] * 5
-    assert all(trace == traces[0] for trace in traces)
+    first, *others = [live(prepared, answer, lie(LIE), caplog, upload) for answer in ANSWERS]
+    assert len(first.requests) > 2
+    assert read_upload(first.requests[0].body).report.response == LIE
+    assert all(trace == first for trace in others)
 
 
 def test_the_truth_leaves_different_bytes_so_the_comparison_sees_something(
     prepared: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    traces = [live(prepared, answer, truth(), caplog) for answer in CATEGORIES]
+    first, *others = traces = [live(prepared, each, truth(), caplog) for each in CATEGORIES]
     assert len({trace.files["device.sqlite"] for trace in traces}) == len(CATEGORIES)
     assert len({trace.requests[0].body for trace in traces}) == len(CATEGORIES)
     # And even then nothing but the signed bytes differs.
-    assert all(trace.said == traces[0].said for trace in traces)
-    assert all(trace.slept == traces[0].slept for trace in traces)
-    assert all(len(trace.requests) == len(traces[0].requests) for trace in traces)
-    lengths = {tuple(map(len, trace.files.values())) for trace in traces}
-    assert len(lengths) == 1
+    for trace in others:
+        assert (trace.said, trace.slept) == (first.said, first.slept)
+        assert len(trace.requests) == len(first.requests)
+        assert [*map(len, trace.files.values())] == [*map(len, first.files.values())]
 
 
 @pytest.mark.parametrize("ready", [True, False])
@@ -156,13 +146,10 @@ def test_the_true_answer_lives_only_as_an_argument(
     bench: Bench, caplog: pytest.LogCaptureFixture, ready: bool
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    client = bench.client()
-    if ready:
-        client.refresh(force=True)
-    answer = "".join(list(CATEGORIES[1]))  # an object of its own, whose references can be counted
+    client = bench.ready() if ready else bench.client()
+    answer = own(CATEGORIES[1])
     before = sys.getrefcount(answer)
-    outcomes = [client.report(NAME, answer) for _ in range(3)]
-    assert [outcome.ok for outcome in outcomes] == 3 * [ready]
+    assert [client.report(NAME, answer).ok for _ in range(3)] == 3 * [ready]
     client.flush()
     gc.collect()
     assert sys.getrefcount(answer) == before
@@ -174,7 +161,7 @@ def test_a_lie_leaves_the_same_log_journal_and_explanation_whatever_is_true(
 ) -> None:
     # While the state is open, and so before its log is merged into it.
     logs, texts = [], []
-    for answer in CATEGORIES:
+    for answer in ANSWERS:
         with Bench(copied(prepared, answer)) as bench:
             client = bench.client(unsafe_draw=lie(LIE))
             client.set_consent(consent, "a test")
@@ -224,17 +211,13 @@ def test_a_memoised_response_is_all_that_depends_on_the_answer(
 
 
 class Collected(logging.Handler):
-    """What a crash reporter collects of the records, at the time when they are made.
-
-    Attributes:
-        records: all of them.
-        dumps: of the errors that they carry.
-    """
+    """What a crash reporter collects of the records, at the time when they are made."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.records: list[logging.LogRecord] = []
-        self.dumps: list[str] = []
+        self.dumps: list[str] = []  # of the errors that they carry
+        self.frames: list[str] = []  # of the SDK, with what they hold, at warnings
 
     def emit(self, record: logging.LogRecord) -> None:
         self.records.append(record)
@@ -242,6 +225,9 @@ class Collected(logging.Handler):
         if record.exc_info:
             carried.append(record.exc_info[1])
         self.dumps += [dump(each) for each in carried if isinstance(each, BaseException)]
+        if record.levelno >= logging.WARNING:
+            stack = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
+            self.frames += [held_by(frame) for frame in stack if is_ours(frame)]
 
 
 @pytest.fixture
@@ -269,26 +255,23 @@ def areport(client: Client, asked: list[tuple[Any, Any]], strict: bool) -> Outco
     return asyncio.run(app())
 
 
-def unforeseen() -> int:
-    raise LookupError
-
-
 def troubled(bench: Bench, trouble: str) -> Client:
     """Return a client that can record nothing."""
     if trouble == "no manifest":
         return bench.client()
     client = bench.ready()
-    if trouble == "no consent":
-        client.set_consent("off")
-    elif trouble == "over":
-        bench.clock.time = START + 100 * DAY
-    elif trouble == "no disk":
-        bench.path.unlink()
-    elif trouble == "dropped":
-        client.report(NAME, "good")
-        client.purge()
-    elif trouble == "unforeseen":
-        return bench.client(unsafe_draw=unforeseen)
+    match trouble:
+        case "no consent":
+            client.set_consent("off")
+        case "over":
+            bench.clock.time = START + 100 * DAY
+        case "no disk":
+            bench.path.unlink()
+        case "dropped":
+            client.report(NAME, "good")
+            client.purge()
+        case "unforeseen":
+            return bench.client(unsafe_draw=Mock(side_effect=LookupError))
     return client
 
 
@@ -305,7 +288,7 @@ def test_nothing_that_a_failure_leaves_holds_the_answer(
     client = troubled(bench, trouble)
     dumps: list[list[str]] = []
     for category in CATEGORIES:
-        answer = "".join(list(category))  # an object of its own, whose references can be counted
+        answer = own(category)
         before = sys.getrefcount(answer)
         collected.dumps.clear()
         try:
@@ -322,25 +305,27 @@ def test_nothing_that_a_failure_leaves_holds_the_answer(
     assert (collected.records != []) is (trouble != "unforeseen")
 
 
-@pytest.mark.parametrize("call", [report, areport])
-@pytest.mark.parametrize(
-    ("name", "answer"), [(NAME, "none of them"), (NAME, 2.5), (NAME, Decimal("1e9")), ("any", NAME)]
-)
-def test_what_the_apps_own_bugs_raise_holds_neither_argument(
-    bench: Bench, call: Reporting, name: str, answer: Any
-) -> None:
-    # Objects of their own. Whoever swaps the arguments passes an answer as the name.
-    name, answer = "".join(list(name)), type(answer)("".join(list(str(answer))))
-    before = sys.getrefcount(name), sys.getrefcount(answer)
-    with pytest.raises((AppError, TypeError)) as caught:
-        call(bench.ready(), [(name, answer)], False)
+def test_what_the_apps_own_bugs_raise_holds_neither_argument(bench: Bench) -> None:
+    # Whoever swaps the arguments passes an answer as the name.
+    bugs = [(NAME, "none of them"), (NAME, 2.5), (NAME, Decimal("1e9")), ("any", NAME)]
+    asked: list[tuple[Any, Any]] = [(own(name), own(answer)) for name, answer in bugs]
+
+    def references() -> list[int]:
+        return [sys.getrefcount(part) for pair in asked for part in pair]
+
+    client, before, errors = bench.ready(), references(), []
+    for call, pair in product([report, areport], asked):
+        with pytest.raises((AppError, TypeError)) as caught:
+            call(client, [pair], False)
+        errors.append(caught.value)
     gc.collect()
-    assert (sys.getrefcount(name), sys.getrefcount(answer)) == before
-    assert "Client.report" in dump(caught.value)
+    assert references() == before
+    assert all("Client.report" in dump(error) for error in errors)
 
 
 def test_a_report_that_is_cancelled_leaves_no_answer(bench: Bench) -> None:
-    client, answer = bench.ready(), "".join(list("good"))
+
+    client, answer = bench.ready(), own("good")
     before = sys.getrefcount(answer)
 
     async def app() -> None:
@@ -394,7 +379,6 @@ def about_to_warn(bench: Bench, trouble: str) -> Client:
     """Return a client whose next report is warned of."""
     client = bench.reported(caps=OutboxCaps(reports=1))
     bench.clock.time += DAY
-    mark = bench.path.with_name(f"{bench.path.name}.mark")
     if trouble == "over caps":
         return client
     if trouble == "no disk":
@@ -402,45 +386,28 @@ def about_to_warn(bench: Bench, trouble: str) -> Client:
         return client
     client.close()
     if trouble == "copied":
-        mark.unlink()
-    elif trouble == "damaged":
+        bench.mark.unlink()
+    else:
         bench.path.write_bytes(b"rot" * 999)
     return bench.client()
 
 
-class Stacks(logging.Handler):
-    """What a crash reporter with stack traces collects of warnings.
-
-    Attributes:
-        messages: of all of them, as they are written.
-        frames: of the SDK, with what they hold, of those since it was emptied.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.messages: set[str] = set()
-        self.frames: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.add(record.msg)
-        stack = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
-        self.frames += [held_by(frame) for frame in stack if is_ours(frame)]
-
-
-def test_whatever_is_warned_of_no_frame_of_ours_holds_the_answer_then(tmp_path: Path) -> None:
-    stacks, logger = Stacks(), logging.getLogger("deniable")
+def test_whatever_is_warned_of_no_frame_of_ours_holds_the_answer_then(
+    tmp_path: Path, collected: Collected
+) -> None:
+    messages = set()
     for trouble in ("over caps", "no disk", "copied", "damaged"):
         frames: list[list[str]] = []
-        for category in CATEGORIES:
+        for category in ANSWERS:
             folder = tmp_path / f"{trouble}, {category}"
             folder.mkdir()
             with Bench(folder) as bench:
                 client = about_to_warn(bench, trouble)
-                logger.addHandler(stacks)
+                collected.records.clear()
+                collected.frames.clear()
                 client.report(NAME, category)
-                logger.removeHandler(stacks)
-            frames.append([held.replace(str(folder), "") for held in stacks.frames])
-            stacks.frames.clear()
+                messages |= {r.msg for r in collected.records if r.levelno >= logging.WARNING}
+                frames.append([held.replace(str(folder), "") for held in collected.frames])
         assert any("Client.report" in held for held in frames[0])
         assert all(held == frames[0] for held in frames), trouble
-    assert stacks.messages == warned_of_below_report()
+    assert messages == warned_of_below_report()

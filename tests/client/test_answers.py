@@ -18,12 +18,7 @@ from deniable.client.sending.reply import (
     Step,
     next_step,
 )
-from deniable.messages import (
-    ERROR_TYPE_PREFIX,
-    PROBLEM_JSON,
-    RefusalCode,
-    UploadAnswer,
-)
+from deniable.messages import ERROR_TYPE_PREFIX, PROBLEM_JSON, RefusalCode, UploadAnswer
 from tests.support.devices import ACCEPTED, DUPLICATE, PORTAL, problem, refused
 from tests.support.refusal_table import DROPPED, RESENT, TOO_LATE
 from tests.support.surveys import DAY, START

@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import (
-    Client,
-    Delivery,
-    ManifestFault,
-    NotReady,
-    OutcomeStatus,
-)
+from deniable.client import Client, Delivery, ManifestFault, NotReady, OutcomeStatus
 from deniable.client.client import engine_of
 from deniable.messages import Schedule, SigningKey
 from tests.support.devices import NAME, Bench, FakeTransport, fault_of, read_upload, why

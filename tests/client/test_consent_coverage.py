@@ -429,8 +429,7 @@ def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
 
 
 @pytest.mark.parametrize(
-    "rotted",
-    ["'x'", "CAST(x'ff' AS TEXT)", "''", "'99999999999'", "substr(bounds, 1, 10)"],
+    "rotted", ["'x'", "CAST(x'ff' AS TEXT)", "''", "'99999999999'", "substr(bounds, 1, 10)"]
 )
 def test_d12_a_row_that_rotted_covers_nothing_and_consent_can_be_withdrawn(
     bench: Bench, rotted: str

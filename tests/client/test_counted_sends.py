@@ -206,9 +206,7 @@ class Household:
 
 @settings(max_examples=effort(150))
 @given(st.lists(_turns, min_size=4, max_size=25))
-def test_d8_a_report_leaves_six_times_in_its_life_and_then_a_day_apart(
-    turns: list[Turn],
-) -> None:
+def test_d8_a_report_leaves_six_times_in_its_life_and_then_a_day_apart(turns: list[Turn]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         mock.patch("deniable.client.engine.uniform", random.Random(1).random),

@@ -11,13 +11,7 @@ import pytest
 from deniable.client import Client, Consent, HttpTransport, SlidingCeiling, debug
 from deniable.messages import RefusalCode
 from tests.support.devices import NAME, UNREACHABLE, Bench, FakeTransport, refused
-from tests.support.surveys import (
-    CATEGORIES,
-    DAY,
-    DECLARED,
-    START,
-    manifest,
-)
+from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
 from tests.support.watched import WatchedTransport
 
 

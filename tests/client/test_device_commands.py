@@ -10,14 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import (
-    Client,
-    Consent,
-    OutcomeStatus,
-    TransportError,
-    console,
-    device_commands,
-)
+from deniable.client import Client, Consent, OutcomeStatus, TransportError, console, device_commands
 from tests.support.devices import NAME, Bench, lie
 from tests.support.surveys import ORIGIN, QUESTION, running
 

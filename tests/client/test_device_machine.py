@@ -16,7 +16,7 @@ from deniable.client import Consent
 from deniable.client.sending.reply import MOST_SENDS
 from deniable.messages import FRESH, SignedReport
 from tests.support.device_machine import FLUSH_SECONDS, NAMES, DeviceMachine
-from tests.support.effort import effort
+from tests.support.effort import THOROUGH
 from tests.support.refusal_table import DROPPED
 from tests.support.surveys import MANIFEST
 
@@ -161,4 +161,6 @@ class Device(DeviceMachine):
 
 
 TestDevice = Device.TestCase
-TestDevice.settings = settings(max_examples=effort(120), stateful_step_count=30, derandomize=True)
+TestDevice.settings = settings(
+    max_examples=120 if THOROUGH else 12, stateful_step_count=30, derandomize=True
+)

@@ -53,6 +53,12 @@ def hanging(vouched: Vouched) -> Iterator[Hanging]:
     until(lambda: asking() == [])
 
 
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a call under way as closing does, but for less than a second."""
+    monkeypatch.setattr(engine_module, "CLOSE_SECONDS", 0.01)
+
+
 def asking() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "deniable-enrol"]
 
@@ -181,9 +187,9 @@ def test_while_it_hangs_other_reports_are_sent_and_nobody_else_is_asked(
 
 
 def test_closing_while_it_hangs_waits_a_second_at_most_and_what_comes_later_is_left(
-    vouched: Vouched, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
+    vouched: Vouched, hanging: Hanging, hurried: None
 ) -> None:
-    monkeypatch.setattr(engine_module, "CLOSE_SECONDS", 0.01)  # as long, for a test
+
     client = device(vouched, enrol=hanging)
     client.start()
     assert hanging.asked.wait(SECONDS)
@@ -241,7 +247,7 @@ def test_not_even_an_exit_in_the_callback_ends_more_than_its_call(
     until(lambda: holds(vouched))
 
 
-def test_a_callback_may_close_the_client(vouched: Vouched) -> None:
+def test_a_callback_may_close_the_client(vouched: Vouched, hurried: None) -> None:
     def closes(request: EnrolmentRequest) -> bytes | None:
         client.close()
         closed.set()

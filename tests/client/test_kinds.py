@@ -19,8 +19,8 @@ from deniable.client.explaining.promise import Terms
 from deniable.client.ledger.admission import check_declaration
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import InvalidManifest, Manifest, Specification
-from tests.client.test_explain import only, plain
-from tests.support.devices import Bench, FakeTransport, fault_of, read_upload
+from tests.client.test_explain import only
+from tests.support.devices import Bench, FakeTransport, fault_of, plain, read_upload
 from tests.support.kinds import KINDS
 from tests.support.surveys import DAY, manifest
 from tests.support.understated import understated

@@ -113,6 +113,11 @@ def took(refreshed: Refresh) -> bool:
     return not any(isinstance(e, ManifestRefused) or type(e) is NotReady for e in errors)
 
 
+def plain(shown: object) -> str:
+    """Return what is shown as one line."""
+    return " ".join(str(shown).split())
+
+
 def connect_carelessly(path: Path, patience: float | None = None) -> sqlite3.Connection:
     """Open a state as the device does, and wait for no disk: nobody cuts the power here."""
     connection = _connect(path, patience)
@@ -295,6 +300,11 @@ class Bench:
 
     def on_disk(self, needle: bytes) -> list[str]:
         return [name for name, content in self.files().items() if needle in content]
+
+    def dump(self) -> list[str]:
+        """Return all rows of the state, as SQL."""
+        with closing(sqlite3.connect(self.path)) as connection:
+            return [*connection.iterdump()]
 
     def close(self) -> None:
         for client in self._clients:

@@ -131,7 +131,7 @@ def main() -> None:
     app()["client"].close()
     DISKS[disk](state)
     # A disk that others use is waited for as long as calls say; here for less.
-    state_file.BUSY_SECONDS = engine.LOOK_SECONDS = 0.1  # type: ignore[misc]
+    state_file.BUSY_SECONDS = engine.LOOK_SECONDS = 0.03  # type: ignore[misc]
     found = app()
     print(f"\n{found['outcome'].status}")
     use(found["client"])

@@ -12,11 +12,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import (
-    EnrolmentRequest,
-    HttpAnswer,
-    Survey,
-)
+from deniable.client import EnrolmentRequest, HttpAnswer, Survey
 from deniable.fakes import (
     AnyMisbehaviour,
     FakeCollector,
@@ -358,12 +354,7 @@ def test_it_rotates_fails_and_declines_when_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "what",
-    [
-        Misbehaviour.CUT_AFTER_STORING,
-        Misbehaviour.PORTAL,
-        Problem(RefusalCode.OVERLOADED),
-    ],
+    "what", [Misbehaviour.CUT_AFTER_STORING, Misbehaviour.PORTAL, Problem(RefusalCode.OVERLOADED)]
 )
 def test_a_relay_stands_before_a_collector_that_misbehaves_as_ever(what: AnyMisbehaviour) -> None:
     with FakeCollector() as collector, FakeRelay(collector.origin) as relay:
