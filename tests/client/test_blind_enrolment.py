@@ -1,6 +1,7 @@
 """Blind enrolment: asked for in an epoch's first half, reported in its second, and never linked."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import Mock
@@ -8,16 +9,13 @@ from unittest.mock import Mock
 import pytest
 
 from deniable.client import (
-    IN_MEMORY,
     Client,
-    ClientSettings,
     EnrolmentEntry,
     EnrolmentRequest,
     HttpAnswer,
     ManifestFault,
     NotEnrolled,
     OutcomeStatus,
-    Survey,
 )
 from deniable.client.client import engine_of
 from deniable.client.optional.credential_rows import asked_at, leaves_at, middle
@@ -32,8 +30,18 @@ from deniable.messages import (
 )
 from deniable.messages.bundle import declaration_of
 from tests.support.clock import FakeClock
-from tests.support.devices import ACCEPTED, NAME, OFFLINE, UNREACHABLE, Bench, fault_of, refused
+from tests.support.devices import (
+    ACCEPTED,
+    NAME,
+    OFFLINE,
+    UNREACHABLE,
+    Bench,
+    fault_of,
+    plain,
+    refused,
+)
 from tests.support.effort import some
+from tests.support.fakes import device
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.vouched import Vouched, enroller_of
@@ -48,17 +56,13 @@ def vouched(bench: Bench) -> Vouched:
     return Vouched(bench, blind=True)
 
 
-def why_not(client: Client) -> str:
-    outcome = client.report(NAME, "good")
-    assert outcome.status is OutcomeStatus.NOT_RECORDED
-    assert isinstance(outcome.error, NotEnrolled)
-    return str(outcome.error)
+def one_row(vouched: Vouched, columns: str, table: str = "credentials") -> tuple[Any, ...]:
+    (row,) = vouched.bench.rows(f"SELECT {columns} FROM {table}")
+    return row
 
 
 def due(vouched: Vouched) -> float:
-    ((found,),) = vouched.bench.rows("SELECT due FROM decisions WHERE status = 'pending'")
-    assert isinstance(found, float)
-    return found
+    return float(one_row(vouched, "due", "decisions")[0])
 
 
 # The request, and the token.
@@ -72,7 +76,7 @@ def test_a_request_shows_the_issuer_nothing_of_the_key_and_is_the_same_at_each_c
         vouched.client().close()
     first, second = vouched.issuer.requests
     assert first == second
-    ((secret,),) = vouched.bench.rows("SELECT secret FROM device")
+    (secret,) = one_row(vouched, "secret", "device")
     assert first.public_key is None
     assert first.body == blind_request(secret, vouched.survey, 0).body
     assert first.path == f"/v1/enrolments/{NAME}/0"
@@ -87,10 +91,9 @@ def test_a_request_shows_the_issuer_nothing_of_the_key_and_is_the_same_at_each_c
         with pytest.raises(Refusal, match="malformed"):
             first.read_answer(body)
     vouched.issuer.error = None
-    client = vouched.client()
-    assert client.report(NAME, "good").ok
+    assert vouched.client().report(NAME, "good").ok
     assert [request.body for request in vouched.issuer.requests] == [first.body] * 3
-    ((credential, issuer),) = vouched.bench.rows("SELECT credential, issuer FROM credentials")
+    credential, issuer = one_row(vouched, "credential, issuer")
     assert (len(credential), issuer) == (256, vouched.survey.enrolment.issuer_ids[0])
 
 
@@ -114,23 +117,22 @@ USELESS: dict[str, Callable[[EnrolmentRequest], object]] = {
 def test_what_is_no_token_of_this_key_is_not_kept_and_asked_for_again(
     vouched: Vouched, what: str
 ) -> None:
-    client = vouched.client(enrol=lambda request: USELESS[what](request))
-    assert "what no issuer of this survey has signed" in str(client.refresh().errors[NAME])
-    why_not(client)
-    assert vouched.row("credential, issuer, asks") == (None, None, 2)
-    client.close()
+    with vouched.client(enrol=lambda request: USELESS[what](request)) as client:
+        assert "what no issuer of this survey has signed" in str(client.refresh().errors[NAME])
+        outcome = client.report(NAME, "good")
+        assert outcome.status is OutcomeStatus.NOT_RECORDED
+        assert isinstance(outcome.error, NotEnrolled)
+        assert vouched.row("credential, issuer, asks") == (None, None, 2)
     assert vouched.client().report(NAME, "good").ok
 
 
-def test_an_epoch_without_a_key_is_not_asked_for(bench: Bench) -> None:
-    vouched = Vouched(bench, blind=True)
+def test_an_epoch_without_a_key_is_not_asked_for(vouched: Vouched) -> None:
     later = Enrolment(BLIND, issuer="issuer.example", first=2, keys=(RSA_KEYS[2].modulus,))
-    bench.transport.publish(
-        manifest(sequence=1, enrolment=later, schedule=Schedule(START, DAY, 3, DAY))
-    )
+    schedule = Schedule(START, DAY, 3, DAY)
+    vouched.bench.transport.publish(manifest(sequence=1, enrolment=later, schedule=schedule))
     client = vouched.client()
     for epoch in range(3):
-        bench.clock.time = START + epoch * DAY
+        vouched.bench.clock.time = START + epoch * DAY
         client.refresh(force=True)
         assert client.report(NAME, "good").ok == (epoch == 2)
     assert [request.epoch for request in vouched.issuer.requests] == [2]
@@ -139,9 +141,10 @@ def test_an_epoch_without_a_key_is_not_asked_for(bench: Bench) -> None:
 # The times.
 
 
-def test_the_times_of_asking_and_sending_are_uniform_in_the_first_hour_and_the_third_quarter() -> (
-    None
-):
+@pytest.mark.parametrize("days", [1 / 24, 1, 7])
+def test_times_of_asking_and_sending_are_uniform_in_first_hour_and_third_quarter(
+    days: float,
+) -> None:
     secrets = [number.to_bytes(32) for number in range(2_000)]
 
     def check_uniform(times: list[float], begins: float, length: float) -> None:
@@ -150,19 +153,18 @@ def test_the_times_of_asking_and_sending_are_uniform_in_the_first_hour_and_the_t
         tenths = [int(10 * (time - begins) / length) for time in times]
         assert all(133 < tenths.count(tenth) < 267 for tenth in range(10))
 
-    for days in (1 / 24, 1, 7):
-        length = int(days * DAY)
-        survey = manifest(schedule=Schedule(START, length, 4, 0))
-        starts, half = START + length, middle(survey, 1)
-        assert half == starts + length / 2
-        asked = [asked_at(secret, survey, 1) for secret in secrets]
-        check_uniform(asked, starts, min(3_600, length / 4))
-        drawn = [leaves_at(secret, survey, 1, START) for secret in secrets]
-        check_uniform(drawn, half, length / 4)
-        # Who answers later waits for another time, which the first does not tell.
-        late = half + 0.999 * length / 4
-        again = [leaves_at(secret, survey, 1, late) for secret in secrets]
-        check_uniform(again, late, (starts + length - late) / 2)
+    length = int(days * DAY)
+    survey = manifest(schedule=Schedule(START, length, 4, 0))
+    starts, half = START + length, middle(survey, 1)
+    assert half == starts + length / 2
+    asked = [asked_at(secret, survey, 1) for secret in secrets]
+    check_uniform(asked, starts, min(3_600, length / 4))
+    drawn = [leaves_at(secret, survey, 1, START) for secret in secrets]
+    check_uniform(drawn, half, length / 4)
+    # Who answers later waits for another time, which the first does not tell.
+    late = half + 0.999 * length / 4
+    again = [leaves_at(secret, survey, 1, late) for secret in secrets]
+    check_uniform(again, late, (starts + length - late) / 2)
 
 
 def test_a_report_waits_for_its_time_whoever_flushes_or_refreshes(vouched: Vouched) -> None:
@@ -179,8 +181,7 @@ def test_a_report_waits_for_its_time_whoever_flushes_or_refreshes(vouched: Vouch
         assert engine_of(client).uploader.send_due() == pytest.approx(leaves - now)
     assert vouched.bench.transport.uploads == []
     vouched.bench.clock.time = leaves
-    assert client.flush().delivered == 1
-    assert len(vouched.sent()) == 1
+    assert client.flush().delivered == len(vouched.sent()) == 1
 
 
 def test_it_is_asked_for_at_a_time_of_its_own_in_the_first_hour(vouched: Vouched) -> None:
@@ -188,8 +189,7 @@ def test_it_is_asked_for_at_a_time_of_its_own_in_the_first_hour(vouched: Vouched
     engine_of(client).jitter = lambda: 0.999
     engine_of(client).manifests.refresh(5.0)
     enroller_of(client).step()
-    ((secret,),) = vouched.bench.rows("SELECT secret FROM device")
-    drawn = asked_at(secret, vouched.survey, 0)
+    drawn = asked_at(one_row(vouched, "secret", "device")[0], vouched.survey, 0)
     assert vouched.row("due") == (drawn,)
     vouched.bench.clock.time = drawn - 1
     assert enroller_of(client).step() == pytest.approx(1)
@@ -232,50 +232,46 @@ def test_d8_not_enrolled_drops_the_report_and_makes_no_device_ask(vouched: Vouch
     client.refresh(force=True)
     enroller_of(client).step()
     assert len(vouched.issuer.requests) == 1
-    dropped = vouched.bench.rows("SELECT status, verdict FROM decisions")
-    assert dropped == [("dropped", "not-enrolled")]
+    assert one_row(vouched, "status, verdict", "decisions") == ("dropped", "not-enrolled")
     assert client.report(NAME, "good").error is not None
 
 
-def test_the_journal_names_a_token_s_issuer_and_shows_its_bytes_once(vouched: Vouched) -> None:
-    client = vouched.client()
-    ((credential,),) = vouched.bench.rows("SELECT credential FROM credentials")
-    for reported in (False, True):
-        (entry,) = [each for each in client.journal().entries if isinstance(each, EnrolmentEntry)]
-        assert entry.issuer_name == vouched.issuer.enrolment.issuer
-        assert (entry.content, entry.reported) == (credential, reported)
-        text = "".join(str(client.journal()).split())
-        assert f"Givenby{entry.issuer_name}Bytes" in text
-        assert ("Bytesthosethatthereportendswith" in text) is reported
-        assert text.count(credential.hex()) == 1
-        assert client.report(NAME, "good").ok
-
-
 @pytest.mark.parametrize("erase", ["off", "purge"])
-def test_a_token_is_erased_with_all_else(vouched: Vouched, erase: str) -> None:
+def test_the_journal_shows_a_token_once_and_it_is_erased_with_all_else(
+    vouched: Vouched, erase: str
+) -> None:
     client = vouched.client()
-    ((credential,),) = vouched.bench.rows("SELECT credential FROM credentials")
-    (entry,) = [entry for entry in client.journal().entries if isinstance(entry, EnrolmentEntry)]
-    assert (entry.blind, entry.content) == (True, credential)
-    text = " ".join(str(client.journal()).split())
-    assert f"token for '{NAME}', epoch 0: held" in text
-    assert "never recognise this device's key" in text
+    (credential,) = vouched.row("credential")
+
+    for reported in (False, True) if erase == "off" else (False,):
+        journal = client.journal()
+        (entry,) = [each for each in journal.entries if isinstance(each, EnrolmentEntry)]
+        assert (entry.blind, entry.issuer_name) == (True, vouched.issuer.enrolment.issuer)
+        assert (entry.content, entry.reported) == (credential, reported)
+        text = plain(journal)
+        assert f"token for '{NAME}', epoch 0: held" in text
+        assert "never recognise this device's key" in text
+        assert f"Given by {entry.issuer_name} Bytes" in text
+        assert ("Bytes those that the report ends with" in text) is reported
+        assert text.replace(" ", "").count(credential.hex()) == 1
+
+        assert erase == "purge" or client.report(NAME, "good").ok
     if erase == "off":
         client.set_consent("off")
         client.close()
         assert vouched.bench.on_disk(credential) == []
-        return
-    client.purge()
-    assert vouched.bench.rows("SELECT credential, asks FROM credentials") == [(None, 1)]
-    client.refresh(force=True)  # the same request, and the same token
-    assert vouched.row("credential") == (credential,)
+    else:
+        client.purge()
+        assert vouched.row("credential, asks") == (None, 1)
+        client.refresh(force=True)  # the same request, and the same token
+        assert vouched.row("credential") == (credential,)
 
 
 # An app that takes blind enrolment alone, and its users' consent.
 
 
 def required(bench: Bench, **changes: Any) -> Client:
-    surveys = [Survey(NAME, DECLARED.question, DECLARED.categories, "1", enrolment=BLIND)]
+    surveys = [replace(DECLARED, enrolment=BLIND)]
     return bench.client(**{"surveys": surveys, "consent": "unset", **changes})
 
 
@@ -288,33 +284,29 @@ def test_an_app_can_refuse_to_go_back_to_certificates(vouched: Vouched) -> None:
         assert fault_of(error) is ManifestFault.ENROLMENT
         assert "the app takes blind alone" in str(error)
     assert client.report(NAME, "good").ok
-    assert "does so blindly" in " ".join(str(client.explain()).split())
-    other_mode: Any = "certificate"
+    assert "does so blindly" in plain(client.explain())
     with pytest.raises(InvalidManifest):
-        Survey(NAME, DECLARED.question, DECLARED.categories, "1", enrolment=other_mode)
+        replace(DECLARED, enrolment="certificate")  # type: ignore[arg-type]
     assert declaration_of(vouched.survey)["enrolment"] == BLIND
     assert "enrolment" not in declaration_of(MANIFEST)
 
 
 def test_d12_certificates_to_blind_asks_nobody_and_back_asks_everybody(vouched: Vouched) -> None:
-    bench = vouched.bench
-
-    def any_mode() -> Client:
-        return bench.client(consent="unset", enrol=vouched.issuer)
-
-    with any_mode() as client:
+    bench, enrol = vouched.bench, vouched.issuer
+    with bench.client(consent="unset", enrol=enrol) as client:
         client.set_consent("on")
-    with required(bench, enrol=vouched.issuer) as client:
+    with required(bench, enrol=enrol) as client:
         assert client.uncovered == ()  # agreed to more
         client.set_consent("off")
         client.set_consent("on")
         assert client.uncovered == ()
-    with any_mode() as client:
-        assert client.uncovered == (DECLARED,)
-    with required(bench, enrol=vouched.issuer) as client:
-        assert client.uncovered == ()
-    with required(bench) as client:  # nobody is asked: whom it tells differs
-        assert len(client.uncovered) == 1
+    for any_mode, asked in (
+        (bench.client(consent="unset", enrol=enrol), 1),
+        (required(bench, enrol=enrol), 0),
+        (required(bench), 1),
+    ):
+        with any_mode as client:  # the last asks nobody: whom it tells differs
+            assert len(client.uncovered) == asked
 
 
 # What app developers test with.
@@ -324,16 +316,7 @@ def test_the_fakes_take_a_blind_report_through_its_epoch() -> None:
     clock, issuer = FakeClock(), FakeIssuer(BLIND, epochs=2)
     with FakeCollector(clock=clock) as collector:
         collector.publish(DECLARED, enrolment=issuer.enrolment, epochs=2)
-        with Client(
-            collector.origin,
-            authority=collector.authority,
-            surveys=[DECLARED],
-            state=IN_MEMORY,
-            consent="on",
-            enrol=issuer,
-            settings=ClientSettings(first_epoch="now", clock=clock),
-            background=False,
-        ) as client:
+        with device(collector, DECLARED, enrol=issuer, clock=clock) as client:
             for epoch in range(2):
                 client.refresh(force=True)
                 assert client.report(NAME, "good").ok

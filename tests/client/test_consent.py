@@ -1,8 +1,9 @@
 """Consent: nothing happens without it, "local" sends nothing, withdrawn bytes go (D4)."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -22,6 +23,8 @@ from deniable.client.state.mark import Mark
 from deniable.messages import Report, Schedule
 from tests.support.devices import NAME, Bench, lie, read_upload
 from tests.support.surveys import DAY, MANIFEST, START, manifest
+
+LOCAL, RECORDED, REPEATED = OutcomeStatus.LOCAL, OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
 
 
 @pytest.mark.parametrize("consent", [Consent.UNSET, Consent.OFF, "unset", "off"])
@@ -83,12 +86,11 @@ def test_d4_withdrawing_erases_the_bytes_of_every_report_from_disk(
     assert all(bench.on_disk(envelope) for envelope in envelopes)
     client.set_consent(withdrawn)
     # Not even a part of one: payloads, keys and signatures are looked for on their own.
-    for envelope in envelopes:
-        for part in (envelope[3:35], envelope[37:74], envelope[-60:-10]):
-            assert bench.on_disk(part) == []
+    parts = [e[a:b] for e in envelopes for a, b in ((3, 35), (37, 74), (-60, -10))]
+    assert not [part for part in parts if bench.on_disk(part)]
     assert len(bench.rows("SELECT epoch FROM decisions")) == days
     client.close()
-    assert not [part for part in envelopes if bench.on_disk(part[-60:-10])]
+    assert not [part for part in parts[2::3] if bench.on_disk(part)]
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -109,25 +111,14 @@ def test_d4_off_and_on_again_never_draws_a_second_time(bench: Bench, restarted: 
     assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
 
 
-def test_an_origin_that_is_no_text_is_no_reason_not_to_withdraw(bench: Bench) -> None:
-    client = bench.ready()
-    client.set_consent("off", "half a pair: \ud800")
-    record = client.consent_record
-    assert (record.decided, record.origin) == (Consent.OFF, "half a pair: ?")
-
-
 @pytest.mark.parametrize("refusal", ["off", "unset", "local"])
 def test_d5_a_refusal_that_cannot_be_stored_holds_where_it_was_heard(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, refusal: str
 ) -> None:
     client = bench.reported()
     requests = len(bench.transport.requests)
-
-    def full(_mark: Mark, _path: Path) -> None:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as disk:
-        disk.setattr(Mark, "write", full)
+        disk.setattr(Mark, "write", Mock(side_effect=OSError(28, "No space left on device")))
         with pytest.raises(StateUnavailable):
             client.set_consent(refusal, strict=True)
         assert not client.set_consent("on")  # a later wish that is not stored lifts nothing
@@ -136,7 +127,7 @@ def test_d5_a_refusal_that_cannot_be_stored_holds_where_it_was_heard(
     assert bench.rows("SELECT consent FROM device") == [("on",)]
     assert client.consent == refusal
     bench.clock.time = START + DAY
-    assert client.report(NAME, "good").status is not OutcomeStatus.RECORDED
+    assert client.report(NAME, "good").status is not RECORDED
     missing = client.refresh().errors[NAME]
     assert isinstance(missing, ConsentMissing)
     assert "could not be stored" in str(missing)
@@ -144,7 +135,7 @@ def test_d5_a_refusal_that_cannot_be_stored_holds_where_it_was_heard(
     assert client.flush().delivered == 0
     assert len(bench.transport.requests) == requests
     assert client.set_consent("on")
-    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    assert client.report(NAME, "good").status is RECORDED
     assert client.flush().delivered == 2
 
 
@@ -180,101 +171,76 @@ def test_an_older_version_of_the_app_keeps_a_refusal_that_the_newer_one_obeys(
     assert "device.sqlite.refused" not in bench.files()
 
 
-LOCAL, RECORDED, REPEATED = OutcomeStatus.LOCAL, OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
-
-
-@pytest.fixture
-def local(bench: Bench) -> Iterator[Client]:
-    """A client under consent "local", with the manifest that came with the app."""
+def previewing(bench: Bench, **changes: Any) -> Client:
+    """Return a client under consent "local", with the manifest that came with the app."""
     bundled = [bench.transport.publish(MANIFEST)]
-    yield bench.client(consent="local", background=True, manifests=bundled)
-    bench.close()
+    return bench.client(consent="local", manifests=bundled, **changes)
 
 
-def previews(bench: Bench) -> list[Report]:
-    rows = bench.rows("SELECT payload FROM previews ORDER BY epoch")
-    return [Report.from_payload(payload) for (payload,) in rows]
+def previews(bench: Bench) -> list[bytes]:
+    return [payload for (payload,) in bench.rows("SELECT payload FROM previews ORDER BY epoch")]
 
 
-def test_a_local_report_is_stored_to_be_seen_and_nothing_is_sent(
-    bench: Bench, local: Client
-) -> None:
-    threads = threading.enumerate()
-    outcome = local.report(NAME, "good")
-    assert (outcome.status, outcome.epoch, outcome.ok) == (LOCAL, 0, True)
+def test_a_local_report_is_stored_to_be_seen_and_nothing_is_sent(bench: Bench) -> None:
+    local, threads = previewing(bench, background=True), threading.enumerate()
+    for _ in range(3):  # a preview stands until its epoch ends
+        outcome = local.report(NAME, "good")
+        assert (outcome.status, outcome.epoch, outcome.ok) == (LOCAL, 0, True)
     assert local.flush() == Delivery()
     assert isinstance(local.refresh().errors[NAME], ConsentMissing)
     local.start()
     assert threading.enumerate() == threads
-    assert bench.transport.requests == []
-    assert bench.rows("SELECT * FROM decisions") == []
-    (report,) = previews(bench)
-    assert (report.survey_id, report.epoch) == (MANIFEST.survey_id, 0)
-
-
-def test_a_preview_stands_until_its_epoch_ends(bench: Bench, local: Client) -> None:
-    for _ in range(3):
-        assert local.report(NAME, "good").status is LOCAL
-    assert (bench.draw.count, len(previews(bench))) == (1, 1)
+    assert [*bench.transport.requests, *bench.rows("SELECT * FROM decisions")] == []
+    (payload,) = previews(bench)
+    report = Report.from_payload(payload)
+    assert (report.survey_id, report.epoch, bench.draw.count) == (MANIFEST.survey_id, 0, 1)
     bench.clock.time = START + DAY
     assert local.report(NAME, "poor").epoch == 1
     assert (bench.draw.count, len(previews(bench))) == (2, 2)
 
 
 def test_a_preview_is_what_would_be_signed_and_bears_no_signature(bench: Bench) -> None:
-    bundled = [bench.transport.publish(MANIFEST)]
-    client = bench.client(consent="local", manifests=bundled, unsafe_draw=lie(3))
+    client = previewing(bench, unsafe_draw=lie(3))
     client.report(NAME, "very poor")
-    ((payload,),) = bench.rows("SELECT payload FROM previews")
+    (payload,) = previews(bench)
     assert payload == Report(MANIFEST.survey_id, 0, 3).payload
-    # With consent, the same draw signs the same payload: what the user saw is what is sent.
-    client.set_consent("on")
-    client.report(NAME, "very poor")
+    client.set_consent("on")  # discards it, and spends nothing for it
+    assert [*previews(bench), *bench.on_disk(payload)] == []
+    assert client.flush() == Delivery()
+    # The same draw signs the same payload: what the user saw is what is sent.
+    assert client.report(NAME, "very poor").status is RECORDED
     client.flush()
-    assert read_upload(bench.transport.uploads[0]).payload == payload
-
-
-def test_turning_consent_on_discards_previews_and_spends_nothing_for_them(
-    bench: Bench, local: Client
-) -> None:
-    local.report(NAME, "good")
-    (payload,) = bench.rows("SELECT payload FROM previews")[0]
-    local.set_consent("on")
-    assert previews(bench) == []
-    assert bench.on_disk(payload) == []
-    assert local.flush() == Delivery()
-    assert bench.transport.uploads == []
-    assert local.report(NAME, "good").status is RECORDED  # a local draw decides no epoch
-    ((cost, count),) = bench.rows("SELECT sum(cost), count(*) FROM decisions")
-    assert (cost, count) == (10**9, 1)
+    assert [read_upload(body).payload for body in bench.transport.uploads] == [payload]
+    assert bench.rows("SELECT sum(cost), count(*) FROM decisions") == [(10**9, 1)]
 
 
 @pytest.mark.parametrize(
     ("environment", "decided", "effective"),
     [
-        ({}, "on", "on"),
-        ({"DO_NOT_TRACK": "1"}, "on", "off"),
-        ({"DO_NOT_TRACK": "true"}, "local", "off"),
-        ({"DO_NOT_TRACK": "1"}, "unset", "unset"),
-        ({"DO_NOT_TRACK": "0"}, "on", "on"),
-        ({"DO_NOT_TRACK": ""}, "on", "on"),
-        ({"DENIABLE_CONSENT": "off"}, "on", "off"),
-        ({"DENIABLE_CONSENT": "off"}, "local", "off"),
-        ({"DENIABLE_CONSENT": "local"}, "on", "local"),
-        ({"DENIABLE_CONSENT": " LOCAL "}, "on", "local"),
-        ({"DENIABLE_CONSENT": "local"}, "off", "off"),
-        ({"DENIABLE_CONSENT": "local"}, "unset", "unset"),
-        ({"DENIABLE_CONSENT": "on"}, "on", "on"),
-        ({"DENIABLE_CONSENT": "on"}, "off", "off"),
-        ({"DENIABLE_CONSENT": "on"}, "unset", "unset"),
-        ({"DENIABLE_CONSENT": "lokal"}, "on", "off"),
-        ({"DENIABLE_CONSENT": "local", "DO_NOT_TRACK": "1"}, "on", "off"),
+        ("", "on", "on"),
+        ("DO_NOT_TRACK=1", "on", "off"),
+        ("DO_NOT_TRACK=true", "local", "off"),
+        ("DO_NOT_TRACK=1", "unset", "unset"),
+        ("DO_NOT_TRACK=0", "on", "on"),
+        ("DO_NOT_TRACK=", "on", "on"),
+        ("DENIABLE_CONSENT=off", "on", "off"),
+        ("DENIABLE_CONSENT=off", "local", "off"),
+        ("DENIABLE_CONSENT=local", "on", "local"),
+        ("DENIABLE_CONSENT= LOCAL ", "on", "local"),
+        ("DENIABLE_CONSENT=local", "off", "off"),
+        ("DENIABLE_CONSENT=local", "unset", "unset"),
+        ("DENIABLE_CONSENT=on", "on", "on"),
+        ("DENIABLE_CONSENT=on", "off", "off"),
+        ("DENIABLE_CONSENT=on", "unset", "unset"),
+        ("DENIABLE_CONSENT=lokal", "on", "off"),
+        ("DENIABLE_CONSENT=local;DO_NOT_TRACK=1", "on", "off"),
     ],
 )
 def test_the_environment_can_only_lower_consent(
-    environment: dict[str, str], decided: str, effective: str
+    environment: str, decided: str, effective: str
 ) -> None:
-    assert lowered_by_environment(Consent(decided), environment) == effective
+    variables = dict(each.split("=") for each in environment.split(";") if each)
+    assert lowered_by_environment(Consent(decided), variables) == effective
 
 
 def test_the_environment_is_read_at_each_call(bench: Bench) -> None:
@@ -282,9 +248,10 @@ def test_the_environment_is_read_at_each_call(bench: Bench) -> None:
     client = bench.reported(environment=environment)
     environment["DO_NOT_TRACK"] = "1"
     assert client.consent is Consent.OFF
-    assert isinstance(client.report(NAME, "good").error, ConsentMissing)
+    for error in (client.report(NAME, "good").error, client.refresh(force=True).errors[NAME]):
+        assert isinstance(error, ConsentMissing)
+        assert "DO_NOT_TRACK" in str(error)  # or its developer searches for a while
     assert client.flush() == Delivery()
-    assert isinstance(client.refresh(force=True).errors[NAME], ConsentMissing)
     assert bench.transport.uploads == []
     environment["DO_NOT_TRACK"] = "0"
     environment["DENIABLE_CONSENT"] = "local"
@@ -301,11 +268,8 @@ def test_the_environment_is_read_at_each_call(bench: Bench) -> None:
 def test_the_processes_own_environment_counts(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = bench.ready()
     monkeypatch.setenv("DO_NOT_TRACK", "1")
-    for error in (client.report(NAME, "good").error, client.refresh(force=True).errors[NAME]):
-        assert isinstance(error, ConsentMissing)
-        assert "DO_NOT_TRACK" in str(error)  # or its developer searches for a while
+    assert bench.client().consent is Consent.OFF
 
 
 def test_consent_is_stored_with_its_time_and_origin(bench: Bench) -> None:
@@ -313,20 +277,22 @@ def test_consent_is_stored_with_its_time_and_origin(bench: Bench) -> None:
     record = client.consent_record
     assert (record.decided, record.since, record.origin) == (Consent.UNSET, None, "initial")
     bench.clock.time = START + 77.9
-    client.set_consent("on", "settings page")
+    client.set_consent("on", "half a pair: \ud800")  # no origin is a reason not to decide
     bench.clock.time += 50
     record = bench.client(environment={"DENIABLE_CONSENT": "off"}).consent_record
     assert (record.decided, record.effective) == (Consent.ON, Consent.OFF)
-    assert (record.since, record.origin) == (START + 77, "settings page")
+    assert (record.since, record.origin) == (START + 77, "half a pair: ?")
     assert bench.rows("SELECT at, kind, detail FROM events") == [
-        (START + 77, "consent", f"on, from settings page, for {NAME}")
+        (START + 77, "consent", f"on, from half a pair: ?, for {NAME}")
     ]
 
 
 def test_events_are_bounded(bench: Bench) -> None:
     client = bench.ready()
-    for turn in range(320):
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1000 UNION SELECT i + 1 FROM n LIMIT 500)"
+    bench.rows(f"{numbers} INSERT INTO events SELECT i, 0, 'consent', i FROM n")
+    for turn in range(3):
         client.set_consent("off" if turn % 2 else "on", f"turn {turn}")
     rows = bench.rows("SELECT detail FROM events ORDER BY number")
     assert len(rows) == 300
-    assert rows[-1] == ("off, from turn 319",)
+    assert rows[-2:] == [("off, from turn 1",), (f"on, from turn 2, for {NAME}",)]

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from decimal import Decimal
 from hashlib import sha256
-from itertools import permutations
 from math import inf
 from operator import lt
 from pathlib import Path
@@ -14,10 +13,8 @@ import pytest
 
 from deniable.client import (
     Client,
-    ClientSettings,
     Consent,
     ConsentMissing,
-    EnrolmentRequest,
     NotCovered,
     NotReady,
     OutcomeStatus,
@@ -29,7 +26,8 @@ from deniable.client.client import engine_of
 from deniable.client.state.mark import Mark
 from deniable.fakes import FakeIssuer
 from deniable.messages import SigningKey
-from tests.support.devices import NAME, Bench
+from tests.support.clients import client_of
+from tests.support.devices import NAME, Bench, plain
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 
 FAITH = Survey("faith", "Which faith do you have?", ("none", "another"), max_epsilon="5")
@@ -40,16 +38,16 @@ DEARER = replace(DECLARED, max_epsilon="2")
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
 
 
-def agreed(bench: Bench, *surveys: Survey, **changes: Any) -> Client:
-    """Return a client whose user agreed to what it declares."""
-    client = bench.client(surveys=surveys or [DECLARED], consent="unset", **changes)
-    client.set_consent("on", "first start")
-    return client
-
-
 def updated(bench: Bench, *surveys: Survey, **changes: Any) -> Client:
     """Return a client of the same state, as an app's next version makes it."""
     return bench.client(surveys=surveys or [DECLARED], consent="unset", **changes)
+
+
+def agreed(bench: Bench, *surveys: Survey, **changes: Any) -> Client:
+    """Return a client whose user agreed to what it declares."""
+    client = updated(bench, *surveys, **changes)
+    client.set_consent("on", "first start")
+    return client
 
 
 def lifted(bench: Bench, **changes: Any) -> Client:
@@ -68,13 +66,12 @@ def test_d12_what_an_update_adds_is_neither_recorded_drawn_nor_fetched_before_it
     assert client.report(NAME, "good").status is RECORDED
     client.close()
 
-    bundled = [bench.transport.publish(FAITH_MANIFEST)]
-    client = lifted(bench, manifests=bundled)
+    client = lifted(bench, manifests=[bench.transport.publish(FAITH_MANIFEST)])
     drawn, asked = bench.draw.count, len(bench.transport.requests)
     assert client.uncovered == (FAITH,)
-    outcome = client.report(FAITH, "none")
-    assert (outcome.status, type(outcome.error)) == (OutcomeStatus.NOT_RECORDED, NotCovered)
-    assert isinstance(outcome.error, ConsentMissing)  # so who asks at that, asks again
+    error = client.report(FAITH, "none").error
+    assert type(error) is NotCovered
+    assert isinstance(error, ConsentMissing)  # so who asks at that, asks again
     refreshed = client.refresh(force=True)
     assert (refreshed.ready, type(refreshed.errors[FAITH.name])) == ((NAME,), NotCovered)
     engine_of(client).refresh_when_due()
@@ -87,7 +84,6 @@ def test_d12_what_an_update_adds_is_neither_recorded_drawn_nor_fetched_before_it
     assert client.flush().delivered == 1
     bench.clock.time = START + DAY
     assert client.report(NAME, "good").status is RECORDED
-
     page = client.explain()
     assert [survey.covered for survey in page.surveys] == [True, False]
     assert "Not given for this question" in page.brief()
@@ -97,8 +93,7 @@ def test_d12_what_an_update_adds_is_neither_recorded_drawn_nor_fetched_before_it
     assert names(client) == []
     assert client.consent_record.covers == (FAITH.name, NAME)
     assert client.report(FAITH, "none").status is RECORDED
-    journal = " ".join(str(client.journal()).split())
-    assert f"on, from after the update, for {NAME}, {FAITH.name}" in journal
+    assert f"on, from after the update, for {NAME}, {FAITH.name}" in plain(client.journal())
 
 
 @pytest.mark.parametrize("during", ["look for a route", "request"])
@@ -120,10 +115,7 @@ def test_d12_a_survey_that_is_covered_no_more_is_not_asked_for_in_the_rest_of_a_
 
 
 def test_d12_reports_that_wait_go_on_when_their_survey_is_declared_otherwise(bench: Bench) -> None:
-    client = agreed(bench)
-    client.refresh(force=True)
-    assert client.report(NAME, "good").status is RECORDED
-    client.close()
+    bench.reported().close()
     client = updated(bench, replace(DEARER, question="How do you rate it?"))
     assert names(client) == [NAME]
     assert client.flush().delivered == 1
@@ -167,54 +159,51 @@ def _limits(declared: dict[str, Any]) -> tuple[float | Decimal, ...]:
     )
 
 
-def _enrol(_request: EnrolmentRequest) -> None:
-    return None
-
-
 @pytest.mark.parametrize(
-    ("field", "before", "after", "own_total"),
+    ("field", "before", "own_total"),
     [
-        (field, *pair, own_total)
+        (field, before, own_total)
         for field, values in _VALUES.items()
-        for pair in permutations(values, 2)
+        for before in values
         for own_total in ((None, "8") if field == "lifetime_epsilon" else (None,))
     ],
 )
 def test_d12_a_declaration_asks_anew_exactly_if_it_differs_or_a_ceiling_rose(
-    tmp_path: Path, field: str, before: Any, after: Any, own_total: str | None
+    tmp_path: Path, field: str, before: Any, own_total: str | None
 ) -> None:
     base = {name: values[0] for name, values in _VALUES.items()} | {"max_total_epsilon": own_total}
-    old, new = base | {field: before}, base | {field: after}
+    old = base | {field: before}
 
     def client(declared: dict[str, Any]) -> Client:
         given = dict(declared)
         sliding = _SLIDING[given.pop("sliding")]
-        return Client(
+        return client_of(
             given.pop("collector"),
             authority=AUTHORITY.public_key,
             lifetime_epsilon=given.pop("lifetime_epsilon"),
             sliding=sliding and SlidingCeiling(*sliding),
-            enrol=_enrol if given.pop("enrols") else None,
+            enrol=(lambda _: None) if given.pop("enrols") else None,
             surveys=[Survey("any", **given)],
             state=tmp_path / "device.sqlite",
             background=False,
-            settings=ClientSettings(environment={}),
+            environment={},
         )
 
     with client(old) as first:
-        first.set_consent("on")
-        assert first.uncovered == ()
-    same = all(old[field] == new[field] for field in _DIFFER)
-    same = same and set(old["categories"]) == set(new["categories"])
-    rose = any(map(lt, _limits(old), _limits(new)))
-    with client(new) as second:
-        asks = not same or rose
-        assert names(second) == ["any"] * asks
-        reported = second.report("any", "a")
-        assert type(reported.error) is (NotCovered if asks else NotReady)
-        second.set_consent("on")
-    with client(old) as taken_back:  # both stand beside each other
-        assert taken_back.uncovered == ()
+        for after in _VALUES[field]:
+            first.set_consent("off")  # nothing but the old one is covered
+            first.set_consent("on")
+            assert first.uncovered == ()
+            new = base | {field: after}
+            same = all(old[field] == new[field] for field in _DIFFER)
+            same = same and set(old["categories"]) == set(new["categories"])
+            asks = not same or any(map(lt, _limits(old), _limits(new)))
+            with client(new) as second:
+                assert names(second) == ["any"] * asks
+                reported = second.report("any", "a")
+                assert type(reported.error) is (NotCovered if asks else NotReady)
+                second.set_consent("on")
+            assert first.uncovered == ()  # both stand beside each other
 
 
 def test_d12_two_versions_on_one_state_stand_beside_each_other_until_off(bench: Bench) -> None:
@@ -277,7 +266,7 @@ def test_d12_consent_is_taken_back_for_some_surveys_alone(bench: Bench) -> None:
     assert bench.rows(WAITING) == [(FAITH.name, "dropped", 1), (NAME, "pending", 0)]
     assert (client.consent, client.uncovered) == ("on", ())  # and nobody is to be asked
     assert client.consent_record.covers == (NAME,)
-    assert f"off, from settings page, for {FAITH.name}" in " ".join(str(client.journal()).split())
+    assert f"off, from settings page, for {FAITH.name}" in plain(client.journal())
     bench.clock.time += DAY
     drawn, asked = bench.draw.count, len(bench.transport.requests)
     assert "said no to this survey" in str(client.report(FAITH, "none").error)
@@ -290,12 +279,16 @@ def test_d12_consent_is_taken_back_for_some_surveys_alone(bench: Bench) -> None:
     assert client.report(FAITH, "none").status is RECORDED
 
 
-HEARD = ["nothing", "agreed to all", "off and on"]
-STORED = [*HEARD, "claimed", "redeclared", "lost", "killed", "copied"]
-
-
 @pytest.mark.parametrize(
-    ("then", "stored"), [*((then, True) for then in STORED), *((then, False) for then in HEARD)]
+    ("then", "stored"),
+    [
+        *(
+            (then, stored)
+            for then in ("nothing", "agreed to all", "off and on")
+            for stored in (True, False)
+        ),
+        *((then, True) for then in ("claimed", "redeclared", "lost", "killed", "copied")),
+    ],
 )
 def test_d12_a_refused_name_outranks_every_consent_but_the_one_to_itself(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, then: str, stored: bool
@@ -411,21 +404,14 @@ def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
     issuer = FakeIssuer()
     vouched = replace(DECLARED, max_epsilon="0.5")
     bundled = [bench.transport.publish(manifest(epsilon="0.5", enrolment=issuer.enrolment))]
-    asked: list[EnrolmentRequest] = []
-
-    def enrol(request: EnrolmentRequest) -> bytes | None:
-        asked.append(request)
-        return issuer(request)
-
     with Bench(tmp_path / "covered") as covered:
         covered.transport = bench.transport
         for device, declared in ((covered, vouched), (bench, replace(vouched, max_epsilon="0.4"))):
-            first = agreed(device, declared, enrol=enrol, manifests=bundled)
-            first.close()
-            client = updated(device, vouched, enrol=enrol, manifests=bundled)
+            agreed(device, declared, enrol=issuer, manifests=bundled).close()
+            client = updated(device, vouched, enrol=issuer, manifests=bundled)
             engine_of(client).manifests.offer_bundled(vouched)  # as if it had been followed before
             client.refresh(force=True)
-            assert len(asked) == 1
+            assert len(issuer.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -436,20 +422,17 @@ def test_d12_a_row_that_rotted_covers_nothing_and_consent_can_be_withdrawn(
 ) -> None:
     agreed(bench).close()
     bench.rows(f"UPDATE consents SET bounds = {rotted}")
-    assert names(updated(bench, replace(DECLARED, max_epsilon="8"))) == [NAME]
-    client = updated(bench)
-    assert names(client) == [NAME]
+    for survey in (replace(DECLARED, max_epsilon="8"), DECLARED):
+        client = updated(bench, survey)
+        assert names(client) == [NAME]
     assert type(client.report(NAME, "good").error) is NotCovered
     client.set_consent("off")
     assert client.consent is Consent.OFF
 
 
-OTHER = Survey("other", "Which one?", ("a", "b"), max_epsilon="1")
-
-
 def test_d12_what_is_digested_is_the_same_in_every_python(bench: Bench) -> None:
-    coffee = replace(OTHER, question="Welchen Kaffee möchten Sie? \U0001fae0")  # of Unicode 14
-    agreed(bench, coffee)
+    coffee = "Welchen Kaffee möchten Sie? \U0001fae0"  # of Unicode 14
+    agreed(bench, Survey("other", coffee, ("a", "b"), max_epsilon="1"))
     parts = (
         rb"['other', 'Welchen Kaffee m\xf6chten Sie? \U0001fae0', ['a', 'b'], [], "
         rb"'http://127.0.0.1:8377', False]"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from deniable.client import Client, Consent, HttpTransport, SlidingCeiling, debug
+from deniable.client import Client, HttpAnswer, HttpTransport, SlidingCeiling, debug
 from deniable.messages import RefusalCode
 from tests.support.devices import NAME, UNREACHABLE, Bench, FakeTransport, refused
-from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
+from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST
 from tests.support.watched import WatchedTransport
 
 
@@ -22,99 +22,76 @@ def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     logging.getLogger("deniable").removeHandler(debug._WARNINGS)
 
 
-def nobody_consented(bench: Bench) -> Client:
-    client = bench.client(consent="unset", debug=True)
-    client.start()
-    return client
-
-
-def made(**changes: Any) -> Callable[[Bench], Client]:
-    return lambda bench: bench.client(debug=True, **changes)
-
-
 DEMANDING = replace(DECLARED, max_epsilon="0.5")
 NOBODY = HttpTransport("http://127.0.0.1:1")
+Scene = Callable[[Bench], Client]
 
 
-def refreshed(**changes: Any) -> Callable[[Bench], Client]:
+def made(does: Callable[[Client], object] = lambda _: None, **changes: Any) -> Scene:
+    """Return the scene of a client that has done this."""
+
     def scene(bench: Bench) -> Client:
         client = bench.client(debug=True, **changes)
-        client.refresh()
+        does(client)
         return client
 
     return scene
 
 
-def over_budget(bench: Bench) -> Client:
-    client = bench.ready(debug=True, sliding=SlidingCeiling("1", 30))
-    assert client.report(NAME, "fair").ok
-    bench.clock.time += DAY
-    return client
+def ready(does: Callable[[Bench, Client], object], **changes: Any) -> Scene:
+    """Return the scene of a client that holds its survey, at a bench where this was done."""
+
+    def scene(bench: Bench) -> Client:
+        client = bench.ready(debug=True, **changes)
+        does(bench, client)
+        return client
+
+    return scene
 
 
-def over(bench: Bench) -> Client:
-    client = bench.ready(debug=True)
-    bench.clock.time = START + 100 * DAY
-    return client
+def later(days: int) -> Callable[[Bench, Client], object]:
+    def does(bench: Bench, client: Client) -> None:
+        client.report(NAME, "fair")
+        bench.clock.time += days * DAY
+
+    return does
 
 
-def repeated(bench: Bench) -> Client:
-    client = bench.ready(debug=True)
-    client.report(NAME, "fair")
-    return client
+def answering(answer: HttpAnswer | Exception) -> Callable[[Bench, Client], object]:
+    def does(bench: Bench, client: Client) -> None:
+        bench.transport.answer = answer
+        client.report(NAME, "fair")
+        client.flush(0.01)
 
-
-def dropped(bench: Bench) -> Client:
-    client = bench.ready(debug=True)
-    bench.transport.answer = refused(RefusalCode.BAD_KEY)
-    client.report(NAME, "fair")
-    client.flush()
-    return client
-
-
-def unreachable(bench: Bench) -> Client:
-    client = bench.ready(debug=True)
-    bench.transport.answer = UNREACHABLE
-    client.report(NAME, "fair")
-    client.flush(0.01)
-    return client
-
-
-def local(bench: Bench) -> Client:
-    client = bench.ready(debug=True)
-    client.set_consent(Consent.LOCAL)
-    return client
-
-
-def no_disk(bench: Bench) -> Client:
-    client = bench.ready(debug=True)
-    bench.path.unlink()
-    return client
+    return does
 
 
 @pytest.mark.parametrize(
     ("scene", "said"),
     [
-        (nobody_consented, ["nobody consented", "set_consent()"]),
+        (made(Client.start, consent="unset"), ["nobody consented", "set_consent()"]),
         (made(environment={"DO_NOT_TRACK": "1"}), ["DO_NOT_TRACK"]),
         (made(), ["no verified manifest yet", "background=False", "refresh()"]),
-        (refreshed(transport=NOBODY), ["not ready", "cannot be reached", "refresh()"]),
-        (refreshed(surveys=[DEMANDING]), ["not ready", "too-high-epsilon"]),
-        (over_budget, ["is spent; a later epoch"]),
-        (over, ["explain()"]),
-        (repeated, ["repeated", "a web worker that answers for many users", "one device"]),
-        (lambda bench: bench.ready(debug=True), ["1 report, the first at 2", "flush()"]),
-        (dropped, ["1 report dropped: {'bad-key': 1}", "the next epoch can be reported"]),
-        (unreachable, ["reports wait: the collector cannot be reached", "1 report, the first at"]),
-        (local, ["consent is local", "journal()"]),
-        (no_disk, ["the state file was replaced", "state="]),
+        (made(Client.refresh, transport=NOBODY), ["not ready", "cannot be reached", "refresh()"]),
+        (made(Client.refresh, surveys=[DEMANDING]), ["not ready", "too-high-epsilon"]),
+        (ready(later(1), sliding=SlidingCeiling("1", 30)), ["is spent; a later epoch"]),
+        (ready(later(100)), ["explain()"]),
+        (ready(later(0)), ["repeated", "a web worker that answers for many users", "one device"]),
+        (ready(lambda *_: None), ["1 report, the first at 2", "flush()"]),
+        (
+            ready(answering(refused(RefusalCode.BAD_KEY))),
+            ["1 report dropped: {'bad-key': 1}", "the next epoch can be reported"],
+        ),
+        (
+            ready(answering(UNREACHABLE)),
+            ["reports wait: the collector cannot be reached", "1 report, the first at"],
+        ),
+        (ready(lambda _, client: client.set_consent("local")), ["consent is local", "journal()"]),
+        (ready(lambda bench, _: bench.path.unlink()), ["the state file was replaced", "state="]),
     ],
 )
 def test_what_does_not_happen_is_said_once_with_its_reason(
-    bench: Bench,
-    capsys: pytest.CaptureFixture[str],
-    scene: Callable[[Bench], Client],
-    said: list[str],
+    bench: Bench, capsys: pytest.CaptureFixture[str], scene: Scene, said: list[str]
 ) -> None:
     client = scene(bench)
     for _ in range(3):
@@ -165,16 +142,12 @@ def test_it_raises_nothing_whatever_standard_error_is(
 
 
 def test_it_changes_nothing_that_is_sent_or_stored(bench: Bench) -> None:
-    quiet, talking = FakeTransport(manifest()), FakeTransport(manifest())
-    rows = []
-    for transport, talks in ((quiet, False), (talking, True)):
+    requests, rows = [], []
+    for talks in (False, True):
+        bench.transport = FakeTransport(MANIFEST)
         bench.path = bench.path.with_name(f"{talks}.sqlite")
-        client = bench.client(state=bench.path, transport=transport, debug=talks)
-        client.refresh()
-        client.report(NAME, "good")
-        client.flush()
+        bench.reported(state=bench.path, debug=talks).flush()
+        requests.append([(each.method, each.path) for each in bench.transport.requests])
         rows.append(bench.rows("SELECT name, epoch, status, verdict, attempts FROM decisions"))
-    assert [(each.method, each.path) for each in quiet.requests] == [
-        (each.method, each.path) for each in talking.requests
-    ]
+    assert requests[0] == requests[1]
     assert rows[0] == rows[1]

@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from deniable.client import Client, Consent, OutcomeStatus, TransportError, console, device_commands
-from tests.support.devices import NAME, Bench, lie
+from tests.support.devices import NAME, Bench, lie, plain
 from tests.support.surveys import ORIGIN, QUESTION, running
 
 Run = Callable[..., int]
@@ -59,7 +60,7 @@ def test_explain_tells_from_the_state_alone_what_is_asked(
 ) -> None:
     assert stored("explain") == 0
     shown = capsys.readouterr()
-    text = " ".join(shown.out.split())
+    text = plain(shown.out)
     assert shown.err == ""
     for words in (QUESTION, ORIGIN, "2.72 times likelier", "1 report made, epsilon 1.000 of the"):
         assert words in text
@@ -69,8 +70,7 @@ def test_explain_tells_from_the_state_alone_what_is_asked(
     assert stored("explain", "--json") == 0
     page = json.loads(capsys.readouterr().out)
     assert page["budget"]["lifetime_nano_epsilon"] is None
-    assert page["surveys"][0]["promise"] is None
-    assert page["surveys"][0]["reports"] == 1
+    assert (page["surveys"][0]["promise"], page["surveys"][0]["reports"]) == (None, 1)
 
 
 def test_journal_shows_the_report_that_was_sent(
@@ -92,29 +92,27 @@ def test_consent_is_shown_and_stored_with_its_origin(
 ) -> None:
     assert stored("consent") == 0
     assert capsys.readouterr().out.startswith("Consent         on: ")
-    assert stored("consent", decision) == 0
-    assert stored("consent") == 0
+    assert stored("consent", decision) == stored("consent") == 0
     once, again = capsys.readouterr().out.split("Consent ")[1:]
     assert once == again
     assert once.strip().startswith(f"{decision}: ")
     assert "origin: command line" in once
+    # D12: without the app, on covers no more than before.
+    assert (f"Given for: {NAME}." in plain(once)) == (decision == "on")
+    assert stored("consent", "off") == stored("consent", "on") == 0
+    assert "Given for: no question yet" in plain(capsys.readouterr().out)
 
 
-def test_d12_on_without_the_app_covers_no_more_than_before(
-    stored: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for decision, covers in (("on", f"{NAME}."), ("off", ""), ("on", "no question yet")):
-        assert stored("consent", decision) == 0
-        assert covers in (shown := capsys.readouterr().out)
-        assert ("Given for" in shown) == bool(covers)
-
-
-@pytest.mark.parametrize("typed", ["", "n", "no", "yes please", "1"])
+@pytest.mark.parametrize("typed", [None, "", "n", "no", "yes please", "1"])
 def test_purge_asks_first(
-    stored: Run, bench: Bench, capsys: pytest.CaptureFixture[str], typed: str
+    stored: Run, capsys: pytest.CaptureFixture[str], typed: str | None
 ) -> None:
-    assert stored("purge", typed=typed) == 0
-    assert "Nothing was erased." in capsys.readouterr().out
+    assert stored("purge", typed=typed) == (typed is None)
+    shown = capsys.readouterr()
+    if typed is None:  # the input has ended
+        assert shown.err.strip() == "deniable device: nothing was changed"
+    else:
+        assert "Nothing was erased." in shown.out
     assert stored("journal") == 0
     assert "erased" not in capsys.readouterr().out
 
@@ -124,20 +122,13 @@ def test_purge_erases_and_a_decision_stands(
     stored: Run, bench: Bench, capsys: pytest.CaptureFixture[str], yes: str
 ) -> None:
     content = bench.transport.uploads[0][40:]
-    files = sorted(bench.path.parent.glob("device.sqlite*"))
-    assert any(content in file.read_bytes() for file in files)
+    assert bench.on_disk(content) != []
     assert (stored("purge", yes) if yes == "--yes" else stored("purge", typed=yes)) == 0
     assert "Erased." in capsys.readouterr().out
-    for file in bench.path.parent.glob("device.sqlite*"):
-        assert content not in file.read_bytes()
+    assert bench.on_disk(content) == []
     with bench.client() as client:
         assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
     assert len(bench.transport.uploads) == 1
-
-
-def test_an_input_that_ends_erases_nothing(stored: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert stored("purge") == 1
-    assert capsys.readouterr().err.strip() == "deniable device: nothing was changed"
 
 
 @pytest.mark.parametrize("command", ["explain", "journal", "consent", "consent off", "purge --yes"])
@@ -152,11 +143,9 @@ def test_what_is_no_state_is_said_in_one_line_and_left_alone(
         state.write_text("shopping list\n" * 99)
     before = sorted(tmp_path.rglob("*"))
     assert console.main(["device", *command.split(), "--state", str(state)]) == 1
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    line, end = shown.err.split("\n")
-    assert (end, line.startswith("deniable device: ")) == ("", True)
-    assert line.isprintable()
+    out, err = capsys.readouterr()
+    assert (out, err[-1:], err.startswith("deniable device: ")) == ("", "\n", True)
+    assert err[:-1].isprintable()  # so it is one line
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -173,7 +162,7 @@ def test_an_app_embeds_the_commands_for_its_own_client(
 ) -> None:
     client = bench.reported(unsafe_draw=lie(0))
     assert embedded(client, "explain") == 0
-    assert "more than 20.000 is never set aside" in " ".join(capsys.readouterr().out.split())
+    assert "more than 20.000 is never set aside" in plain(capsys.readouterr().out)
     assert embedded(client, "journal") == 0
     assert "Response      very poor" in capsys.readouterr().out
     assert embedded(client, "consent", "off") == 0
@@ -224,14 +213,9 @@ def test_a_terminal_without_the_characters_gets_escapes(
     assert b"Einstellungen f\\xfcr \\xc4ngstliche" in b" ".join(written.getvalue().split())
 
 
-def test_no_command_uses_the_network(
-    stored: Run, bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise TransportError("asked")
-
+def test_no_command_uses_the_network(stored: Run, bench: Bench) -> None:
     asked = len(bench.transport.requests)
-    monkeypatch.setattr(bench.transport, "request", fail)
-    for command in ("explain", "journal", "consent local", "consent on", "purge --yes"):
-        assert stored(*command.split()) == 0
+    with mock.patch.object(bench.transport, "request", side_effect=TransportError("asked")):
+        for command in ("explain", "journal", "consent local", "consent on", "purge --yes"):
+            assert stored(*command.split()) == 0
     assert len(bench.transport.requests) == asked

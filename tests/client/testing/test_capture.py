@@ -38,7 +38,7 @@ MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, step=5, max_eps
 AS_THEY_ARE = {"check_consent", "do_chores", "refresh_when_due", "put_tokens_off", "close"}
 
 
-def app(state: Path, **changes: Any) -> Client:
+def app(state: Path = Path("nowhere"), **changes: Any) -> Client:
     return client_of(
         "https://telemetry.example.org",
         authority=AUTHORITY.public_key,
@@ -50,65 +50,56 @@ def app(state: Path, **changes: Any) -> Client:
 
 def test_every_method_that_a_client_calls_is_replaced_by_one_that_is_called_like_it() -> None:
     with Capture():
-        replacement = type(substitutes[-1](engine_of(app(Path("nowhere")))))
+        ours = vars(type(substitutes[-1](engine_of(app()))))
     public = {name for name in vars(Engine) if not name.startswith("_")} - AS_THEY_ARE
-    assert {name for name in vars(replacement) if not name.startswith("_")} == public
+    assert {name for name in ours if not name.startswith("_")} == public
     for name in public:
-        theirs, ours = (
-            inspect.signature(vars(kind)[name]).parameters for kind in (Engine, replacement)
-        )
-        assert theirs == ours
+        theirs = inspect.signature(vars(Engine)[name]).parameters
+        assert inspect.signature(ours[name]).parameters == theirs
 
 
 def test_answers_are_kept_by_survey_in_their_order() -> None:
+    reports: list[tuple[str, str | int]] = [("theme", "dark"), ("minutes", 35), ("theme", "light")]
     with Capture() as capture:
-        client = app(Path("nowhere"))
-        assert client.report("theme", "dark").status == "recorded"
-        assert client.report("minutes", 35).status == "recorded"
-        assert client.report("theme", "light").status == "repeated"
+        client = app()
+        statuses = [client.report(*report).status.value for report in reports]
+    assert statuses == ["recorded", "recorded", "repeated"]
     assert capture.answers("theme") == ["dark", "light"]
     assert capture.answers(MINUTES) == ["35"]
     capture.assert_reported(THEME, "dark")
     assert capture.answers("fonts") == []
-    assert [(each.survey.name, each.status.value) for each in capture.reports] == [
-        ("theme", "recorded"),
-        ("minutes", "recorded"),
-        ("theme", "repeated"),
-    ]
+    told = [(each.survey.name, each.status.value) for each in capture.reports]
+    assert told == [(name, status) for (name, _), status in zip(reports, statuses, strict=True)]
 
 
 def test_clients_and_epochs_are_decided_apart() -> None:
     with Capture() as capture:
         one, other = app(Path("one")), app(Path("other"))
-        first = [client.report("theme", "dark") for client in (one, other)]
+        outcomes = [client.report("theme", "dark") for client in (one, other)]
         capture.next_epoch()
-        later = [client.report("theme", "dark") for client in (one, one)]
-    assert [outcome.status.value for outcome in first + later] == [
-        "recorded",
-        "recorded",
-        "recorded",
-        "repeated",
-    ]
-    assert [outcome.epoch for outcome in first + later] == [0, 0, 1, 1]
+        outcomes += [client.report("theme", "dark") for client in (one, one)]
+    assert [outcome.status.value for outcome in outcomes] == ["recorded"] * 3 + ["repeated"]
+    assert [outcome.epoch for outcome in outcomes] == [0, 0, 1, 1]
 
 
 def test_the_apps_own_bugs_are_raised_as_ever() -> None:
     with Capture() as capture:
-        client = app(Path("nowhere"))
+        client = app()
         with pytest.raises(UndeclaredSurvey):
             client.report("font", "dark")
-        with pytest.raises(UndeclaredAnswer):
-            client.report("theme", "marker")
-        capture.consent = "off"
-        with pytest.raises(UndeclaredAnswer):
-            client.report("theme", "marker")
+        for consent in ("on", "off"):
+            capture.consent = Consent(consent)
+            with pytest.raises(UndeclaredAnswer):
+                client.report("theme", "marker")
+        with pytest.raises(ValueError, match="slot_seconds"):
+            client.report("theme", "dark", slot_seconds=0)
     capture.assert_nothing_reported()
 
 
 @pytest.mark.parametrize("consent", ["off", "unset"])
 def test_without_consent_nothing_is_reported(consent: str) -> None:
     with Capture(consent) as capture:
-        client = app(Path("nowhere"), consent="on")
+        client = app(consent="on")
         assert client.consent == consent
         assert isinstance(client.report("theme", "dark").error, ConsentMissing)
         with pytest.raises(ConsentMissing):
@@ -122,41 +113,36 @@ def test_without_consent_nothing_is_reported(consent: str) -> None:
 def test_the_apps_decision_is_kept_with_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DO_NOT_TRACK", "1")
     with Capture("unset") as capture:
-        client = app(Path("nowhere"))
+        client = app()
         before = client.consent_record
         assert (before.since, before.origin) == (None, "initial")
         client.set_consent("on", "settings page")
         assert [client.consent, capture.consent] == ["on", "on"]
         assert client.consent_record.origin == "settings page"
         assert client.consent_record.since is not None
-        assert client.report("theme", "dark").ok
+        assert client.report("theme", "dark").status == "recorded"
         client.set_consent(Consent.OFF)
         assert not client.report("theme", "dark").ok
         with pytest.raises(ValueError, match="maybe"):
             client.set_consent("maybe")
         assert capture.consent is Consent.OFF
-    assert capture.answers("theme") == ["dark"]
-
-
-def test_under_local_consent_a_report_is_local_and_decides_nothing() -> None:
-    with Capture("local") as capture:
-        client = app(Path("nowhere"))
-        assert client.report("theme", "dark").status == "local"
+        client.set_consent("local")  # under which a report decides nothing
+        capture.next_epoch()
+        assert client.report("theme", "light").status == "local"
         assert isinstance(client.refresh(force=True).errors["theme"], ConsentMissing)
         client.set_consent("on")
-        assert client.report("theme", "dark").status == "recorded"
-    assert [report.status.value for report in capture.reports] == ["local", "recorded"]
+        assert client.report("theme", "light").status == "recorded"
+    assert [each.status.value for each in capture.reports] == ["recorded", "local", "recorded"]
+    assert capture.answers("theme") == ["dark", "light", "light"]
 
 
 def test_any_error_can_be_put_in_the_way() -> None:
     with Capture() as capture:
-        client = app(Path("nowhere"))
+        client = app()
         capture.error = NotReady("no manifest yet")
         assert client.report("theme", "dark").error is capture.error
-        assert client.refresh(force=True).errors == {
-            "theme": capture.error,
-            "minutes": capture.error,
-        }
+        both = dict.fromkeys(("theme", "minutes"), capture.error)
+        assert client.refresh(force=True).errors == both
         capture.error = StateUnavailable("the disk is full")
         with pytest.raises(StateUnavailable, match="full"):
             client.report("theme", "dark", strict=True)
@@ -184,15 +170,18 @@ def test_neither_disk_nor_threads_nor_network_are_used(tmp_path: Path) -> None:
 def test_an_app_can_show_what_a_fresh_device_would_explain(tmp_path: Path) -> None:
     chosen = {"delivery_seconds": 60, "lifetime_epsilon": 7, "environment": {}}
     with app(tmp_path, **chosen) as client:
-        expected = client.explain()
-        empty = client.journal()
+        expected = client.explain(), client.journal()
     with Capture("unset"), app(tmp_path, **chosen) as client:
         client.report("theme", "dark")
-        assert (client.explain(), client.journal()) == (expected, empty)
+        assert (client.explain(), client.journal()) == expected
         client.set_consent("local", "settings page")
         assert "settings page" in str(client.explain())
         assert "settings page" in str(client.journal())
     assert list(tmp_path.iterdir()) == []
+    with FakeCollector() as collector:
+        bundle = make_bundle([collector.publish(THEME)], bytes.fromhex(collector.authority))
+    with Capture(), device(collector, Survey.bundled(bundle.to_json())) as client:
+        assert "As it came with the app" in client.explain().brief()
 
 
 def test_who_connects_all_the_same_is_told_on() -> None:
@@ -206,17 +195,13 @@ def test_who_connects_all_the_same_is_told_on() -> None:
 
 def test_the_thread_of_a_client_from_before_is_told_on(tmp_path: Path) -> None:
     with FakeCollector() as collector:
-        bundled = collector.publish(THEME)
+        bundled = [collector.publish(THEME)]
         collector.misbehave(Misbehaviour.PORTAL, times=100_000)
-        client = device(
-            collector,
-            state=tmp_path / "device.sqlite",
-            background=True,
-            manifests=[bundled],
-            delivery_seconds=0,
-            backoff=Backoff(first=0.01, most=0.01),
-        )
-        with client:
+        at_once = {"delivery_seconds": 0, "backoff": Backoff(first=0.01, most=0.01)}
+        state = tmp_path / "device.sqlite"
+        with device(
+            collector, state=state, background=True, manifests=bundled, **at_once
+        ) as client:
             client.report("theme", "dark", strict=True)
             until(lambda: bool(collector.requests))
             with Capture() as capture:
@@ -230,33 +215,26 @@ def test_an_assertion_says_what_was_reported_instead() -> None:
     with Capture() as capture:
         with pytest.raises(AssertionError, match="to 'theme'; reports went to no survey"):
             capture.assert_reported("theme", "dark")
-        client = app(Path("nowhere"))
-        client.report("minutes", 35)
-        client.report("theme", "light")
-        capture.assert_reported("theme", "light")
-        capture.assert_reported("minutes", 35)
+        client = app()
+        for name, answer in (("minutes", 35), ("theme", "light")):
+            client.report(name, answer)
+            capture.assert_reported(name, answer)
         capture.assert_reported("minutes", "35")
-        with pytest.raises(
-            AssertionError, match=r"to 'theme' was reported \['light'\], not 'dark'"
+        for name, answer, error, said in (
+            ("theme", "dark", AssertionError, r"to 'theme' was reported \['light'\], not 'dark'"),
+            ("font", "dark", AssertionError, r"reports went to \['minutes', 'theme'\]"),
+            ("theme", "drak", UndeclaredAnswer, ""),
         ):
-            capture.assert_reported("theme", "dark")
-        with pytest.raises(AssertionError, match="reports went to \\['minutes', 'theme'\\]"):
-            capture.assert_reported("font", "dark")
-        with pytest.raises(UndeclaredAnswer):
-            capture.assert_reported("theme", "drak")
+            with pytest.raises(error, match=said or None):
+                capture.assert_reported(name, answer)
         with pytest.raises(AssertionError, match="minutes"):
             capture.assert_nothing_reported()
 
 
-def test_no_repr_shows_an_answer() -> None:
+def test_no_repr_shows_an_answer(collector: FakeCollector) -> None:
     marker = Survey("marker", "Which?", ("needle", "hay"), max_epsilon="1")
     with Capture() as capture:
-        client = Client(
-            "https://telemetry.example.org",
-            authority=AUTHORITY.public_key,
-            surveys=[marker],
-            state="nowhere",
-        )
+        client = device(collector, marker)
         outcome = client.report("marker", "needle")
         shown = repr((capture, client, outcome, capture.reports[0].status, vars(capture)))
     # The survey's declaration names every category, the answer's own field none.
@@ -275,27 +253,9 @@ def test_after_the_capture_clients_are_as_before(tmp_path: Path) -> None:
     assert outer.reports == inner.reports == ()
 
 
-def test_an_app_that_bundles_its_surveys_can_be_explained_and_its_slots_are_checked(
-    tmp_path: Path,
-) -> None:
-    with FakeCollector() as collector:
-        manifest = collector.publish(THEME)
-        bundle = make_bundle([manifest], bytes.fromhex(collector.authority))
-    with Capture():
-        client = Client(
-            collector.origin,
-            authority=collector.authority,
-            surveys=[Survey.bundled(bundle.to_json())],
-            state=tmp_path / "device.sqlite",
-        )
-        assert "As it came with the app" in client.explain().brief()
-        with pytest.raises(ValueError, match="slot_seconds"):
-            client.report("theme", "dark", slot_seconds=0)
-
-
 def test_consent_for_some_surveys_alone_covers_no_others() -> None:
     with Capture("unset") as capture:
-        client = app(Path("nowhere"))
+        client = app()
         assert client.uncovered == (THEME, MINUTES)
         client.set_consent("on", surveys=["theme"])
         assert client.report("theme", "dark").ok

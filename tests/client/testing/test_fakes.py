@@ -5,6 +5,7 @@ import json
 import socket
 import struct
 import threading
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -44,19 +45,20 @@ MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.
 TEA = Survey("tea", "Tea?", ("rarely", "often"), max_epsilon="1", mechanisms={"matrix"})
 
 
+THEMES, REPORTS = "/v1/surveys/theme/manifests", "/v1/reports"
+MISSING = (404, "not-found")
+
+
 def ask(
     collector: FakeCollector, method: str, path: str, body: bytes = b"", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
     host = collector.origin.removeprefix("http://")
-    connection = http.client.HTTPConnection(host, timeout=20)
-    try:
+    with closing(http.client.HTTPConnection(host, timeout=20)) as connection:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, body=body or None, headers=named)
         with connection.getresponse() as response:
             received = {name.lower(): value for name, value in response.getheaders()}
             return response.status, received, response.read()
-    finally:
-        connection.close()
 
 
 def connect(collector: FakeCollector) -> socket.socket:
@@ -73,16 +75,15 @@ def opened(collector: FakeCollector, envelope: bytes) -> Manifest:
 
 def upload(collector: FakeCollector, *envelopes: bytes) -> dict[str, Any]:
     body = pack_upload([*envelopes])
-    status, _, answer = ask(
-        collector, "POST", "/v1/reports", body, Content_Type="application/msgpack"
-    )
+
+    status, _, answer = ask(collector, "POST", REPORTS, body, Content_Type="application/msgpack")
     assert status == 200
     answered: dict[str, Any] = json.loads(answer)
     return answered
 
 
-def problem(status: int, body: bytes) -> tuple[int, str]:
-    return status, json.loads(body)["type"].removeprefix("urn:deniable:error:")
+def problem(came: tuple[int, dict[str, str], bytes]) -> tuple[int, str]:
+    return came[0], json.loads(came[2])["type"].removeprefix("urn:deniable:error:")
 
 
 def test_what_is_bad_gets_the_code_that_a_real_collector_gives() -> None:
@@ -104,18 +105,15 @@ def test_what_an_app_reports_is_counted_under_its_name(collector: FakeCollector)
     collector.publish(TEA, kind="matrix", settings={"matrix": rows, "responses": ["p", "q", "r"]})
     with device(collector, THEME, MINUTES, TEA) as client:
         assert client.refresh(force=True).errors == {}
-        client.report("theme", "dark", strict=True)
-        client.report("minutes", 30, strict=True)
-        client.report("tea", "often", strict=True)
+        for name, answer in (("theme", "dark"), ("minutes", 30), ("tea", "often")):
+            client.report(name, answer, strict=True)
         assert client.flush().delivered == 3
     assert sorted(report.survey for report in collector.reports) == ["minutes", "tea", "theme"]
     assert list(collector.counts("tea")) == ["p", "q", "r"]
-    assert sum(collector.counts("theme").values()) == 1
     assert list(collector.counts("theme")) == ["dark", "light"]
-    assert sum(collector.counts("minutes").values()) == 1
-    assert {report.epoch for report in collector.reports} == {0}
     for report in collector.reports:
-        assert collector.counts(report.survey)[report.response] == 1
+        counts = collector.counts(report.survey)
+        assert (report.epoch, counts[report.response], sum(counts.values())) == (0, 1, 1)
 
 
 def test_at_the_highest_epsilon_the_response_is_the_answer_and_no_repr_shows_it() -> None:
@@ -145,45 +143,36 @@ def test_the_first_report_of_a_key_is_taken_again_as_a_duplicate_and_never_chang
 
 
 def test_each_fault_of_a_whole_request_has_its_status(collector: FakeCollector) -> None:
+    packed = {"Content_Type": "application/msgpack"}
     for body, headers, expected in (
         (b"\x91", {"Content_Type": "text/plain"}, (415, "unsupported-media-type")),
-        (b"\x91", {"Content_Type": "application/msgpack"}, (400, "malformed")),
-        (bytes(65_537), {"Content_Type": "application/msgpack"}, (413, "too-large")),
-        (
-            b"\x91",
-            {"Content_Type": "application/msgpack", "Content_Encoding": "gzip"},
-            (415, "unsupported-media-type"),
-        ),
+        (b"\x91", packed, (400, "malformed")),
+        (bytes(65_537), packed, (413, "too-large")),
+        (b"\x91", {**packed, "Content_Encoding": "gzip"}, (415, "unsupported-media-type")),
     ):
-        status, _, answer = ask(collector, "POST", "/v1/reports", body, **headers)
-        assert problem(status, answer) == expected
-    for path in ("/v1/surveys/theme/manifests", "/v1/surveys//manifests", "/v1/surveys", "/"):
-        status, _, answer = ask(collector, "GET", path)
-        assert problem(status, answer) == (404, "not-found")
+        assert problem(ask(collector, "POST", REPORTS, body, **headers)) == expected
+    for path in (THEMES, "/v1/surveys//manifests", "/v1/surveys", "/"):
+        assert problem(ask(collector, "GET", path)) == MISSING
 
 
 def test_all_manifests_that_have_not_ended_are_offered_newest_first() -> None:
     clock = FakeClock()
     with FakeCollector(clock=clock) as collector:
-        path = "/v1/surveys/theme/manifests"
-        assert problem(*ask(collector, "GET", path)[::2]) == (404, "not-found")
+        assert problem(ask(collector, "GET", THEMES)) == MISSING
         now = int(clock.time)
         older = collector.publish(THEME, epochs=3)
         other = replace(THEME, categories=("dark", "light", "other"))
         brief = collector.publish(other, start=now)
         newest = collector.publish(THEME, start=now, epochs=2)
-        status, headers, body = ask(collector, "GET", path)
-        offered = [envelope for envelope, _ in split_manifests(body)]
-        assert (status, headers["content-type"], offered) == (
-            200,
-            "application/msgpack",
-            [newest, brief, older],
-        )
+        status, headers, body = ask(collector, "GET", THEMES)
+        assert (status, headers["content-type"]) == (200, "application/msgpack")
+        assert [one.envelope for one in split_manifests(body)] == [newest, brief, older]
         assert list(collector.counts("theme")) == ["dark", "light", "other"]
         clock.time += 2 * DAY
-        assert [one.envelope for one in split_manifests(ask(collector, "GET", path)[2])] == [older]
+        body = ask(collector, "GET", THEMES)[2]
+        assert [one.envelope for one in split_manifests(body)] == [older]
         clock.time += DAY
-        assert problem(*ask(collector, "GET", path)[::2]) == (404, "not-found")
+        assert problem(ask(collector, "GET", THEMES)) == MISSING
 
 
 def test_the_default_epsilon_is_the_highest_that_a_manifest_can_write(
@@ -213,32 +202,17 @@ def test_a_misbehaviour_happens_so_often_and_only_where_it_can(collector: FakeCo
     collector.publish(THEME)
     collector.misbehave(Refused(RefusalCode.OVERLOADED), times=2)
     collector.misbehave(Misbehaviour.MISSING)
-    path = "/v1/surveys/theme/manifests"
-    assert [ask(collector, "GET", path)[0] for _ in range(2)] == [404, 200]
-    for expected in ([{"index": 0, "code": "overloaded"}],) * 2:
-        assert upload(collector, b"\x90")["refused"] == expected
-    assert upload(collector, b"\x90")["refused"] == [{"index": 0, "code": "malformed"}]
-
-
-def test_a_misbehaviour_can_be_kept_to_one_route(collector: FakeCollector) -> None:
-    collector.publish(THEME)
+    assert [ask(collector, "GET", THEMES)[0] for _ in range(2)] == [404, 200]
+    for code in ("overloaded", "overloaded", "malformed"):
+        assert upload(collector, b"\x90")["refused"] == [{"index": 0, "code": code}]
     collector.misbehave(Misbehaviour.PORTAL, on="uploads")
-    path = "/v1/surveys/theme/manifests"
-    assert ask(collector, "GET", path)[1]["content-type"] == "application/msgpack"
-    assert ask(collector, "POST", "/v1/reports")[1]["content-type"] == "text/html"
-    assert ask(collector, "POST", "/v1/reports")[0] == 415
+    assert ask(collector, "GET", THEMES)[1]["content-type"] == "application/msgpack"
+    assert ask(collector, "POST", REPORTS)[1]["content-type"] == "text/html"
+    assert ask(collector, "POST", REPORTS)[0] == 415
     with pytest.raises(ValueError, match="cannot happen to uploads"):
         collector.misbehave(Misbehaviour.MISSING, on="uploads")
-
-
-def test_what_is_not_published_cannot_be_counted(collector: FakeCollector) -> None:
-    with pytest.raises(KeyError, match="theme"):
-        collector.counts("theme")
-
-
-def test_a_code_about_one_report_makes_no_problem_document() -> None:
-    with pytest.raises(ValueError, match="use Refused"):
-        Problem(RefusalCode.BAD_KEY)
+    with pytest.raises(KeyError, match="font"):  # nor is what is not published counted
+        collector.counts("font")
 
 
 @pytest.mark.parametrize("kind", [Problem, Refused])
@@ -246,6 +220,8 @@ def test_a_code_may_be_its_text_and_is_checked(kind: Any) -> None:
     assert kind("overloaded") == kind(RefusalCode.OVERLOADED)
     with pytest.raises(ValueError, match="too-manny"):
         kind("too-manny")
+    with pytest.raises(ValueError, match="use Refused"):  # a code about one report
+        Problem(RefusalCode.BAD_KEY)
 
 
 def test_a_background_clients_reports_can_be_awaited(
@@ -264,18 +240,12 @@ def test_closing_ends_what_would_never_end() -> None:
     with FakeCollector() as collector:
         collector.misbehave(Misbehaviour.STALL)
         connection = connect(collector)
-        while not collector.requests:
-            pass
+        until(lambda: collector.requests != ())
     with connection:
         assert connection.recv(4096) == b""
     assert [thread for thread in threading.enumerate() if "fake-collector" in thread.name] == []
-
-
-def test_a_collector_that_was_never_entered_or_is_closed_twice_closes() -> None:
+    collector.close()  # twice, or never entered
     FakeCollector().close()
-    with FakeCollector() as collector:
-        pass
-    collector.close()
 
 
 def test_a_device_that_hangs_up_leaves_no_trace_on_the_screen(
@@ -323,26 +293,22 @@ def test_a_report_is_vouched_for_and_taken(
 
 
 def test_an_account_gets_one_key_a_survey_and_epoch() -> None:
-    issuer = FakeIssuer()
+    issuer, other = FakeIssuer(), replace(REQUEST, public_key=bytes(31) + b"\2")
     first = issuer(REQUEST)
     assert first is not None
     assert issuer(REQUEST) == first
-    other = EnrolmentRequest("theme", bytes(32), 0, bytes(31) + b"\2")
     assert issuer(other) is None
     assert issuer.account("bob")(other) is not None
-    assert issuer(EnrolmentRequest("theme", bytes(32), 1, other.public_key)) is not None
+    assert issuer(replace(other, epoch=1)) is not None
 
 
 def test_it_rotates_fails_and_declines_when_told() -> None:
     issuer = FakeIssuer()
-    current, following = issuer.enrolment.issuers
-    before = issuer(REQUEST)
-    issuer.rotate()
-    after = issuer(REQUEST)
-    assert before is not None
-    assert after is not None
-    assert check_credential([current], REQUEST.body, before) == current
-    assert check_credential([following], REQUEST.body, after) == following
+    for key in issuer.enrolment.issuers:
+        given = issuer(REQUEST)
+        assert given is not None
+        assert check_credential([key], REQUEST.body, given) == key
+        issuer.rotate()
     issuer.vouches = False
     assert issuer(REQUEST) is None
     issuer.error = ConnectionError()
