@@ -1,4 +1,4 @@
-"""``python -m benchmarks.choosing``: draw the pictures of docs/choosing.md."""
+"""``python -m benchmarks.choosing``: draw the pictures of docs/choosing*.md."""
 
 from collections.abc import Iterable, Iterator
 from math import log, log10
@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from deniable.estimates import reports_for_half_width
 from deniable.estimates.decoders import decoder_of
 from deniable.mechanisms import RandomisedResponse, SurveyMechanism, TwoRound
 from deniable.mechanisms.two_round import SINGLE
@@ -42,10 +43,38 @@ def main() -> None:
         ("users", _users()),
         ("repeated", _repeated()),
         ("distributions", _distributions()),
+        ("epsilon", _of_hundred()),
     ):
         target = _DOCS / f"choosing-{name}.svg"
         target.write_text(svg, "utf-8")
         print(target)
+
+
+def _of_hundred() -> str:
+    """Return of 100 devices with five answers how many send the true one, by epsilon."""
+    side, gap, left, top = 12, 3, 24, 66
+    wide = 10 * (side + gap)
+    title = "Of 100 devices with five answers, how many send the true one by randomised response"
+    parts = [_text(16, 26, title, 15)]
+    for column, epsilon in enumerate(("0.5", "1", "2", "4", "8")):
+        mechanism, x = RandomisedResponse(5, epsilon), left + column * (wide + 24)
+        truth = float(mechanism.truth) * 100
+        parts.append(_text(x, top - 14, f"epsilon {epsilon}", 13))
+        parts += [
+            _box(
+                x + number % 10 * (side + gap),
+                top + number // 10 * (side + gap),
+                side,
+                side,
+                _COLOURS["affine"] if number < round(truth) else "#d5d9df",
+            )
+            for number in range(100)
+        ]
+        sent = f"{truth:.1f}" if truth > 99 else f"{truth:.0f}"
+        reports = reports_for_half_width(best(5, epsilon).mechanism(), 0.02)
+        parts.append(_text(x, top + wide + 18, f"{sent} send the truth", 12))
+        parts.append(_text(x, top + wide + 36, f"± 2 points: {reports:,} reports", 11))
+    return _svg(left + 5 * (wide + 24), top + wide + 56, parts)
 
 
 def _randomised_response(categories: int, epsilon: float) -> float:

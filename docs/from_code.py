@@ -140,6 +140,35 @@ def _link_to_pages(app: Sphinx, docname: str, content: list[str]) -> None:
     content[0] = _LEAVES.sub(shown, content[0])
 
 
+_TITLE = re.compile(r"^# .+\n", re.MULTILINE)
+_FOR = "For {readers}. {minutes} min."
+_READERS = {
+    "operations/issuers": "backend developers",
+    "operations/blind-issuers": "backend developers",
+    "operations/reading": "operators and analysts",
+    **dict.fromkeys(("operations", "postgres", "scale", "reliability", "public-log"), "operators"),
+    **dict.fromkeys(("device", "testing", "tutorials/developer"), "app developers"),
+    **dict.fromkeys(("analysts", "coverage", "tutorials/analyst"), "analysts"),
+    **dict.fromkeys(("choosing", "tutorials/operator"), "people who plan or run a survey"),
+    **dict.fromkeys(
+        ("audit-guide", "auditing", "mathematics", "threat-model"), "auditors and researchers"
+    ),
+    **dict.fromkeys(("unlinkability", "tutorials/unlinkable"), "auditors and researchers"),
+    **dict.fromkeys(("protocol", "conformance"), "people who write a device"),
+    **dict.fromkeys(("architecture", "decisions", "releasing"), "contributors"),
+}
+"""By the name of a page, or of the folder of pages, for whom it is; else it says so itself."""
+
+
+def _tell_readers(_app: Sphinx, docname: str, content: list[str]) -> None:
+    """Say under a page's title whom it is for, and how long it takes at 220 words a minute."""
+    readers = _READERS.get(docname, _READERS.get(docname.split("/")[0]))
+    if readers:
+        minutes = max(1, round(len(content[0].split()) / 220))
+        told = _FOR.format(readers=readers, minutes=minutes)
+        content[0] = _TITLE.sub(lambda title: f"{title[0]}\n*{told}*\n", content[0], count=1)
+
+
 def _paths(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
     """Yield the words of each command behind ``deniable``: click's, and the device's own."""
     yield path
@@ -269,5 +298,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", _hide_colon, priority=400)
     app.connect("autodoc-process-docstring", _show_colon, priority=600)
     app.connect("source-read", _link_to_pages)
+    app.connect("source-read", _tell_readers)
     app.connect("env-check-consistency", _check)
     return {"parallel_read_safe": True}
