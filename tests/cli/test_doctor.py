@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from cryptography import x509
 
 from deniable.directory import Config
 from deniable.doctor.diagnosis import Diagnosis, Status
@@ -25,7 +26,7 @@ from tests.cli.commands import Workplace, run
 from tests.support.certificates import certificate
 from tests.support.processes import ROOT
 from tests.support.raw_server import RawServer, answer
-from tests.support.surveys import AUTHORITY, ORIGIN
+from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START
 
 OK, WARN, FAIL = Status.OK, Status.WARN, Status.FAIL
 
@@ -196,22 +197,22 @@ def test_a_server_that_runs_is_asked_if_it_is_ready(
 def test_the_origin_must_lead_to_this_collector() -> None:
     key = AUTHORITY.public_key
     with answering(200, key.hex()) as origin:
-        assert check_origin_answers(config(origin=origin), key).status is OK
-        finding = check_origin_answers(config(origin=origin), bytes(32))
+        assert check_origin_answers(config(origin=origin), key, START).status is OK
+        finding = check_origin_answers(config(origin=origin), bytes(32), START)
         assert (finding.status, "another collector" in finding.text) == (FAIL, True)
         port = urlsplit(origin).port
         assert finding.remedy.startswith(f"`origin` has port {port}, and `port` is 8377: ")
-        finding = check_origin_answers(config(origin=origin, port=port), bytes(32))
+        finding = check_origin_answers(config(origin=origin, port=port), bytes(32), START)
         assert finding.remedy == "look at DNS and the proxy"
     with answering(404, key.hex()) as origin:
-        finding = check_origin_answers(config(origin=origin), key)
+        finding = check_origin_answers(config(origin=origin), key, START)
         assert (finding.status, "answers 404" in finding.text) == (FAIL, True)
-    finding = check_origin_answers(config(origin=origin), key)
+    finding = check_origin_answers(config(origin=origin), key, START)
     assert (finding.status, "does not answer" in finding.text) == (FAIL, True)
     assert "`port` is 8377" in finding.remedy
     # Its TLS is not the collector's: that of a proxy, at whatever port.
     proxied = config(origin=origin.replace("http:", "https:"))
-    assert check_origin_answers(proxied, key).remedy == "is the server running?"
+    assert check_origin_answers(proxied, key, START).remedy == "is the server running?"
 
 
 def test_a_private_authority_is_told_from_a_server_that_is_away(
@@ -220,10 +221,39 @@ def test_a_private_authority_is_told_from_a_server_that_is_away(
     key = AUTHORITY.public_key
     file, tls = certificate(tmp_path, "127.0.0.1", 100)
     with answering(200, key.hex(), tls) as origin:
-        finding = check_origin_answers(config(origin=origin), key)
+        finding = check_origin_answers(config(origin=origin), key, START)
         assert (finding.status, "SSL_CERT_FILE" in finding.remedy) == (FAIL, True)
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
-        assert check_origin_answers(config(origin=origin), key).status is OK
+        ends = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc.timestamp()
+        for days, status in ((22, OK), (20, WARN)):
+            finding = check_origin_answers(config(origin=origin), key, ends - days * DAY)
+            assert (finding.status, "holds until" in finding.text) == (status, status is WARN)
+
+
+def test_an_expired_certificate_at_the_origin_is_to_be_renewed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = AUTHORITY.public_key
+    file, tls = certificate(tmp_path, "127.0.0.1", -1)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with answering(200, key.hex(), tls) as origin:
+        finding = check_origin_answers(config(origin=origin), key, START)
+    assert (finding.status, "has expired" in finding.text) == (FAIL, True)
+    assert finding.remedy.startswith("renew it")
+
+
+def test_a_setting_that_names_no_survey_is_found_and_an_origin_that_is_away_once(
+    place: Workplace,
+) -> None:
+    file = place.directory / "collector.toml"
+    file.write_text('public = ["tpyo"]\n' + file.read_text("utf-8"), "utf-8")
+    found = examined(place.directory, "--online")[1]
+    assert (found["named surveys"].status, "'tpyo' in public" in found["named surveys"].text) == (
+        WARN,
+        True,
+    )
+    assert found["origin"].status is FAIL
+    assert "served log" not in found
 
 
 def test_the_origin_is_asked_only_if_told_to(place: Workplace) -> None:

@@ -147,7 +147,10 @@ def test_a_survey_that_ends_soon_wants_a_successor() -> None:
     assert judged([old], START + 24 * DAY)[0] is WARN
     assert judged([new, old], START + 24 * DAY)[0] is OK, "it has one"
     assert judged([old], START + 24 * DAY, ended=(old,))[0] is OK
-    assert judged([old], START + 40 * DAY) == (OK, "1 published, of which 0 still take reports")
+    assert judged([old], START + 40 * DAY) == (
+        OK,
+        "1 published, of which 0 still take reports; manifests stored: 1",
+    )
 
 
 def test_a_short_survey_ends_soon_only_in_its_last_quarter() -> None:

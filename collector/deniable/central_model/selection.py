@@ -20,7 +20,6 @@ Source: F. McSherry and K. Talwar, "Mechanism design via differential privacy", 
 docs/mathematics.md, section 11.
 """
 
-import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
@@ -246,14 +245,6 @@ class ExponentialMechanism(Generic[Outcome]):
         moves = self.sensitivity * (2 if self.movement is Movement.ANY else 1)
         self.exponent: Final = (self.epsilon - _RESERVE) / moves
 
-    @property
-    def unconditional_epsilon(self) -> Fraction:
-        """Return the guarantee of one choice if utilities move in any direction after all.
-
-        Twice epsilon for a monotone utility, as when a record is substituted; else epsilon itself.
-        """
-        return self.epsilon * (1 if self.movement is Movement.ANY else 2)
-
     def choose(self, utilities: Sequence[Number], draw: Draw = os_random_word) -> Outcome:
         """Return one outcome, which may be published.
 
@@ -275,25 +266,6 @@ class ExponentialMechanism(Generic[Outcome]):
         """
         boundaries = self._boundaries(utilities)
         return [Fraction(high - low, 1 << _GRID_BITS) for low, high in pairwise([0, *boundaries])]
-
-    def shortfall(self, level: float = 0.95, best: int = 1) -> float:
-        """Return how far below the largest utility the chosen one is at most, with a probability.
-
-        A float: a statement about accuracy, which no privacy rests on. It follows from public
-        numbers alone, unless ``best``, how many outcomes share the largest utility, is looked up in
-        the data. McSherry and Talwar, Theorem 7.
-        """
-        if not 0 < level < 1:
-            raise ValueError("level must be in (0, 1)")
-        if not 1 <= best <= len(self.outcomes):
-            raise ValueError(f"best must be in [1, {len(self.outcomes)}]")
-        # Outcomes that are x or more below the largest utility have a probability of m/b e^(-cx)
-        # at most, m being the base measure of all and b the least of as many outcomes as are best:
-        # e^-t = 1 - level at x = (ln(m/b) + t)/c. t < 37 in floats and ln(m/b) < 45, so the cap of
-        # 88 is not in play.
-        t = -math.log1p(-level)
-        share = sum(self.base) / sum(sorted(self.base)[:best])
-        return float(Fraction(math.log(share) + t) / self.exponent)
 
     def _boundaries(self, utilities: Sequence[Number]) -> list[int]:
         """Return where each outcome's share of the words in [0, 2^320) ends."""

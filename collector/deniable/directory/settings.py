@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import UTC, date, datetime, time
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -310,7 +311,9 @@ class Config:
         file = directory / CONFIG_FILE
         table = _read(file)
         if unknown := set(table) - {setting.name for setting in SETTINGS}:
-            raise InvalidConfig(f"{file}: unknown setting {min(unknown)!r}")
+            near = get_close_matches(min(unknown), [setting.name for setting in SETTINGS], 1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidConfig(f"{file}: unknown setting {min(unknown)!r}{meant}")
         values, places = dict[str, Any](), dict[str, str]()
         for setting in SETTINGS:
             places[setting.name], value = _value(setting, table, file, environment)

@@ -11,7 +11,7 @@ from deniable.directory import Config
 from deniable.directory.collector_directory import current
 from deniable.directory.log_publishing import witnesses_of
 from deniable.doctor import machine, network, store_checks, survey_checks
-from deniable.doctor.diagnosis import Diagnosis
+from deniable.doctor.diagnosis import Diagnosis, Status
 from deniable.logs import log_origin
 from deniable.server.connection_slots import MOST_CONNECTIONS
 
@@ -54,6 +54,7 @@ STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
         it.log, it.record, it.signed, witnesses_of(it.config), log_origin(it.config.origin), it.seen
     ),
     "surveys": lambda it: survey_checks.judge_surveys(it.surveys, it.offered, it.now),
+    "named surveys": lambda it: survey_checks.judge_names(it.config, it.surveys),
     "seals": lambda it: survey_checks.judge_seals(it.surveys, it.overdue),
     "cuts": lambda it: survey_checks.judge_cuts(it.cuts),
     "signed origin": lambda it: survey_checks.judge_origin(current(it.offered), it.config.origin),
@@ -93,8 +94,11 @@ def examine(
             yield "witnesses", network.judge_witnesses(config, heard)
     if online:
         authority = config.authority if isinstance(stored, Diagnosis) else stored.chain[-1]
-        yield "origin", network.check_origin_answers(config, authority)
-        if not isinstance(stored, Diagnosis) and stored.log.newest:
+        origin = network.check_origin_answers(config, authority, now)
+        yield "origin", origin
+        # Of an origin that fails, what is served there is a consequence.
+        answers = origin.status is not Status.FAIL
+        if answers and not isinstance(stored, Diagnosis) and stored.log.newest:
             yield "served log", network.check_served_log(config, stored.log)
 
 

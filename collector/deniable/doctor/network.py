@@ -19,7 +19,9 @@ from deniable.public_log.publish import CHECKPOINT_PATH, files_at
 from deniable.server import tls_context
 from deniable.stores import StoredLog
 
-_RENEWAL_DAYS = 14
+_RENEWAL_DAYS = 21
+_EXPIRED = 10
+"""What OpenSSL calls a certificate that has ended: X509_V_ERR_CERT_HAS_EXPIRED."""
 _SECONDS = 10.0
 _MOST_BYTES = 64 << 10
 
@@ -65,17 +67,29 @@ def check_server(config: Config) -> Diagnosis | None:
         return None
 
 
-def check_origin_answers(config: Config, authority: bytes) -> Diagnosis:
-    """Ask the origin, as a device would, for the authority that signs now."""
+def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagnosis:
+    """Ask the origin, as a device would, for the authority that signs now.
+
+    With TLS, the certificate that devices meet there is looked at as well, also if it is a proxy's.
+    """
     origin = urlsplit(config.origin)
     secure = origin.scheme == "https"
     connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
     connection = connect(origin.hostname or "", origin.port, timeout=_SECONDS)
+    ends = ""
     try:
+        connection.connect()
+        if isinstance(connection.sock, ssl.SSLSocket):
+            ends = str((connection.sock.getpeercert() or {}).get("notAfter", ""))
         connection.request("GET", "/v1/authority")
         answer = connection.getresponse()
         answer.read(_MOST_BYTES)
     except ssl.SSLCertVerificationError as error:
+        if error.verify_code == _EXPIRED:
+            return bad(
+                f"the certificate at {config.origin} has expired: no device reports",
+                "renew it where TLS ends, at the proxy or here, and reload what serves it",
+            )
         return bad(
             f"the certificate at {config.origin} is not trusted: {error.verify_message}",
             "if a private authority signed it, set SSL_CERT_FILE to that one's certificate, here"
@@ -96,7 +110,13 @@ def check_origin_answers(config: Config, authority: bytes) -> Diagnosis:
     if answer.headers.get("ETag") != f'"{authority.hex()}"':
         remedy = _of_ports(config) or "look at DNS and the proxy"
         return bad(f"another collector answers at {config.origin}", remedy)
-    return good(f"{config.origin} is this collector")
+    text = f"{config.origin} is this collector"
+    if ends and (until := ssl.cert_time_to_seconds(ends)) - now < _RENEWAL_DAYS * 86_400:
+        return doubtful(
+            f"{text}; its certificate holds until {day_text(until)}",
+            "renew it where TLS ends, at the proxy or here",
+        )
+    return good(text)
 
 
 def check_served_log(config: Config, stored: StoredLog) -> Diagnosis:

@@ -238,13 +238,32 @@ def judge_surveys(
         return doubtful("none is published", "deniable survey publish FILE")
     soon = [survey for survey in current(offered) if _ends_soon(survey, now)]
     if not soon:
-        return good(f"{len(names)} published, of which {len(offered)} still take reports")
+        running = len({survey.name for survey in offered})
+        return good(
+            f"{len(names)} published, of which {running} still take reports; manifests stored: "
+            f"{len(surveys)}"
+        )
     first = min(soon, key=lambda survey: survey.schedule.end)
     return doubtful(
         f"{len(names)} published; {first.name} ends on {day_text(first.schedule.end)}",
         "publish a successor, if it is to go on"
         + (_MORE_KEYS if first.enrolment.mode == "blind" else ""),
     )
+
+
+def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None:
+    """Judge whether each survey that a setting names is published; None if none names any."""
+    named = {setting: getattr(config, setting) for setting in ("public", "metrics_surveys")}
+    published = {survey.name for survey in surveys}
+    unknown = [
+        f"{name!r} in {setting}" for setting in named for name in sorted(named[setting] - published)
+    ]
+    if unknown:
+        return doubtful(
+            f"not published: {', '.join(unknown)}",
+            "correct the name (deniable survey list), or remove it from the setting",
+        )
+    return good("every survey that they name is published") if any(named.values()) else None
 
 
 def judge_seals(
