@@ -24,7 +24,7 @@ PROPERTY = settings(max_examples=effort(60))
 
 
 def subset_selection(categories: int, chosen: int, odds: Fraction) -> SolutionMatrix:
-    """Return the matrix whose responses are all sets of a size, E times likelier with the truth."""
+    """Return the matrix whose responses are all sets of a size, E times as likely if true."""
     sets = [set(c) for c in combinations(range(categories), chosen)]
     u, v = odds.numerator, odds.denominator
     return of_weights([[u if x in s else v for s in sets] for x in range(categories)])

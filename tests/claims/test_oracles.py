@@ -65,7 +65,7 @@ _CURVE = "estimates/test_curves:test_the_band_holds_for_all_of_the_curve_as_ofte
 _COVERED = "statistics/test_coverage:test_intervals_of_every_kind_hold_as_often_as_they_say"
 
 ORACLES: dict[str, tuple[str, ...]] = {
-    "mechanisms.exact:times_likelier": (_ODDS, _KINDS),
+    "mechanisms.exact:times_as_likely": (_ODDS, _KINDS),
     "terms.sentences:_dice": (_NOTICE,),
     "terms.sentences:_promise": (_NOTICE,),
     "terms.sentences:_consent": (_ONCE,),

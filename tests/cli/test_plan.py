@@ -53,7 +53,7 @@ def test_it_says_what_publishing_says(file: Path, tmp_path: Path) -> None:
 
 def test_odds_and_a_years_budget_are_told_in_words(file: Path) -> None:
     shown = " ".join(succeed("plan", file).split())
-    assert "epsilon 1: a response is at most 2.72 times likelier than with any other" in shown
+    assert "epsilon 1: a response is at most 2.72 times as likely as with any other" in shown
     assert "a report in 30 of 365 epochs of 1 day charges a device epsilon 30.000" in shown
     assert "a lifetime_epsilon of 20 does for 20 reports, which is 20 days" in shown
     yearly = reports_for_half_width(draft(file, epsilon="0.054").mechanism, 0.05)

@@ -190,7 +190,7 @@ def test_show_tells_the_terms_of_the_newest_survey(place: Workplace) -> None:
     manifest = place.manifest()
     assert f"{manifest.survey_id.hex()}\nsequence  1\n" in shown
     assert "epsilon 1, delta 0" in shown
-    assert "a response is at most 2.72 times likelier than with" in " ".join(shown.split())
+    assert "a response is at most 2.72 times as likely as with" in " ".join(shown.split())
     assert "30 of 1 day" in shown
     for category in manifest.categories:
         assert f"  {category}\n" in shown

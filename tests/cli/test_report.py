@@ -459,7 +459,7 @@ def test_what_the_command_states_is_not_less_than_what_holds(
     shell.transport.publish(replace(running(), epsilon="1.9459"), AUTHORITY)
     shell.run()
     flat = " ".join(capsys.readouterr().out.split())
-    odds = re.search(r"a response is at most ([\d.]+) times likelier", flat)
+    odds = re.search(r"a response is at most ([\d.]+) times as likely", flat)
     assert odds is not None
     assert 7.0 > math.exp(1.9459) > 6.99
     assert odds[1] == "7.00"

@@ -62,7 +62,7 @@ def test_explain_tells_from_the_state_alone_what_is_asked(
     shown = capsys.readouterr()
     text = plain(shown.out)
     assert shown.err == ""
-    for words in (QUESTION, ORIGIN, "2.72 times likelier", "1 report made, epsilon 1.000 of the"):
+    for words in (QUESTION, ORIGIN, "2.72 times as likely", "1 report made, epsilon 1.000 of the"):
         assert words in text
     # The app's ceilings are the app's, and so is its relay: they are not made up.
     assert "Only the app knows whether it has a relay" in text

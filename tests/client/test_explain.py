@@ -86,7 +86,7 @@ def test_where_there_is_no_state_none_is_created_and_nobody_is_asked(
     assert page.budget is not None
     assert (page.budget.spent, page.budget.reserved, page.budget.lifetime) == (0, 0, 20 * NANO)
     assert "No signed survey is held yet" in plain(page)
-    assert "a response is at most 2.72 times likelier than with any other answer" in plain(page)
+    assert "a response is at most 2.72 times as likely as with any other answer" in plain(page)
 
 
 @pytest.mark.parametrize("mechanisms", [(), ("numeric",), ("matrix",), ("matrix", "numeric")])
@@ -170,10 +170,10 @@ def test_the_terms_are_recomputed_from_the_paper(bench: Bench) -> None:
     assert (found.starts, found.ends) == (START, START + 8 * DAY)
     text = plain(client.explain())
     for words in (
-        "Whatever you answer, a response is at most 2.72 times likelier than with any other",
+        "Whatever you answer, a response is at most 2.72 times as likely as with any other",
         "Your true answer is sent at most 40.5% of the time",
         "At most once every day, 8 times in all, from 2023-11-14 22:13 UTC to 2023-11-22 22:13 UTC",
-        "all 8 together are at most 2,981 times likelier",  # e^8 = 2980.96
+        "all 8 together are at most 2,981 times as likely",  # e^8 = 2980.96
         f"{QUESTION} Name {NAME} Answers {' / '.join(CATEGORIES)}",
         f"By POST /v1/reports to {ORIGIN}",
         "your network address and the time of sending",
@@ -273,7 +273,7 @@ def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: 
     assert terms(client).range_epochs is None
     survey = only(client.explain())
     assert (survey.kept, survey.spent, survey.spent_any) == (True, 2 * NANO, None)
-    claim = "All of them together are at most 7.39 times likelier than with any other answers"
+    claim = "All of them together are at most 7.39 times as likely as with any other answers"
     beyond = "for all other answers there is no such bound"
     assert f"{claim} that repeat and change in the same epochs as yours; {beyond}." in plain(
         client.explain()
@@ -459,7 +459,7 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
     if later.delta != "0":  # of which no odds could be promised
         assert "a response is at most" not in shown
     else:
-        odds = stated(r"a response is at most ([\d.,]+) times likelier", shown)
+        odds = stated(r"a response is at most ([\d.,]+) times as likely", shown)
         for one, other in product(rows, rows):
             assert all(a <= odds * b for a, b in zip(one, other, strict=True))
     together = stated(r"All responses together, ever, are at most ([\d.,]+) ", shown)
@@ -530,7 +530,7 @@ def test_an_explanation_begins_with_the_lines_of_the_notice_in_the_language_of_t
     assert shown.count("How often") == shown.count("issuer") + 1 == 1
     alone = bench.client(surveys=[DECLARED]).explain()
     assert plain(str(alone)).startswith(f"In short {' '.join(first)} Consent")
-    german = {"What is sent is at most {odds} times likelier with your answer than with any other."}
+    german = {"What is sent is at most {odds} times as likely with your answer as with any other."}
     put = client.explain(lambda text: "Höchstens {odds}-mal." if text in german else text)
     assert "Höchstens 2.72-mal." in str(put)
 

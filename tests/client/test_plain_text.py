@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.mechanisms import percent_text, times_likelier
+from deniable.mechanisms import percent_text, times_as_likely
 from deniable.terms import odds_of
 from deniable.terms.text import counted, printable, shown_duration, wrapped
 
@@ -59,7 +59,7 @@ def test_lines_fit_and_no_character_is_lost(text: str) -> None:
     ],
 )
 def test_odds_are_rounded_up(odds: Fraction, shown: str) -> None:
-    assert times_likelier(odds).endswith(f" {shown} times likelier")
+    assert times_as_likely(odds).endswith(f" {shown} times as likely")
 
 
 @pytest.mark.parametrize("nano", [0, 1, 10**9, 2_302_585_093, 13_815_510_557])
@@ -67,7 +67,7 @@ def test_a_cost_in_words_is_never_less_than_it_is(nano: int) -> None:
     with localcontext() as context:
         context.prec = 40
         exact = (Decimal(nano) / 10**9).exp()
-    words = times_likelier(odds_of(nano))
+    words = times_as_likely(odds_of(nano))
     assert words.startswith("at most ")
     stated = Decimal(words.removeprefix("at most ").split()[0].replace(",", ""))
     assert exact <= stated <= exact * Decimal("1.02")
@@ -75,7 +75,7 @@ def test_a_cost_in_words_is_never_less_than_it_is(nano: int) -> None:
 
 def test_a_cost_beyond_all_protection_is_said_to_be_so() -> None:
     for nano in (14 * 10**9, 10**18):
-        assert times_likelier(odds_of(nano)) == "possibly more than a million times likelier"
+        assert times_as_likely(odds_of(nano)) == "possibly more than a million times as likely"
 
 
 def test_a_bound_is_rounded_to_its_own_side() -> None:

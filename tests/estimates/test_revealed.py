@@ -100,9 +100,9 @@ def test_delta_is_small_beside_one_in_all_reports() -> None:
 def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     rating = Histogram.of_counts(RandomisedResponse(5, "1"), [1032, 1009, 1236, 1479, 1610])
     assert rating.revealed().sentence == (
-        "One report alone, to whoever sees it, is at most 2.72 times likelier than with any other "
-        "answer. These published figures are at most 1.07 times likelier with the answer of one of "
-        "6,366 honest devices than with any other, except with a chance of 1 in 1,000,000. That "
+        "One report alone is at most 2.72 times as likely as with any other answer. "
+        "These published figures are at most 1.07 times as likely with the answer of one of "
+        "6,366 honest devices as with any other, except with a chance of 1 in 1,000,000. That "
         "holds if all of the devices that reported are honest."
     )
     kept = estimate_histogram(manifest(repeat=Repeat("memoised", 2)), 0, [1, 2, 3, 4, 5])
@@ -147,7 +147,9 @@ def test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says(n: in
 
 def test_before_there_are_reports_the_worst_is_told() -> None:
     worst = revealed_at_worst(_vouched(1))
-    assert worst.startswith("at worst, of one epoch, for whoever sees them alone: figures are at ")
+    assert worst.startswith(
+        "at worst, of one epoch, for somebody who sees nothing else: figures are at "
+    )
     assert "one of 100 honest devices" in worst
     for survey in (_vouched(2), manifest(minimum_reports=100), _vouched(1, 0)):
         assert "figures may tell as much as a report does: " in revealed_at_worst(survey)

@@ -68,11 +68,11 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         (
             *("epsilon", "1", "2"),
             "epsilon was lowered from 2 to 1: answers are harder to guess; a response is at most "
-            "2.72 times likelier with one answer than with another, before at most 7.39 times "
-            "likelier",
+            "2.72 times as likely with one answer as with another, before at most 7.39 times "
+            "as likely",
             "epsilon was raised from 1 to 2: answers are better guessed; a response is at most "
-            "7.39 times likelier with one answer than with another, before at most 2.72 times "
-            "likelier",
+            "7.39 times as likely with one answer as with another, before at most 2.72 times "
+            "as likely",
         ),
         (
             *("delta", "0", "0.01"),
@@ -84,7 +84,7 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         (
             *("epoch_seconds", 7 * DAY, DAY),
             "answers are reported less often: every week instead of every day",
-            "answers are reported oftener: every day instead of every week",
+            "answers are reported more often: every day instead of every week",
         ),
         (
             *("epochs", 8, 16),
@@ -162,5 +162,5 @@ def test_a_mechanism_that_tells_more_at_the_same_epsilon_is_marked() -> None:
     (change,) = changes(before, replace(before, specification=RANDOMISED_RESPONSE))
     assert str(change) == (
         "! answers are randomised by randomised-response instead of matrix: a response is at most "
-        "7.39 times likelier with one answer than with another, before at most 2.01 times likelier"
+        "7.39 times as likely with one answer as with another, before at most 2.01 times as likely"
     )

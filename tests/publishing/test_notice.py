@@ -43,7 +43,7 @@ def test_the_first_line_is_true_of_the_matrix(survey: Manifest) -> None:
         exact = [p for p in (mechanism.hit, mechanism.miss) if p is not None]
         assert len(stated) == len(exact)
         assert all(map(_near, stated, exact))
-    (odds,) = re.findall(r"at most ([\d.]+) times likelier", likelier)
+    (odds,) = re.findall(r"at most ([\d.]+) times as likely", likelier)
     assert mechanism.privacy.odds is not None
     assert mechanism.privacy.odds <= Fraction(odds) <= mechanism.privacy.odds + Fraction(1, 100)
 

@@ -136,7 +136,7 @@ def check_authority_key(directory: Path, config: Config) -> Diagnosis:
     if inside:
         return bad(
             f"a private key is in the collector's directory: {inside[0]}",
-            "move it away from the server; whoever takes over the server has it",
+            "move it away from the server: an intruder there would have it",
         )
     if beside := key_files(directory):
         return doubtful(
@@ -161,7 +161,7 @@ def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
     if isinstance(config.store, str) and file.exists():
         return doubtful(
             f"the store is a database, and {file} is there too",
-            "move it away: a command that is not told of the database acts on it",
+            "move it away: a command that does not know the database's URL acts on it",
         )
     return None
 

@@ -186,7 +186,7 @@ def _remedy_of_file(error: BaseException | None) -> str:
     if getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return f"is it a store? If it is damaged: {_RESTORE}"
     return (
-        "look at its disk (dmesg; room, quota and ulimit -f of whoever serves), and whether"
+        "look at its disk (dmesg; room, quota and ulimit -f of the user who serves), and whether"
         " another program holds the file"
     )
 

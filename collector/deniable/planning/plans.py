@@ -208,7 +208,7 @@ class Plan:
 
     @property
     def odds(self) -> Fraction:
-        """Return how many times likelier a report makes one answer, beside another, at most."""
+        """Return how many times as likely a report makes one answer, beside another, at most."""
         odds = self.manifest.mechanism.privacy.odds
         assert odds is not None, "every mechanism of a survey is pure"
         return odds

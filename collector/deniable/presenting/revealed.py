@@ -7,7 +7,7 @@ from deniable.documents import Document, upper_text
 from deniable.documents.programs import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
 from deniable.estimates.results import presents
 from deniable.estimates.revealed import Revealed, Unbounded, smallest_group
-from deniable.mechanisms import exp_enclosure, times_likelier
+from deniable.mechanisms import exp_enclosure, times_as_likely
 from deniable.messages import Manifest
 
 REVEALED: Final = (
@@ -62,8 +62,8 @@ _WHY: Final = {
         "they are shown in steps, and apart by issuer: a step may have a single report of an issuer"
     ),
     Unbounded.OPEN: (
-        "anybody may send reports, and whoever compares the figures before and after may have sent "
-        "all of the new ones but one"
+        "anybody may send reports, and somebody who compares the figures before and after may have "
+        "sent all of the new ones but one"
     ),
     Unbounded.FAKES: "if {fakes} of all reports are fake, they may be all but one of the {least:,} "
     "that figures tell apart",
@@ -84,18 +84,15 @@ def revealed_brief(revealed: Revealed) -> str:
         f"figures of {revealed.epochs:,} epochs together" if revealed.epochs > 1 else "figures"
     )
     return (
-        f"{together} are {times_likelier(odds)} with the {answers} of one of "
-        f"{revealed.devices:,} honest devices than with any {other}, except with a chance of 1 in "
+        f"{together} are {times_as_likely(odds)} with the {answers} of one of "
+        f"{revealed.devices:,} honest devices as with any {other}, except with a chance of 1 in "
         f"{revealed.delta.denominator:,}"
     )
 
 
 def revealed_sentence(revealed: Revealed) -> str:
     """Return the figure beside the device's promise, as it can be published."""
-    alone = (
-        f"One report alone, to whoever sees it, is {times_likelier(revealed.odds)} than with any "
-        "other answer."
-    )
+    alone = f"One report alone is {times_as_likely(revealed.odds)} as with any other answer."
     if revealed.level is None:
         return f"{alone} These {revealed_brief(revealed)}."
     honest = "all of the devices that reported"
@@ -134,8 +131,8 @@ def _unlinked(revealed: Revealed) -> tuple[str, ...]:
         f"{revealed_brief(revealed.to_collector)}. It takes reports by relays alone, with tokens "
         "that their issuer signed unseen. That holds while collector, issuer and relay put no "
         "records together, all devices have the same survey, and no time of sending tells whose a "
-        "report is; for fresh responses of one epoch. Fakes, and whoever works with the "
-        "collector, hide nobody.",
+        "report is; for fresh responses of one epoch. Fake reports, and those of people who "
+        "work with the collector, hide nobody.",
     )
 
 
@@ -157,7 +154,7 @@ def revealed_at_worst(manifest: Manifest) -> str:
         kept=manifest.repeat.epochs is not None,
         vouched=bool(manifest.enrolment.issuer_ids),
     )
-    return f"at worst, of one epoch, for whoever sees them alone: {revealed_brief(figures)}"
+    return f"at worst, of one epoch, for somebody who sees nothing else: {revealed_brief(figures)}"
 
 
 def _percent(share: Fraction) -> str:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 from deniable.mechanisms import exact_delta, exact_epsilon
-from deniable.mechanisms.exact import times_likelier
+from deniable.mechanisms.exact import times_as_likely
 from deniable.messages import Enrolment, Manifest, codec
 from deniable.planning.words import named
 from deniable.reading import duration_text, instant_text
@@ -118,10 +118,10 @@ def odds_of(manifest: Manifest) -> Fraction:
 
 
 def _guess(before: Manifest, after: Manifest) -> str:
-    old, new = (times_likelier(odds_of(manifest)) for manifest in (before, after))
+    old, new = (times_as_likely(odds_of(manifest)) for manifest in (before, after))
     if old == new:
-        return f"a response is {new} with one answer than with another, rounded up"
-    return f"a response is {new} with one answer than with another, before {old}"
+        return f"a response is {new} with one answer as with another, rounded up"
+    return f"a response is {new} with one answer as with another, before {old}"
 
 
 def _went(what: str, before: str, after: str, raised: bool) -> str:
@@ -168,7 +168,7 @@ def _start(before: Manifest, after: Manifest) -> _Sentences:
 
 def _epoch_seconds(before: Manifest, after: Manifest) -> _Sentences:
     old, new = (manifest.schedule.epoch_seconds for manifest in (before, after))
-    oftener = "oftener" if new < old else "less often"
+    oftener = "more often" if new < old else "less often"
     lengths = f"every {every(new)} instead of every {every(old)}"
     yield f"answers are reported {oftener}: {lengths}", new < old
 

@@ -179,7 +179,7 @@ def _learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
         else:
             text = _(
                 "Several responses tell more than one: all {count} together are at most {odds} "
-                "times likelier with your answers than with any others."
+                "times as likely with your answers as with any others."
             )
             yield text.format(count=f"{epochs:,}", odds=odds_text(together))
     yield _("That you take part is not hidden.")
@@ -189,7 +189,7 @@ def _stop(_: Translate) -> Iterator[str]:
     yield _(
         "Say so in the app. From then on nothing is drawn or sent, and what still waits is erased."
     )
-    yield _("What was sent bears nothing by which it could be found and taken back.")
+    yield _("What was sent bears nothing by which it could be found and withdrawn.")
 
 
 def _plain(text: str) -> str:

@@ -47,7 +47,7 @@ _DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,8}) (second|minute|hour|day|week
 
 FIELDS: Final = {
     "name": "lasting name: a-z, 0-9 and -, at most 64",
-    "question": "what the user is told is being asked",
+    "question": "question that users are shown",
     "categories": "every possible answer; their order is kept",
     "mechanism": "; ".join(
         [f'"{AUTO}", {MEANING}', *(f'"{name}", {of.summary}' for name, of in KIND_WORDS.items())]
@@ -96,7 +96,7 @@ question = "How do you rate your marriage?"
 categories = ["very poor", "poor", "fair", "good", "very good"]
 
 # The privacy of one report: whatever somebody answers, each response is at most e^epsilon times
-# likelier than with any other answer. A string, since 0.1 is no exact number to a computer.
+# as likely as with any other answer. A string, since 0.1 is no exact number to a computer.
 epsilon = "1"
 
 # A device reports at most once an epoch, and each report adds to what it reveals over time.
@@ -104,7 +104,7 @@ epoch = "1 week"
 epochs = 8
 grace = "1 day"
 
-# Figures appear from this many reports on; 1 lets you try things out. Use 100 or more in earnest.
+# Figures appear from this many reports on; 1 lets you try things out. Real users need 100 or more.
 minimum_reports = 1
 """
 

@@ -149,7 +149,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             row.get("relayed") is True,
         )
         if _count(row["n"], 1) != counts.reports or counts.distrusted > counts.reports:
-            raise ValueError("not as many as are told of")
+            raise ValueError("not as many as it announces")
         counts.check()
         return counts
 

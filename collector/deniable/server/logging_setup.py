@@ -146,7 +146,7 @@ def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
 
 
 def _unraisable(args: "sys.UnraisableHookArgs") -> None:
-    _LOG.error("an error that nobody could be told", exc_info=args.exc_value)
+    _LOG.error("an error that could not be reported to anybody", exc_info=args.exc_value)
 
 
 def _warn(

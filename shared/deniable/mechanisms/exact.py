@@ -36,11 +36,11 @@ def percent_text(share: Fraction, bound: Literal["least", "most"]) -> str:
     return f"{whole / 10**digits:.{digits}f}%"
 
 
-def times_likelier(odds: Fraction) -> str:
+def times_as_likely(odds: Fraction) -> str:
     """Return odds as a bound in words, rounded up: what is stated is never less than what holds."""
     if is_vast(odds):
-        return "possibly more than a million times likelier"
-    return f"at most {odds_text(odds)} times likelier"
+        return "possibly more than a million times as likely"
+    return f"at most {odds_text(odds)} times as likely"
 
 
 def is_vast(odds: Fraction) -> bool:
@@ -50,7 +50,7 @@ def is_vast(odds: Fraction) -> bool:
 
 def promise_text(odds: Fraction) -> str:
     """Return the promise of a report, as a part of a sentence."""
-    return f"a response is {times_likelier(odds)} than with any other answer"
+    return f"a response is {times_as_likely(odds)} as with any other answer"
 
 
 Number = str | Decimal | Fraction | int

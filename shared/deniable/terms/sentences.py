@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from deniable.budget import format_nano
-from deniable.mechanisms import is_vast, odds_text, percent_text, promise_text, times_likelier
+from deniable.mechanisms import is_vast, odds_text, percent_text, promise_text, times_as_likely
 from deniable.messages import Manifest, instant_text
 from deniable.terms import change_shows, guess_of, odds_of, pure_odds, whole_cost
 from deniable.terms.text import counted, in_units, shown_duration
@@ -124,7 +124,7 @@ class Coalitions:
         )
         condition = _(
             "This holds while they do not put their records together. An access log shows when "
-            "your app is open: for whoever has that too, a response hides only among the people "
+            "your app is open: for somebody who has it too, a response hides only among the people "
             "whose app was open when it came, and they may be few."
         )
         if mode == "blind" and same is None:
@@ -211,7 +211,7 @@ def _dice(manifest: Manifest, _: Translate) -> str:
     if mechanism.hit is None:
         text = _(
             "Dice choose which of {count} responses is sent: your answer makes some of them "
-            "likelier and none impossible, so that nobody can tell it."
+            "more likely and none impossible, so that nobody can tell it."
         )
         return text.format(count=f"{mechanism.responses:,}")
     sent, hit = _(kind.sent), _times(mechanism.hit, _)
@@ -229,14 +229,14 @@ def _dice(manifest: Manifest, _: Translate) -> str:
 
 
 def _promise(manifest: Manifest, _: Translate) -> str:
-    """Return how much likelier a response is with the answer than with another."""
+    """Return how much more likely a response is with the answer than with another."""
     odds = pure_odds(manifest)
     if is_vast(odds):
         return _(
-            "What is sent may be more than a million times likelier with your answer than with "
+            "What is sent may be more than a million times as likely with your answer as with "
             "another: it hides nearly nothing."
         )
-    text = _("What is sent is at most {odds} times likelier with your answer than with any other.")
+    text = _("What is sent is at most {odds} times as likely with your answer as with any other.")
     return text.format(odds=odds_text(odds))
 
 
@@ -349,20 +349,20 @@ def repetition(manifest: Manifest, most_any: int | None) -> tuple[str, ...]:
     if epochs is None:
         return (
             f"Every response is drawn anew, so several reveal more than one: all {count} together "
-            f"are {times_likelier(odds)} than with any other answers.",
+            f"are {times_as_likely(odds)} as with any other answers.",
         )
     span = shown_duration(epochs * manifest.schedule.epoch_seconds)
     rounds = manifest.mechanism.rounds
     if rounds is not None:
-        kept, fresh = (times_likelier(part.privacy.odds) for part in (rounds.kept, rounds.fresh))
+        kept, fresh = (times_as_likely(part.privacy.odds) for part in (rounds.kept, rounds.fresh))
         protected = (
             f"A first response to an answer is drawn once for {epochs:,} reports in a row ({span}) "
             "and kept; each report adds new noise to it. While your answer stays the same, those "
-            f"reports together are {kept} than with any other answer."
+            f"reports together are {kept} as with any other answer."
         )
         revealed = (
             "Less protected: that your answer changes, and when. All reports together are "
-            f"{fresh} than if you had answered otherwise in a single one of them."
+            f"{fresh} as if you had answered otherwise in a single one of them."
         )
     else:
         protected = (
@@ -379,14 +379,14 @@ def repetition(manifest: Manifest, most_any: int | None) -> tuple[str, ...]:
         # Not "a million times" beside what holds while the answer stays.
         f"If your answer keeps changing, all {count} reports together may reveal your answers."
         if is_vast(odds)
-        else f"All {count} reports together are {times_likelier(odds)} than with any "
+        else f"All {count} reports together are {times_as_likely(odds)} as with any "
         f"other answers{SAME_TIMES}; {beyond(most_any)}."
     )
     return (
         protected,
         revealed,
         "For this a secret key is kept on this device, and erased when that time is over. Until "
-        "then, whoever copies it can tell far more about your answers from the reports.",
+        "then, somebody who copies it learns far more about your answers from the reports.",
         together,
     )
 
@@ -396,4 +396,4 @@ def beyond(nano: int | None) -> str:
     # No number beside another that it would belie.
     if nano is None or is_vast(odds := odds_of(nano)):
         return "for all other answers there is no such bound"
-    return f"than with all other answers, {times_likelier(odds)} (epsilon {format_nano(nano)})"
+    return f"as with all other answers, {times_as_likely(odds)} (epsilon {format_nano(nano)})"

@@ -8,7 +8,7 @@ from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.sending.delays import LONGEST_DELAY
-from deniable.mechanisms import times_likelier
+from deniable.mechanisms import times_as_likely
 from deniable.messages import ENCAPSULATED_REQUEST_BYTES, instant_text
 from deniable.terms import odds_of
 from deniable.terms.sentences import SAME_TIMES, beyond
@@ -209,7 +209,7 @@ class SurveyExplanation(Disclosure):
         )
         if self.spent:
             text += (
-                f". All of them together are {times_likelier(odds_of(self.spent))} than with any "
+                f". All of them together are {times_as_likely(odds_of(self.spent))} as with any "
                 "other answers"
             )
         if self.spent != self.spent_any:

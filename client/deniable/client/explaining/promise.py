@@ -8,7 +8,7 @@ from typing import ClassVar
 from deniable.budget import NANO, changing_cost, format_nano
 from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
-from deniable.mechanisms import KINDS, is_vast, odds_ceiling, promise_text, times_likelier
+from deniable.mechanisms import KINDS, is_vast, odds_ceiling, promise_text, times_as_likely
 from deniable.messages import Manifest
 from deniable.terms import (
     change_shows,
@@ -109,18 +109,18 @@ class Promise(Disclosure):
         limit = f"at most epsilon {most} is spent on {whose}"
         if is_vast(odds_of(self.total)):
             return f"Many responses together may reveal your answer: {limit}."
-        likelier = times_likelier(odds_of(self.total))
+        likelier = times_as_likely(odds_of(self.total))
         others = "any other answers" if self.kept is None else f"any other answers{SAME_TIMES}"
-        return f"All responses together, ever, are {likelier} than with {others}: {limit}."
+        return f"All responses together, ever, are {likelier} as with {others}: {limit}."
 
     def sentences(self) -> tuple[str, ...]:
         """Return the whole of the promise in sentences."""
         sentences = [*self.brief()]
         if self.kept is not None:
-            likelier = times_likelier(odds_of(self.kept))
+            likelier = times_as_likely(odds_of(self.kept))
             sentences.append(
                 "While your answer stays the same, all reports of one kept response together are "
-                f"{likelier} than with any other answer; the epsilon spent covers other answers"
+                f"{likelier} as with any other answer; the epsilon spent covers other answers"
                 f"{SAME_TIMES}."
             )
         grace = shown_duration(self.grace_seconds)
@@ -134,8 +134,8 @@ class Promise(Disclosure):
             )
         if self.blind:
             sentences.append(
-                "Whoever vouches for this device does so blindly: it is shown neither the key of "
-                "its response nor the response."
+                "The issuer vouches for this device blindly: it is shown neither the key of its "
+                "response nor the response."
             )
         return tuple(sentences)
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from deniable.documents import Column, Document, Fact, Level, Table
 from deniable.logs import SignedCheckpoint
-from deniable.mechanisms.exact import times_likelier
+from deniable.mechanisms.exact import times_as_likely
 from deniable.messages import GatewayKeys, Manifest, Rotation
 from deniable.public_log.audit.checks import CLOCKS_DIFFER, Audit
 from deniable.public_log.audit.entries import Entry, Version
@@ -41,8 +41,8 @@ _LEGEND: Final = (
     "? a suspicion"
 )
 _LIMITS: Final = (
-    "The root is the hash of all entries, and a checkpoint is root and size, signed: whoever sees "
-    "another root at this size sees another log. Epsilon bounds what a response tells of an "
+    "The root is the hash of all entries, and a checkpoint is root and size, signed. Another "
+    "root at this size is another log. Epsilon bounds what a response tells of an "
     "answer: smaller is more private. Nothing here shows who was asked, who answered, or whether "
     "apps obey."
 )
@@ -165,7 +165,7 @@ def _version_text(manifest: Manifest) -> str:
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     return (
         f"“{manifest.question}” {' / '.join(answers)}; privacy: epsilon {manifest.epsilon}{delta} "
-        f"(a response is {times_likelier(odds_of(manifest))} with one answer than with another); "
+        f"(a response is {times_as_likely(odds_of(manifest))} with one answer as with another); "
         f"at most once per {every(schedule.epoch_seconds)}, {schedule.epochs:,} time"
         f"{'s' * (schedule.epochs > 1)} in all, {instant_text(schedule.start)} to "
         f"{instant_text(schedule.end)}; {enrolment.mode}: {vouching}"

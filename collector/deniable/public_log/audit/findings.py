@@ -12,7 +12,7 @@ from deniable.documents import Caution, Level
 FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "forged-checkpoint": (
         Level.ALERT,
-        "The checkpoint is not the log's: {reason}. Whoever serves it cannot sign for the log, or "
+        "The checkpoint is not the log's: {reason}. Its server cannot sign for the log, or "
         "the log has another key than is trusted here.",
     ),
     "forged-cosignature": (
