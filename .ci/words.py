@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The project's words: a check that docstrings and identifiers name nouns, not pronouns.
+"""The project's words: docstrings and identifiers name nouns; what people read is plain English.
 
-CONTRIBUTING.md, "Words", has the rule.
+CONTRIBUTING.md, "Words", has the rules.
 """
 
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -24,6 +24,37 @@ PRONOMINAL = (
     f"(?:{DETERMINER})*+{PRONOUN}|(?:{DETERMINER})++(?:{PREPOSITION}|{VERB}|$)"
     f"|(?:{QUANTIFIER}|these |those )(?:that|which) "
 )
+INSTEAD = {
+    "likelier": "more likely",
+    "oftener": "more often",
+    "in earnest": "for real users",
+    "what for": "why",
+    "whoever": "somebody who, or the role",
+    "leave away": "omit",
+    "leaves away": "omits",
+    "take back": "withdraw, or undo",
+    "takes back": "withdraws, or undoes",
+    "taken back": "withdrawn, or undone",
+}
+"""What people do not read here, in documents, help, messages and pages, and what they do."""
+NEVER = re.compile(rf"\b(?:{'|'.join(INSTEAD)})\b", re.IGNORECASE)
+
+
+def texts_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each string that is no docstring but a command's, and no SQL."""
+    nodes = list(ast.walk(tree))
+    commands = [
+        node
+        for node in nodes
+        if isinstance(node, ast.FunctionDef)
+        and any("command" in ast.unparse(decorator) for decorator in node.decorator_list)
+    ]
+    docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    docstrings -= {node.body[0].value for node in commands if isinstance(node.body[0], ast.Expr)}
+    texts = (node for node in nodes if isinstance(node, ast.Constant) and node not in docstrings)
+    for node in texts:
+        if isinstance(node.value, str) and "CREATE TABLE" not in node.value:
+            yield node.lineno, node.value
 
 
 def is_pronominal(docstring: str, of_function: bool) -> bool:
@@ -34,8 +65,17 @@ def is_pronominal(docstring: str, of_function: bool) -> bool:
     return re.match(f"{verb}(?:{PRONOMINAL})", words) is not None
 
 
+def dialect(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int, str]]:
+    """Yield the line of each text with a word that is not used, and what is used instead."""
+    for line, text in texts:
+        for match in NEVER.finditer(text):
+            at = line + text.count("\n", 0, match.start())
+            yield "word", at, f"{match[0]!r}: write {INSTEAD[match[0].lower()]}"
+
+
 def findings(tree: ast.AST) -> Iterator[tuple[str, int, str]]:
-    """Yield the kind, line and text of each docstring and bound name that breaks the rule."""
+    """Yield the kind, line and text of each docstring, bound name and text that breaks a rule."""
+    yield from dialect(texts_of(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             docstring = ast.get_docstring(node) or ""
@@ -50,14 +90,20 @@ def findings(tree: ast.AST) -> Iterator[tuple[str, int, str]]:
 
 
 def main() -> int:
-    """Print each breach of the rule in the product; return the exit status."""
+    """Print each breach of a rule; return the exit status."""
     breaches = [
         f"{file.relative_to(ROOT).as_posix()}:{line}: {kind}: {text}\n"
         for file in sorted(file for root in ROOTS for file in (ROOT / root).rglob("*.py"))
         for kind, line, text in findings(ast.parse(file.read_text(encoding="utf-8")))
     ]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.rglob("templates/*.html")]
+    breaches += [
+        f"{file.relative_to(ROOT).as_posix()}:{line}: {kind}: {text}\n"
+        for file in sorted(page for page in pages if ".venv" not in page.parts)
+        for kind, line, text in dialect([(1, file.read_text(encoding="utf-8"))])
+    ]
     if breaches:
-        print(*breaches, 'CONTRIBUTING.md, "Words": name a noun.', sep="")
+        print(*breaches, 'CONTRIBUTING.md, "Words", says what to write.', sep="")
     return int(bool(breaches))
 
 

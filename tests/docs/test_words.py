@@ -63,12 +63,24 @@ def test_names_are_listed_where_they_are_bound(words: Any) -> None:
     assert sorted(names) == ["_found", "asked", "each", "shown", "told"]
 
 
+def test_what_people_read_has_plain_words(words: Any) -> None:
+    module = ast.parse(
+        '@click.command()\ndef one(): "Whoever."\ndef two(): "Whoever."\ntwo(f"{1} likelier")\n'
+        '"""Whoever."""\nSQL = "CREATE TABLE whoever"'
+    )
+    assert sorted(text for kind, _, text in words.findings(module) if kind == "word") == [
+        "'Whoever': write somebody who, or the role",
+        "'likelier': write more likely",
+    ]
+
+
 @pytest.mark.parametrize(("module", "status"), [("told = 1\n", 1), ("count = 1\n", 0)])
 def test_a_breach_fails_and_is_named(
     words: Any, tmp_path: Path, module: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "survey.py").write_text(module)
+    (tmp_path / "README.md").write_text("Plain.")
     words.ROOT = tmp_path
     assert words.main() == status
     assert ("shared/survey.py:1: identifier: told" in capsys.readouterr().out) is bool(status)

@@ -30,7 +30,7 @@ def issuer() -> None:
 def new(file: Path, directory: Path) -> None:
     """Make an issuer's private key in FILE, for the app's backend; print its public half.
 
-    Whoever holds it can vouch for as many devices as they like. It belongs to the backend that
+    Anyone who holds it can vouch for as many devices as they like. It belongs to the backend that
     knows accounts, never into a collector's directory.
     """
     if (directory / CONFIG_FILE).exists():
@@ -55,7 +55,7 @@ def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> No
     """Make a blind issuer's private keys of one survey in the directory KEYS, one an epoch.
 
     Run it again for the next epochs. The file of public keys beside them grows; give that to
-    whoever publishes the survey, and nothing else.
+    anyone who publishes the survey, and nothing else.
     """
     if (directory / CONFIG_FILE).exists():
         check_outside(keys, directory)

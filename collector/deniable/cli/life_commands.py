@@ -252,7 +252,7 @@ def note(
 ) -> None:
     """Note that TEXT happened: it stands beside the figures of NAME over time.
 
-    Whoever may read these figures reads it, anyone of a public survey.
+    Anyone who may read these figures reads it, anyone of a public survey.
     """
     if listing == (text is not None) or (listing and (remove or at is not None)):
         raise click.UsageError("give a TEXT, or --list alone")

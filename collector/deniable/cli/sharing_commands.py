@@ -48,7 +48,7 @@ def link(
 ) -> None:
     """Make a link to the figures of NAME and print it, once; or list the links, or revoke one.
 
-    Whoever has it sees the figures of all surveys of this name, as those of public ones, and
+    Anyone who has it sees the figures of all surveys of this name, as those of public ones, and
     nothing else. A running server knows it at once.
     """
     if not label.isprintable():

@@ -16,7 +16,7 @@ _STYLE: Final = (
     ".facts div { display: block; } dt, dd { display: inline; margin: 0 0.5em 0 0; } "
     "dt, .note { color: #666; } .alert { color: #b00020; font-weight: bold; }"
 )
-"""Of a page by itself: whoever ignores it can read it, too."""
+"""Of a page by itself: anyone who ignores it can read it, too."""
 _ROLE = ' role="alert"'
 # Control, format and line-separator characters reorder or hide what is read, and XML has no place
 # for most of them; surrogates and characters that will never be assigned it refuses.

@@ -34,8 +34,8 @@ class NoWords(TypeError):
 
 _MAKERS: Final[dict[type, dict[str, Callable[..., Any]]]] = {}
 _PRESENTING: Final = "deniable.presenting.all_words"
-"""The module that registers the words of all results here. No number needs it: it is imported for
-whoever asks for words and imported none, by this name alone, which no contract of imports sees."""
+"""The module that registers the words of all results here. No number needs it: it is imported by
+this name alone, which no contract of imports sees, if words are asked for that nobody imported."""
 
 
 def presents(kind: type[Kind], **makers: Callable[Concatenate[Kind, ...], Any]) -> None:

@@ -49,7 +49,7 @@ _MOST_REPORTS: Final = 1000
 """More take too long to compose."""
 
 _MOST_TIMES: Final = 1_000_000
-"""More times as many users are one thing to whoever chooses."""
+"""More times as many users are one thing to anyone who chooses."""
 
 
 def choice_facts(manifest: Manifest) -> Iterator[Fact]:

@@ -120,8 +120,8 @@ class UnknownSchema(StoreError):
 RECEIPT_KEY_BYTES: Final = 16
 """How much of a report's public key tells a repeat from another device's report.
 
-Whoever wants to collide with somebody else's key has to try 2^128 keys of his own; two of his own
-that collide take 2^64, and count once.
+Colliding with somebody else's key takes 2^128 keys of one's own; two of one's own that collide
+take 2^64, and count once.
 """
 
 KEPT_SECONDS: Final = 86_400

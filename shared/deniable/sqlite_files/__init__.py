@@ -22,7 +22,7 @@ from typing import Final, TypeVar
 _T = TypeVar("_T")
 
 _RETRY_SECONDS: Final = 0.001
-"""How often whoever waits asks again.
+"""How often anyone who waits asks again.
 
 SQLite itself asks after ever longer pauses: of two busy processes one was seen to wait for seconds
 while the other wrote hundreds of times. For the switch to write-ahead logging it does not wait.

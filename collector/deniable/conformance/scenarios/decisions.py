@@ -198,7 +198,7 @@ def _sends(stage: Stage, name: str) -> int:
     return sends
 
 
-@scenario("D4", title="consent that is taken back and given again")
+@scenario("D4", title="consent that is withdrawn and given again")
 def wavering(stage: Stage) -> Iterator[Conviction]:
     """A report that waits goes when consent goes; its epoch stays decided when consent returns."""
     for name in ("waiting", "delivered"):
@@ -212,7 +212,7 @@ def wavering(stage: Stage) -> Iterator[Conviction]:
     outcomes = [stage.report(name) for name in ("waiting", "delivered")]
     stage.run(3 * 3600)
     if len(stage.log.requests) > before or "recorded" in outcomes:
-        yield Conviction("D4", "something was recorded or sent after consent was taken back")
+        yield Conviction("D4", "something was recorded or sent after consent was withdrawn")
     stage.consent("on")
     stage.run(300)
     for name in ("waiting", "delivered"):
@@ -350,7 +350,7 @@ def _stranger(stage: Stage, device: str, who: str) -> Iterator[Conviction]:
     """Judge that a state whose past nobody knows has no consent, no reports and no epoch yet."""
     requests = [r for r in stage.log.requests if r.device == device and r.now > stage.now - 3600]
     if requests:
-        yield Conviction("D5", f"{who} went on with a consent that may have been taken back")
+        yield Conviction("D5", f"{who} went on with a consent that may have been withdrawn")
     yield from _decides_nothing(stage, who)
 
 

@@ -370,7 +370,7 @@ def erased(stage: Stage) -> Iterator[Conviction]:
     stage.consent("off")
     stage.run(3600)
     if stage.on_disk(*_needles(stage, "withdrawn")):
-        yield Conviction("D9", "a report is still on disk after consent was taken back")
+        yield Conviction("D9", "a report is still on disk after consent was withdrawn")
     stage.close()
     if stage.on_disk(*(needle for name in names for needle in _needles(stage, name))):
         yield Conviction("D9", "a report is on disk once the app has ended")

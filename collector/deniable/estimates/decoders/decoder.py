@@ -74,7 +74,7 @@ class Tally:
 Counts = Sequence[int] | Mapping[int, int] | Tally
 """How often each response was seen; or only those that were, by their index; or what was checked.
 
-Whoever wants several figures of the same counts has them checked and added up once, by ``tally``.
+For several figures of the same counts, ``tally`` checks and adds them up once.
 """
 
 
@@ -110,7 +110,7 @@ class Decoder(ABC):
     """Whether estimates too far below 0 tell more of fake reports than the tested counts do."""
 
     likeliest_response: float | None = None
-    """The greatest probability of any response, whoever sends it, where responses support sets of
+    """The greatest probability of any response to any answer, where responses support sets of
     categories: beside the supported counts, none of these may have been sent too often."""
 
     def __init__(self, categories: int, responses: int) -> None:
