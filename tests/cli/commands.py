@@ -25,6 +25,13 @@ minimum_reports = 1
 """
 
 
+def changed(text: str = SURVEY, **changes: str) -> str:
+    """Return a survey file's text, with some lines changed; a field given as "" is left out."""
+    lines = [line for line in text.splitlines() if line.partition(" =")[0] not in changes]
+    lines += [f"{field} = {value}" for field, value in changes.items() if value]
+    return "\n".join(lines)
+
+
 def all_commands(
     group: click.Command = deniable, *path: str
 ) -> list[tuple[tuple[str, ...], click.Command]]:
@@ -39,24 +46,25 @@ def all_commands(
     return found
 
 
-def run(*arguments: str | Path) -> Result:
-    """Run ``deniable`` with these arguments; whatever it raises that is not foreseen is raised."""
+def run(words: str, *arguments: str | Path) -> Result:
+    """Run ``deniable`` with these words and arguments; raise what it does not foresee."""
     # As into a pipe, whatever terminal the tests run in.
     runner = CliRunner(env={"COLUMNS": None})
-    return runner.invoke(deniable, [str(a) for a in arguments], catch_exceptions=False)
+    given = [*words.split(), *map(str, arguments)]
+    return runner.invoke(deniable, given, catch_exceptions=False)
 
 
-def succeed(*arguments: str | Path) -> str:
+def succeed(words: str, *arguments: str | Path) -> str:
     """Run a command that has to succeed; return what it printed."""
-    result = run(*arguments)
+    result = run(words, *arguments)
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     return result.stdout
 
 
-def fail(*arguments: str | Path) -> str:
+def fail(words: str, *arguments: str | Path) -> str:
     """Run a command that has to fail as foreseen: one line on stderr, which is returned."""
-    result = run(*arguments)
+    result = run(words, *arguments)
     assert result.exit_code != 0
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1, result.stderr
@@ -76,6 +84,21 @@ class Workplace:
 
     directory: Path
 
+    @classmethod
+    def made(cls, directory: Path) -> "Workplace":
+        """Return a new collector in which nothing is published."""
+        succeed("init", directory)
+        return cls(directory)
+
+    def run(self, words: str, *arguments: str | Path) -> Result:
+        return run(words, *arguments, "--dir", self.directory)
+
+    def succeed(self, words: str, *arguments: str | Path) -> str:
+        return succeed(words, *arguments, "--dir", self.directory)
+
+    def fail(self, words: str, *arguments: str | Path) -> str:
+        return fail(words, *arguments, "--dir", self.directory)
+
     @property
     def key_file(self) -> Path:
         """Return the authority's key, where init puts it."""
@@ -86,16 +109,18 @@ class Workplace:
         """Return the settings file."""
         return self.directory / CONFIG_FILE
 
+    def set(self, **changes: str) -> None:
+        """Change settings; one that is given as "" is left out."""
+        self.settings.write_text(changed(self.settings.read_text("utf-8"), **changes), "utf-8")
+
     def publish(self, text: str = SURVEY, **changes: str) -> str:
         """Publish a survey file's text, with some lines changed; return what was printed."""
-        return succeed("survey", "publish", self.written(text, **changes), "--dir", self.directory)
+        return self.succeed("survey publish", self.written(text, **changes))
 
     def written(self, text: str = SURVEY, **changes: str) -> Path:
-        """Write a survey file and return it; a field given as "" is left out."""
-        lines = [line for line in text.splitlines() if line.partition(" =")[0] not in changes]
-        lines += [f"{field} = {value}" for field, value in changes.items() if value]
+        """Write a survey file and return it."""
         file = self.directory / "survey.toml"
-        file.write_text("\n".join(lines), "utf-8")
+        file.write_text(changed(text, **changes), "utf-8")
         return file
 
     def manifest(self, name: str = "tea") -> Manifest:

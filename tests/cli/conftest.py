@@ -2,19 +2,26 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
-from tests.cli.commands import Workplace, succeed
+from tests.cli.commands import Workplace
 from tests.support.logging_kept import logging_kept
+from tests.support.no_power_cuts import no_power_cuts as no_power_cuts
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a new collector and its keys."""
+    return Workplace.made(tmp_path_factory.mktemp("new") / "collector").directory.parent
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workplace:
+def place(template: Path, tmp_path: Path) -> Workplace:
     """Return a new collector in which nothing is published."""
-    directory = tmp_path / "collector"
-    succeed("init", directory)
-    return Workplace(directory)
+    copytree(template, tmp_path, dirs_exist_ok=True)
+    return Workplace(tmp_path / "collector")
 
 
 @pytest.fixture(autouse=True)

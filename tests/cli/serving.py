@@ -1,14 +1,21 @@
-"""``deniable serve`` as a process that a test talks to."""
+"""``deniable serve`` as a process that a test talks to, or as a thread that answers alike."""
 
+import asyncio
 import http.client
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from deniable.directory import Config
+from deniable.server import build_server
+from deniable.server.listening import listen
+from deniable.stores import open_store
 from tests.cli.commands import Workplace
 from tests.support.processes import DENIABLE, await_line, child
 
@@ -16,12 +23,14 @@ SECONDS = 30.0
 
 
 @dataclass
-class Server:
-    """A running collector."""
+class Reached:
+    """A collector that listens on this machine."""
 
-    process: subprocess.Popen[bytes]
     port: int
-    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
@@ -47,6 +56,14 @@ class Server:
         finally:
             connection.close()
 
+
+@dataclass
+class Server(Reached):
+    """A collector that is a process."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
     def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """Send a signal; return exit status and the rest of what was printed."""
         self.process.send_signal(number)
@@ -59,10 +76,11 @@ class Server:
 
 
 @contextmanager
-def serving(place: Workplace, *options: str, command: Sequence[str] = DENIABLE) -> Iterator[Server]:
-    """Run the collector on a port that the system chooses."""
-    settings = place.settings.read_text("utf-8").replace("port = 8377", "port = 0")
-    place.settings.write_text(settings, "utf-8")
+def serving(
+    place: Workplace, *options: str, command: Sequence[str] = DENIABLE, port: int = 0
+) -> Iterator[Server]:
+    """Run the collector, on a port that the system chooses if none is given."""
+    place.set(port=str(port))
     log = place.directory.with_name("stderr.txt")
     with (
         log.open("wb") as stderr,
@@ -73,8 +91,36 @@ def serving(place: Workplace, *options: str, command: Sequence[str] = DENIABLE) 
         ) as process,
     ):
         announced = await_line(process, b"listening on http://127.0.0.1:").decode()
-        port = announced.partition("127.0.0.1:")[2].split()[0]
-        yield Server(process, int(port), log)
+        chosen = announced.partition("127.0.0.1:")[2].split()[0]
+        yield Server(int(chosen), process, log)
+
+
+@contextmanager
+def answering(place: Workplace, port: int = 0) -> Iterator[Reached]:
+    """Run the collector in a thread, from its settings, for those who only ask it something."""
+    listens: Future[int] = Future()
+    ends = asyncio.Event()
+
+    async def serve(config: Config) -> None:
+        store = await open_store(config.store)
+        server = await build_server(config, store)
+        site = await listen(server, ("127.0.0.1", port))
+        listens.set_result(site.sockets[0].getsockname()[1])
+        await ends.wait()
+        site.close()
+        await server.shutdown(0)
+        await store.close()
+
+    loop = asyncio.new_event_loop()
+    work = loop.create_task(serve(Config.load(place.directory)))
+    thread = threading.Thread(target=loop.run_until_complete, args=[work])
+    thread.start()
+    try:
+        yield Reached(listens.result(SECONDS))
+    finally:
+        loop.call_soon_threadsafe(ends.set)
+        thread.join()
+        loop.close()
 
 
 def received(connection: socket.socket) -> bytes:

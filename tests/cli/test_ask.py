@@ -15,7 +15,7 @@ from deniable.estimates import Comparison, Series, compare
 from deniable.estimates.answers import Range
 from deniable.presenting import Surveys
 from deniable.presenting.histogram import quantile_document
-from tests.cli.commands import Workplace, fail, run, succeed
+from tests.cli.commands import Workplace
 from tests.support.surveys import manifest
 
 COUNTS = {
@@ -33,22 +33,15 @@ FILES = {
         "dimensions": '{ plan = ["free", "paid"], feature = ["export", "share", "neither"] }',
         "mechanism": '"joint"',
     },
-    "cups": {
-        "epsilon": '"3"',
-        "categories": "",
-        "low": "0",
-        "high": "4",
-        "step": "1",
-        "tells": '"distribution"',
-    },
+    "cups": {"epsilon": '"3"', "categories": "", "tells": '"distribution"'}
+    | {"low": "0", "high": "4", "step": "1"},
     "kept": {"repeat": '"memoised"', "memoised_epochs": "2"},
 }
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
-    made = Workplace(tmp_path_factory.mktemp("asked") / "collector")
-    succeed("init", made.directory)
+    made = Workplace.made(tmp_path_factory.mktemp("asked") / "collector")
     for name, changes in FILES.items():
         made.publish(start="2026-01-05T00:00:00Z", name=f'"{name}"', **changes)
         for epoch, counts in COUNTS[name].items():
@@ -126,7 +119,7 @@ def test_a_question_has_the_answer_of_python_in_every_form(place: Workplace, que
     answer = ASKED[question](Surveys(StoreSource(Config.load(place.directory))))
 
     def asked(*form: str) -> str:
-        return succeed("ask", *head.split(), *words, *form, "--dir", place.directory)
+        return place.succeed("ask", *head.split(), *words, *form)
 
     assert answer.sentence
     assert " ".join(answer.sentence.split()) in " ".join(asked().split())
@@ -135,34 +128,32 @@ def test_a_question_has_the_answer_of_python_in_every_form(place: Workplace, que
 
 
 def test_a_trend_has_a_line_an_epoch_and_its_gaps(place: Workplace) -> None:
-    shown = succeed("ask", "trend", "tea", "--share", "never", "--dir", place.directory)
+    shown = place.succeed("ask trend tea --share never")
     lines = [line.split() for line in shown.splitlines()]
     assert ["2", "2026-01-07", "-", "-", "-"] in lines
     assert "reports are fake, a share is off by" in " ".join(shown.split())
 
 
 def test_the_figures_reveal_what_is_told_beside_the_promise(place: Workplace) -> None:
-    words = ("ask", "reveals", "tea", "--epoch", "0", "--honest", "90%", "--dir", place.directory)
+    words = "ask reveals tea --epoch 0 --honest 90%"
     survey = Surveys(StoreSource(Config.load(place.directory)))["tea"]
     revealed = survey.histogram(0).revealed(honest=0.9)
-    assert json.loads(succeed(*words, "--json")) == json.loads(document_json(revealed.document()))
-    assert revealed.sentence in succeed(*words)
+    assert json.loads(place.succeed(f"{words} --json")) == json.loads(
+        document_json(revealed.document())
+    )
+    assert revealed.sentence in place.succeed(words)
 
 
-@pytest.mark.parametrize(
-    ("text", "answers"),
-    [
+def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_question(
+    place: Workplace,
+) -> None:
+    survey = manifest(categories=("small", "large, or larger", "or larger", "none"))
+    for text, answers in (
         ("large, or larger", ["large, or larger"]),
         ("large, or larger, or larger", ["large, or larger", "or larger"]),
         ("or larger,small", ["or larger", "small"]),
-    ],
-)
-def test_answers_with_commas_are_named_by_their_texts(text: str, answers: list[str]) -> None:
-    survey = manifest(categories=("small", "large, or larger", "or larger", "none"))
-    assert asked_answers(text, survey) == answers
-
-
-def test_answers_to_several_questions_are_named_with_their_question(place: Workplace) -> None:
+    ):
+        assert asked_answers(text, survey) == answers
     usage = place.manifest("usage")
     assert asked_answers("feature: export, share", usage) == {"feature": ["export", "share"]}
     assert asked_answers("free + export", usage) == ["free + export"]
@@ -179,6 +170,8 @@ def test_answers_to_several_questions_are_named_with_their_question(place: Workp
             "there is no answer 'coffee', but 'never', 'sometimes', 'often', 'always'; "
             "see: deniable survey show tea",
         ),
+        ("share tea|-1", "no answer '-1'"),  # a negative number is no option
+        ("ahead tea|-1|never", "no answer '-1'"),
         ("share tea|never, never", "each once"),
         ("share tea|never|--epoch|3-1", "0 to 29"),
         ("share tea|never..always", "from a least to a greatest"),
@@ -199,14 +192,7 @@ def test_a_question_without_an_answer_is_refused_with_the_reason(
     place: Workplace, words: str, told: str
 ) -> None:
     head, *others = words.split("|")
-    result = run("ask", *head.split(), *others, "--dir", place.directory)
+    result = place.run("ask", *head.split(), *others)
     assert result.exit_code != 0
     assert result.stdout == ""
     assert told in " ".join(result.stderr.split())
-
-
-@pytest.mark.parametrize("question", [("share", "tea", "-1"), ("ahead", "tea", "-1", "never")])
-def test_a_negative_number_is_an_answer_and_no_option(
-    place: Workplace, question: tuple[str, ...]
-) -> None:
-    assert "no answer '-1'" in fail("ask", *question, "--dir", place.directory)

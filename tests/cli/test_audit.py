@@ -43,7 +43,7 @@ def lines(shown: str) -> dict[str, list[str]]:
 
 def as_json(*arguments: str | Path) -> dict[str, Any]:
     loaded: dict[str, Any] = json.loads(
-        succeed("privacy", "audit", *arguments, "--json"),
+        succeed("privacy audit", *arguments, "--json"),
         parse_constant=lambda word: pytest.fail(word),
     )
     return loaded
@@ -53,7 +53,7 @@ def as_json(*arguments: str | Path) -> dict[str, Any]:
 
 
 def test_with_a_delta_the_tight_epsilon_and_with_an_epsilon_the_tight_delta(named: Path) -> None:
-    shown = lines(succeed("privacy", "audit", named, "--delta", "0.05", "--epsilon", "1"))
+    shown = lines(succeed("privacy audit", named, "--delta", "0.05", "--epsilon", "1"))
     assert shown["with delta 0.05"] == ["epsilon 1.504077396777, odds 9/2 = 4.5"]
     # (5 - e)/10 = 0.22817181715409547…, rounded up.
     assert shown["with epsilon 1"] == ["delta ≤ 0.228171817155"]
@@ -86,7 +86,7 @@ def test_json_has_every_number_exactly_and_as_a_decimal_rounded_up(named: Path) 
 
 def test_no_finite_epsilon_is_said_in_words(tmp_path: Path) -> None:
     file = written(tmp_path, TRUTH)
-    shown = lines(succeed("privacy", "audit", file, "--delta", "0.5"))
+    shown = lines(succeed("privacy audit", file, "--delta", "0.5"))
     assert shown["pure guarantee"] == ["none: no finite epsilon holds"]
     assert shown["with delta 0.5"] == ["none: no finite epsilon holds"]
     assert shown["P(S | 2)"] == ["0", "0"]
@@ -99,7 +99,7 @@ def test_no_finite_epsilon_is_said_in_words(tmp_path: Path) -> None:
 def test_long_witnesses_are_cut_in_the_text_and_whole_in_json(tmp_path: Path) -> None:
     rows = [[2] * 40 + [1] * 40, [1] * 40 + [2] * 40]
     file = written(tmp_path, "\n".join(",".join(map(str, row)) for row in rows))
-    shown = succeed("privacy", "audit", file, "--epsilon", "0.1")
+    shown = succeed("privacy audit", file, "--epsilon", "0.1")
     assert "and 28 more" in shown
     assert len(as_json(file, "--epsilon", "0.1")["at_epsilon"]["witness"]["responses"]) == 40
 
@@ -109,11 +109,11 @@ def test_long_witnesses_are_cut_in_the_text_and_whole_in_json(tmp_path: Path) ->
 
 def test_rows_that_nearly_sum_to_one_need_leave_to_be_rounded(tmp_path: Path) -> None:
     file = written(tmp_path, "no,0.333333333333,0.666666666666\nyes,0.5,0.5\n")
-    message = fail("privacy", "audit", file)
+    message = fail("privacy audit", file)
     assert str(file) in message
     assert "row 'no'" in message
     assert "--round" in message
-    shown = succeed("privacy", "audit", file, "--round")
+    shown = succeed("privacy audit", file, "--round")
     assert "rows scaled to sum to 1 exactly" in shown
     assert as_json(file, "--round")["note"] is not None
 
@@ -164,7 +164,7 @@ def test_a_matrix_survey_has_the_names_of_its_responses(
     for finding in ("pure", "at_delta", "at_epsilon"):
         assert set(found[finding]["witness"]["responses"]) <= set(own or survey.categories)
     assert (found["lie"]["value"] is None) == bool(own)
-    assert ("only a square matrix" in succeed("privacy", "audit", file)) == bool(own)
+    assert ("only a square matrix" in succeed("privacy audit", file)) == bool(own)
 
 
 @pytest.mark.parametrize(
@@ -191,9 +191,7 @@ def test_a_design_is_checked_and_its_witness_described(
     names = tuple(f"c{x}" for x in range(size))
     survey = manifest(categories=names, specification=Specification(kind, parameters))
     file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
-    shown = " ".join(
-        succeed("privacy", "audit", file, "--delta", "0.001", "--epsilon", "0.5").split()
-    )
+    shown = " ".join(succeed("privacy audit", file, "--delta", "0.001", "--epsilon", "0.5").split())
     assert checked in shown
     mechanism = survey.mechanism
     assert isinstance(mechanism, DesignMechanism)
@@ -219,7 +217,7 @@ def test_a_design_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.M
     survey = manifest(categories=tuple("abcdef"), specification=Specification("subset", {"d": 3}))
     file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
     monkeypatch.setattr(Design, "__init__", unbalanced(Design.__init__))
-    assert "not every category is supported by 10 responses" in fail("privacy", "audit", file)
+    assert "not every category is supported by 10 responses" in fail("privacy audit", file)
 
 
 def unbalanced(made: Callable[..., None]) -> Callable[..., None]:
@@ -233,17 +231,17 @@ def test_a_signature_is_verified_if_the_authority_is_given_and_else_that_is_said
     tmp_path: Path,
 ) -> None:
     file = written(tmp_path, sign_manifest(MANIFEST, AUTHORITY), "manifest")
-    assert "signature not checked" in succeed("privacy", "audit", file)
+    assert "signature not checked" in succeed("privacy audit", file)
     key = AUTHORITY.public_key.hex()
-    assert "signature verified" in succeed("privacy", "audit", file, "--authority", key)
+    assert "signature verified" in succeed("privacy audit", file, "--authority", key)
     another = bytes(reversed(AUTHORITY.public_key)).hex()
-    assert "no manifest that can be used" in fail("privacy", "audit", file, "--authority", another)
-    assert "no manifest that can be used" in fail("privacy", "audit", file, "--authority", "00")
+    assert "no manifest that can be used" in fail("privacy audit", file, "--authority", another)
+    assert "no manifest that can be used" in fail("privacy audit", file, "--authority", "00")
 
 
 @pytest.mark.parametrize("data", [b"\x92", b"\x92\xc4\x01a\xc4\x01b", b"\x92" + b"\x00" * 400])
 def test_what_begins_like_a_manifest_and_is_none_is_one_line(data: bytes, tmp_path: Path) -> None:
-    assert "no manifest that can be used" in fail("privacy", "audit", written(tmp_path, data))
+    assert "no manifest that can be used" in fail("privacy audit", written(tmp_path, data))
 
 
 # What cannot be audited
@@ -263,7 +261,7 @@ def test_a_file_that_holds_no_matrix_is_one_line_that_names_it(
     text: str | bytes, expected: str, tmp_path: Path
 ) -> None:
     file = written(tmp_path, text)
-    message = fail("privacy", "audit", file)
+    message = fail("privacy audit", file)
     assert expected in message
     assert str(file) in message
 
@@ -279,17 +277,17 @@ def test_a_file_that_holds_no_matrix_is_one_line_that_names_it(
     ],
 )
 def test_a_wrong_use_exits_with_2(content: bytes, options: tuple[str, ...], tmp_path: Path) -> None:
-    result = run("privacy", "audit", written(tmp_path, content), *options)
+    result = run("privacy audit", written(tmp_path, content), *options)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.splitlines()[-1].startswith("Error: ")
 
 
 def test_a_file_that_is_not_there_or_a_directory_is_refused(tmp_path: Path) -> None:
-    assert "No such file" in fail("privacy", "audit", tmp_path / "none.csv")
-    assert run("privacy", "audit", tmp_path).exit_code == 2
+    assert "No such file" in fail("privacy audit", tmp_path / "none.csv")
+    assert run("privacy audit", tmp_path).exit_code == 2
 
 
 def test_what_is_said_to_be_the_most_is_rounded_up(tmp_path: Path) -> None:
-    shown = lines(succeed("privacy", "audit", written(tmp_path, "2,1\n1,2\n")))
+    shown = lines(succeed("privacy audit", written(tmp_path, "2,1\n1,2\n")))
     assert shown["lies"] == ["at most 0.333334 of the time, 1 times the optimum of 0.333333"]

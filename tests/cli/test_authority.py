@@ -3,16 +3,10 @@
 import stat
 from pathlib import Path
 
-import pytest
-
 from deniable.directory import Config, read_authority_key, with_store
 from deniable.key_files import create_key_file
-from deniable.messages import (
-    follow_rotations,
-    open_manifest,
-    open_rotation,
-)
-from tests.cli.commands import Workplace, fail, run, succeed
+from deniable.messages import follow_rotations, open_manifest, open_rotation
+from tests.cli.commands import Workplace, succeed
 
 
 def rotations(place: Workplace) -> list[bytes]:
@@ -28,7 +22,7 @@ def next_file(place: Workplace, number: int = 2) -> Path:
 
 
 def rotate(place: Workplace, *options: str | Path) -> str:
-    return succeed("authority", "rotate", "--yes", "--dir", place.directory, *options)
+    return place.succeed("authority rotate --yes", *options)
 
 
 def test_a_rotation_makes_a_key_that_signs_everything_from_now_on(place: Workplace) -> None:
@@ -50,17 +44,9 @@ def test_a_rotation_makes_a_key_that_signs_everything_from_now_on(place: Workpla
     assert place.manifest().sequence == before.sequence + 1
 
 
-def test_whoever_does_not_say_yes_has_handed_over_nothing(place: Workplace) -> None:
-    result = run("authority", "rotate", "--dir", place.directory)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "for good?" in result.stderr
-    assert rotations(place) == []
-    assert not next_file(place).exists()
-
-
 def test_show_tells_which_key_apps_pin_and_which_one_signs_now(place: Workplace) -> None:
     old = read_authority_key(place.key_file).public_key.hex()
-    shown = succeed("authority", "show", "--dir", place.directory)
+    shown = place.succeed("authority show")
     assert shown.splitlines() == [
         f"apps pin   {old}",
         f"signs now  {old}",
@@ -69,7 +55,7 @@ def test_show_tells_which_key_apps_pin_and_which_one_signs_now(place: Workplace)
     rotate(place)
     new = read_authority_key(next_file(place)).public_key.hex()
     next_file(place).rename(next_file(place).with_name("elsewhere.pem"))
-    assert succeed("authority", "show", "--dir", place.directory).splitlines() == [
+    assert place.succeed("authority show").splitlines() == [
         f"apps pin   {old}",
         f"rotated    {new}  (sequence 1)",
         f"signs now  {new}",
@@ -77,27 +63,24 @@ def test_show_tells_which_key_apps_pin_and_which_one_signs_now(place: Workplace)
     ]
 
 
-def test_the_former_key_signs_nothing_any_more(place: Workplace) -> None:
-    rotate(place)
-    former = ("--authority-key", place.key_file)
-    publish = ("survey", "publish", place.written(), "--dir", place.directory)
-    assert "was rotated" in fail(*publish, *former)
-    assert "not the key that signs now" in fail(
-        "authority", "rotate", "--yes", "--dir", place.directory, *former
-    )
-    assert envelopes(place) == []
-    assert len(rotations(place)) == 1
-
-
-def test_a_strangers_key_rotates_nothing(place: Workplace, tmp_path: Path) -> None:
+def test_the_former_key_a_strangers_and_nobody_s_yes_hand_nothing_over(
+    place: Workplace, tmp_path: Path
+) -> None:
+    result = place.run("authority rotate")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "for good?" in result.stderr
     stranger = tmp_path / "stranger.pem"
     create_key_file(stranger)
-    message = fail(
-        "authority", "rotate", "--yes", "--dir", place.directory, "--authority-key", stranger
-    )
-    assert "not the key that signs now" in message
+    another = place.fail("authority rotate --yes --authority-key", stranger)
+    assert "not the key that signs now" in another
     assert rotations(place) == []
     assert not next_file(place).exists()
+    rotate(place)
+    former = ("--authority-key", place.key_file)
+    assert "was rotated" in place.fail("survey publish", place.written(), *former)
+    assert "not the key that signs now" in place.fail("authority rotate --yes", *former)
+    assert envelopes(place) == []
+    assert len(rotations(place)) == 1
 
 
 def test_a_next_key_that_is_there_is_used_and_never_overwritten(
@@ -113,23 +96,15 @@ def test_a_next_key_that_is_there_is_used_and_never_overwritten(
     succeed(*publish, "--authority-key", made_elsewhere)
 
 
-@pytest.mark.parametrize("which", ["the same", "a former one"])
-def test_no_key_takes_over_twice(place: Workplace, which: str) -> None:
-    if which == "a former one":
-        rotate(place)
-    message = fail(
-        "authority", "rotate", "--yes", "--dir", place.directory, "--new-key", place.key_file
-    )
-    assert "malformed" in message
-    assert len(rotations(place)) == (which == "a former one")
-
-
-def test_the_next_key_must_be_outside_the_servers_directory(place: Workplace) -> None:
+def test_no_key_takes_over_twice_and_none_lies_in_the_servers_directory(place: Workplace) -> None:
     inside = place.directory / "next.pem"
-    assert "outside" in fail(
-        "authority", "rotate", "--yes", "--dir", place.directory, "--new-key", inside
-    )
+    assert "outside" in place.fail("authority rotate --yes --new-key", inside)
     assert not inside.exists()
+    for rotated in (0, 1):  # the same, and a former one
+        assert len(rotations(place)) == rotated
+        assert "malformed" in place.fail("authority rotate --yes --new-key", place.key_file)
+        if not rotated:
+            rotate(place)
 
 
 def test_once_apps_pin_the_new_key_the_settings_may_name_it(place: Workplace) -> None:

@@ -16,7 +16,7 @@ from deniable.directory.store_source import StoreSource
 from deniable.estimates import Model
 from deniable.presenting import Surveys
 from deniable.reading import EpochState, ListedEpoch, newest_closed_of
-from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.commands import Workplace
 
 DAY = 86_400
 EPOCHS = {
@@ -31,9 +31,7 @@ ANDROID = (590, 490, 500, 420)
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     """Return a collector with four epochs of a survey, its older version, and others."""
-    directory = tmp_path_factory.mktemp("compared") / "collector"
-    succeed("init", directory)
-    made = Workplace(directory)
+    made = Workplace.made(tmp_path_factory.mktemp("compared") / "collector")
     start = datetime.fromtimestamp(time.time() - 4.5 * DAY, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def asked(name: str, epochs: Mapping[int, Sequence[int]], **changes: str) -> None:
@@ -51,14 +49,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
 
 
 def compared(place: Workplace, *options: str, name: str = "tea") -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(
-        succeed("ask", "compare", name, "--json", *options, "--dir", place.directory)
-    )
+    told: dict[str, Any] = json.loads(place.succeed("ask compare", name, "--json", *options))
     return told
 
 
 def shown(place: Workplace, *options: str, name: str = "tea") -> str:
-    return " ".join(succeed("ask", "compare", name, *options, "--dir", place.directory).split())
+    return " ".join(place.succeed("ask compare", name, *options).split())
 
 
 def test_the_newest_closed_epoch_is_compared_with_the_one_before(place: Workplace) -> None:
@@ -115,25 +111,22 @@ def test_surveys_of_the_same_answers_are_called_by_their_names(place: Workplace)
     text = shown(place, "tea-android")
     assert "tea epoch 2 (2,000 reports) tea-android epoch 2 (2,000 reports)" in text
     assert "answer tea-android tea difference 95 % simultaneous interval" in text
-    rows = list(csv.DictReader(io.StringIO(succeed(
-        "ask", "compare", "tea", "tea-android", "--csv", "--dir", place.directory
-    ))))  # fmt: skip
+    written = place.succeed("ask compare tea tea-android --csv")
+    rows = list(csv.DictReader(io.StringIO(written)))
     assert {row["against_survey"] for row in rows} == {"tea-android"}
     assert len(rows) == 4
 
 
 def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
     def refused(*options: str) -> str:
-        return fail("ask", "compare", "tea", *options, "--dir", place.directory)
+        return place.fail("ask compare tea", *options)
 
     assert "do not have the same answers" in refused("coffee")
     assert "no figures before epoch 0" in refused("--epoch", "0", "previous")
     assert "no survey 'nobody-asks' is published" in refused("nobody-asks")
     assert "an epoch of tea must be one of" in refused("99")
     assert "not compared with itself" in refused("--epoch", "1", "1")
-    assert "has no older version" in fail(
-        "ask", "compare", "cups", "older", "--dir", place.directory
-    )
+    assert "has no older version" in place.fail("ask compare cups older")
     share = compared(place, "coffee", "--share", "never")
     assert share["rows"][0]["sentence"].startswith("never, epoch 2 of tea less epoch 0 of coffee: ")
 
@@ -146,19 +139,15 @@ def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:
     assert "mean" in survey.compare().plot().svg
 
 
-@pytest.mark.parametrize(
-    ("states", "expected"),
-    [
-        (["sealed"], 0),
-        (["open", "open"], 1),
-        (["sealed", "open"], 1),  # the only closed one has none before it
-        (["sealed", "closed", "open"], 1),
-        (["sealed", "closed", "grace", "open"], 1),
-    ],
-)
-def test_by_default_the_newest_closed_epoch_with_one_before_it_is_compared(
-    states: list[str], expected: int
-) -> None:
-    listed = [ListedEpoch(at, 9, EpochState(state), None) for at, state in enumerate(states)]
-    assert newest_closed_of(listed, with_before=True) == expected
+def test_by_default_the_newest_closed_epoch_with_one_before_it_is_compared() -> None:
+    for states, expected in (
+        ("sealed", 0),
+        ("open open", 1),
+        ("sealed open", 1),  # the only closed one has none before it
+        ("sealed closed open", 1),
+        ("sealed closed grace open", 1),
+    ):
+        named = enumerate(states.split())
+        listed = [ListedEpoch(at, 9, EpochState(state), None) for at, state in named]
+        assert newest_closed_of(listed, with_before=True) == expected
     assert newest_closed_of([ListedEpoch(9, 0, EpochState.OPEN, None)], with_before=True) is None

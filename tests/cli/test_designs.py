@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 
 from deniable.mechanisms.affine import incidences
-from tests.cli.commands import SURVEY, Workplace, succeed
+from tests.cli.commands import SURVEY, Workplace
 from tests.support.designs import SIZES
 
 
 def test_a_large_design_is_published_read_sealed_checked_and_backed_up(tmp_path: Path) -> None:
-    directory, categories = tmp_path / "collector", 1024
-    succeed("init", directory)
-    place, here = Workplace(directory), ("--dir", directory)
+    place, categories = Workplace.made(tmp_path / "collector"), 1024
     q, m, s = SIZES[categories]
     labels = [f"category {j}" for j in range(categories)]
     place.publish(
@@ -26,21 +24,21 @@ def test_a_large_design_is_published_read_sealed_checked_and_backed_up(tmp_path:
     responses = incidences(q, m, s)[0]
     place.count([responses - 1, 0, *range(3, responses, responses // 100)])
 
-    whole = json.loads(succeed("hist", "tea", "--json", *here))
+    whole = json.loads(place.succeed("hist tea --json"))
     assert [row["category"] for row in whole["categories"]] == labels
     assert "responses" not in whole
-    rows = list(csv.DictReader(io.StringIO(succeed("hist", "tea", "--csv", *here))))
+    rows = list(csv.DictReader(io.StringIO(place.succeed("hist tea --csv"))))
     assert [row["category"] for row in rows] == labels
     assert [int(row["raw"]) for row in rows] == [row["raw"] for row in whole["categories"]]
-    shown = succeed("hist", "tea", *here).splitlines()
+    shown = place.succeed("hist tea").splitlines()
     assert 50 < len(shown) < 90
     assert "supported" in next(line for line in shown if line.startswith("answer"))
     assert f"supports about {categories * s / q:.0f} of {categories:,} answers" in " ".join(shown)
-    assert f"{whole['n']}" in succeed("survey", "epochs", "tea", *here)
+    assert f"{whole['n']}" in place.succeed("survey epochs tea")
 
     assert whole["n"] > 100
-    succeed("survey", "seal", "tea", "0", "--yes", *here)
-    assert succeed("store", "check", *here) == "the store is in order\n"
+    place.succeed("survey seal tea 0 --yes")
+    assert place.succeed("store check") == "the store is in order\n"
     backup = tmp_path / "copy.backup"
-    succeed("store", "backup", backup, *here)
+    place.succeed("store backup", backup)
     assert backup.stat().st_size < 200_000 + 100 * categories

@@ -2,8 +2,11 @@
 
 import json
 import re
+import socket
 import sqlite3
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,12 +22,14 @@ import pytest
 from cryptography import x509
 
 from deniable.directory import Config
+from deniable.doctor import readiness
 from deniable.doctor.diagnosis import Diagnosis, Status
 from deniable.doctor.examination import CHECKS, STORE_CHECKS
 from deniable.doctor.network import check_certificate, check_origin_answers, check_server
-from tests.cli.commands import Workplace, run
+from tests.cli.commands import Workplace
+from tests.cli.serving import serving
 from tests.support.certificates import certificate
-from tests.support.processes import ROOT
+from tests.support.processes import DENIABLE, ROOT, await_line, child, free_port
 from tests.support.raw_server import RawServer, answer
 from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START
 
@@ -35,9 +40,9 @@ def config(**settings: Any) -> Config:
     return replace(Config(origin=ORIGIN, authority=AUTHORITY.public_key), **settings)
 
 
-def examined(directory: Path, *options: str) -> tuple[int, dict[str, Diagnosis]]:
+def examined(place: Workplace, *options: str) -> tuple[int, dict[str, Diagnosis]]:
     """Return the exit status, and what was found by the name of the check."""
-    result = run("doctor", "--dir", directory, "--json", *options)
+    result = place.run("doctor --json", *options)
     told = json.loads(result.stdout)
     found = {
         each["check"]: Diagnosis(Status(each["status"]), each["found"], each["remedy"])
@@ -62,7 +67,7 @@ def everything(directory: Path) -> dict[str, tuple[int, object]]:
 
 def test_a_new_collector_has_nothing_wrong_and_stays_as_it_is(place: Workplace) -> None:
     before = everything(place.directory)
-    status, found = examined(place.directory)
+    status, found = examined(place)
     assert status == 0
     assert {name for name, finding in found.items() if finding.status is FAIL} == set()
     assert found["store"].status is OK
@@ -77,7 +82,7 @@ def test_the_operations_guide_lists_every_check(place: Workplace) -> None:
     listed = re.findall(
         r"^\| `([^`]+)` \|", guide.partition("| check |")[2].partition("\n\n")[0], re.MULTILINE
     )
-    _, found = examined(place.directory, "--online")
+    _, found = examined(place, "--online")
     others = {"settings", "environment", "server", "origin", "served log", "witnesses"}
     assert set(found) <= {*listed} == {*others, *CHECKS, *STORE_CHECKS}
 
@@ -86,7 +91,7 @@ def test_a_secret_from_the_environment_is_not_shown(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DENIABLE_STORE", "mysql://me:hunter2@db.example/reports")
-    result = run("doctor", "--dir", place.directory)
+    result = place.run("doctor")
     assert result.exit_code == 1
     assert "hunter2" not in result.output
 
@@ -120,21 +125,21 @@ def test_epochs_that_should_be_sealed_and_are_not_are_counted(place: Workplace) 
     # Epochs without reports have nothing that could be sealed.
     past = datetime.now(UTC) - timedelta(days=10)
     place.publish(start=past.isoformat(timespec="seconds"))
-    assert examined(place.directory)[1]["seals"].status is OK
+    assert examined(place)[1]["seals"].status is OK
     place.count([0, 1], epoch=2)
-    seals = examined(place.directory)[1]["seals"]
+    seals = examined(place)[1]["seals"]
     assert (seals.status, seals.text) == (WARN, "3 overdue, such as epoch 0 of tea")
-    run("survey", "seal", "tea", "0", "--dir", place.directory, "--yes")
-    assert "cuts" not in examined(place.directory)[1]
+    place.run("survey seal tea 0 --yes")
+    assert "cuts" not in examined(place)[1]
     with closing(sqlite3.connect(place.directory / "store.sqlite")) as store, store:
         store.execute("UPDATE seals SET cut_at = sealed_at")
-    cut = examined(place.directory)[1]["cuts"]
+    cut = examined(place)[1]["cuts"]
     assert cut.status is WARN
     assert cut.text.startswith("1 cut, such as epoch 0 of tea: a standby or an earlier state")
 
 
 @contextmanager
-def answering(status: int, tag: str, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+def pretending(status: int, tag: str, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Yield the origin of a server that answers everything alike."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -166,7 +171,7 @@ def test_a_store_that_another_program_keeps_locked_is_named_as_such(
     monkeypatch.setattr("deniable.stores.sqlite.sqlite_store._PING_SECONDS", 0.05)
     with closing(sqlite3.connect(place.directory / "store.sqlite")) as holder:
         holder.execute("BEGIN IMMEDIATE")
-        status, found = examined(place.directory)
+        status, found = examined(place)
     assert (status, found["store"].status) == (1, FAIL)
     assert "another program" in found["store"].text
     assert "fuser" in found["store"].remedy
@@ -196,7 +201,7 @@ def test_a_server_that_runs_is_asked_if_it_is_ready(
 
 def test_the_origin_must_lead_to_this_collector() -> None:
     key = AUTHORITY.public_key
-    with answering(200, key.hex()) as origin:
+    with pretending(200, key.hex()) as origin:
         assert check_origin_answers(config(origin=origin), key, START).status is OK
         finding = check_origin_answers(config(origin=origin), bytes(32), START)
         assert (finding.status, "another collector" in finding.text) == (FAIL, True)
@@ -204,7 +209,7 @@ def test_the_origin_must_lead_to_this_collector() -> None:
         assert finding.remedy.startswith(f"`origin` has port {port}, and `port` is 8377: ")
         finding = check_origin_answers(config(origin=origin, port=port), bytes(32), START)
         assert finding.remedy == "look at DNS and the proxy"
-    with answering(404, key.hex()) as origin:
+    with pretending(404, key.hex()) as origin:
         finding = check_origin_answers(config(origin=origin), key, START)
         assert (finding.status, "answers 404" in finding.text) == (FAIL, True)
     finding = check_origin_answers(config(origin=origin), key, START)
@@ -220,7 +225,7 @@ def test_a_private_authority_is_told_from_a_server_that_is_away(
 ) -> None:
     key = AUTHORITY.public_key
     file, tls = certificate(tmp_path, "127.0.0.1", 100)
-    with answering(200, key.hex(), tls) as origin:
+    with pretending(200, key.hex(), tls) as origin:
         finding = check_origin_answers(config(origin=origin), key, START)
         assert (finding.status, "SSL_CERT_FILE" in finding.remedy) == (FAIL, True)
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
@@ -228,15 +233,8 @@ def test_a_private_authority_is_told_from_a_server_that_is_away(
         for days, status in ((22, OK), (20, WARN)):
             finding = check_origin_answers(config(origin=origin), key, ends - days * DAY)
             assert (finding.status, "holds until" in finding.text) == (status, status is WARN)
-
-
-def test_an_expired_certificate_at_the_origin_is_to_be_renewed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = AUTHORITY.public_key
-    file, tls = certificate(tmp_path, "127.0.0.1", -1)
-    monkeypatch.setenv("SSL_CERT_FILE", str(file))
-    with answering(200, key.hex(), tls) as origin:
+    file, expired = certificate(tmp_path, "127.0.0.1", -1)
+    with pretending(200, key.hex(), expired) as origin:
         finding = check_origin_answers(config(origin=origin), key, START)
     assert (finding.status, "has expired" in finding.text) == (FAIL, True)
     assert finding.remedy.startswith("renew it")
@@ -245,19 +243,68 @@ def test_an_expired_certificate_at_the_origin_is_to_be_renewed(
 def test_a_setting_that_names_no_survey_is_found_and_an_origin_that_is_away_once(
     place: Workplace,
 ) -> None:
-    file = place.directory / "collector.toml"
-    file.write_text('public = ["tpyo"]\n' + file.read_text("utf-8"), "utf-8")
-    found = examined(place.directory, "--online")[1]
-    assert (found["named surveys"].status, "'tpyo' in public" in found["named surveys"].text) == (
-        WARN,
-        True,
-    )
+    place.set(public='["tpyo"]')
+    found = examined(place, "--online")[1]
+    named = found["named surveys"]
+    assert (named.status, "'tpyo' in public" in named.text) == (WARN, True)
     assert found["origin"].status is FAIL
     assert "served log" not in found
 
 
 def test_the_origin_is_asked_only_if_told_to(place: Workplace) -> None:
-    assert "origin" not in examined(place.directory)[1]
-    status, found = examined(place.directory, "--online")
+    assert "origin" not in examined(place)[1]
+    status, found = examined(place, "--online")
     assert found["origin"].status in {OK, FAIL}
     assert status == (found["origin"].status is FAIL)
+
+
+@pytest.mark.parametrize(
+    ("host", "reached"),
+    [
+        *(("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "::1")),
+        *(("10.1.2.3", "10.1.2.3"), ("localhost", "localhost")),
+    ],
+)
+def test_this_machine_is_reached_where_the_collector_listens(host: str, reached: str) -> None:
+    assert readiness.local_address(config(host=host)) == reached
+
+
+def test_a_collector_is_ready_or_away_or_stands_still(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(place) as server:
+        monkeypatch.setenv("DENIABLE_PORT", str(server.port))
+        assert place.succeed("doctor --ready") == "ready\n"
+        server.end()
+    assert "does not answer" in place.fail("doctor --ready")
+    monkeypatch.setattr(readiness, "SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("DENIABLE_PORT", str(silent.getsockname()[1]))
+        assert "stands still" in place.fail("doctor --ready")
+
+
+@pytest.mark.long
+def test_over_tls_the_certificate_may_be_for_another_name(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate(place.directory, "telemetry.example.org")
+    monkeypatch.setenv("DENIABLE_PORT", str(free_port()))
+    place.set(tls_certificate='"certificate.pem"', tls_key='"key.pem"')
+    with child([*DENIABLE, "serve", "--dir", place.directory], stdout=-1) as process:
+        await_line(process, b"listening on https")
+        assert place.succeed("doctor --ready") == "ready\n"
+
+
+def test_readiness_stands_alone_and_loads_no_check(place: Workplace) -> None:
+    for option in ("--online", "--json"):
+        assert place.run("doctor --ready", option).exit_code == 2
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "deniable.cli", "doctor", "--ready"],
+        cwd=place.directory,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "deniable.doctor.readiness" in done.stderr
+    assert "deniable.doctor.examination" not in done.stderr
+    assert "deniable.publishing" not in done.stderr

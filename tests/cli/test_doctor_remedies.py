@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import resource
 import shutil
 import sqlite3
@@ -20,7 +21,7 @@ from deniable.doctor.diagnosis import Diagnosis, Status
 from deniable.messages import SigningKey
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION
-from tests.cli.commands import SURVEY, Workplace, succeed
+from tests.cli.commands import SURVEY, Workplace
 from tests.cli.test_doctor import examined
 from tests.support.certificates import certificate
 from tests.support.effort import some
@@ -29,7 +30,8 @@ from tests.support.surveys import AUTHORITY
 HTTPS = "https://collector.example"
 NOBODY = pwd.getpwnam("nobody").pw_uid
 """Somebody else, if root runs the tests."""
-TIME = SqliteStore.time
+ROOT = not os.geteuid()
+FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 @dataclass
@@ -43,324 +45,175 @@ class Broken:
     may_grow: bool = True
 
     @property
+    def folder(self) -> Path:
+        return self.place.directory
+
+    @property
     def store(self) -> Path:
-        return self.place.directory / "store.sqlite"
+        return self.folder / "store.sqlite"
 
     @property
     def backup(self) -> Path:
-        return self.place.directory.with_name("backup.sqlite")
+        return self.folder.with_name("backup.sqlite")
 
-    def set(self, name: str, value: str) -> None:
-        """Change a setting."""
-        lines = self.place.settings.read_text("utf-8").splitlines()
-        kept = [line for line in lines if not line.startswith(f"{name} =")]
-        self.place.settings.write_text("\n".join([*kept, f"{name} = {value}"]), "utf-8")
+    def execute(self, statement: str) -> None:
+        with closing(sqlite3.connect(self.store)) as store, store:
+            store.execute(statement)
 
-    def told(self, *words: str) -> None:
-        """Check that the remedy says so."""
-        for word in words:
-            assert word in self.remedy
-
-    def do(self, command: str) -> None:
-        """Run a command of the shell that the remedy has literally."""
-        self.told(command)
+    def do(self, behind: str = "^") -> None:
+        """Run the shell's command that the remedy has behind some words, or is."""
+        command = re.split(behind, self.remedy, maxsplit=1)[1]
         subprocess.run(["/bin/sh", "-c", command], check=True)
 
-    def deniable(self, words: str, *given: str | Path) -> None:
-        """Run a command of ours that the remedy has, with what is given for its arguments."""
-        self.told(f"deniable {words}")
-        succeed(*words.split(), *given, "--dir", self.place.directory)
-
     def empty(self) -> None:
-        for file in self.place.directory.glob("store.sqlite*"):
+        for file in self.folder.glob("store.sqlite*"):
             file.unlink()
 
-    def restore(self) -> None:
-        self.told("stop the server", "its file and those beside it")
+    def begin_anew(self) -> None:
         self.empty()
-        self.deniable("store restore", self.backup)
+        self.store.touch()
+        self.place.succeed("store migrate")
+
+    def restore(self) -> None:
+        self.empty()
+        self.place.succeed("store restore", self.backup)
 
 
 Act = Callable[[Broken], object]
-STATES: dict[str, tuple[str, Act, Act]] = {}
-"""By name: the check that must notice, what breaks it, and what the remedy says."""
 
 
-def state(check: str, breaks: Act) -> Callable[[Act], Act]:
-    def note(mends: Act) -> Act:
-        STATES[mends.__name__] = (check, breaks, mends)
-        return mends
-
-    return note
+def setting(**changes: str) -> Act:
+    return lambda it: it.place.set(**changes)
 
 
-@state("settings", lambda it: it.set("port", '"x"'))
-def a_wrong_setting(it: Broken) -> None:
-    it.told("correct it")
-    it.set("port", "8377")
+def ours(words: str) -> Act:
+    """Return the act of running a command of ours, which the remedy has."""
 
+    def act(it: Broken) -> None:
+        assert f"deniable {words.removesuffix(' --yes')}" in it.remedy
+        it.place.succeed(words)
 
-@state("environment", lambda it: it.monkeypatch.setenv("DENIABLE_PROT", "1"))
-def a_misspelt_variable(it: Broken) -> None:
-    it.told("is it misspelt?")
-    it.monkeypatch.delenv("DENIABLE_PROT")
+    return act
 
 
 def open_to_others(it: Broken) -> None:
-    it.place.directory.chmod(0o755)
+    it.folder.chmod(0o755)
     it.store.chmod(0o644)
 
 
-@state("file modes", open_to_others)
-def files_that_others_may_read(it: Broken) -> None:
-    it.do(it.remedy)
+def inside(it: Broken) -> Path:
+    return it.folder / it.place.key_file.name
 
 
-@state("authority key", lambda it: shutil.copy2(it.place.key_file, it.place.directory))
-def a_key_in_the_directory(it: Broken) -> None:
-    it.told("move it away from the server")
-    (it.place.directory / it.place.key_file.name).unlink()
+def take_out(it: Broken) -> None:
+    inside(it).unlink()
     it.place.key_file.rename(it.place.key_file.with_name("offline"))
 
 
 def only_the_rotated_key(it: Broken) -> None:
-    succeed("authority", "rotate", "--yes", "--dir", it.place.directory)
+    it.place.succeed("authority rotate --yes")
     it.place.key_file.unlink()
 
 
+def keep_the_new_key_elsewhere(it: Broken) -> None:
+    (key,) = it.folder.parent.glob("*-authority-2.pem")
+    file = it.place.written(SURVEY, name='"coffee"')
+    offline = key.rename(key.with_name("offline.pem"))
+    it.place.succeed("survey publish", file, "--authority-key", offline)
+
+
 def another_gateway(it: Broken) -> None:
-    succeed("gateway", "new", "--dir", it.place.directory)
-    file = it.place.directory / "gateway.json"
+    it.place.succeed("gateway new")
+    file = it.folder / "gateway.json"
     file.write_text(file.read_text("utf-8").replace('"signed": "92c', '"signed": "93c'), "utf-8")
 
 
-@state("gateway", another_gateway)
-def gateway_keys_that_are_not_the_authoritys(it: Broken) -> None:
-    it.told("remove the file", "deniable gateway new")
-    (it.place.directory / "gateway.json").unlink()
-    succeed("gateway", "new", "--dir", it.place.directory)
+def new_gateway(it: Broken) -> None:
+    (it.folder / "gateway.json").unlink()
+    it.place.succeed("gateway new")
 
 
-@state("gateway", lambda it: it.set("relays", '["192.0.2.7"]'))
-def a_relay_without_gateway(it: Broken) -> None:
-    it.deniable("gateway new")
+OPEN = {"origin": f'"{HTTPS}"', "host": '"0.0.0.0"', "trusted_proxies": '["127.0.0.1"]'}
 
 
-@state("authority key", only_the_rotated_key)
-def a_key_that_signs_since_a_rotation(it: Broken) -> None:
-    it.told("keep it elsewhere", "--authority-key")
-    (key,) = it.place.directory.parent.glob("*-authority-2.pem")
-    offline = key.rename(key.with_name("offline.pem"))
-    file = it.place.written(SURVEY, name='"coffee"')
-    there = ("--authority-key", offline, "--dir", it.place.directory)
-    succeed("survey", "publish", file, *there)
+def certified(host: str, days: int, text: str = "") -> Act:
+    def act(it: Broken) -> None:
+        file, _ = certificate(it.folder, host, days)
+        it.place.set(origin=f'"{HTTPS}"', tls_certificate='"certificate.pem"', tls_key='"key.pem"')
+        if text:
+            file.write_text(text, "utf-8")
+
+    return act
 
 
-def open_behind_a_proxy(it: Broken) -> None:
-    it.set("origin", f'"{HTTPS}"')
-    it.set("host", '"0.0.0.0"')
-    it.set("trusted_proxies", '["127.0.0.1"]')
+def another_certificate(it: Broken) -> None:
+    certificate(it.folder, "collector.example", 90)
 
 
-@state("proxy", open_behind_a_proxy)
-def plain_http_that_is_open_to_all(it: Broken) -> None:
-    it.told("set host to 127.0.0.1")
-    it.set("host", '"127.0.0.1"')
+CORES = str(len(os.sched_getaffinity(0)))
 
 
-@state("proxy", lambda it: it.set("origin", f'"{HTTPS}"'))
-def a_proxy_that_is_not_trusted(it: Broken) -> None:
-    it.told("set trusted_proxies to its address, such as 127.0.0.1")
-    it.set("trusted_proxies", '["127.0.0.1"]')
-
-
-def with_certificate(it: Broken, host: str, days: int) -> None:
-    certificate(it.place.directory, host, days)
-    it.set("origin", f'"{HTTPS}"')
-    it.set("tls_certificate", '"certificate.pem"')
-    it.set("tls_key", '"key.pem"')
-
-
-def another_certificate(it: Broken, told: str) -> None:
-    it.told(told)
-    certificate(it.place.directory, "collector.example", 90)
-
-
-@state("certificate", lambda it: with_certificate(it, "collector.example", -1))
-def a_certificate_that_is_over(it: Broken) -> None:
-    another_certificate(it, "renew it")
-
-
-@state("certificate", lambda it: with_certificate(it, "another.example", 90))
-def a_certificate_of_another_host(it: Broken) -> None:
-    another_certificate(it, "get one for collector.example")
-
-
-def without_pem(it: Broken) -> None:
-    with_certificate(it, "collector.example", 90)
-    (it.place.directory / "certificate.pem").write_text("no PEM", "utf-8")
-
-
-@state("certificate", without_pem)
-def a_certificate_that_is_none(it: Broken) -> None:
-    another_certificate(it, "give the PEM files")
-
-
-@state("workers", lambda it: it.set("workers", "256"))
-def more_workers_than_processors(it: Broken) -> None:
-    cores = str(len(os.sched_getaffinity(0)))
-    it.told(f"set {cores}")
-    it.set("workers", cores)
-
-
-FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
-
-
-def few_files(_: Broken) -> None:
-    resource.setrlimit(resource.RLIMIT_NOFILE, (1_000, FILES[1]))
-
-
-@state("open files", few_files)
-def more_connections_than_files(it: Broken) -> None:
-    resource.setrlimit(resource.RLIMIT_NOFILE, FILES)
-    it.told("LimitNOFILE=")
+def with_files(number: int) -> Act:
+    return lambda _: resource.setrlimit(resource.RLIMIT_NOFILE, (number, FILES[1]))
 
 
 def written_by_a_wrong_clock(it: Broken) -> None:
-    file = it.place.directory / "from the future"
+    file = it.folder / "from the future"
     file.touch()
     os.utime(file, (2**32, 2**32))
 
 
-@state("clock", written_by_a_wrong_clock)
-def a_file_of_the_future(it: Broken) -> None:
-    it.do(f"touch '{it.place.directory / 'from the future'}'")
-
-
-@state("store", Broken.empty)
-def a_lost_store(it: Broken) -> None:
-    it.deniable("store restore", it.backup)
-
-
-@state("store", Broken.empty)
-def a_lost_store_that_begins_anew(it: Broken) -> None:
-    it.do(f"touch {it.store}")
-    it.deniable("store migrate")
-
-
-@state("store", lambda it: it.set("store", '"elsewhere/store.sqlite"'))
-def a_store_that_is_not_there(it: Broken) -> None:
-    it.told("is `store` right?")
-    it.set("store", '"store.sqlite"')
-
-
-def as_written_by_version(it: Broken, number: int) -> None:
-    with closing(sqlite3.connect(it.store)) as store, store:
-        store.execute(f"PRAGMA user_version={number}")
-
-
-@state("store", lambda it: it.store.write_bytes(b""))
-def an_empty_store(it: Broken) -> None:
-    it.told("deniable store backup FILE")
-    it.deniable("store migrate")
-
-
-@state("store", lambda it: as_written_by_version(it, VERSION + 1))
-def a_newer_store(it: Broken) -> None:
-    it.told("upgrade deniable")
-    as_written_by_version(it, VERSION)
-
-
-@state("store", lambda it: it.store.write_bytes(b"no database, but long enough" * 100))
-def a_store_that_is_damaged(it: Broken) -> None:
-    it.restore()
-
-
 def moved_away(it: Broken) -> None:
-    succeed("store", "move", it.store.with_name("new.sqlite"), "--dir", it.place.directory)
-
-
-@state("store", moved_away)
-def a_store_that_was_moved(it: Broken) -> None:
-    it.told("set `store` to its new place")
-    it.set("store", '"new.sqlite"')
-
-
-@state("store", moved_away)
-def a_store_that_is_not_to_be_moved(it: Broken) -> None:
-    it.deniable("store cancel-move", "--yes")
-
-
-def without_a_receipt(it: Broken) -> None:
-    with closing(sqlite3.connect(it.store)) as store, store:
-        store.execute("DELETE FROM receipts")
-
-
-@state("recount", without_a_receipt)
-def counts_without_receipts(it: Broken) -> None:
-    it.remedy = it.remedy.replace("Stop", "stop")
-    it.restore()
-
-
-def belongs_to(user: int, *files: Path) -> None:
-    for file in files:
-        os.chown(file, user, -1)
+    it.place.succeed("store move", it.store.with_name("new.sqlite"))
 
 
 def of_another(it: Broken) -> None:
     """As root, look as somebody else; anybody else takes their own rights away."""
-    if os.geteuid():
+    if not ROOT:
         it.store.chmod(0o400)
         return
     it.user = NOBODY
-    it.place.directory.chmod(0o755)
+    it.folder.chmod(0o755)
     it.place.settings.chmod(0o644)
 
 
-@state("store", of_another)
-def a_store_of_another_user(it: Broken) -> None:
-    if os.geteuid():
-        it.do(it.remedy)
+def take_back(it: Broken) -> None:
+    if not ROOT:
+        it.do()
         return
-    it.told("runuser -u root -- deniable doctor")
+    assert "runuser -u root -- deniable doctor" in it.remedy
     it.user = 0
 
 
-def mine_but_for(it: Broken, file: Path) -> None:
+def mine_but_for(name: str) -> Act:
     """As root, look as somebody who owns all but one file; anybody else must not write it."""
-    file.touch()
-    if os.geteuid():
-        file.chmod(0o400)
-        return
+
+    def act(it: Broken) -> None:
+        file = it.folder / name
+        file.touch()
+        if not ROOT:
+            file.chmod(0o400)
+            return
+        become(it)
+        os.chown(file, 0, -1)
+        file.chmod(0o600)
+
+    return act
+
+
+def become(it: Broken) -> None:
     it.user = NOBODY
-    belongs_to(NOBODY, it.place.directory, *it.place.directory.iterdir())
-    belongs_to(0, file)
-    file.chmod(0o600)
-
-
-@state("store", lambda it: mine_but_for(it, it.store.with_name("store.sqlite-wal")))
-def a_log_that_root_made(it: Broken) -> None:
-    it.do(it.remedy.removeprefix("as root: "))
-
-
-@state("store", lambda it: mine_but_for(it, it.store))
-def a_store_that_root_put_into_my_folder(it: Broken) -> None:
-    it.do(it.remedy.removeprefix("as root: "))
+    for file in (it.folder, *it.folder.iterdir()):
+        os.chown(file, NOBODY, -1)
 
 
 def all_read_only(it: Broken) -> None:
     shared = it.store.with_name("store.sqlite-shm")
     shared.touch()
-    if not os.geteuid():
-        it.user = NOBODY
-        belongs_to(NOBODY, it.place.directory, *it.place.directory.iterdir())
+    if ROOT:
+        become(it)
     it.store.chmod(0o400)
     shared.chmod(0o400)
-
-
-@state("store", all_read_only)
-def files_that_nobody_may_write(it: Broken) -> None:
-    it.do(it.remedy)
 
 
 def in_another_time(it: Broken) -> None:
@@ -370,52 +223,20 @@ def in_another_time(it: Broken) -> None:
     it.monkeypatch.setattr(SqliteStore, "time", time)
 
 
-@state("store's clock", in_another_time)
-def clocks_that_differ(it: Broken) -> None:
-    it.told("set the wrong one right")
-    it.monkeypatch.setattr(SqliteStore, "time", TIME)
-
-
-@state("settings", lambda it: setattr(it, "user", NOBODY))
-def settings_of_another_user(it: Broken) -> None:
-    it.told("runuser -u root -- deniable doctor")
-    it.user = 0
-
-
-def without_room(it: Broken) -> None:
-    it.may_grow = False
-
-
-@state("store", without_room)
-def a_file_that_must_not_grow(it: Broken) -> None:
-    it.told("room", "ulimit -f")
-    it.may_grow = True
-
-
 def without_surveys(it: Broken) -> None:
-    it.empty()
-    it.store.touch()
-    succeed("store", "migrate", "--dir", it.place.directory)
-    it.place.directory.with_name("collector-log.127.0.0.1_8377.checkpoint").unlink()
+    it.begin_anew()
+    it.folder.with_name("collector-log.127.0.0.1_8377.checkpoint").unlink()
 
 
 def put_back(it: Broken) -> None:
     it.place.publish(name='"coffee"', epochs="8")
-    succeed("log", "export", it.place.directory / "copy", "--dir", it.place.directory)
-    it.empty()
-    succeed("store", "restore", it.backup, "--dir", it.place.directory)
+    it.place.succeed("log export", it.folder / "copy")
+    it.restore()
 
 
-@state("public log", put_back)
-def a_store_that_has_less_than_was_signed(it: Broken) -> None:
-    it.deniable("log recover", it.place.directory / "copy")
+def recover(it: Broken) -> None:
+    it.place.succeed("log recover", it.folder / "copy")
     it.place.publish(name='"milk"', epochs="8")
-
-
-@state("surveys", without_surveys)
-def nothing_that_is_published(it: Broken) -> None:
-    it.told("deniable survey publish FILE")
-    it.place.publish()
 
 
 def with_epochs_that_are_over(it: Broken) -> None:
@@ -424,107 +245,230 @@ def with_epochs_that_are_over(it: Broken) -> None:
     it.place.count([0], epoch=0, name="coffee")
 
 
-@state("seals", with_epochs_that_are_over)
-def an_epoch_that_nobody_sealed(it: Broken) -> None:
-    it.deniable("survey seal coffee 0", "--yes")
+def right_authority(it: Broken) -> None:
+    it.place.set(authority=f'"{read_authority_key(it.place.key_file).public_key.hex()}"')
 
 
-@state("authority", lambda it: it.set("authority", f'"{AUTHORITY.public_key.hex()}"'))
-def another_authority(it: Broken) -> None:
-    it.told("is `authority` the key that apps pin?")
-    it.set("authority", f'"{read_authority_key(it.place.key_file).public_key.hex()}"')
-
-
-@state("signed origin", lambda it: it.set("origin", '"http://127.0.0.1:1"'))
-def an_origin_that_was_changed(it: Broken) -> None:
-    it.told("publish their files again")
-    it.place.publish()
+def vouched(it: Broken, key: bytes) -> None:
+    it.place.publish(name='"coffee"', enrolment='"certificate"', issuers=f'["{key.hex()}"]')
 
 
 def with_a_stolen_issuer(it: Broken) -> None:
-    issuers = f'["{AUTHORITY.public_key.hex()}"]'
-    it.place.publish(name='"coffee"', enrolment='"certificate"', issuers=issuers)
-    here = ("--yes", "--dir", it.place.directory)
-    succeed("survey", "distrust-issuer", AUTHORITY.public_key.hex(), *here)
+    vouched(it, AUTHORITY.public_key)
+    it.place.succeed("survey distrust-issuer --yes", AUTHORITY.public_key.hex())
 
 
-@state("trusted issuers", with_a_stolen_issuer)
-def a_survey_without_an_issuer(it: Broken) -> None:
-    it.told("publish a successor that lists an issuer whose key is safe")
+def another_issuer(it: Broken) -> None:
     stuck = it.place.manifest("coffee").survey_id.hex()
-    issuers = f'["{SigningKey(bytes(32)).public_key.hex()}"]'
-    it.place.publish(name='"coffee"', enrolment='"certificate"', issuers=issuers)
-    it.deniable("survey end", "coffee", "--survey", stuck, "--yes")
+    vouched(it, SigningKey(bytes(32)).public_key)
+    assert "deniable survey end" in it.remedy
+    it.place.succeed("survey end coffee --yes --survey", stuck)
 
 
-@state("lifetime", lambda it: it.place.publish(name='"coffee"', epochs="25"))
-def more_than_a_device_spends(it: Broken) -> None:
-    it.deniable("survey end", "coffee", "--yes")
+@dataclass
+class State:
+    """What is wrong: the check that must notice, what breaks it, the remedy's words, what mends."""
+
+    check: str
+    breaks: Act
+    told: tuple[str, ...]
+    mends: Act
+    status: Status = Status.FAIL
 
 
-DOUBTFUL = {
-    a_misspelt_variable,
-    files_that_others_may_read,
-    a_key_that_signs_since_a_rotation,
-    plain_http_that_is_open_to_all,
-    a_proxy_that_is_not_trusted,
-    more_workers_than_processors,
-    more_connections_than_files,
-    an_empty_store,
-    nothing_that_is_published,
-    an_epoch_that_nobody_sealed,
-    more_than_a_device_spends,
-    a_relay_without_gateway,
-}
-"""The server serves all the same, and the exit status is 0."""
+def doubtful(check: str, breaks: Act, told: tuple[str, ...], mends: Act) -> State:
+    """Return a state in which the server serves all the same, and the exit status is 0."""
+    return State(check, breaks, told, mends, Status.WARN)
+
+
+RESTORE = ("stop the server", "its file and those beside it", "deniable store restore")
+STATES = {
+    "a wrong setting": State(
+        "settings", setting(port='"x"'), ("correct it",), setting(port="8377")
+    ),
+    "a misspelt variable": doubtful(
+        "environment", lambda it: it.monkeypatch.setenv("DENIABLE_PROT", "1"),
+        ("is it misspelt?",), lambda it: it.monkeypatch.delenv("DENIABLE_PROT"),
+    ),
+    "files that others may read": doubtful("file modes", open_to_others, (), Broken.do),
+    "a key in the directory": State(
+        "authority key", lambda it: shutil.copy2(it.place.key_file, inside(it)),
+        ("move it away from the server",), take_out,
+    ),
+    "a key that signs since a rotation": doubtful(
+        "authority key", only_the_rotated_key,
+        ("keep it elsewhere", "--authority-key"), keep_the_new_key_elsewhere,
+    ),
+    "gateway keys that are not the authority's": State(
+        "gateway", another_gateway, ("remove the file", "deniable gateway new"), new_gateway
+    ),
+    "a relay without gateway": doubtful(
+        "gateway", setting(relays='["192.0.2.7"]'), (), ours("gateway new")
+    ),
+    "plain HTTP that is open to all": doubtful(
+        "proxy", setting(**OPEN), ("set host to 127.0.0.1",), setting(host='"127.0.0.1"')
+    ),
+    "a proxy that is not trusted": doubtful(
+        "proxy", setting(origin=f'"{HTTPS}"'),
+        ("set trusted_proxies to its address, such as 127.0.0.1",),
+        setting(trusted_proxies='["127.0.0.1"]'),
+    ),
+    "a certificate that is over": State(
+        "certificate", certified("collector.example", -1), ("renew it",), another_certificate
+    ),
+    "a certificate of another host": State(
+        "certificate", certified("another.example", 90), ("get one for collector.example",),
+        another_certificate,
+    ),
+    "a certificate that is none": State(
+        "certificate", certified("collector.example", 90, "no PEM"), ("give the PEM files",),
+        another_certificate,
+    ),
+    "more workers than processors": doubtful(
+        "workers", setting(workers="256"), (f"set {CORES}",), setting(workers=CORES)
+    ),
+    "more connections than files": doubtful(
+        "open files", with_files(1_000), ("LimitNOFILE=",), with_files(FILES[0])
+    ),
+    "a file of the future": State(
+        "clock", written_by_a_wrong_clock, (), lambda it: it.do("(?=touch ')")
+    ),
+    "a lost store": State("store", Broken.empty, ("deniable store restore",), Broken.restore),
+    "a lost store that begins anew": State(
+        "store", Broken.empty, ("touch ", "deniable store migrate"), Broken.begin_anew
+    ),
+    "a store that is not there": State(
+        "store", setting(store='"elsewhere/store.sqlite"'), ("is `store` right?",),
+        setting(store='"store.sqlite"'),
+    ),
+    "an empty store": doubtful(
+        "store", lambda it: it.store.write_bytes(b""), ("deniable store backup FILE",),
+        ours("store migrate"),
+    ),
+    "a newer store": State(
+        "store", lambda it: it.execute(f"PRAGMA user_version={VERSION + 1}"),
+        ("upgrade deniable",), lambda it: it.execute(f"PRAGMA user_version={VERSION}"),
+    ),
+    "a store that is damaged": State(
+        "store", lambda it: it.store.write_bytes(b"no database, but long enough" * 100),
+        RESTORE, Broken.restore,
+    ),
+    "a store that was moved": State(
+        "store", moved_away, ("set `store` to its new place",), setting(store='"new.sqlite"')
+    ),
+    "a store that is not to be moved": State(
+        "store", moved_away, (), ours("store cancel-move --yes")
+    ),
+    "counts without receipts": State(
+        "recount", lambda it: it.execute("DELETE FROM receipts"), ("Stop the server", *RESTORE[1:]),
+        Broken.restore,
+    ),
+    "a store of another user": State("store", of_another, (), take_back),
+    "a log that root made": State(
+        "store", mine_but_for("store.sqlite-wal"), (), lambda it: it.do("as root: ")
+    ),
+    "a store that root put into my folder": State(
+        "store", mine_but_for("store.sqlite"), (), lambda it: it.do("as root: ")
+    ),
+    "files that nobody may write": State("store", all_read_only, (), Broken.do),
+    "clocks that differ": State(
+        "store's clock", in_another_time, ("set the wrong one right",),
+        lambda it: it.monkeypatch.undo(),
+    ),
+    "settings of another user": State(
+        "settings", lambda it: setattr(it, "user", NOBODY),
+        ("runuser -u root -- deniable doctor",), lambda it: setattr(it, "user", 0),
+    ),
+    "a file that must not grow": State(
+        "store", lambda it: setattr(it, "may_grow", False), ("room", "ulimit -f"),
+        lambda it: setattr(it, "may_grow", True),
+    ),
+    "a store that has less than was signed": State(
+        "public log", put_back, ("deniable log recover",), recover
+    ),
+    "nothing that is published": doubtful(
+        "surveys", without_surveys, ("deniable survey publish FILE",),
+        lambda it: it.place.publish(),
+    ),
+    "an epoch that nobody sealed": doubtful(
+        "seals", with_epochs_that_are_over, (), ours("survey seal coffee 0 --yes")
+    ),
+    "another authority": State(
+        "authority", setting(authority=f'"{AUTHORITY.public_key.hex()}"'),
+        ("is `authority` the key that apps pin?",), right_authority,
+    ),
+    "an origin that was changed": State(
+        "signed origin", setting(origin='"http://127.0.0.1:1"'), ("publish their files again",),
+        lambda it: it.place.publish(),
+    ),
+    "a survey without an issuer": State(
+        "trusted issuers", with_a_stolen_issuer,
+        ("publish a successor that lists an issuer whose key is safe",), another_issuer,
+    ),
+    "more than a device spends": doubtful(
+        "lifetime", lambda it: it.place.publish(name='"coffee"', epochs="25"),
+        ("deniable survey end",), lambda it: it.place.succeed("survey end coffee --yes"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sound() -> Iterator[Path]:
+    """Return the folder of a collector with reports and a backup, in which nothing is wrong."""
+    # Not below pytest's directories: nobody but its owner gets there.
+    with tempfile.TemporaryDirectory() as folder:
+        place = Workplace.made(Path(folder) / "collector")
+        place.publish(epochs="8")
+        place.count([0, 1, 2])
+        place.succeed("store backup", Path(folder) / "backup.sqlite")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("deniable.doctor.machine._synchronised", lambda: None)
+            before = examined(place)[1]
+        for check in {state.check for state in STATES.values()}:
+            if check not in {"authority key", "certificate", "gateway"}:  # it has the first alone
+                assert before[check].status is Status.OK
+        yield Path(folder)
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broken]:
-    # Not below pytest's directories: nobody but its owner gets there.
+def broken(sound: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Broken]:
     with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(sound, folder, dirs_exist_ok=True)
         Path(folder).chmod(0o755)
-        directory = Path(folder) / "collector"
-        succeed("init", directory)
-        it = Broken(Workplace(directory), monkeypatch)
-        it.place.publish(epochs="8")
-        it.place.count([0, 1, 2])
-        succeed("store", "backup", it.backup, "--dir", directory)
-        yield it
+        yield Broken(Workplace(Path(folder) / "collector"), monkeypatch)
 
 
 @contextmanager
 def as_seen_by(it: Broken) -> Iterator[None]:
     """Be that user, and without room if that is what is wrong."""
-    me = os.geteuid()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     if not it.may_grow:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    if not me:
+    if ROOT:
         os.seteuid(it.user)
     try:
         yield
     finally:
-        os.seteuid(me)
+        if ROOT:
+            os.seteuid(0)
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("name", some([*STATES]))
 def test_what_doctor_says_is_wrong_is_right_once_done_as_it_says(name: str, broken: Broken) -> None:
-    check, breaks, mends = STATES[name]
-    broken.monkeypatch.setattr("deniable.doctor.machine._synchronised", lambda: None)
-    before = examined(broken.place.directory)[1]
-    if check not in {"authority key", "certificate", "gateway"}:  # it has the first alone
-        assert before[check].status is Status.OK
+    state = STATES[name]
 
     def look() -> Diagnosis:
-        with as_seen_by(broken):
-            return examined(broken.place.directory)[1][check]
+        with pytest.MonkeyPatch.context() as patched, as_seen_by(broken):
+            patched.setattr("deniable.doctor.machine._synchronised", lambda: None)
+            return examined(broken.place)[1][state.check]
 
-    breaks(broken)
-    found = look()
-    assert found.status is (Status.WARN if mends in DOUBTFUL else Status.FAIL)
-    broken.remedy = found.remedy
-    mends(broken)
-    found = look()
-    assert found.status is Status.OK, found
+    state.breaks(broken)
+    wrong = look()
+    assert wrong.status is state.status
+    broken.remedy = wrong.remedy
+    for words in state.told:
+        assert words in wrong.remedy
+    state.mends(broken)
+    mended = look()
+    assert mended.status is Status.OK, mended

@@ -8,16 +8,15 @@ from deniable.client import IN_MEMORY, Client, ClientSettings, Survey
 from deniable.directory import Config
 from deniable.messages import open_manifest
 from deniable.messages.bundle import read_bundle
-from tests.cli.commands import Workplace, fail, succeed
-from tests.cli.serving import serving
-from tests.cli.test_kinds import NUMERIC
+from tests.cli.commands import Workplace, succeed
+from tests.cli.serving import answering
+from tests.cli.test_kinds import MEMOISED, NUMERIC, TWO_ROUND
 from tests.cli.test_publish import declared
-from tests.cli.test_repeats import MEMOISED, TWO_ROUND
 from tests.cli.test_running import TENTH
 
 
 def exported(place: Workplace, name: str = "tea") -> bytes:
-    return succeed("survey", "export", name, "--dir", place.directory).encode()
+    return place.succeed("survey export", name).encode()
 
 
 @pytest.mark.parametrize(
@@ -28,7 +27,7 @@ def exported(place: Workplace, name: str = "tea") -> bytes:
         {"question": '"Wie oft, „Grüner Tee“?"'},
         MEMOISED,
         TWO_ROUND,
-        NUMERIC | {"name": '"tea"'},
+        NUMERIC,
     ],
     ids=["plain", "delta", "text", "memoised", "two-round", "numeric"],
 )
@@ -38,6 +37,8 @@ def test_the_file_declares_what_publish_printed_and_can_be_answered(
     printed = declared(place.publish(**{"epochs": "4"} | changes))
     survey, config = Survey.bundled(exported(place)), Config.load(place.directory)
     assert survey == printed
+    limits = ("0.001", 43_200) if "delta" in changes else ("0", 86_400)
+    assert (survey.max_delta, survey.min_epoch_seconds) == limits
     with Client(
         config.origin,
         authority=config.authority,
@@ -53,11 +54,11 @@ def test_the_file_declares_what_publish_printed_and_can_be_answered(
 def test_it_is_written_where_it_is_wanted(place: Workplace, tmp_path: Path) -> None:
     place.publish()
     file = tmp_path / "tea.json"
-    said = succeed("survey", "export", "tea", "--dir", place.directory, "--out", file)
+    said = place.succeed("survey export tea --out", file)
     assert f"wrote {file}" in said
     assert file.read_bytes() == exported(place)
     missing = tmp_path / "missing" / "tea.json"
-    assert "missing" in fail("survey", "export", "tea", "--dir", place.directory, "--out", missing)
+    assert "missing" in place.fail("survey export tea --out", missing)
 
 
 def test_after_a_rotation_it_bears_the_key_that_signs_now(place: Workplace, tmp_path: Path) -> None:
@@ -65,11 +66,11 @@ def test_after_a_rotation_it_bears_the_key_that_signs_now(place: Workplace, tmp_
     old = tmp_path / "tea.json"
     old.write_bytes(exported(place))
     before = read_bundle(old.read_bytes())
-    succeed("authority", "rotate", "--yes", "--dir", place.directory)
+    place.succeed("authority rotate --yes")
     after = read_bundle(exported(place))
-    with serving(place) as server:
-        reached = ("--collector", f"http://127.0.0.1:{server.port}", "--authority", old)
-        assert read_bundle(succeed("survey", "export", "tea", *reached).encode()) == after
+    with answering(place) as server:
+        reached = ("--collector", server.url, "--authority", old)
+        assert read_bundle(succeed("survey export tea", *reached).encode()) == after
     assert before.authority == Config.load(place.directory).authority != after.authority
     assert before.declaration == after.declaration
 
@@ -84,9 +85,8 @@ def test_it_has_what_the_apps_that_bundle_it_are_to_follow(place: Workplace) -> 
 
 def test_what_no_device_would_take_is_not_exported(place: Workplace) -> None:
     place.publish(start="2020-01-01T00:00:00Z")
-    assert "publish a successor" in fail("survey", "export", "tea", "--dir", place.directory)
-    assert "survey list" in fail("survey", "export", "coffee", "--dir", place.directory)
+    assert "publish a successor" in place.fail("survey export tea")
+    assert "survey list" in place.fail("survey export coffee")
     place.publish(name='"juice"')
-    text = place.settings.read_text("utf-8")
-    place.settings.write_text(text.replace(":8377", ":8378"), "utf-8")
-    assert "another origin" in fail("survey", "export", "juice", "--dir", place.directory)
+    place.set(origin='"http://127.0.0.1:8378"')
+    assert "another origin" in place.fail("survey export juice")

@@ -1,7 +1,6 @@
 """Gateway keys: made, rotated and erased by the command line, and put into bundles."""
 
 import json
-import stat
 import time
 from pathlib import Path
 
@@ -13,65 +12,58 @@ from deniable.key_files import KeyFileError, create_key_file
 from deniable.messages import GatewayKeys, open_gateway_keys
 from deniable.messages.bundle import read_bundle
 from deniable.messages.gateway import MAX_GATEWAY_KEYS
-from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.commands import Workplace
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
 
-def gateway(place: Workplace, *words: str | Path) -> str:
-    return succeed("gateway", *words, "--dir", place.directory)
-
-
 def bundled(place: Workplace) -> GatewayKeys:
-    bundle = read_bundle(succeed("survey", "export", "tea", "--dir", place.directory).encode())
+    bundle = read_bundle(place.succeed("survey export tea").encode())
     assert bundle.gateway is not None
     return open_gateway_keys(bundle.gateway, (bundle.authority,))
 
 
-def test_a_new_gateway_is_private_and_stands_in_bundles(place: Workplace) -> None:
+def test_a_new_gateway_is_private_and_stands_in_bundles(place: Workplace, tmp_path: Path) -> None:
     place.publish()
-    document = json.loads(succeed("survey", "export", "tea", "--dir", place.directory))
+    other = tmp_path / "other.pem"
+    create_key_file(other)
+    assert "signs now" in place.fail("gateway new --authority-key", other)
+    assert not Config.load(place.directory).gateway_keys.exists()
+    document = json.loads(place.succeed("survey export tea"))
     assert "gateway" not in document
     before = place.manifest()
-    assert "gateway" in fail("gateway", "show", "--dir", place.directory)
-    printed = gateway(place, "new")
+    assert "gateway" in place.fail("gateway show")
+    printed = place.succeed("gateway new")
     file = Config.load(place.directory).gateway_keys
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.stat().st_mode & 0o777 == 0o600
     keys = bundled(place)
     assert abs(keys.sequence - time.time()) < 3_600
     (key,) = keys.configurations
     assert key.public_key.hex() in printed
-    assert f"{keys.origin}/.well-known/ohttp-gateway" in gateway(place, "show")
-    assert "rotate" in fail("gateway", "new", "--dir", place.directory)
+    assert f"{keys.origin}/.well-known/ohttp-gateway" in place.succeed("gateway show")
+    assert "rotate" in place.fail("gateway new")
     assert place.manifest() == before
     (held,) = read_gateway_file(file).private_bytes.values()
     assert held.hex() not in printed
-    assert held.hex() not in repr(read_gateway_file(file)) + gateway(place, "show")
+    assert held.hex() not in repr(read_gateway_file(file)) + place.succeed("gateway show")
 
 
 def test_a_rotation_keeps_what_surveys_need_and_no_more(place: Workplace) -> None:
-    gateway(place, "new")
-    gateway(place, "rotate")  # nothing is published: nothing needs the first
+    place.succeed("gateway new")
+    place.succeed("gateway rotate")  # nothing is published: nothing needs the first
     assert len(read_gateway_file(Config.load(place.directory).gateway_keys).private_bytes) == 1
     place.publish()
     (old,) = bundled(place).configurations
     schedule = place.manifest().schedule
     over = time.strftime("%Y-%m-%d", time.gmtime(schedule.end + schedule.grace_seconds))
-    assert f"needed until {over}" in gateway(place, "rotate")
+    assert f"needed until {over}" in place.succeed("gateway rotate")
     new, kept = bundled(place).configurations
     assert kept == old != new
-    succeed("authority", "rotate", "--yes", "--dir", place.directory)
+    place.succeed("authority rotate --yes")
     assert bundled(place).configurations == (new, old)
-    gateway(place, "rotate", "--drop-older", "--yes")
+    place.succeed("gateway rotate --drop-older --yes")
     assert not {old, new} & set(bundled(place).configurations)
     file = read_gateway_file(Config.load(place.directory).gateway_keys)
     assert (len(file.private_bytes), file.needed_until) == (1, {})
-
-
-def test_another_key_than_the_authoritys_signs_no_gateway(place: Workplace, tmp_path: Path) -> None:
-    other = tmp_path / "other.pem"
-    create_key_file(other)
-    assert "signs now" in fail("gateway", "new", "--authority-key", other, "--dir", place.directory)
-    assert not Config.load(place.directory).gateway_keys.exists()
 
 
 def test_so_many_keys_are_needed_at_once_at_most_and_none_is_named_twice() -> None:

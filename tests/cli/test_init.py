@@ -1,21 +1,21 @@
-"""``deniable init`` makes a collector once, and keeps the authority's key away from it."""
+"""``deniable init`` makes a collector once, its key elsewhere; and directories in odd states."""
 
 import os
-import stat
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from deniable.directory import SETTINGS, Config, read_authority_key
+from deniable.directory import SETTINGS, Config, read_authority_key, with_store
+from deniable.documents.terminal import document_text
+from deniable.estimates import estimate_histogram
 from deniable.key_files import read_key_file
+from deniable.messages import Manifest, SigningKey, sign_manifest
 from deniable.public_log.publish import log_key_file, verifier_key
+from deniable.reading import duration_text
 from tests.cli.commands import Workplace, fail, succeed
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
+from tests.support.surveys import manifest
 
 
 @pytest.fixture
@@ -25,15 +25,17 @@ def careless_umask() -> Iterator[None]:
     os.umask(before)
 
 
-def test_init_makes_settings_store_example_and_key(tmp_path: Path) -> None:
+def test_init_makes_settings_store_example_and_key_for_the_owner_alone(
+    tmp_path: Path, careless_umask: None
+) -> None:
     directory = tmp_path / "new" / "collector"
     shown = succeed("init", directory)
     place = Workplace(directory)
-    assert {file.name for file in directory.iterdir()} == {
-        "collector.toml",
-        "example-survey.toml",
-        "store.sqlite",
-    }
+    files = {file.name: file.stat().st_mode & 0o777 for file in directory.iterdir()}
+    assert {*files} == {"collector.toml", "example-survey.toml", "store.sqlite"}
+    assert (files["collector.toml"], files["store.sqlite"]) == (0o600, 0o600)
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert place.key_file.stat().st_mode & 0o777 == 0o600
     config = Config.load(directory)
     assert config.store == directory / "store.sqlite"
     assert read_authority_key(place.key_file).public_key == config.authority
@@ -41,17 +43,6 @@ def test_init_makes_settings_store_example_and_key(tmp_path: Path) -> None:
     for text in (str(place.settings), str(place.key_file), config.authority.hex(), str(log_key)):
         assert text in shown
     assert (config.host, config.port, config.public) == ("127.0.0.1", 8377, frozenset())
-
-
-def test_only_the_owner_reads_what_is_secret_or_about_people(
-    tmp_path: Path, careless_umask: None
-) -> None:
-    directory = tmp_path / "collector"
-    succeed("init", directory)
-    assert mode(directory) == 0o700
-    assert mode(directory / "collector.toml") == 0o600
-    assert mode(directory / "store.sqlite") == 0o600
-    assert mode(Workplace(directory).key_file) == 0o600
 
 
 def test_every_other_setting_needs_only_its_mark_taken_off(place: Workplace) -> None:
@@ -101,57 +92,98 @@ def test_it_listens_where_an_origin_on_this_machine_says(
     assert Config.load(tmp_path / "other").port == 1234
 
 
-def test_a_collector_is_never_overwritten(place: Workplace) -> None:
+def test_neither_a_collector_nor_a_key_is_ever_overwritten(
+    place: Workplace, tmp_path: Path
+) -> None:
     before = {file: file.read_bytes() for file in place.directory.iterdir()}
-    key = place.key_file.read_bytes()
     place.key_file.unlink()
     assert "never overwritten" in fail("init", place.directory)
     assert {file: file.read_bytes() for file in place.directory.iterdir()} == before
     assert not place.key_file.exists()
-    assert key
-
-
-def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
-    directory = tmp_path / "collector"
-    key = Workplace(directory).key_file
-    key.write_text("precious", "utf-8")
-    assert "never overwritten" in fail("init", directory)
-    assert key.read_text("utf-8") == "precious"
-    assert not Workplace(directory).settings.exists()
+    other = Workplace(tmp_path / "other")
+    other.key_file.write_text("precious", "utf-8")
+    assert "never overwritten" in fail("init", other.directory)
+    assert other.key_file.read_text("utf-8") == "precious"
+    assert not other.settings.exists()
 
 
 @pytest.mark.parametrize("inside", ["key.pem", "keys/key.pem", "../collector/key.pem", "x/../k"])
 def test_the_key_must_be_outside_the_directory(tmp_path: Path, inside: str) -> None:
     directory = tmp_path / "collector"
-    message = fail("init", directory, "--authority-key", directory / inside)
-    assert "outside" in message
+    assert "outside" in fail("init", directory, "--authority-key", directory / inside)
     assert not directory.exists()
-
-
-def test_a_link_does_not_bring_the_key_inside(tmp_path: Path) -> None:
-    directory, link = tmp_path / "collector", tmp_path / "link"
+    # Nor does a link bring it inside.
     directory.mkdir()
-    link.symlink_to(directory)
-    assert "outside" in fail("init", directory, "--authority-key", link / "key.pem")
+    (tmp_path / "link").symlink_to(directory)
+    assert "outside" in fail("init", directory, "--authority-key", tmp_path / "link" / "key.pem")
 
 
 @pytest.mark.parametrize(
     "origin", ["http://collector.example", "collector.example", "https://x/", "https://X", ""]
 )
-def test_an_origin_that_no_manifest_may_name_is_refused(tmp_path: Path, origin: str) -> None:
-    directory = tmp_path / "collector"
+def test_after_a_refusal_init_works_as_if_nothing_had_been(tmp_path: Path, origin: str) -> None:
+    directory, missing = tmp_path / "collector", tmp_path / "missing" / "key.pem"
     assert "origin" in fail("init", directory, "--origin", origin)
     assert not directory.exists()
-
-
-def test_a_key_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    missing = tmp_path / "missing" / "key.pem"
-    assert "cannot be written" in fail("init", tmp_path / "collector", "--authority-key", missing)
-
-
-def test_after_a_refusal_init_works_as_if_nothing_had_been(tmp_path: Path) -> None:
-    directory = tmp_path / "collector"
-    fail("init", directory, "--origin", "http://collector.example")
-    fail("init", directory, "--authority-key", tmp_path / "missing" / "key.pem")
+    assert "cannot be written" in fail("init", directory, "--authority-key", missing)
     succeed("init", directory)
     assert Config.load(directory).port == 8377
+
+
+def publish_by_another(place: Workplace, survey: Manifest) -> None:
+    """Write a survey into the store that another authority signed."""
+    envelope = sign_manifest(survey, SigningKey(bytes(range(32))))
+    with_store(Config.load(place.directory), lambda store: store.publish(survey, envelope))
+
+
+@pytest.mark.parametrize(
+    "words", ["serve", "token new", "survey list", "survey show tea", "hist tea"]
+)
+def test_a_store_that_is_not_there_is_not_begun_anew(place: Workplace, words: str) -> None:
+    store = place.directory / "store.sqlite"
+    store.unlink()
+    assert str(store) in place.fail(words)
+    assert "store.sqlite" in place.fail("survey publish", place.written())
+    assert not store.exists()
+
+
+def test_a_survey_of_another_authority_is_told_and_not_shown(place: Workplace) -> None:
+    place.publish()
+    publish_by_another(place, manifest(name="foreign"))
+    result = place.run("survey list")
+    assert result.exit_code == 0
+    assert "foreign" not in result.stdout
+    assert "tea" in result.stdout
+    assert len(result.stderr.splitlines()) == 1
+    assert place.run("survey show foreign").exit_code == 1
+    # One that is in the way of a successor.
+    publish_by_another(place, manifest(name="tea", sequence=7))
+    result = place.run("survey publish", place.written(epsilon='"0.5"'))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "sequence 7" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_the_table_fits_the_terminal_and_drops_the_bars_before_the_numbers(width: int) -> None:
+    long = manifest(categories=("a category with a name of more than forty letters", "b", "c"))
+    histogram = estimate_histogram(long, 0, [400, 500, 600])
+    text = document_text(histogram.document(), width)
+    assert max(map(len, text.splitlines())) <= width
+    for i in range(3):
+        assert f"{histogram.estimate[i]:.1%}" in text
+        ends = histogram.simultaneous.low[i], histogram.simultaneous.high[i]
+        assert f"{ends[0]:.1%} to {ends[1]:.1%}" in text
+    assert ("█" in text) is (width >= 200)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        *((0, "0 seconds"), (1, "1 second"), (90, "90 seconds"), (120, "2 minutes")),
+        *((3600, "1 hour"), (43_200, "12 hours"), (86_400, "1 day"), (864_000, "10 days")),
+        *((14 * 86_400, "2 weeks"), (86_401, "86401 seconds")),
+    ],
+)
+def test_a_duration_is_told_in_the_largest_unit_that_fits(seconds: int, text: str) -> None:
+    assert duration_text(seconds) == text

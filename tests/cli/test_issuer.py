@@ -1,100 +1,267 @@
-"""An issuer's key is made, listed in a survey, and replaced by the next."""
+"""Issuers' keys, by the survey or by the epoch: made, listed in surveys, replaced, and erased."""
 
-import stat
+import json
+import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deniable.directory import Config
+from deniable.enrolment import EpochKeys, PublicKeys
+from deniable.enrolment.epoch_keys import PUBLIC_FILE
 from deniable.key_files import read_key_file
-from tests.cli.commands import Workplace, fail, succeed
-from tests.cli.serving import serving
+from deniable.messages import Enrolment, InvalidManifest, Schedule
+from deniable.publishing.blind_keys import BlindKeys, check_grid, check_unshared
+from deniable.publishing.numbering import next_manifest
+from deniable.publishing.survey_file import SurveyFile
+from tests.cli.commands import SURVEY, Workplace, fail, succeed
+from tests.cli.serving import answering
+from tests.enrolment.blind_issuers import BLIND, ISSUER, MODULI, key_directory
+from tests.support.rsa_keys import RSA_KEYS, RsaKey
+from tests.support.surveys import DAY, START
+
+OLD, NEW = "issuer.pem", "issuer-2.pem"
 
 
 @pytest.fixture
-def keys(tmp_path: Path) -> tuple[Path, Path]:
+def pair(tmp_path: Path) -> tuple[Path, Path]:
     """Return two issuers' key files."""
-    files = (tmp_path / "issuer.pem", tmp_path / "issuer-2.pem")
-    for file in files:
-        succeed("issuer", "new", file)
-    return files
+    for name in (OLD, NEW):
+        succeed("issuer new", tmp_path / name)
+    return tmp_path / OLD, tmp_path / NEW
 
 
 def public(file: Path) -> str:
     return read_key_file(file).public_key.hex()
 
 
-def listed(*files: Path) -> dict[str, str]:
+def certified(*files: Path) -> dict[str, str]:
     issuers = ", ".join(f'"{public(file)}"' for file in files)
     return {"enrolment": '"certificate"', "issuers": f"[{issuers}]"}
 
 
-def test_a_key_is_made_private_and_its_public_half_is_told(tmp_path: Path) -> None:
-    file = tmp_path / "issuer.pem"
-    printed = succeed("issuer", "new", file)
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+def test_a_key_is_made_private_and_its_public_half_is_told(
+    tmp_path: Path, place: Workplace
+) -> None:
+    file, inside = tmp_path / OLD, place.directory / OLD
+    printed = succeed("issuer new", file)
+    assert file.stat().st_mode & 0o777 == 0o600
     assert f"public key    {public(file)}\n" in printed
     assert f'issuers = ["{public(file)}"]' in printed
-    assert "never overwritten" in fail("issuer", "new", file)
-
-
-def test_a_key_is_never_put_into_the_collectors_directory(place: Workplace) -> None:
-    inside = place.directory / "issuer.pem"
-    assert "outside" in fail("issuer", "new", inside, "--dir", place.directory)
+    assert "never overwritten" in fail("issuer new", file)
+    file.chmod(0o640)
+    assert "chmod 600" in fail("issuer show", file)
+    file.chmod(0o600)
+    file.write_text("no key")
+    assert "not an unencrypted PEM" in fail("issuer show", file)
+    assert "No such file" in fail("issuer show", tmp_path / "missing.pem")
+    assert "outside" in place.fail("issuer new", inside)
     assert not inside.exists()
 
 
-def test_publishing_and_showing_name_the_issuers(place: Workplace, keys: tuple[Path, Path]) -> None:
-    current, following = keys
-    printed = place.publish(**listed(current, following))
-    shown = succeed("survey", "show", "tea", "--dir", place.directory)
+def test_publishing_and_showing_name_the_issuers(place: Workplace, pair: tuple[Path, Path]) -> None:
+    current, following = map(public, pair)
+    printed = place.publish(**certified(*pair))
+    shown = place.succeed("survey show tea")
+    notice = place.succeed("survey notice tea").replace(" | ", ": ")
     for text in (printed, shown):
-        assert f"vouches:\n          {public(current)},\n          then {public(following)}" in text
-    here, account = ("--dir", place.directory), "hich account a response came from: the issuer and"
-    notice = succeed("survey", "notice", "tea", *here).replace(" | ", ": ")
+        assert f"vouches:\n          {current},\n          then {following}" in text
     for text in (printed, shown, notice):
-        assert account in " ".join(text.split())
+        told = " ".join(text.split())
+        assert "hich account a response came from: the issuer and" in told
     assert "Client(enrol=...)" in printed
-    assert place.manifest().enrolment.issuers == tuple(bytes.fromhex(public(file)) for file in keys)
+    assert [key.hex() for key in place.manifest().enrolment.issuers] == [current, following]
 
 
-def test_another_list_of_issuers_is_another_survey(
-    place: Workplace, keys: tuple[Path, Path]
+def test_another_list_of_issuers_is_another_survey_and_show_tells_which_list_a_key(
+    place: Workplace, pair: tuple[Path, Path]
 ) -> None:
+    key = f"public key  {public(pair[1])}"
+    assert succeed("issuer show", pair[1]).splitlines() == [key]
+    assert "no published survey lists it" in place.succeed("issuer show", pair[1])
     place.publish()
-    assert "open: nobody vouches" in succeed("survey", "show", "tea", "--dir", place.directory)
-    for sequence, files in enumerate([keys[:1], keys, keys[1:]], start=1):
-        place.publish(**listed(*files))
+    assert "open: nobody vouches" in place.succeed("survey show tea")
+    for sequence, files in enumerate([pair[:1], pair, pair[1:]], start=1):
+        place.publish(**certified(*files))
         assert place.manifest().sequence == sequence
-        again = place.written(**listed(*files))
-        assert "nothing has changed" in fail("survey", "publish", again, "--dir", place.directory)
-
-
-def test_show_tells_which_surveys_list_a_key(place: Workplace, keys: tuple[Path, Path]) -> None:
-    current, following = keys
-    key = f"public key  {public(following)}"
-    assert succeed("issuer", "show", following).splitlines() == [key]
-    show = ("issuer", "show", following, "--dir", place.directory)
-    assert "no published survey lists it" in succeed(*show)
-    place.publish(**listed(current, following))
-    place.publish(**listed(following))
-    shown = succeed(*show)
+        again = place.written(**certified(*files))
+        assert "nothing has changed" in place.fail("survey publish", again)
+    shown = place.succeed("issuer show", pair[1])
     assert shown.splitlines() == [
         key,
-        "vouches     tea, sequence 1: its current issuer",
-        "vouches     tea, sequence 0: its next issuer",
+        "vouches     tea, sequence 3: its current issuer",
+        "vouches     tea, sequence 2: its next issuer",
     ]
-    with serving(place) as server:
-        url, authority = f"http://127.0.0.1:{server.port}", Config.load(place.directory).authority
-        reached = ("--collector", url, "--authority", authority.hex())
-        assert succeed("issuer", "show", following, *reached) == shown
+    authority = Config.load(place.directory).authority.hex()
+    with answering(place) as server:
+        reached = ("--collector", server.url, "--authority", authority)
+        assert succeed("issuer show", pair[1], *reached) == shown
 
 
-def test_a_key_that_is_missing_or_exposed_is_one_line(
-    tmp_path: Path, keys: tuple[Path, Path]
+LISTED = {"enrolment": '"blind"', "issuer": f'"{ISSUER}"', "issuer_keys": f'"{PUBLIC_FILE}"'}
+LISTED |= {"epochs": "4"}
+
+
+@pytest.fixture
+def keys(tmp_path: Path, place: Workplace) -> Path:
+    """Return a directory of four keys, whose public halves are beside the survey's file."""
+    directory = key_directory(tmp_path)
+    shutil.copy(directory / PUBLIC_FILE, place.directory)
+    return directory
+
+
+def list_keys(place: Workplace, moduli: tuple[bytes, ...], first: int = 0) -> None:
+    (place.directory / PUBLIC_FILE).write_text(PublicKeys(first, moduli).text(), "utf-8")
+
+
+def refused(place: Workplace, **changes: str) -> str:
+    file = place.written(**LISTED | changes)
+    return place.fail("survey publish", file).removeprefix(f"{file}: ")
+
+
+def test_keys_are_made_and_the_survey_that_lists_them_is_published(
+    tmp_path: Path, place: Workplace
 ) -> None:
-    assert "No such file" in fail("issuer", "show", tmp_path / "missing.pem")
-    keys[0].chmod(0o640)
-    assert "chmod 600" in fail("issuer", "show", keys[0])
-    keys[1].write_text("no key")
-    assert "not an unencrypted PEM" in fail("issuer", "show", keys[1])
+    directory, inside = tmp_path / "keys", place.directory / "keys"
+    printed = place.succeed("issuer keys --epochs 2", directory)
+    lines = printed.splitlines()
+    assert f"  cp {directory / PUBLIC_FILE} ." in lines
+    assert "successors" not in printed
+    assert lines[0].startswith(f"private keys  {directory}, of epochs 0 to 1")
+    assert f'issuer_keys = "{PUBLIC_FILE}"' in lines
+    shutil.copy(directory / PUBLIC_FILE, place.directory)
+    for text in (place.publish(**LISTED | {"epochs": "2"}), place.succeed("survey show tea")):
+        assert ISSUER in text
+        assert "one an epoch, for 0 to 1; the last ends on" in " ".join(text.split())
+    assert place.manifest().enrolment.keys == EpochKeys(directory).public.moduli
+    shown = place.succeed("issuer show", directory)
+    assert f"tea, sequence 0: as {ISSUER}, in epochs 0 to 1" in shown
+    assert "outside" in place.fail("issuer keys --epochs 1", inside)
+    assert not inside.exists()
+
+
+def test_a_successor_lists_the_same_keys_for_the_epochs_to_come_and_more_behind_them(
+    place: Workplace, keys: Path
+) -> None:
+    list_keys(place, MODULI[:3])
+    place.publish(**LISTED | {"epochs": "3"})
+    assert place.manifest().enrolment.keys == MODULI[:3]
+    assert "nothing has changed" in refused(place, epochs="3")
+    assert "--epochs 1" in refused(place)
+    list_keys(place, MODULI)
+    assert "nothing has changed" in refused(place, epochs="3")
+    place.publish(**LISTED)
+    made = place.manifest()
+    # It begins when the first epoch ends, with the number behind it.
+    assert (made.sequence, made.enrolment.first, made.enrolment.keys) == (1, 1, MODULI[1:])
+    assert "nothing has changed" in refused(place)
+    # From another issuer, or with other keys, it is another survey.
+    place.publish(**LISTED | {"issuer": '"other.example.org"'})
+    assert place.manifest().sequence == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"issuer": ""}, "issuer"),
+        ({"issuer": '"https://issuer.example.org"'}, "issuer"),
+        ({"issuer_keys": ""}, "issuer_keys"),
+        ({"issuer_keys": '"missing.json"'}, "issuer_keys"),
+        ({"issuer_keys": '"survey.toml"'}, "issuer_keys"),
+        ({"issuers": "[]"}, "issuers"),
+        ({"enrolment": '"open"'}, "issuer"),
+        ({"epochs": "5"}, "issuer_keys"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_field(
+    place: Workplace, keys: Path, changes: dict[str, str], field: str
+) -> None:
+    assert refused(place, **changes).startswith(f"{field}: ")
+
+
+def test_more_keys_than_a_manifest_lists_are_refused_with_what_to_do(
+    place: Workplace, keys: Path
+) -> None:
+    listed = tuple(n.to_bytes(256) for n in range(65))
+    list_keys(place, listed)
+    (keys / PUBLIC_FILE).write_text(PublicKeys(0, listed).text(), "utf-8")
+    made = place.succeed("issuer keys --epochs 1", keys)
+    assert "a manifest lists at most 64; successors list the others" in made
+    assert "epochs: must be at most 64" in refused(place, epochs="65")
+
+
+def test_a_key_of_another_name_or_epoch_is_refused(place: Workplace, keys: Path) -> None:
+    place.publish(name='"coffee"', **LISTED)
+    assert "the key of epoch 0 of coffee" in refused(place)
+    assert "make keys for this survey alone" in refused(place)
+    list_keys(place, MODULI[1:])
+    other = {"question": '"Another?"', "issuer": '"next.example.org"', "epochs": "3"}
+    told = refused(place, name='"coffee"', **other)
+    assert "has for epoch 1 the key of epoch 2 of coffee" in told
+
+
+def test_a_name_s_epoch_has_one_key_of_an_issuer_and_shares_no_factor_with_another_survey() -> None:
+    """Tokens name their key by one byte: a second key could be meant, and not be what was asked."""
+    one = Schedule(START, DAY, 1, DAY)
+    mixed = RsaKey(RSA_KEYS[0].p, RSA_KEYS[1].q).modulus
+    former, newer, other = (
+        replace(BLIND, schedule=one, enrolment=replace(BLIND.enrolment, keys=(modulus,)))
+        for modulus in (*MODULI[:2], mixed)
+    )
+    with pytest.raises(InvalidManifest, match="another key for epoch 0"):
+        check_unshared(newer, [former])
+    enrolment = replace(newer.enrolment, issuer="next.example.org")
+    check_unshared(replace(newer, enrolment=enrolment), [former])
+    with pytest.raises(InvalidManifest, match="shares a factor with that of epoch 0 of blind"):
+        check_unshared(replace(other, name="other"), [BLIND])
+    check_unshared(BLIND, [BLIND, replace(BLIND, sequence=1, nonce=bytes(15) + b"\1")])
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "name", "field"),
+    [
+        (BLIND.schedule.start + 2 * DAY, DAY, "other", ""),
+        (BLIND.schedule.end + 5, 2 * DAY, "other", ""),
+        (BLIND.schedule.start + 1, DAY, "other", "start"),
+        (BLIND.schedule.start, 2 * DAY, "other", "epoch"),
+        (BLIND.schedule.start + 1, DAY, BLIND.name, "start"),
+    ],
+)
+def test_blind_surveys_of_a_collector_have_one_grid_of_epochs(
+    start: int, length: int, name: str, field: str
+) -> None:
+    """Devices answer one of them an epoch, and refuse those of another grid."""
+    schedule = Schedule(start, length, len(MODULI), DAY)
+    beside = replace(BLIND, name=name, sequence=1, schedule=schedule)
+    check_grid(replace(beside, enrolment=Enrolment()), [BLIND])
+    check_grid(beside, [replace(BLIND, enrolment=Enrolment())])
+    if not field:
+        check_grid(beside, [BLIND])
+        return
+    with pytest.raises(InvalidManifest, match=f"^{field}: .* of blind, which"):
+        check_grid(beside, [BLIND])
+
+
+def test_a_blind_survey_begins_with_the_epoch_of_the_others() -> None:
+    week = 7 * DAY
+    other = replace(BLIND, schedule=Schedule(START, week, 4, DAY))
+    keys = BlindKeys(ISSUER, PublicKeys(0, MODULI))
+    written = replace(SurveyFile.parse(SURVEY), epoch_seconds=week, epochs=4, enrolment=keys)
+    for now in (START, START + week - 1, START + 2.5 * week):
+        made = next_manifest(written, [], BLIND.origin, bytes(16), now, beside=[other])
+        assert made.schedule.epoch_at(now) == 0
+        check_grid(made, [other])
+
+
+def test_private_keys_of_epochs_that_are_over_are_erased(
+    place: Workplace, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.publish(**LISTED)
+    assert place.succeed("issuer erase", keys) == "erased  0\nleft    epochs 0 to 3\n"
+    today = time.time() // DAY * DAY  # epoch 0 began then; the second's grace ends after three days
+    monkeypatch.setattr(time, "time", lambda: today + 3.5 * DAY)
+    assert place.succeed("issuer erase", keys) == "erased  2\nleft    epochs 2 to 3\n"
+    assert "private keys  epochs 2 to 3" in place.succeed("issuer show", keys)
+    assert json.loads((keys / PUBLIC_FILE).read_text("utf-8"))["first"] == 0

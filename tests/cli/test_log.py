@@ -29,8 +29,8 @@ from deniable.logs import (
 from deniable.messages import SigningKey, log_entry, open_manifest, split_manifests
 from deniable.messages.bundle import read_bundle
 from deniable.public_log.publish import log_key_file, record_file, verifier_key
-from tests.cli.commands import Workplace, fail, run, succeed
-from tests.cli.serving import serving
+from tests.cli.commands import Workplace
+from tests.cli.serving import answering, serving
 from tests.support.fake_witness import FakeWitness
 from tests.support.watched import until
 
@@ -78,16 +78,15 @@ def witness(place: Workplace, log_key: VerifierKey) -> Iterator[FakeWitness]:
 def test_the_log_is_shown_with_who_cosigned_it(
     place: Workplace, witness: FakeWitness, log_key: VerifierKey
 ) -> None:
-    at = ("--dir", place.directory)
     before = f"log        {log_key.name}\nkey        {log_key}\nentries    0\n"
-    assert succeed("log", "show", *at) == before
+    assert place.succeed("log show") == before
     assert "log       1 entry, cosigned by 1 of 1 witnesses" in place.publish()
-    shown = succeed("log", "show", *at)
+    shown = place.succeed("log show")
     assert f"log        {log_key.name}\nkey        {log_key}\nentries    1\nroot  " in shown
     assert "cosigned   by 1 of 1 witnesses\nwitnessed  1 entry" in shown
     assert "missing" not in shown
-    assert "witness.example: cosigned\ncosigned   by 1 of 1" in succeed("log", "cosign", *at)
-    policy = LogPolicy.parse(succeed("log", "policy", *at))
+    assert "witness.example: cosigned\ncosigned   by 1 of 1" in place.succeed("log cosign")
+    policy = LogPolicy.parse(place.succeed("log policy"))
     assert [log.key for log in policy.logs] == [log_key]
     assert policy.quorum == 1
     assert policy.witnesses[0].key == witness.key
@@ -101,11 +100,11 @@ def test_too_few_witnesses_are_said_and_asked_for_again(
     first, rest = settings.split("]", 1)
     place.settings.write_text(f'{first}, "{strange} http://127.0.0.1:9/"]{rest}', "utf-8")
     assert "by 1 of 2 witnesses, of which 2 must" in " ".join(place.publish().split())
-    result = run("log", "cosign", "--dir", place.directory)
+    result = place.run("log cosign")
     assert result.exit_code == 1
     unreached = "http://127.0.0.1:9/add-checkpoint cannot be reached: Connection refused\n"
     assert f"silent.example: {unreached}" in result.stdout
-    exported = run("survey", "export", "tea", "--dir", place.directory)
+    exported = place.run("survey export tea")
     assert exported.exit_code == 0
     assert exported.stderr.startswith("cosigned by 1 of 2 witnesses: apps that pin the log refuse")
     read_bundle(exported.stdout.encode())
@@ -115,16 +114,15 @@ def test_too_few_witnesses_are_said_and_asked_for_again(
 def test_what_is_served_is_what_is_exported_and_bundled(
     place: Workplace, witness: FakeWitness, tmp_path: Path
 ) -> None:
-    at = ("--dir", place.directory)
     for epsilon in ("1", "0.5", "0.4"):
         place.publish(epsilon=f'"{epsilon}"')
     copy = tmp_path / "copy"
-    assert "3 files of 3 entries" in succeed("log", "export", copy, *at)
-    assert "1 file of 3 entries" in succeed("log", "export", copy, *at)
-    policy = LogPolicy.parse(succeed("log", "policy", *at))
+    assert "3 files of 3 entries" in place.succeed("log export", copy)
+    assert "1 file of 3 entries" in place.succeed("log export", copy)
+    policy = LogPolicy.parse(place.succeed("log policy"))
     files = [file for file in copy.rglob("*") if file.is_file()]
     assert len(files) == 3
-    with serving(place) as server:
+    with answering(place) as server:
         for file in files:
             answer = server.request("GET", f"/log/{file.relative_to(copy)}")
             assert answer == (200, file.read_bytes())
@@ -132,7 +130,7 @@ def test_what_is_served_is_what_is_exported_and_bundled(
     assert status == 200
     for envelope, proof in split_manifests(body):
         policy.check(log_entry(envelope), LogProof.parse(proof))
-    result = run("survey", "export", "tea", *at)
+    result = place.run("survey export tea")
     assert (result.exit_code, result.stderr) == (0, "")
     bundle = read_bundle(result.stdout.encode())
     assert len(bundle.proofs) == len(bundle.manifests) >= 1
@@ -141,20 +139,19 @@ def test_what_is_served_is_what_is_exported_and_bundled(
 
 
 def test_rotations_and_gateway_keys_are_logged_too(place: Workplace) -> None:
-    at = ("--dir", place.directory)
     place.publish()
-    succeed("gateway", "new", *at)
-    assert "entries    2\n" in succeed("log", "show", *at)
-    succeed("authority", "rotate", *at, "--yes")
-    shown = succeed("log", "show", *at)
+    place.succeed("gateway new")
+    assert "entries    2\n" in place.succeed("log show")
+    place.succeed("authority rotate --yes")
+    shown = place.succeed("log show")
     assert "entries    5\n" in shown  # the rotation, the survey and the gateway keys
     assert "missing" not in shown
     assert "cosigned   by nobody: no witness is named" in shown
-    succeed("gateway", "rotate", *at)
-    assert "entries    6\n" in succeed("log", "show", *at)
+    place.succeed("gateway rotate")
+    assert "entries    6\n" in place.succeed("log show")
     place.publish(epsilon='"0.5"')
-    assert "entries    7\n" in succeed("log", "show", *at)
-    document = json.loads(succeed("survey", "export", "tea", *at))
+    assert "entries    7\n" in place.succeed("log show")
+    document = json.loads(place.succeed("survey export tea"))
     assert len(document["proofs"]) == len(document["manifests"])
     LogProof.parse(document["gateway_proof"])
     bundle = read_bundle(json.dumps(document).encode())
@@ -164,57 +161,55 @@ def test_rotations_and_gateway_keys_are_logged_too(place: Workplace) -> None:
 def test_a_store_that_was_put_back_is_recovered_and_a_lost_key_replaced(
     place: Workplace, tmp_path: Path
 ) -> None:
-    at = ("--dir", place.directory)
     place.publish()
-    succeed("store", "backup", tmp_path / "backup", *at)
+    place.succeed("store backup", tmp_path / "backup")
     place.publish(epsilon='"0.5"')
-    succeed("log", "export", tmp_path / "copy", *at)
+    place.succeed("log export", tmp_path / "copy")
     for file in place.directory.glob("store.sqlite*"):
         file.unlink()
-    succeed("store", "restore", tmp_path / "backup", *at)
-    told = fail("survey", "publish", place.written(epsilon='"0.4"'), *at)
+    place.succeed("store restore", tmp_path / "backup")
+    told = place.fail("survey publish", place.written(epsilon='"0.4"'))
     assert "from a copy that has 2" in told
     assert "deniable log recover FROM" in told
-    shown = succeed("log", "recover", tmp_path / "copy", *at)
+    shown = place.succeed("log recover", tmp_path / "copy")
     assert "recovered  1 entry, 1 survey or rotation to offer" in shown
     assert place.manifest().epsilon == "0.5"
     place.publish(epsilon='"0.4"')
     log_key_file(place.key_file).unlink()
-    assert "deniable log new-key" in fail("survey", "publish", place.written(), *at)
-    key = VerifierKey.parse(succeed("log", "new-key", *at, "--yes").split()[2])
+    assert "deniable log new-key" in place.fail("survey publish", place.written())
+    key = VerifierKey.parse(place.succeed("log new-key --yes").split()[2])
     place.publish()
-    assert "entries    4\n" in succeed("log", "show", *at)
-    succeed("log", "export", tmp_path / "copy", *at)
+    assert "entries    4\n" in place.succeed("log show")
+    place.succeed("log export", tmp_path / "copy")
     SignedCheckpoint.parse((tmp_path / "copy" / "checkpoint").read_bytes()).verify(key)
 
 
 def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_path: Path) -> None:
-    at = ("--dir", place.directory)
     place.publish()
     record = record_file(log_key_file(place.key_file), "127.0.0.1:8377/log")
-    succeed("store", "backup", tmp_path / "backup", *at)
+    place.succeed("store backup", tmp_path / "backup")
     older = record.read_bytes()
     place.publish(epsilon='"0.5"')
     newer = record.read_bytes()
-    assert "record" not in succeed("log", "show", *at)
+    assert "record" not in place.succeed("log show")
 
     def told(content: bytes) -> str:
         record.write_bytes(content)
-        return " ".join(run("doctor", *at).output.split())
+        return " ".join(place.run("doctor").output.split())
 
     assert "2 entries, of which the record beside the log's key has 1" in told(older)
-    assert "record     is behind; deniable log cosign" in succeed("log", "show", *at)
-    run("log", "cosign", *at)
+    assert "record     is behind; deniable log cosign" in place.succeed("log show")
+    place.run("log cosign")
     assert record.read_bytes() == newer
     assert f"{record} is not the record of the log" in told(b"")
     for file in place.directory.glob("store.sqlite*"):
         file.unlink()
-    succeed("store", "restore", tmp_path / "backup", *at)
+    place.succeed("store restore", tmp_path / "backup")
     assert "1 entry, of 2 that were signed" in told(newer)
-    shown = run("log", "show", *at)
+    shown = place.run("log show")
     assert shown.exit_code == 1
     assert "is of 2 entries that the store has not: deniable log recover FROM" in shown.stdout
-    assert "deniable log recover FROM" in fail("log", "cosign", *at)
+    assert "deniable log recover FROM" in place.fail("log cosign")
 
 
 def test_no_policy_has_another_name_than_the_collectors(
@@ -224,10 +219,10 @@ def test_no_policy_has_another_name_than_the_collectors(
     settings = place.settings.read_text("utf-8")
     place.settings.write_text(settings.replace('"http://127.0.0.1:', '"https://moved:', 1), "utf-8")
     assert place.settings.read_text("utf-8") != settings
-    assert "goes on under that name" in fail("log", "policy", "--dir", place.directory)
-    assert "goes on under the new name" in run("doctor", "--dir", place.directory).output
+    assert "goes on under that name" in place.fail("log policy")
+    assert "goes on under the new name" in place.run("doctor").output
     place.publish()
-    assert succeed("log", "policy", "--dir", place.directory).startswith("log moved:")
+    assert place.succeed("log policy").startswith("log moved:")
 
 
 def test_settings_of_witnesses_are_checked(place: Workplace, witness: FakeWitness) -> None:
@@ -242,17 +237,16 @@ def test_settings_of_witnesses_are_checked(place: Workplace, witness: FakeWitnes
         (f"witnesses = {seventeen}", "at most 16"),
     ):
         place.settings.write_text(f"{line}\n{settings.split(chr(10), 1)[1]}", "utf-8")
-        assert wrong in fail("log", "show", "--dir", place.directory)
+        assert wrong in place.fail("log show")
 
 
 @pytest.mark.long
 def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
     place: Workplace, witness: FakeWitness
 ) -> None:
-    at = ("--dir", place.directory)
     place.publish()
-    policy = succeed("log", "policy", *at)
-    survey = Survey.bundled(succeed("survey", "export", "tea", *at).encode())
+    policy = place.succeed("log policy")
+    survey = Survey.bundled(place.succeed("survey export tea").encode())
     assert survey.bundle is not None
     with (
         serving(place) as server,
@@ -278,7 +272,7 @@ def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
         def proofs() -> dict[bytes, bytes]:
             return dict(split_manifests(server.request("GET", "/v1/surveys/tea/manifests")[1]))
 
-        succeed("authority", "rotate", *at, "--yes")
+        place.succeed("authority rotate --yes")
         place.publish(epsilon='"0.5"')
         until(lambda: len(proofs()) == 2)  # the server looks once a second
         refreshed = client.refresh(force=True)
@@ -286,14 +280,14 @@ def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
 
         witness.logs, watched = (), witness.logs
         place.publish(epsilon='"0.4"')
-        assert "to watch the log" in run("log", "cosign", *at).stdout
+        assert "to watch the log" in place.run("log cosign").stdout
         witness.logs = watched
         until(lambda: len(proofs()) == 3)
         declined = client.refresh(force=True).declined["tea"]
         assert isinstance(declined, ManifestRefused)
         assert declined.fault is ManifestFault.NOT_WITNESSED
         before = proofs()
-        assert "cosigned" in succeed("log", "cosign", *at)
+        assert "cosigned" in place.succeed("log cosign")
         until(lambda: proofs() != before)
         refreshed = client.refresh(force=True)
         assert (refreshed.errors, refreshed.declined) == ({}, {})
@@ -303,25 +297,24 @@ def test_an_app_that_pins_the_log_answers_what_was_cosigned_and_nothing_else(
 def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
     place: Workplace, witness: FakeWitness, tmp_path: Path
 ) -> None:
-    at = ("--dir", place.directory)
     settings = place.settings.read_text("utf-8")
     alone = settings.split("\n", 1)[1]
     place.publish()
-    succeed("store", "backup", tmp_path / "backup", *at)
+    place.succeed("store backup", tmp_path / "backup")
 
     record = record_file(log_key_file(place.key_file), "127.0.0.1:8377/log")
 
     def put_back(backup: Path) -> None:
         for file in place.directory.glob("store.sqlite*"):
             file.unlink()
-        succeed("store", "restore", backup, *at)
+        place.succeed("store restore", backup)
 
     def examined(*options: str) -> str:
-        return " ".join(run("doctor", *at, *options).output.split())
+        return " ".join(place.run("doctor", *options).output.split())
 
     place.publish(epsilon='"0.5"')
-    succeed("store", "backup", tmp_path / "theirs", *at)
-    succeed("log", "export", tmp_path / "copy", *at)
+    place.succeed("store backup", tmp_path / "theirs")
+    place.succeed("log export", tmp_path / "copy")
     put_back(tmp_path / "backup")  # and the record is lost
     record.unlink()
     told = examined("--online")
@@ -334,20 +327,20 @@ def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
     assert "1 of them, such as witness.example, cosigned another history, of 2 entries" in told
     assert "the witnesses never cosign this one: docs/public-log.md says under “a fork”" in told
     assert "deniable log cosign" not in told
-    asked = run("log", "cosign", *at)
+    asked = place.run("log cosign")
     assert (asked.exit_code, "deniable doctor says more" in asked.stdout) == (1, True)
-    succeed("store", "backup", tmp_path / "forked", *at)
+    place.succeed("store backup", tmp_path / "forked")
 
     # With theirs, from a copy: in the order of the documentation.
-    assert "“a fork”" in fail("log", "recover", tmp_path / "copy", *at)
+    assert "“a fork”" in place.fail("log recover", tmp_path / "copy")
     put_back(tmp_path / "theirs")
-    shown = run("log", "show", *at)
+    shown = place.run("log show")
     assert shown.exit_code == 1
     assert "record     is of another history, of 2 entries: docs/public-log.md" in shown.stdout
     assert "of another history → docs/public-log.md says under" in examined()
     record.rename(tmp_path / "kept")
     put_back(tmp_path / "backup")
-    assert "recovered  1 entry" in succeed("log", "recover", tmp_path / "copy", *at)
+    assert "recovered  1 entry" in place.succeed("log recover", tmp_path / "copy")
     assert "ok public log 2 entries, cosigned by 1 of 1 witnesses" in examined()
 
     # Without a copy, under another name.
@@ -355,10 +348,10 @@ def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
     (tmp_path / "kept").rename(record)
     moved = re.sub("(?m)^origin = .*$", 'origin = "https://moved.example"', settings)
     place.settings.write_text(moved, "utf-8")
-    assert "“a fork”" in fail("survey", "publish", place.written(epsilon='"0.3"'), *at)
+    assert "“a fork”" in place.fail("survey publish", place.written(epsilon='"0.3"'))
     place.settings.write_text(moved.split("\n", 1)[1], "utf-8")
     place.publish(epsilon='"0.3"')
     place.settings.write_text(moved, "utf-8")
-    witness.logs = tuple(log.key for log in LogPolicy.parse(succeed("log", "policy", *at)).logs)
-    succeed("log", "cosign", *at)
+    witness.logs = tuple(log.key for log in LogPolicy.parse(place.succeed("log policy")).logs)
+    place.succeed("log cosign")
     assert "ok public log 3 entries, cosigned by 1 of 1 witnesses" in examined()

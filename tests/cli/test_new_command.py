@@ -10,7 +10,7 @@ import pytest
 from deniable import cli
 from deniable.cli.root import COMMANDS
 from tests.cli import test_errors
-from tests.cli.commands import Workplace, all_commands, fail, succeed
+from tests.cli.commands import Workplace, all_commands, succeed
 from tests.support import toy_command
 
 LINE = "How many answers a survey has."
@@ -27,8 +27,8 @@ def test_a_new_command_is_listed_and_explained_and_its_errors_are_one_line(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.publish()
-    assert succeed("toy", "tea", "--dir", place.directory) == "4\n"
-    assert "no survey 'coffee'" in fail("toy", "coffee", "--dir", place.directory)
+    assert place.succeed("toy tea") == "4\n"
+    assert "no survey 'coffee'" in place.fail("toy coffee")
     monkeypatch.setattr(test_errors, "COMMANDS", all_commands())
     test_errors.test_every_command_explains_itself_and_its_options()
     test_errors.test_every_command_has_a_summary_that_is_not_cut_off()

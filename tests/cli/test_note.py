@@ -10,8 +10,8 @@ import pytest
 
 from deniable.presenting import connect
 from deniable.reading.wire import read_notes
-from tests.cli.commands import Workplace, fail, run, succeed
-from tests.cli.serving import serving
+from tests.cli.commands import Workplace
+from tests.cli.serving import answering
 
 DAY = 86_400
 HOSTILE = "<script>alert(1)</script> & '\"{{ 7 * 7 }}"
@@ -20,8 +20,7 @@ HOSTILE = "<script>alert(1)</script> & '\"{{ 7 * 7 }}"
 @pytest.fixture
 def place(tmp_path: Path) -> Workplace:
     """Return a collector with two epochs of a survey."""
-    made = Workplace(tmp_path / "collector")
-    succeed("init", made.directory)
+    made = Workplace.made(tmp_path / "collector")
     start = datetime.fromtimestamp(time.time() // DAY * DAY - 3 * DAY, UTC)
     made.publish(start=start.strftime("%Y-%m-%dT%H:%M:%SZ"), epsilon='"4"')
     made.count([0] * 30 + [1] * 30 + [2] * 30 + [3] * 30)
@@ -30,7 +29,7 @@ def place(tmp_path: Path) -> Workplace:
 
 
 def note(place: Workplace, *options: str) -> str:
-    return succeed("survey", "note", "tea", *options, "--dir", place.directory)
+    return place.succeed("survey note tea", *options)
 
 
 def test_a_note_is_on_every_surface(place: Workplace) -> None:
@@ -44,20 +43,19 @@ def test_a_note_is_on_every_surface(place: Workplace) -> None:
     ]
     assert json.loads(note(place, "--list", "--json")) == kept
     assert "no notes" not in note(place, "--list")
-    told = json.loads(succeed("ask", "trend", "tea", "--json", "--dir", place.directory))
+    told = json.loads(place.succeed("ask trend tea --json"))
     assert told["notes"] == kept
     noted = f"Noted: 2.0 released ({date}); {HOSTILE} ({date} 00:30 UTC)."
     assert told["sentence"].endswith(noted)
     assert "answers changed (epoch 2 less epoch 0 of tea): " in told["sentence"]
-    shown = " ".join(succeed("ask", "trend", "tea", "--dir", place.directory).split())
+    shown = " ".join(place.succeed("ask trend tea").split())
     assert f"2 {date} 00:30 UTC {HOSTILE}" in shown
     assert noted in shown
-    token = run("token", "new", "--dir", place.directory).stdout.strip()
+    token = place.run("token new").stdout.strip()
     authority = place.directory / "tea.json"
-    succeed("survey", "export", "tea", "--out", authority, "--dir", place.directory)
-    with serving(place) as server:
-        public = f"http://127.0.0.1:{server.port}"
-        series = connect(public, token, authority=authority)["tea"].series()
+    place.succeed("survey export tea --out", authority)
+    with answering(place) as server:
+        series = connect(server.url, token, authority=authority)["tea"].series()
         bearer = {"Authorization": f"Bearer {token}"}
         _, page = server.request("GET", "/surveys/tea/series", headers=bearer)
         for path in ("/v1/surveys/tea/notes", "/surveys/tea/series"):
@@ -75,23 +73,9 @@ def test_a_note_is_on_every_surface(place: Workplace) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "two\nlines", "\x1b[31mred", "a\u202egpj.exe", "null\0", "x" * 121]
-)
-def test_a_note_is_short_and_seen(place: Workplace, text: str) -> None:
-    refused = run("survey", "note", "tea", text, "--dir", place.directory)
-    assert refused.exit_code == 2
-    assert "1 to 120 characters that can be seen" in refused.stderr
-    assert note(place, "--list").strip() == "no notes"
-
-
-@pytest.mark.parametrize(
     "values",
     [
-        None,
-        {},
-        ["text"],
-        [{"at": 5, "text": "text"}],
-        [{"at": "yesterday", "text": "text"}],
+        *(None, {}, ["text"], [{"at": 5, "text": "text"}], [{"at": "yesterday", "text": "text"}]),
         [{"at": "2026-11-20T00:00:00Z"}],
         [{"at": "2026-11-20T00:00:00Z", "text": 5}],
         [{"at": "2026-11-20T00:00:00Z", "text": "\x1b[31mred"}],
@@ -104,14 +88,19 @@ def test_what_a_collector_calls_notes_is_looked_at(values: object) -> None:
 
 
 def test_what_cannot_be_noted_says_why(place: Workplace) -> None:
+    long = "x" * 121
+    for text in ("", " ", "two\nlines", "\x1b[31mred", "a\u202egpj.exe", "null\0", long):
+        result = place.run("survey note tea", text)
+        assert result.exit_code == 2
+        assert "1 to 120 characters that can be seen" in result.stderr
+    assert note(place, "--list").strip() == "no notes"
+
     def refused(*options: str) -> str:
-        return run("survey", "note", "tea", *options, "--dir", place.directory).stderr
+        return place.run("survey note tea", *options).stderr
 
     for when in ("yesterday", "1969-12-31", "9999-12-31T23:59-12:00", "0001-01-01T00:00+14:00"):
         assert "such as 2026-11-20" in refused("text", "--at", when)
     assert "give a TEXT, or --list alone" in refused()
     assert "--remove needs the note's time" in refused("text", "--remove")
     assert "there is no such note" in refused("text", "--remove", "--at", "2026-11-20")
-    assert "no survey 'coffee'" in fail(
-        "survey", "note", "coffee", "text", "--dir", place.directory
-    )
+    assert "no survey 'coffee'" in place.fail("survey note coffee text")

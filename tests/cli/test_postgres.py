@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from deniable.messages import UploadAnswer, pack_upload
-from tests.cli.commands import Workplace, fail, run, succeed
-from tests.cli.serving import Server, serving
+from tests.cli.commands import Workplace, succeed
+from tests.cli.serving import Reached, serving
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.processes import free_port
 from tests.support.reports import envelope
@@ -42,27 +42,18 @@ def shared(server: PostgresServer, use: Callable[[str], None], tmp_path: Path) -
     return Workplace(directory)
 
 
-def test_figures_check_and_doctor_are_those_of_the_database(shared: Workplace) -> None:
-    shared.publish()
-    shared.count([0, 1, 1, 2, 3, 1])
-    here = ("--dir", shared.directory)
-    assert json.loads(succeed("hist", "tea", "--json", *here))["n"] == 6
-    assert succeed("store", "check", *here) == "the store is in order\n"
-    assert "PostgreSQL answers" in succeed("doctor", *here)
-
-
 def test_a_database_without_a_store_is_no_store_until_it_is_migrated(
     shared: Workplace, server: PostgresServer, use: Callable[[str], None]
 ) -> None:
+    assert "PostgreSQL answers" in shared.succeed("doctor")
     use(asyncio.run(server.create()))
-    here = ("--dir", shared.directory)
-    assert "deniable store migrate" in fail("survey", "list", *here)
-    (finding,) = [each for each in examined(shared) if each["check"] == "store"]
+    assert "deniable store migrate" in shared.fail("survey list")
+    finding = examined(shared)
     assert (finding["status"], "store migrate" in finding["remedy"]) == ("fail", True)
-    assert succeed("store", "migrate", *here) == f"schema    version 1, was 0\n{STORE_LINE}"
-    assert succeed("store", "migrate", *here) == f"schema    version 1\n{STORE_LINE}"
+    assert shared.succeed("store migrate") == f"schema    version 1, was 0\n{STORE_LINE}"
+    assert shared.succeed("store migrate") == f"schema    version 1\n{STORE_LINE}"
     shared.publish()
-    assert "tea" in succeed("survey", "list", *here)
+    assert "tea" in shared.succeed("survey list")
 
 
 def test_a_backup_goes_from_a_database_to_a_file_and_into_another_database(
@@ -74,25 +65,26 @@ def test_a_backup_goes_from_a_database_to_a_file_and_into_another_database(
 ) -> None:
     shared.publish()
     shared.count([0, 1, 1, 2, 3, 1])
-    here = ("--dir", shared.directory)
-    figures = succeed("hist", "tea", "--json", *here)
+    figures = shared.succeed("hist tea --json")
+    assert json.loads(figures)["n"] == 6
+    assert shared.succeed("store check") == "the store is in order\n"
     backup = tmp_path / "monday"
-    assert succeed("store", "backup", backup, *here).startswith("backup    ")
+    assert shared.succeed("store backup", backup).startswith("backup    ")
     restored = "restored  1 surveys, 1 of them signed by this authority\n"
     into_file = f"store     {shared.directory / 'store.sqlite'}\n"
     use(asyncio.run(server.create()))
-    assert succeed("store", "restore", backup, *here) == restored + STORE_LINE
-    assert succeed("hist", "tea", "--json", *here) == figures
+    assert shared.succeed("store restore", backup) == restored + STORE_LINE
+    assert shared.succeed("hist tea --json") == figures
     monkeypatch.delenv("DENIABLE_STORE")
-    assert succeed("store", "restore", backup, *here) == restored + into_file
-    assert succeed("hist", "tea", "--json", *here) == figures
+    assert shared.succeed("store restore", backup) == restored + into_file
+    assert shared.succeed("hist tea --json") == figures
 
 
-def examined(place: Workplace) -> list[dict[str, str]]:
-    findings: list[dict[str, str]] = json.loads(
-        run("doctor", "--json", "--dir", place.directory).stdout
-    )
-    return findings
+def examined(place: Workplace) -> dict[str, str]:
+    """Return what doctor finds of the store."""
+    findings = json.loads(place.run("doctor --json").stdout)
+    (finding,) = [finding for finding in findings if finding["check"] == "store"]
+    return dict(finding)
 
 
 @pytest.mark.long
@@ -107,10 +99,13 @@ def test_the_remedy_fits_what_keeps_the_database_away(
         (server.url("none"), "the database's name"),
     ):
         monkeypatch.setenv("DENIABLE_STORE", url)
-        (finding,) = [each for each in examined(shared) if each["check"] == "store"]
+        finding = examined(shared)
         assert finding["status"] == "fail"
         assert remedy in finding["remedy"]
         assert "secret-word" not in str(finding)
+        if remedy == "does it run?":
+            said = shared.fail("serve")
+            assert ("cannot be reached" in said, "secret-word" in said) == (True, False)
 
 
 @pytest.mark.long
@@ -119,14 +114,14 @@ def test_connections_to_the_database_are_told(
 ) -> None:
     metrics = free_port()
     monkeypatch.setenv("DENIABLE_METRICS", f"127.0.0.1:{metrics}")
-    with serving(shared, "--workers", "2") as one:
-        until(lambda: usage(Server(one.process, metrics, one.log))["allowed"] == 2 * 8)
-        found = usage(Server(one.process, metrics, one.log))
+    with serving(shared, "--workers", "2"):
+        until(lambda: usage(Reached(metrics))["allowed"] == 2 * 8)
+        found = usage(Reached(metrics))
     assert 0 <= found["in-use"] <= found["open"] <= found["allowed"]
     assert found["open"] > 0
 
 
-def usage(server: Server) -> dict[str, float]:
+def usage(server: Reached) -> dict[str, float]:
     text = server.request("GET", "/metrics")[1].decode()
     return {
         state: float(value)
@@ -149,16 +144,6 @@ def test_two_collectors_share_a_database(shared: Workplace) -> None:
                 assert (status, UploadAnswer.from_json(said, 1)) == (200, answer)
         for each in (one, two):
             assert each.end()[0] == 0
-    shown = json.loads(succeed("hist", "tea", "--json", "--dir", shared.directory))
+    shown = json.loads(shared.succeed("hist tea --json"))
     assert shown["n"] == 10
-    assert succeed("store", "check", "--dir", shared.directory) == "the store is in order\n"
-
-
-@pytest.mark.long
-def test_a_server_whose_database_is_away_says_so_in_a_line(
-    shared: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DENIABLE_STORE", "postgresql://somebody:secret-word@127.0.0.1:1/none")
-    said = fail("serve", "--dir", shared.directory)
-    assert "cannot be reached" in said
-    assert "secret-word" not in said
+    assert shared.succeed("store check") == "the store is in order\n"

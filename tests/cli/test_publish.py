@@ -1,11 +1,13 @@
 """Publishing a survey: only with the authority's key, and shown as it was written."""
 
+import html
 import json
-import stat
+import re
 import time
+from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -21,11 +23,11 @@ from deniable.cli.root import deniable
 from deniable.client import Survey
 from deniable.messages import Enrolment, Manifest, Schedule
 from deniable.publishing.document import published_facts
-from tests.cli.commands import Workplace, fail, succeed
+from deniable.publishing.notice import Notice
+from tests.cli.commands import Workplace
+from tests.cli.serving import answering
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
-
-MARKUP = '["[bold]x[/]", "[/]", ":smile:", "[link=https://x.example]y[/link]", "50 % [red]"]'
 
 
 def pem(
@@ -43,7 +45,7 @@ def declared(shown: str) -> Survey:
 
 
 def refused(place: Workplace, *options: str | Path) -> str:
-    return fail("survey", "publish", place.written(), "--dir", place.directory, *options)
+    return place.fail("survey publish", place.written(), *options)
 
 
 def test_publishing_tells_sequence_id_cost_and_declaration(place: Workplace) -> None:
@@ -68,11 +70,8 @@ def test_epochs_keys_and_costs_of_a_successor_add_up() -> None:
 
 def test_the_names_of_a_lost_store_are_numbered_on(place: Workplace) -> None:
     for options in (["--dry-run"], []):
-        shown = succeed(
-            *("survey", "publish", place.written(epochs="60"), "--dir", place.directory),
-            *("--after-epoch", "40", *options),
-        )
-        assert "19 epochs of" in shown
+        lost = (place.written(epochs="60"), "--after-epoch", "40")
+        assert "19 epochs of" in place.succeed("survey publish", *lost, *options)
     assert place.manifest().schedule.epoch_at(time.time()) in {41, 42}  # 42 past midnight
 
 
@@ -95,39 +94,25 @@ def test_a_successor_says_what_changed_and_marks_what_weakens_privacy(place: Wor
     assert "the question changed from" in printed
 
 
-def test_another_collectors_key_is_refused(place: Workplace, tmp_path: Path) -> None:
-    succeed("init", tmp_path / "other")
-    other = Workplace(tmp_path / "other").key_file
+def test_no_other_key_than_the_collectors_own_private_one_publishes(
+    place: Workplace, tmp_path: Path
+) -> None:
+    other = Workplace.made(tmp_path / "other").key_file
     assert "not the key of this collector" in refused(place, "--authority-key", other)
-    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
-
-
-@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o601, 0o666])
-def test_a_key_that_others_may_touch_is_refused(place: Workplace, mode: int) -> None:
-    place.key_file.chmod(mode)
-    assert f"chmod 600 {place.key_file}" in refused(place)
-    assert stat.S_IMODE(place.key_file.stat().st_mode) == mode
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"not a key",
-        pem(X25519PrivateKey.generate()),
-        pem(Ed25519PrivateKey.generate(), BestAvailableEncryption(b"secret")),
-        pem(Ed25519PrivateKey.generate())[:-20],
-    ],
-    ids=["empty", "text", "another kind", "encrypted", "cut off"],
-)
-def test_a_file_that_is_no_key_is_refused(place: Workplace, content: bytes) -> None:
-    place.key_file.write_bytes(content)
-    assert str(place.key_file) in refused(place)
-
-
-def test_a_missing_key_says_which_option_names_it(place: Workplace) -> None:
+    for mode in (0o644, 0o640, 0o604, 0o620, 0o601, 0o666):
+        place.key_file.chmod(mode)
+        assert f"chmod 600 {place.key_file}" in refused(place)
+        assert place.key_file.stat().st_mode & 0o777 == mode
+    place.key_file.chmod(0o600)
+    key = Ed25519PrivateKey.generate()
+    encrypted = pem(key, BestAvailableEncryption(b"secret"))
+    of_another_kind = pem(X25519PrivateKey.generate())
+    for content in (b"", b"not a key", of_another_kind, encrypted, pem(key)[:-20]):
+        place.key_file.write_bytes(content)
+        assert str(place.key_file) in refused(place)
     place.key_file.unlink()
     assert "--authority-key" in refused(place)
+    assert "no survey is published" in place.succeed("survey list")
 
 
 def test_the_list_tells_states_and_cuts_no_name(place: Workplace) -> None:
@@ -137,8 +122,8 @@ def test_the_list_tells_states_and_cuts_no_name(place: Workplace) -> None:
     place.publish(name=f'"{long}"', start="2020-01-01T00:00:00Z")
     place.publish(name='"later"', start="2090-01-01T00:00:00Z")
     place.publish(name='"stopped"')
-    succeed("survey", "end", "stopped", "--yes", "--dir", place.directory)
-    listed = json.loads(succeed("survey", "list", "--json", "--dir", place.directory))
+    place.succeed("survey end stopped --yes")
+    listed = json.loads(place.succeed("survey list --json"))
     states = {(each["name"], each["sequence"]): each["state"] for each in listed}
     assert states == {
         (long, 0): "over",
@@ -147,13 +132,10 @@ def test_the_list_tells_states_and_cuts_no_name(place: Workplace) -> None:
         ("tea", 0): "superseded by 1",
         ("tea", 1): "open",
     }
-    shown = succeed("survey", "list", "--dir", place.directory)
+    shown = place.succeed("survey list")
+    lines = {tuple(line.split()[:2]): line for line in shown.splitlines()}
     for each in listed:
-        (line,) = [
-            line
-            for line in shown.splitlines()
-            if line.split()[:2] == [each["name"], str(each["sequence"])]
-        ]
+        line = lines[each["name"], str(each["sequence"])]
         assert f" {each['state']} " in line
         assert f" {each['id'][:12]} " in line
 
@@ -170,12 +152,6 @@ def test_on_a_narrow_terminal_the_list_has_some_lines_for_each(place: Workplace)
     ]
 
 
-def test_an_unchanged_file_is_no_successor(place: Workplace) -> None:
-    place.publish()
-    assert "nothing has changed" in refused(place)
-    place.publish(question='"How often do you drink green tea?"')
-
-
 def test_what_devices_would_refuse_by_default_is_warned_of(place: Workplace) -> None:
     assert "warning" not in place.publish(epochs="8")
     assert "lifetime_epsilon" in place.publish(name='"costly"', epochs="21")
@@ -184,9 +160,12 @@ def test_what_devices_would_refuse_by_default_is_warned_of(place: Workplace) -> 
 
 
 def test_show_tells_the_terms_of_the_newest_survey(place: Workplace) -> None:
+    message = place.fail("survey show coffee")
+    assert "'coffee'" in message
+    assert "survey list" in message
     place.publish(epsilon='"2"')
     place.publish()
-    shown = succeed("survey", "show", "tea", "--dir", place.directory)
+    shown = place.succeed("survey show tea")
     manifest = place.manifest()
     assert f"{manifest.survey_id.hex()}\nsequence  1\n" in shown
     assert "epsilon 1, delta 0" in shown
@@ -197,42 +176,28 @@ def test_show_tells_the_terms_of_the_newest_survey(place: Workplace) -> None:
     assert declared(shown) == Survey("tea", manifest.question, manifest.categories, "1")
 
 
-def test_showing_an_unknown_survey_is_one_line(place: Workplace) -> None:
-    message = fail("survey", "show", "coffee", "--dir", place.directory)
-    assert "'coffee'" in message
-    assert "survey list" in message
-
-
 def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> None:
-    shown = succeed("survey", "publish", place.written(), "--dir", place.directory, "--dry-run")
+    shown = place.succeed("survey publish", place.written(), "--dry-run")
     assert "would be  tea, sequence 0" in shown
     assert "epsilon 30.000 in all" in shown
     assert "percentage points takes at most" in shown
-    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
+    assert "no survey is published" in place.succeed("survey list")
     assert place.publish().splitlines()[4:] == shown.splitlines()[1:]
 
 
 def test_what_nobody_could_estimate_is_not_published(place: Workplace) -> None:
-    tiny = {
-        "mechanism": '"numeric"',
-        "categories": "",
-        "low": "0",
-        "high": "400",
-        "step": "1",
-        "epsilon": '"0.0000001"',
-    }
-    file = place.written(**tiny)
-    message = fail("survey", "publish", file, "--dir", place.directory)
+    numbers = {"categories": "", "low": "0", "high": "400", "step": "1"}
+    file = place.written(mechanism='"numeric"', epsilon='"0.0000001"', **numbers)
+    message = place.fail("survey publish", file)
     assert message.startswith(f"{file}: epsilon: is too small to tell so many categories apart")
-    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
+    assert "no survey is published" in place.succeed("survey list")
 
 
 def test_an_epsilon_that_hides_nothing_takes_a_flag_that_says_so(place: Workplace) -> None:
     file = place.written(epsilon='"10.5"')
-    at = ("survey", "publish", file, "--dir", place.directory)
     for options in ([], ["--dry-run"]):
-        assert "10.5 is above 10" in fail(*at, *options)
-    shown = " ".join(succeed(*at, "--hardly-private").split())
+        assert "10.5 is above 10" in place.fail("survey publish", file, *options)
+    shown = " ".join(place.succeed("survey publish --hardly-private", file).split())
     assert "published tea, sequence 0" in shown
     assert "warning from epsilon 4 on, one report can make a guess between two answers" in shown
 
@@ -243,19 +208,35 @@ def test_what_would_be_long_is_not_printed_behind_the_facts(place: Workplace) ->
     assert len(shown.splitlines()) < 40
     written = "deniable survey export tea --out tea.json"
     assert shown.endswith(f'{written}\n\nSurvey.bundled("tea.json")\n')
-    listed = succeed("survey", "show", "tea", "--dir", place.directory)
+    listed = place.succeed("survey show tea")
     assert "  page 199\n  … 1,800 more: `deniable survey export tea` has them all\n" in listed
     assert len(listed.splitlines()) < 240
 
 
-def test_the_declaration_covers_delta_and_short_epochs(place: Workplace) -> None:
-    shown = place.publish(delta='"0.001"', epoch='"12 hours"')
-    survey = declared(shown)
-    assert survey == Survey(
-        "tea",
-        "How often do you drink tea?",
-        ("never", "sometimes", "often", "always"),
-        "1",
-        max_delta="0.001",
-        min_epoch_seconds=43_200,
-    )
+def _words(text: str) -> str:
+    return " ".join(html.unescape(re.sub("<[^>]*>", " ", text)).split())
+
+
+def test_the_command_and_the_page_say_what_the_notice_says(place: Workplace) -> None:
+    place.publish()
+    made = Notice.of(place.manifest())
+    assert place.succeed("survey notice tea") == made.markdown()
+    page = place.succeed("survey notice tea --html")
+    assert page.startswith("<!doctype html>")
+    with answering(place) as server:
+        status, body = server.request("GET", "/surveys/tea/about")
+        missing, _ = server.request("GET", "/surveys/coffee/about")
+    assert (status, missing) == (200, 404)
+    learnt = made.coalitions
+    told = (learnt.title, *learnt.heads, *chain(*learnt.rows), learnt.condition)
+    for text in (made.title, *made.summary, *(s for _, said in made.sections for s in said), *told):
+        assert text in _words(page)
+        assert text in _words(body.decode())
+    assert place.run("survey notice coffee").exit_code == 1
+    relayed = Notice.of(place.manifest(), relayed=True)
+    assert relayed.markdown() != made.markdown()
+    assert place.succeed("survey notice tea --relayed") == relayed.markdown()
+    # A collector that takes reports by relays alone says so by itself, from the day on.
+    begins = datetime.fromtimestamp(place.manifest().schedule.start, UTC).date()
+    place.set(relays='["192.0.2.1"]', relayed_from=f'"{begins}"')
+    assert place.succeed("survey notice tea") == relayed.markdown()

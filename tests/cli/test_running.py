@@ -8,14 +8,8 @@ from deniable.doctor.diagnosis import Status
 from deniable.doctor.survey_checks import judge_declarations, judge_lifetime
 from deniable.messages import Manifest, Repeat, Schedule
 from deniable.publishing.document import left_behind_text
-from deniable.publishing.following import (
-    declared,
-    followed,
-    left_behind,
-    reserved,
-    reserved_by_all,
-)
-from tests.cli.commands import Workplace, succeed
+from deniable.publishing.following import declared, followed, left_behind, reserved, reserved_by_all
+from tests.cli.commands import Workplace
 from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START, manifest
 
 NOW = START + 3 * DAY + 5
@@ -67,8 +61,7 @@ def test_of_a_name_the_declaration_that_costs_most_counts() -> None:
 
 
 def told(newest: Manifest, older: list[Manifest], offered: list[Manifest]) -> list[str]:
-    behind = left_behind(newest, older, offered, NOW)
-    return [left_behind_text(newest, *each) for each in behind]
+    return [left_behind_text(newest, *each) for each in left_behind(newest, older, offered, NOW)]
 
 
 def test_published_declarations_that_the_newest_does_not_fit_are_told() -> None:
@@ -109,11 +102,5 @@ def test_the_list_calls_superseded_only_what_has_a_successor_for_the_same_apps(
     place.publish()
     place.publish(epsilon='"0.5"')
     place.publish(**TENTH)
-    rows = [
-        line.split() for line in succeed("survey", "list", "--dir", place.directory).splitlines()
-    ]
-    assert [(row[1], "open" in row) for row in rows[1:]] == [
-        ("2", True),
-        ("1", True),
-        ("0", False),
-    ]
+    rows = [line.split() for line in place.succeed("survey list").splitlines()]
+    assert [(row[1], "open" in row) for row in rows[1:]] == [("2", True), ("1", True), ("0", False)]

@@ -10,7 +10,7 @@ from deniable.messages import is_simulated
 from deniable.presenting.rows import chosen_rows
 from deniable.publishing.numbering import draft
 from deniable.simulation import SimulatedReports, read_truth
-from tests.cli.commands import SURVEY, Workplace, fail, run, succeed
+from tests.cli.commands import SURVEY, Workplace, run, succeed
 
 ASKED = ["--truth", "never=10%, often=.4", "--devices"]
 
@@ -95,5 +95,5 @@ def test_people_see_the_view_that_a_histogram_shows_first(
 
 def test_only_a_simulated_survey_has_such_a_name(place: Workplace) -> None:
     named = place.written(name='"simulated-tea"')
-    refused = fail("survey", "publish", named, "--dir", place.directory)
+    refused = place.fail("survey publish", named)
     assert refused.startswith(f"{named}: name: is that of a simulated survey")

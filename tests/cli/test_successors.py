@@ -32,11 +32,6 @@ def make(
     return next_manifest(survey, before, ORIGIN, b"n" * 16, now, after_epoch)
 
 
-def begins(manifest: Manifest, first: int) -> int:
-    """Return when the survey's epoch with this number begins."""
-    return manifest.schedule.epoch_start(first)
-
-
 def test_the_first_survey_begins_at_midnight_utc_with_epoch_0() -> None:
     for now in (MIDNIGHT, MIDNIGHT + 1.5, MIDNIGHT + DAY - 0.001):
         made = make(None, now)
@@ -53,9 +48,8 @@ def test_a_start_that_makes_devices_wait_for_more_than_an_epoch_is_refused(
     first, now = make(None, MIDNIGHT), MIDNIGHT + current * DAY + HOUR
     ends = MIDNIGHT + (current + 1) * DAY
     latest = ends + length - (current + 1) * length
-    assert (
-        begins(make(first, now, epoch_seconds=length, start=latest), current + 1) == ends + length
-    )
+    made = make(first, now, epoch_seconds=length, start=latest)
+    assert made.schedule.epoch_start(current + 1) == ends + length
     with pytest.raises(InvalidManifest, match="makes devices wait") as caught:
         make(first, now, epoch_seconds=length, start=latest + 1)
     assert caught.value.field == "start"
@@ -78,32 +72,25 @@ def test_a_successor_goes_on_with_the_next_number_when_the_current_epoch_ends(
     first = make(None, MIDNIGHT)
     for now in (MIDNIGHT + current * DAY, MIDNIGHT + (current + 1) * DAY - 1):
         second = make(first, now, epoch_seconds=length)
-        assert begins(second, current + 1) == MIDNIGHT + (current + 1) * DAY
+        assert second.schedule.epoch_start(current + 1) == MIDNIGHT + (current + 1) * DAY
         assert second.schedule.epoch_seconds == length
 
 
-def test_a_successor_of_a_survey_not_yet_begun_takes_its_place() -> None:
-    first = make(None, MIDNIGHT, start=MIDNIGHT + 3 * DAY)
-    second = make(first, MIDNIGHT)
-    assert begins(second, 0) == MIDNIGHT + 3 * DAY
-
-
-def test_a_successor_of_a_survey_that_just_ended_begins_where_it_ended() -> None:
-    first = make(None, MIDNIGHT, start=MIDNIGHT + HOUR, epochs=2)
-    now = first.schedule.end + HOUR
-    second = make(first, now)
-    assert begins(second, 2) == first.schedule.end
+def test_a_successor_of_a_survey_that_does_not_run_begins_where_that_begins_or_ended() -> None:
+    coming = make(None, MIDNIGHT, start=MIDNIGHT + 3 * DAY)
+    assert make(coming, MIDNIGHT).schedule.epoch_start(0) == MIDNIGHT + 3 * DAY
+    ended = make(None, MIDNIGHT, start=MIDNIGHT + HOUR, epochs=2)
+    now = ended.schedule.end + HOUR
+    second = make(ended, now)
+    assert second.schedule.epoch_start(2) == ended.schedule.end
     assert second.schedule.epoch_at(now) == 2
-
-
-@pytest.mark.parametrize("later", [1, 7, 400])
-def test_a_successor_of_a_survey_long_over_begins_today(later: int) -> None:
-    # It would otherwise be over, or partly so, before it is published.
+    # After one that is long over it would otherwise be over, or partly so, before it is published.
     first = make(None, MIDNIGHT, epochs=2)
-    today = first.schedule.end + later * DAY
-    second = make(first, today + HOUR)
-    assert begins(second, 2) == today
-    assert second.schedule.epoch_at(today + HOUR) == 2
+    for later in (1, 7, 400):
+        today = first.schedule.end + later * DAY
+        second = make(first, today + HOUR)
+        assert second.schedule.epoch_start(2) == today
+        assert second.schedule.epoch_at(today + HOUR) == 2
 
 
 @pytest.mark.parametrize(("current", "least"), [(0, 2), (3, 5), (6, 8)])
@@ -135,15 +122,12 @@ def test_after_a_lost_store_no_device_waits_for_a_number_that_was_used(length: i
         make(None, now, epochs=100, start=MIDNIGHT, after_epoch=40)
 
 
-def test_an_epoch_too_long_to_number_on_from_is_the_epochs_fault() -> None:
+def test_an_epoch_too_long_and_a_start_before_1970_are_named() -> None:
     first = make(None, MIDNIGHT)
     with pytest.raises(InvalidManifest, match="too long") as caught:
         make(first, MIDNIGHT, epoch_seconds=MIDNIGHT + 2 * DAY, epochs=9)
     assert caught.value.field == "epoch"
-
-
-def test_a_start_before_1970_is_the_starts_fault() -> None:
-    for predecessor in (None, make(None, MIDNIGHT)):
+    for predecessor in (None, first):
         with pytest.raises(InvalidManifest) as caught:
             make(predecessor, MIDNIGHT, start=-1)
         assert caught.value.field == "start"

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +19,11 @@ from deniable.messages import Schedule, UploadAnswer, pack_upload, sign_manifest
 from deniable.server import workers as supervising
 from deniable.stores import SqliteStore
 from tests.cli.commands import Workplace
-from tests.cli.serving import SECONDS, Server, serving
+from tests.cli.serving import SECONDS, Reached, Server, serving
 from tests.support.processes import DENIABLE, free_port, run
 from tests.support.reports import envelope, report
 from tests.support.surveys import manifest
+from tests.support.watched import until
 
 MSGPACK = {"Content-Type": "application/msgpack"}
 
@@ -31,14 +32,6 @@ def children(server: Server) -> set[int]:
     """Return the workers' processes."""
     pid = server.process.pid
     return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
-
-
-def await_that(holds: Callable[[], bool], seconds: float = SECONDS) -> None:
-    """Return once something holds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def metrics_folder(server: Server) -> Path:
@@ -68,7 +61,7 @@ def is_gone(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] == "Z"
 
 
-def ask_until_answered(server: Server, path: str = "/readyz") -> tuple[int, bytes]:
+def ask_until_answered(server: Reached, path: str = "/readyz") -> tuple[int, bytes]:
     """Ask; again, where the kernel still deals connections to a worker that has died."""
     deadline = time.monotonic() + SECONDS
     while True:
@@ -87,7 +80,7 @@ def test_a_dead_worker_is_missed_in_the_metrics(
     monkeypatch.setenv("DENIABLE_METRICS", f"127.0.0.1:{metrics}")
 
     def workers() -> float:
-        text = ask_until_answered(Server(server.process, metrics, server.log), "/metrics")[1]
+        text = ask_until_answered(Reached(metrics), "/metrics")[1]
         (line,) = re.findall(rb"^deniable_workers ([\d.]+)$", text, re.MULTILINE)
         return float(line)
 
@@ -97,9 +90,9 @@ def test_a_dead_worker_is_missed_in_the_metrics(
         for _ in range(3):
             (victim, *_) = sorted(children(server), reverse=True)
             os.kill(victim, signal.SIGKILL)
-            await_that(lambda victim=victim: victim not in children(server))  # type: ignore[misc]
-        await_that(lambda: workers() == 1)
-        await_that(lambda: workers() == 2)
+            until(lambda victim=victim: victim not in children(server))  # type: ignore[misc]
+        until(lambda: workers() == 1)
+        until(lambda: workers() == 2)
 
 
 def test_so_many_workers_serve_one_port_and_one_store(place: Workplace) -> None:
@@ -112,8 +105,10 @@ def test_so_many_workers_serve_one_port_and_one_store(place: Workplace) -> None:
         answers = [server.request("POST", "/v1/reports", body, MSGPACK) for body in bodies * 2]
         read = [UploadAnswer.from_json(body, 1) for _, body in answers]
         assert read == [UploadAnswer(1, 0)] * len(bodies) + [UploadAnswer(0, 1)] * len(bodies)
+        workers = children(server)
         status, rest = server.end()
-    assert (status, "everything acknowledged is stored" in rest) == (0, True)
+        assert (status, "everything acknowledged is stored" in rest) == (0, True)
+        assert all(is_gone(worker) for worker in workers)
 
 
 @pytest.mark.parametrize(
@@ -134,11 +129,11 @@ def test_a_worker_that_is_killed_is_started_anew_and_what_it_counted_stays(
         files = {*folder.iterdir()}
         for worker in before:
             os.kill(worker, signal.SIGKILL)
-        await_that(lambda: len(children(server) - before) == 2)
+        until(lambda: len(children(server) - before) == 2)
         assert ask_until_answered(server)[0] == 200
-        text = ask_until_answered(Server(server.process, metrics, server.log), "/metrics")[1]
+        text = ask_until_answered(Reached(metrics), "/metrics")[1]
         assert b"\ndeniable_reports_accepted_total 8.0\n" in text
-        await_that(lambda: {*folder.iterdir()} == files)  # and so it is, however many die
+        until(lambda: {*folder.iterdir()} == files)  # and so it is, however many die
         assert folder.stat().st_mode & 0o777 == 0o700
         assert server.end()[0] == 0
     assert not folder.exists()
@@ -150,7 +145,7 @@ def test_a_worker_that_stands_still_is_killed_and_started_anew(place: Workplace)
     with serving(place, "--workers", "2") as server:
         before = children(server)
         with standing_still(max(before)):
-            await_that(lambda: children(server) - before != set(), 10 * SECONDS)
+            until(lambda: children(server) - before != set(), 10 * SECONDS)
         assert len(children(server) & before) == 1, "a worker was killed that had not stood still"
         assert ask_until_answered(server)[0] == 200
         assert server.end()[0] == 0
@@ -163,15 +158,15 @@ def test_a_worker_that_stands_still_is_soon_taken_off_the_port_and_replaced_if_i
     with serving(place, "--workers", "2") as server:
         before = children(server)
         with standing_still(max(before)):
-            await_that(lambda: "taken off the port" in server.log.read_text("utf-8"))
+            until(lambda: "taken off the port" in server.log.read_text("utf-8"))
             # It still lives, and no connection falls to it.
             assert children(server) == before
             for _ in range(20):
                 status, body = server.request("GET", "/readyz")
                 assert status == 200
                 assert json.loads(body)["workers"] == 1
-        await_that(lambda: len(children(server) - before) == 1)
-        await_that(lambda: json.loads(ask_until_answered(server)[1])["workers"] == 2)
+        until(lambda: len(children(server) - before) == 1)
+        until(lambda: json.loads(ask_until_answered(server)[1])["workers"] == 2)
         assert server.end()[0] == 0
     log = server.log.read_text("utf-8")
     assert "ended (status 0)" in log
@@ -197,7 +192,7 @@ def test_while_a_worker_stands_still_another_keeps_the_surveys_up(
     with serving(place, "--workers", "2") as server:
         # Their parent, too: it would kill the one that leads.
         with standing_still(server.process.pid), standing_still(min(children(server))):
-            await_that(lambda: asyncio.run(sealed()))
+            until(lambda: asyncio.run(sealed()))
         assert server.end()[0] == 0
 
 
@@ -208,48 +203,34 @@ def test_workers_whose_supervisor_is_killed_end_by_themselves(place: Workplace) 
         server.process.kill()
         server.process.wait(SECONDS)
         for worker in workers:
-            await_that(lambda worker=worker: is_gone(worker))  # type: ignore[misc]
+            until(lambda worker=worker: is_gone(worker))  # type: ignore[misc]
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
-)
-def test_told_to_end_no_worker_is_left(place: Workplace, number: signal.Signals) -> None:
-    with serving(place, "--workers", "2") as server:
-        workers = children(server)
-        assert server.end(number)[0] == 0
-        assert all(is_gone(worker) for worker in workers)
-
-
 @pytest.mark.long
-def test_a_port_that_other_workers_serve_is_taken(place: Workplace) -> None:
-    with serving(place, "--workers", "2") as server:
-        settings = place.settings.read_text("utf-8")
-        place.settings.write_text(settings.replace("port = 0", f"port = {server.port}"), "utf-8")
-        for workers in ("1", "2"):
+def test_a_port_is_taken_by_other_workers_and_not_by_one_that_closed_its_connections(
+    place: Workplace,
+) -> None:
+    with serving(place, "--workers", "1") as server:
+        # Whose end comes from the server's side, so that the kernel keeps it for a minute.
+        server.exchange(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert server.end()[0] == 0
+    with serving(place, "--workers", "2", port=server.port) as several:
+        assert several.port == server.port
+        workers = children(several)
+        for number in ("1", "2"):
             done = run(
-                [*DENIABLE, "serve", "--dir", place.directory, "--workers", workers], status=1
+                [*DENIABLE, "serve", "--dir", place.directory, "--workers", number], status=1
             )
             assert "cannot listen on" in done.stderr
+        assert several.end(signal.SIGINT)[0] == 0
+        assert all(is_gone(worker) for worker in workers)
 
 
 def test_a_port_is_taken_also_while_no_worker_listens_on_it(place: Workplace) -> None:
     config = replace(Config.load(place.directory), port=free_port())
     with supervising._reserved(config), pytest.raises(OSError, match="in use"):
         supervising._reserved(config)
-
-
-@pytest.mark.long
-def test_several_workers_take_the_port_of_one_that_closed_its_connections(place: Workplace) -> None:
-    with serving(place, "--workers", "1") as server:
-        # Whose end comes from the server's side, so that the kernel keeps it for a minute.
-        server.exchange(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        assert server.end()[0] == 0
-    settings = place.settings.read_text("utf-8")
-    place.settings.write_text(settings.replace("port = 0", f"port = {server.port}"), "utf-8")
-    with serving(place, "--workers", "2") as several:
-        assert (several.port, several.end()[0]) == (server.port, 0)
 
 
 @pytest.mark.long

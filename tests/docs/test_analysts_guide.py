@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands import Workplace, run, succeed
+from tests.cli.commands import Workplace, succeed
 from tests.cli.serving import serving
 from tests.support.notebook import executed
 from tests.support.processes import ROOT
@@ -34,8 +34,8 @@ def test_the_guide_reads_a_collector(tmp_path: Path, monkeypatch: pytest.MonkeyP
     place.publish(start=start.isoformat(timespec="seconds"))
     for epoch in (0, 1, 3):
         place.count([0] * 20 + [1] * 8 + [2] * 8 + [3] * epoch, epoch=epoch)
-    token = run("token", "new", "--dir", place.directory).stdout.strip()
-    succeed("survey", "export", "tea", "--dir", place.directory, "--out", "tea.json")
+    token = place.run("token new").stdout.strip()
+    place.succeed("survey export tea --out tea.json")
     texts = {block.label: block.text for block in marked_blocks(GUIDE)}
     stored: dict[str, Any] = {}
     exec(texts["store"], stored)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from deniable.directory import Config
 from deniable.directory.collector_directory import running
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.machine import (
@@ -23,16 +22,13 @@ from deniable.doctor.machine import (
 )
 from deniable.doctor.survey_checks import judge_issuers, judge_surveys
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
+from tests.cli.test_doctor import config
 from tests.enrolment.blind_issuers import BLIND, MODULI
 from tests.support.certificates import certificate
-from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START, manifest
+from tests.support.surveys import DAY, START, manifest
 
 OK, WARN, FAIL = Status.OK, Status.WARN, Status.FAIL
 HTTPS = "https://collector.example"
-
-
-def config(**settings: Any) -> Config:
-    return replace(Config(origin=ORIGIN, authority=AUTHORITY.public_key), **settings)
 
 
 @pytest.mark.parametrize(
@@ -81,26 +77,21 @@ def test_a_file_beside_a_database_is_doubted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("free", "total", "status"),
     [
-        (2**40, 2**41, OK),
-        (2**31, 2**33, OK),
-        (2**31, 2**40, WARN),
-        (2**29, 2**33, WARN),
-        (2**26, 2**33, FAIL),
-        (0, 2**33, FAIL),
+        *((2**40, 2**41, OK), (2**31, 2**33, OK), (2**31, 2**40, WARN), (2**29, 2**33, WARN)),
+        *((2**26, 2**33, FAIL), (0, 2**33, FAIL)),
     ],
 )
-def test_room_is_judged_before_it_is_gone(free: int, total: int, status: Status) -> None:
+def test_room_is_judged_before_it_is_gone(
+    tmp_path: Path, free: int, total: int, status: Status
+) -> None:
     assert judge_room(free, total).status is status
-
-
-def test_room_is_asked_where_the_store_is(tmp_path: Path) -> None:
+    # It is asked where the store is.
     assert check_disk(config(store=tmp_path / "x")) is not None
     assert check_disk(config(store="postgresql://db.example/reports")) is None
 
 
 @pytest.mark.parametrize(
-    ("allowed", "status"),
-    [(1_024, WARN), (1_071, WARN), (1_072, OK), (resource.RLIM_INFINITY, OK)],
+    ("allowed", "status"), [(1_024, WARN), (1_071, WARN), (1_072, OK), (resource.RLIM_INFINITY, OK)]
 )
 def test_open_files_must_do_for_the_connections(allowed: int, status: Status) -> None:
     assert judge_open_files(config(), 1_000, allowed).status is status
@@ -109,11 +100,8 @@ def test_open_files_must_do_for_the_connections(allowed: int, status: Status) ->
 @pytest.mark.parametrize(
     ("newest", "synchronised", "status"),
     [
-        (START - 9, True, OK),
-        (START - 9, None, OK),
-        (START - 9, False, WARN),
-        (START + 60, True, FAIL),
-        (START + 60, False, FAIL),
+        *((START - 9, True, OK), (START - 9, None, OK), (START - 9, False, WARN)),
+        *((START + 60, True, FAIL), (START + 60, False, FAIL)),
     ],
 )
 def test_a_clock_behind_what_was_written_is_wrong(
@@ -132,9 +120,7 @@ def test_the_faster_event_loop_is_missed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert check_libraries().status is WARN
 
 
-def judged(
-    surveys: list[Manifest], now: float, ended: tuple[Manifest, ...] = ()
-) -> tuple[Status, str]:
+def judged(surveys: list[Manifest], now: float, *ended: Manifest) -> tuple[Status, str]:
     finding = judge_surveys(surveys, running(surveys, {each.survey_id for each in ended}, now), now)
     return finding.status, finding.text
 
@@ -146,14 +132,10 @@ def test_a_survey_that_ends_soon_wants_a_successor() -> None:
     assert judged([old], START)[0] is OK
     assert judged([old], START + 24 * DAY)[0] is WARN
     assert judged([new, old], START + 24 * DAY)[0] is OK, "it has one"
-    assert judged([old], START + 24 * DAY, ended=(old,))[0] is OK
-    assert judged([old], START + 40 * DAY) == (
-        OK,
-        "1 published, of which 0 still take reports; manifests stored: 1",
-    )
-
-
-def test_a_short_survey_ends_soon_only_in_its_last_quarter() -> None:
+    assert judged([old], START + 24 * DAY, old)[0] is OK
+    over = "1 published, of which 0 still take reports; manifests stored: 1"
+    assert judged([old], START + 40 * DAY) == (OK, over)
+    # A short survey ends soon only in its last quarter.
     week = manifest(schedule=Schedule(START, DAY, 8, DAY))
     assert judged([week], START + DAY)[0] is OK
     assert judged([week], START + 6 * DAY)[0] is OK

@@ -5,7 +5,7 @@ import pytest
 from deniable.directory import Config
 from deniable.doctor.machine import VARIABLES, start_warnings, unknown_variables
 from deniable.messages import Refusal, RefusalCode
-from tests.cli.commands import Workplace, succeed
+from tests.cli.commands import Workplace
 from tests.cli.serving import serving
 
 
@@ -13,43 +13,39 @@ def warnings(place: Workplace, **environment: str) -> list[str]:
     return start_warnings(Config.load(place.directory, {}), environment)
 
 
-def test_nothing_is_said_of_a_collector_as_it_should_be(place: Workplace) -> None:
+def test_nothing_is_said_of_a_collector_as_it_should_be(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert warnings(place) == []
     place.publish()
     assert warnings(place, DENIABLE_DIR="x", DENIABLE_PORT="1", PATH="y") == []
+    assert unknown_variables(VARIABLES) == []
+
+    async def refuse(*_: object) -> None:
+        raise Refusal(RefusalCode.MALFORMED, "no")
+
+    # Nor do rotations that are not sound keep it from serving.
+    monkeypatch.setattr("deniable.directory.collector_directory.authority_chain", refuse)
+    assert warnings(place) == []
 
 
 def test_a_survey_for_another_origin_is_named_until_it_is_over(place: Workplace) -> None:
     place.publish()
-    text = place.settings.read_text("utf-8")
-    place.settings.write_text(text.replace(":8377", ":8378"), "utf-8")
+    place.set(origin='"http://127.0.0.1:8378"')
     (warning,) = warnings(place)
     assert warning.startswith("tea is signed for http://127.0.0.1:8377, not for http://127.0.0.1:8")
-    succeed("survey", "end", "tea", "--yes", "--dir", place.directory)
+    place.succeed("survey end tea --yes")
     assert warnings(place) == []
 
 
 @pytest.mark.long
 def test_serve_says_it_in_its_log(place: Workplace) -> None:
-    text = place.settings.read_text("utf-8")
-    place.settings.write_text(f'public = ["taa"]\nmetrics_surveys = ["tee"]\n{text}', "utf-8")
+    place.set(public='["taa"]', metrics_surveys='["tee"]')
     with serving(place, "--workers", "2") as server:
         assert server.end()[0] == 0
         logged = server.log.read_text("utf-8")
     assert logged.count("'taa' in public is not published") == 1
     assert logged.count("'tee' in metrics_surveys is not published") == 1
-
-
-def test_rotations_that_are_not_sound_do_not_keep_it_from_serving(
-    place: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place.publish()
-    monkeypatch.setattr("deniable.directory.collector_directory.authority_chain", refuse)
-    assert warnings(place) == []
-
-
-async def refuse(*_: object) -> None:
-    raise Refusal(RefusalCode.MALFORMED, "no")
 
 
 @pytest.mark.parametrize(
@@ -75,10 +71,6 @@ def test_a_misspelt_variable_is_told_from_a_strange_one(
     assert told == (
         f"{variable} is no setting, and without effect; is {setting} meant?" if setting else ""
     )
-
-
-def test_every_setting_is_known() -> None:
-    assert unknown_variables(VARIABLES) == []
 
 
 @pytest.mark.long

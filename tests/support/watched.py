@@ -12,9 +12,9 @@ from tests.support.transports import Call
 SECONDS = 20.0
 
 
-def until(happened: Callable[[], bool]) -> None:
-    """Ask until it has happened, and no longer than any other wait."""
-    deadline = time.monotonic() + SECONDS
+def until(happened: Callable[[], bool], seconds: float = SECONDS) -> None:
+    """Ask until it has happened, and no longer than any other wait, or than so many seconds."""
+    deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline
         threading.Event().wait(0.001)  # the other threads have the interpreter meanwhile
