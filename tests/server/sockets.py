@@ -95,7 +95,7 @@ async def until(holds: Callable[[], bool]) -> None:
     """Return once something holds."""
     async with asyncio.timeout(SECONDS):
         while not holds():  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.001)
 
 
 async def read_answer(reader: asyncio.StreamReader, *, head_only: bool = False) -> Answer:

@@ -34,7 +34,6 @@ async def get(collector: Collector, path: str, name: str = NAME) -> Any:
     return await answer.json()
 
 
-@pytest.mark.asyncio
 async def test_all_versions_of_a_name_are_listed_for_anyone_also_ended_ones(
     collector: Collector,
 ) -> None:
@@ -62,7 +61,6 @@ def twins() -> tuple[Manifest, Manifest]:
     raise AssertionError
 
 
-@pytest.mark.asyncio
 async def test_an_older_survey_is_named_by_a_beginning_of_its_id_that_no_other_has(
     collector: Collector,
 ) -> None:
@@ -91,7 +89,6 @@ EVERY_KIND = [
 ]
 
 
-@pytest.mark.asyncio
 async def test_what_is_read_over_http_is_what_the_object_says_of_every_kind(
     collector: Collector,
 ) -> None:
@@ -153,7 +150,6 @@ async def text(collector: Collector, path: str, name: str) -> str:
     return await answer.text()
 
 
-@pytest.mark.asyncio
 async def test_a_series_has_every_survey_of_the_name_unless_one_is_named(
     collector: Collector,
 ) -> None:
@@ -181,7 +177,6 @@ async def test_a_series_has_every_survey_of_the_name_unless_one_is_named(
     assert await problem(answer) == (409, "too-few-reports")
 
 
-@pytest.mark.asyncio
 async def test_a_comparison_is_of_surveys_that_may_both_be_read(tmp_path: Path) -> None:
     alike, private = manifest(name="alike"), manifest(name="private")
     async with running(tmp_path, public=(NAME, "alike")) as collector:
@@ -212,7 +207,6 @@ async def test_a_comparison_is_of_surveys_that_may_both_be_read(tmp_path: Path) 
         assert (told["survey"], told["against_survey"]) == (NAME, "alike")
 
 
-@pytest.mark.asyncio
 async def test_a_series_is_no_way_around_the_steps(collector: Collector) -> None:
     await collector.publish(COURTEOUS)
     collector.clock.time += 1
@@ -234,7 +228,6 @@ async def test_a_series_is_no_way_around_the_steps(collector: Collector) -> None
 
 
 @pytest.mark.long
-@pytest.mark.asyncio
 async def test_what_would_take_minutes_or_gigabytes_is_for_a_machine_of_ones_own(
     collector: Collector,
 ) -> None:
@@ -264,7 +257,6 @@ READING = (
 DASHBOARD = "https://dashboard.example"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("allowed", "answered"),
     [((), None), (("https://other.example",), None), ((DASHBOARD,), DASHBOARD), (("*",), "*")],

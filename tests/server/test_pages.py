@@ -19,7 +19,7 @@ from yarl import URL
 
 from deniable.estimates import Accuracy, Histogram, View
 from deniable.mechanisms import RandomisedResponse
-from deniable.messages import PROBLEM_JSON, Specification
+from deniable.messages import PROBLEM_JSON, Manifest, Specification
 from deniable.planning import plan
 from deniable.presenting import connect
 from deniable.presenting.rows import largest_shares
@@ -51,6 +51,7 @@ SEEN = (
 )
 OF_KINDS = [survey for survey in SURVEYS if THOROUGH or survey.name.endswith("-0")]
 SCRIPT = {"HX-Request": "true"}
+PAGE = f"/surveys/{MANIFEST.name}"
 PATHS = [
     page.path.removeprefix(OF_SURVEY) + ("?epoch=1&against=0" if "against" in page.takes else "")
     for page in PAGES
@@ -87,22 +88,36 @@ class Tables(HTMLParser):
             self.rows.setdefault(next(iter(data)), []).append(data)
 
 
-@pytest_asyncio.fixture
-async def public(tmp_path: Path) -> AsyncIterator[Collector]:
-    """Yield a collector whose surveys anyone may look at, with figures of two epochs of each."""
-    surveys = [ODD, *SURVEYS]
-    async with running(tmp_path, public=frozenset(each.name for each in surveys)) as collector:
-        for survey in surveys:
-            await collector.publish(survey)
-            await collector.store.add(
-                [
-                    report(device, device % survey.mechanism.responses, epoch=epoch, survey=survey)
-                    for epoch in (0, 1)
-                    for device in range(12)
-                ]
-            )
-        collector.clock.time += 1
+async def fill(collector: Collector, survey: Manifest, devices: int) -> None:
+    """Publish a survey with reports of two epochs."""
+    await collector.publish(survey)
+    k = survey.mechanism.responses
+    for epoch in (0, 1):
+        await collector.store.add(
+            [report(device, device % k, epoch=epoch, survey=survey) for device in range(devices)]
+        )
+    collector.clock.time += 1
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def public(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Collector]:
+    """Yield a collector whose surveys anyone may look at, for tests that leave it as it was."""
+    names = frozenset(survey.name for survey in (ODD, *SURVEYS))
+    async with running(tmp_path_factory.mktemp("public"), public=names) as collector:
+        for survey in (ODD, *SURVEYS):
+            await fill(collector, survey, 12)
         yield collector
+
+
+in_public = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+async def analyst(collector: Collector) -> Collector:
+    """Return a collector with nine reports, whose client an analyst has logged in."""
+    await collector.send(*(envelope(device, device % 5) for device in range(9)))
+    await logged_in(collector)
+    return collector
 
 
 def words(text: str) -> str:
@@ -116,7 +131,7 @@ async def text_of(answer: ClientResponse, status: int = 200) -> str:
     return text
 
 
-@pytest.mark.asyncio
+@in_public
 async def test_every_page_of_every_kind_is_shown_and_loads_nothing_from_elsewhere(
     public: Collector,
 ) -> None:
@@ -133,7 +148,7 @@ async def test_every_page_of_every_kind_is_shown_and_loads_nothing_from_elsewher
                 assert not re.search(r"<script(?! src=)|<style| on[a-z]+=", text)
 
 
-@pytest.mark.asyncio
+@in_public
 async def test_numbers_of_page_api_and_command_are_the_same_for_every_kind(
     public: Collector,
 ) -> None:
@@ -178,22 +193,23 @@ async def test_numbers_of_page_api_and_command_are_the_same_for_every_kind(
             assert bool(error) is not (few or row["standard_error"] is None)
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize("view", [View.UNBIASED, View.PROJECTED])
+@in_public
+@pytest.mark.parametrize(("view", "level"), [(View.UNBIASED, 0.9), (View.PROJECTED, 0.8)])
 async def test_one_rule_decides_which_view_every_surface_shows_first(
-    public: Collector, monkeypatch: pytest.MonkeyPatch, view: View
+    public: Collector, monkeypatch: pytest.MonkeyPatch, view: View, level: float
 ) -> None:
+    """At a level of its own, of which nothing was made by another rule and kept."""
     monkeypatch.setattr("deniable.estimates.debiased.first_view", lambda *_: view)
     at = str(public.client.make_url("/")).rstrip("/")
     key = AUTHORITY.public_key.hex()
     read = partial(connect, at, authority=key)
     for survey in SEEN:
         path, command = f"/surveys/{survey.name}", ("hist", survey.name, "--collector", at)
-        histogram = await to_thread(lambda name: read()[name].histogram(), survey.name)
+        histogram = await to_thread(lambda name: read()[name].histogram(level=level), survey.name)
         surfaces = {
-            "page": await text_of(await public.client.get(path)),
-            "file": await text_of(await public.client.get(f"{path}/chart.svg")),
-            "command": await to_thread(succeed, *command, "--authority", key),
+            "page": await text_of(await public.client.get(f"{path}?level={level}")),
+            "file": await text_of(await public.client.get(f"{path}/chart.svg?level={level}")),
+            "command": await to_thread(succeed, *command, "--authority", key, "--level", level),
             "text": str(histogram),
             "notebook": histogram._repr_html_(),
             "chart": str(histogram.plot().svg),
@@ -205,9 +221,9 @@ async def test_one_rule_decides_which_view_every_surface_shows_first(
             seen = " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
             assert ("The projected view has" in seen) == (first is View.PROJECTED), surface
             if "<svg" in text:
-                assert f"{named} [95% " in seen, surface
+                assert f"{named} [{100 * level:.0f}% " in seen, surface
         # Programs get what they always got, and both views' figures by name.
-        told = await (await public.client.get(f"/v1{path}/histogram")).json()
+        told = await (await public.client.get(f"/v1{path}/histogram?level={level}")).json()
         assert told == json.loads(json.dumps(histogram.to_dict()))
         assert "view" not in told
 
@@ -216,27 +232,16 @@ def numbers(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-@pytest.mark.asyncio
-async def test_answers_of_a_large_survey_are_found_by_name_on_every_page(
-    collector: Collector,
+async def test_answers_of_a_large_survey_are_found_by_name_everywhere(
+    analyst: Collector,
 ) -> None:
     answers = tuple(f"place {number}" for number in range(200))
-    survey = manifest(name="large", categories=answers)
-    await collector.publish(survey)
-    await collector.store.add(
-        [
-            report(device, device % survey.mechanism.responses, epoch=epoch, survey=survey)
-            for epoch in (0, 1)
-            for device in range(400)
-        ]
-    )
-    collector.clock.time += 1
-    await logged_in(collector)
+    await fill(analyst, manifest(name="large", categories=answers), 400)
     wanted = {name for name in answers if "7" in name}
     for view in [page for page in PAGES if page.tab and "find" in page.takes]:
         epochs = "epoch=1&against=0&" if "against" in view.takes else ""
         page, most = f"/{view.address('large')}?{epochs}", view.most
-        text = await text_of(await collector.client.get(f"{page}find=7"))
+        text = await text_of(await analyst.client.get(f"{page}find=7"))
         shown = Tables(text).labels
         assert shown < wanted if len(wanted) > most else shown == wanted
         assert len(shown) == min(most, len(wanted))
@@ -245,15 +250,14 @@ async def test_answers_of_a_large_survey_are_found_by_name_on_every_page(
         # A script gets what can be ticked only where something was chosen.
         for trigger, told in ((None, True), ("live", False)):
             asked = {"HX-Request": "true", **({"HX-Trigger": trigger} if trigger else {})}
-            changed = await text_of(await collector.client.get(f"{page}find=7", headers=asked))
+            changed = await text_of(await analyst.client.get(f"{page}find=7", headers=asked))
             assert ('id="groups" hx-swap-oob="true"' in changed) is told
         none = await text_of(
-            await collector.client.get(f"{page}find=nowhere"), 200 if view.kind == "survey" else 400
+            await analyst.client.get(f"{page}find=nowhere"), 200 if view.kind == "survey" else 400
         )
         assert "o answer is called so" in none
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("answers", "kept"),
     some([*product((2, 5, 12, 24, 105), (False,)), *product((2, 5, 12, 16), (True,))]),
@@ -288,7 +292,7 @@ async def test_page_command_and_interface_plan_the_same(
 
 
 @pytest.mark.long
-@pytest.mark.asyncio
+@in_public
 async def test_a_page_offers_what_it_takes_of_the_query_and_nothing_else(public: Collector) -> None:
     # An id is chosen below, a name is looked for among many, and a series is of all epochs.
     elsewhere = {"survey", "find", "epoch"}
@@ -330,7 +334,7 @@ def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> 
     assert seeming <= 108
 
 
-@pytest.mark.asyncio
+@in_public
 async def test_texts_of_surveys_never_become_markup(public: Collector) -> None:
     for path in (*PATHS, "?raw=1&group=%26amp;&group=%7B%7B+7+*+7+%7D%7D"):
         text = await text_of(await public.client.get(f"/surveys/odd{path}"))
@@ -341,7 +345,6 @@ async def test_texts_of_surveys_never_become_markup(public: Collector) -> None:
     assert "&lt;b&gt;odd&lt;/b&gt;" in listed
 
 
-@pytest.mark.asyncio
 async def test_strangers_are_asked_for_a_token_whether_or_not_there_is_such_a_survey(
     collector: Collector,
 ) -> None:
@@ -364,60 +367,42 @@ async def logged_in(collector: Collector, **fields: str) -> ClientResponse:
     )
 
 
-@pytest.mark.asyncio
-async def test_a_session_is_as_good_as_its_token_and_ends_with_it(collector: Collector) -> None:
-    await collector.send(*(envelope(device, device % 5) for device in range(9)))
-    answer = await logged_in(collector, next=f"surveys/{MANIFEST.name}")
-    assert (answer.status, answer.headers["Location"]) == (303, f"./surveys/{MANIFEST.name}")
-    cookie = answer.headers["Set-Cookie"]
-    assert "HttpOnly" in cookie
-    assert "SameSite=Strict" in cookie
-    for path in (f"/surveys/{MANIFEST.name}", f"/v1/surveys/{MANIFEST.name}/histogram?format=csv"):
-        assert (await collector.client.get(path)).status == 200
-    text = await text_of(await collector.client.get(f"/surveys/{MANIFEST.name}"))
-    for held in await collector.store.tokens():
-        assert held.digest.hex() not in text
-    assert "deniable_" not in text
-    (held,) = await collector.store.tokens()
-    await collector.store.revoke_token(held.digest)
-    await text_of(await collector.client.get(f"/surveys/{MANIFEST.name}"), 401)
-
-
-@pytest.mark.asyncio
-async def test_a_session_ends_on_request_and_a_wrong_token_begins_none(
+async def test_a_session_is_as_good_as_its_token_and_ends_with_it_or_on_request(
     collector: Collector,
 ) -> None:
+    await collector.send(*(envelope(device, device % 5) for device in range(9)))
     wrong = await collector.client.post("/login", data={"token": "deniable_" + "0" * 64})
     assert "no such token" in await text_of(wrong, 401)
     assert "Set-Cookie" not in wrong.headers
-    await logged_in(collector)
-    assert (await collector.client.get(f"/surveys/{MANIFEST.name}")).status == 200
+    answer = await logged_in(collector, next=PAGE.removeprefix("/"))
+    assert (answer.status, answer.headers["Location"]) == (303, f".{PAGE}")
+    cookie = answer.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert (await collector.client.get(f"/v1{PAGE}/histogram?format=csv")).status == 200
+    text = await text_of(await collector.client.get(PAGE))
+    (held,) = await collector.store.tokens()
+    assert held.digest.hex() not in text
+    assert "deniable_" not in text
     await collector.client.post("/logout", data={"": ""})
-    await text_of(await collector.client.get(f"/surveys/{MANIFEST.name}"), 401)
+    await text_of(await collector.client.get(PAGE), 401)
+    await logged_in(collector)
+    await text_of(await collector.client.get(PAGE))
+    for held in await collector.store.tokens():
+        await collector.store.revoke_token(held.digest)
+    await text_of(await collector.client.get(PAGE), 401)
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Origin": "https://elsewhere.example"},
-        {"Origin": "null"},
-        {"Origin": "http://["},
-    ],
-)
-async def test_forms_of_other_sites_are_refused(
-    collector: Collector, headers: dict[str, str]
-) -> None:
+async def test_forms_of_other_sites_are_refused(collector: Collector) -> None:
     token = (await collector.token())["Authorization"].partition(" ")[2]
-    for path in ("/login", "/logout"):
-        answer = await collector.client.post(path, data={"token": token}, headers=headers)
+    sites = [("Sec-Fetch-Site", site) for site in ("cross-site", "same-site")]
+    sites += [("Origin", site) for site in ("https://elsewhere.example", "null", "http://[")]
+    for path, site in product(("/login", "/logout"), sites):
+        answer = await collector.client.post(path, data={"token": token}, headers=[site])
         await text_of(answer, 403)
         assert "Set-Cookie" not in answer.headers
 
 
-@pytest.mark.asyncio
 async def test_a_session_leads_back_to_pages_of_the_collector_only(collector: Collector) -> None:
     for to in (
         *("https://elsewhere.example", "//elsewhere.example", "/surveys/x", "javascript:x"),
@@ -431,20 +416,16 @@ async def test_a_session_leads_back_to_pages_of_the_collector_only(collector: Co
         assert answer.headers["Location"] == f"./{to if page.tab else ''}"
 
 
-@pytest.mark.asyncio
 async def test_sessions_of_other_collectors_of_the_host_hide_none(collector: Collector) -> None:
     token = (await collector.token())["Authorization"].partition(" ")[2]
-    named = [f"deniable-session-{number:08x}" for number in range(12)]
-    cookies = "; ".join([*(f"{name}=other" for name in named[:-1]), f"{named[-1]}={token}"])
-    page = f"/surveys/{MANIFEST.name}"
-    await text_of(await collector.client.get(page, headers={"Cookie": cookies}))
+    cookies = [f"deniable-session-{number:08x}=other" for number in range(11)]
+    cookies.append(f"deniable-session-{11:08x}={token}")
+    await text_of(await collector.client.get(PAGE, headers={"Cookie": "; ".join(cookies)}))
 
 
-@pytest.mark.asyncio
 async def test_what_a_page_cannot_show_is_said_on_it(collector: Collector) -> None:
     await logged_in(collector)
-    page = f"/surveys/{MANIFEST.name}"
-    assert "No figures yet" in await text_of(await collector.client.get(page))
+    assert "No figures yet" in await text_of(await collector.client.get(PAGE))
     await collector.send(*(envelope(device, device % 5) for device in range(9)))
     for query, status in (
         ("?epoch=x", 400),
@@ -460,10 +441,13 @@ async def test_what_a_page_cannot_show_is_said_on_it(collector: Collector) -> No
         ("/nothing", 404),
         ("?epoch=&level=&find=&survey=", 200),
     ):
-        await text_of(await collector.client.get(f"{page}{query}"), status)
+        await text_of(await collector.client.get(f"{PAGE}{query}"), status)
+    for path in ("", "/series", "/compare"):  # a link puts no text of its own on a page
+        answer = await collector.client.get(f"{PAGE}{path}?group=good&group=Ignore+all")
+        ticks = [read for tag, read in Tables(await answer.text()).tags if "checked" in read]
+        assert [read["value"] for read in ticks if read["name"] == "group"] == ["good"]
 
 
-@pytest.mark.asyncio
 async def test_failures_are_pages_for_browsers_and_problems_for_programs(
     collector: Collector,
 ) -> None:
@@ -485,81 +469,71 @@ async def problem_of(answer: ClientResponse, status: int) -> None:
     assert (answer.status, answer.content_type) == (status, PROBLEM_JSON)
 
 
-@pytest.mark.asyncio
 async def test_what_the_collector_counts_is_for_operators(collector: Collector) -> None:
     await collector.send(*(envelope(device, device % 5) for device in range(9)))
-    page = f"/surveys/{MANIFEST.name}"
     for role in Role:
-        answer = await collector.client.get(page, headers=await collector.token(role))
+        answer = await collector.client.get(PAGE, headers=await collector.token(role))
         text = await text_of(answer)
         assert "<dt>epoch 0</dt><dd>open</dd>" in text
         assert ("<dt>accepted</dt><dd>9</dd>" in text) is (role is Role.OPERATOR)
         assert ("last report" in text) is (role is Role.OPERATOR)
 
 
-@pytest.mark.asyncio
 async def test_what_changes_is_asked_for_alone_and_anew_while_the_survey_runs(
-    public: Collector,
+    analyst: Collector,
 ) -> None:
-    answer = await public.client.get("/surveys/odd", headers=SCRIPT)
-    text = await text_of(answer)
-    assert text.startswith('<div id="live"')
-    assert 'hx-trigger="every 4s"' in text
-    await public.store.seal(ODD.survey_id, 1, START)
-    assert "every 4s" in await text_of(await public.client.get("/surveys/odd"))
-    assert "every 4s" not in await text_of(await public.client.get("/surveys/odd?epoch=1"))
-    public.clock.time += 10 * MANIFEST.schedule.epoch_seconds
-    assert "every 4s" not in await text_of(await public.client.get("/surveys/odd"))
+    async def text(query: str = "") -> str:
+        return await text_of(await analyst.client.get(f"{PAGE}{query}", headers=SCRIPT))
+
+    assert (await text()).startswith('<div id="live"')
+    assert 'hx-trigger="every 4s"' in await text()
+    await analyst.store.add([report(9, epoch=1)])
+    await analyst.store.seal(MANIFEST.survey_id, 1, START)
+    assert "every 4s" in await text()
+    assert "every 4s" not in await text("?epoch=1")
+    analyst.clock.time += 10 * MANIFEST.schedule.epoch_seconds
+    assert "every 4s" not in await text()
 
 
-@pytest.mark.asyncio
 async def test_a_page_that_tells_of_another_survey_by_now_is_asked_for_as_a_whole(
-    collector: Collector,
+    analyst: Collector,
 ) -> None:
-    await logged_in(collector)
-    page = f"/surveys/{MANIFEST.name}"
-    (main,) = (
-        read
-        for tag, read in Tables(await text_of(await collector.client.get(page))).tags
-        if tag == "main"
-    )
-    headers = SCRIPT | json.loads(main["hx-headers"])
-    answer = await collector.client.get(page, headers=headers)
-    assert "HX-Refresh" not in answer.headers
-    await collector.publish(replace(MANIFEST, sequence=1))
-    collector.clock.time += 2
-    answer = await collector.client.get(page, headers=headers)
-    assert answer.headers["HX-Refresh"] == "true"
-    older = f"{page}?survey={MANIFEST.survey_id.hex()[:12]}"
-    assert "HX-Refresh" not in (await collector.client.get(older, headers=headers)).headers
-    (held,) = await collector.store.tokens()
-    await collector.store.revoke_token(held.digest)
-    answer = await collector.client.get(older, headers=headers)
-    assert (answer.status, answer.headers["HX-Refresh"]) == (401, "true")
+    tags = Tables(await text_of(await analyst.client.get(PAGE))).tags
+    (main,) = (read for tag, read in tags if tag == "main")
+    headers, older = SCRIPT | json.loads(main["hx-headers"]), MANIFEST.survey_id.hex()[:12]
+
+    async def refreshed(query: str = "") -> tuple[int, str | None]:
+        answer = await analyst.client.get(f"{PAGE}{query}", headers=headers)
+        return answer.status, answer.headers.get("HX-Refresh")
+
+    assert await refreshed() == (200, None)
+    await analyst.publish(replace(MANIFEST, sequence=1))
+    analyst.clock.time += 2
+    assert await refreshed() == (200, "true")
+    assert await refreshed(f"?survey={older}") == (200, None)
+    (held,) = await analyst.store.tokens()
+    await analyst.store.revoke_token(held.digest)
+    assert await refreshed(f"?survey={older}") == (401, "true")
 
 
-@pytest.mark.asyncio
 async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
+    analyst: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await logged_in(collector)
-    larger = replace(
-        manifest(categories=tuple(map(str, range(26)))),
-        specification=Specification("subset", {"d": 7}),
-    )
+    subset = Specification("subset", {"d": 7})
+    larger = manifest(categories=tuple(map(str, range(26))), specification=subset)
     assert larger.mechanism.responses == 657_800
     assert most_epochs(larger) == 1
     large = manifest(name="large")
     monkeypatch.setattr(source, "_MOST_COUNTS", 2 * large.mechanism.responses - 1)
-    await collector.publish(large)
-    await collector.store.add([report(5, 0, survey=large)])
-    collector.clock.time += 2
+    await analyst.publish(large)
+    await analyst.store.add([report(5, 0, survey=large)])
+    analyst.clock.time += 2
     paths = ("/surveys/large", "/surveys/large/series", "/surveys/large/compare")
     for path in paths:
-        assert "older epoch" not in await text_of(await collector.client.get(path))
-    await collector.store.add([report(6, 0, epoch=1, survey=large)])
-    collector.clock.time += 2
-    figures, series, compare = [await text_of(await collector.client.get(path)) for path in paths]
+        assert "older epoch" not in await text_of(await analyst.client.get(path))
+    await analyst.store.add([report(6, 0, epoch=1, survey=large)])
+    analyst.clock.time += 2
+    figures, series, compare = [await text_of(await analyst.client.get(path)) for path in paths]
     assert (
         "1 older epoch with figures (0) is not shown here: deniable ask trend large has all."
     ) in words(series)
@@ -569,73 +543,50 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
             "number in the address; deniable survey epochs large lists all."
         ) in words(text)
         assert ("a", {"href": query}) in Tables(text).tags
-    shown = await text_of(await collector.client.get("/surveys/large?epoch=0"))
+    shown = await text_of(await analyst.client.get("/surveys/large?epoch=0"))
     assert "large, epoch 0 time" in words(shown)
     assert "reports1 state" in words(shown)
-    shown = await text_of(await collector.client.get("/surveys/large/compare?against=0"))
+    shown = await text_of(await analyst.client.get("/surveys/large/compare?against=0"))
     assert "nowepoch 1 (1 report) beforeepoch 0 (1 report)" in words(shown)
 
 
-@pytest.mark.asyncio
-async def test_figures_that_are_not_to_be_used_say_so_wherever_they_are(
-    collector: Collector,
-) -> None:
+async def test_figures_that_are_not_to_be_used_say_so_wherever_they_are(analyst: Collector) -> None:
     kind = Specification("numeric", {"ratio": (10, 11)})
     years = manifest(name="years", categories=("2000", "2001", "2002"), specification=kind)
-    await collector.publish(years)
-    await collector.store.add(
-        [report(each, 0, epoch=epoch, survey=years) for each in range(500) for epoch in (0, 1)]
-    )
-    collector.clock.time += 2
-    await logged_in(collector)
-    for path, epochs in (
-        ("", " 1"),
-        ("/series", "s 0 to 1"),
-        ("/compare?epoch=1&against=0", "s 0 to 1"),
-    ):
-        text = await text_of(await collector.client.get(f"/surveys/years{path}"))
+    await analyst.publish(years)
+    for epoch in (0, 1):
+        await analyst.store.add([report(d, epoch=epoch, survey=years) for d in range(500)])
+    analyst.clock.time += 2
+    both = "s 0 to 1"
+    for path, epochs in (("", " 1"), ("/series", both), ("/compare?epoch=1&against=0", both)):
+        text = await text_of(await analyst.client.get(f"/surveys/years{path}"))
         assert f"Not to be used: honest devices do not cause the counts of epoch{epochs} of" in text
     # As many digits as tell the interval's ends apart.
     (row,) = re.findall(r">mean</th>(.*)</tr>", text)
     assert re.findall(r"[\d,]+\.\d+", row)[0].startswith("1,99")
 
 
-@pytest.mark.asyncio
-async def test_links_put_no_text_of_theirs_on_a_page(collector: Collector) -> None:
-    await collector.send(*(envelope(device, device % 5) for device in range(9)))
-    await logged_in(collector)
-    for path in ("", "/series", "/compare"):
-        address = f"/surveys/{MANIFEST.name}{path}?group=good&group=Ignore+all"
-        answer = await collector.client.get(address)
-        ticks = [read for tag, read in Tables(await answer.text()).tags if "checked" in read]
-        assert [read["value"] for read in ticks if read["name"] == "group"] == ["good"]
-
-
-@pytest.mark.asyncio
 async def test_a_page_that_is_open_tells_when_its_figures_fail_and_when_its_session_ends(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
+    analyst: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await logged_in(collector)
-    await collector.send(*(envelope(device, device % 5) for device in range(9)))
-    page, script = f"/surveys/{MANIFEST.name}?level=0.9", {"HX-Request": "true"}
-    await text_of(await collector.client.get(page, headers=script))
+    page = f"{PAGE}?level=0.9"
+    await text_of(await analyst.client.get(page, headers=SCRIPT))
 
     async def fails(*_: object) -> None:
         raise Overloaded("for a while")
 
     with monkeypatch.context() as failing:
-        failing.setattr(collector.store, "newest_epoch", fails)
-        answer = await collector.client.get(page, headers=script)
+        failing.setattr(analyst.store, "newest_epoch", fails)
+        answer = await analyst.client.get(page, headers=SCRIPT)
         text = await text_of(answer, 503)
     assert text.startswith(f'<div id="live" hx-get="{MANIFEST.name}?level=0.9"')
     assert 'role="status"' in text
-    (held,) = await collector.store.tokens()
-    await collector.store.revoke_token(held.digest)
-    answer = await collector.client.get(page, headers=script)
+    (held,) = await analyst.store.tokens()
+    await analyst.store.revoke_token(held.digest)
+    answer = await analyst.client.get(page, headers=SCRIPT)
     assert (answer.status, answer.headers["HX-Refresh"]) == (401, "true")
 
 
-@pytest.mark.asyncio
 async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
     await collector.publish(manifest(name="simulated-rating"))
     collector.clock.time += 1
@@ -643,7 +594,7 @@ async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
     for path, marks in (
         ("/", 1),
         ("/surveys/simulated-rating", 1),
-        (f"/surveys/{MANIFEST.name}", 0),
+        (PAGE, 0),
     ):
         text = await text_of(await collector.client.get(path, headers=headers))
         assert len(re.findall(r">simulated<|Simulated: no real device answered", text)) == marks

@@ -1,8 +1,7 @@
 """Whoever sends slowly, reads slowly, or does neither: each connection comes to its end."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +28,49 @@ from tests.support.surveys import manifest
 
 pytestmark = pytest.mark.usefixtures("nothing_logged")
 
-SHORT = 0.4
-LONG = 1_000.0
+SECONDS_OF = {"HEAD": 1_000.0, "BODY": 2_000.0, "ANSWER": 3_000.0, "IDLE": 4_000.0}
+"""By these it is seen which time runs. Nobody waits: connections are swept as if it were over."""
 LARGE = manifest(name="large", categories=tuple(f"{i:x}" * 4 + "é" * 20 for i in range(1 << 14)))
+LIST = b"GET /v1/surveys HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-@asynccontextmanager
-async def impatient(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, **seconds: float
-) -> AsyncIterator[Collector]:
-    """Yield a collector that has all the time there is, but for what is named."""
-    monkeypatch.setattr(connections, "_SWEEP_SECONDS", 0.01)
-    for name in ("HEAD_SECONDS", "BODY_SECONDS", "ANSWER_SECONDS", "IDLE_SECONDS"):
-        monkeypatch.setattr(connections, name, seconds.get(name, LONG))
-    async with running(directory) as collector:
-        yield collector
+class Timed(connections.Connection):
+    """A connection that notes when it began, and how much it was given."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.began, self.came = asyncio.get_running_loop().time(), 0
+        super().__init__(*arguments)
+
+    def data_received(self, data: bytes) -> None:
+        self.came += len(data)
+        super().data_received(data)
+
+    async def take(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        """Wait until it was given what is sent."""
+        wanted = self.came + len(data)
+        writer.write(data)
+        await until(lambda: self.came >= wanted)
+
+    async def overdue(self, limit: str) -> float:
+        """Return when it is overdue, once this is the time that runs."""
+        seconds, now = SECONDS_OF[limit], asyncio.get_running_loop().time
+        await until(lambda: self.began + seconds <= self._overdue_at <= now() + seconds)
+        return self._overdue_at
 
 
-async def drip(writer: asyncio.StreamWriter, data: bytes, *, pause: float = 0.005) -> None:
-    """Send a byte at a time, over and over, for as long as it is taken."""
-    with suppress(ConnectionError):
-        while True:
-            for at in range(len(data)):
-                writer.write(data[at : at + 1])
-                await writer.drain()
-                await asyncio.sleep(pause)
+@pytest.fixture
+def timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "Connection", Timed)
+    for name, seconds in SECONDS_OF.items():
+        monkeypatch.setattr(connections, f"{name}_SECONDS", seconds)
+
+
+async def only_one(collector: Collector) -> Timed:
+    """Return the server's end of the only connection."""
+    await until(lambda: len(collector.server.connections) == 1)
+    (connection,) = collector.server.connections
+    assert isinstance(connection, Timed)
+    return connection
 
 
 async def until_closed(collector: Collector, *, left: int = 0) -> None:
@@ -61,117 +78,92 @@ async def until_closed(collector: Collector, *, left: int = 0) -> None:
     await until(lambda: len(collector.server.connections) <= left)
 
 
-HEADS = {
-    "the first line": (b"GET /", b"a"),
-    "a header": (HEALTH, b"X: a\r\n"),
-    "a header's value": (HEALTH + b"X: ", b"a"),
-    "empty lines": (b"\r\n", b"\r\n"),
-    "a head behind an answer": (HEALTH + b"\r\n" + HEALTH, b"X: a\r\n"),
+CHUNKS = UPLOAD + b"Transfer-Encoding: chunked\r\n\r\n"
+SLOW = {
+    "nothing": ("HEAD", b"", b""),
+    "nothing behind an answer": ("IDLE", HEALTH + b"\r\n", b""),
+    "the first line": ("HEAD", b"GET /", b"aaa"),
+    "a header": ("HEAD", HEALTH, b"X: a\r\n"),
+    "a header's value": ("HEAD", HEALTH + b"X: ", b"aaa"),
+    "empty lines": ("HEAD", b"\r\n", b"\r\n"),
+    "a head behind an answer": ("HEAD", HEALTH + b"\r\n" + HEALTH, b"X: a\r\n"),
+    "a body": ("BODY", UPLOAD + b"Content-Length: 60000\r\n\r\n", b"\x91\x91"),
+    "a chunk's size": ("BODY", CHUNKS, b"000"),
+    "a chunk's extension": ("BODY", CHUNKS + b"3;", b"aaa"),
+    "a chunk": ("BODY", CHUNKS + b"ffff\r\n", b"\x91\x91"),
+    "chunks of a byte": ("BODY", CHUNKS, b"1\r\na\r\n" * 2),
+    "a trailer": ("BODY", CHUNKS + b"0\r\nX: ", b"aaa"),
+    "a body that was asked for": (
+        *("BODY", UPLOAD + b"Expect: 100-continue\r\nContent-Length: 9999\r\n\r\n", b"aaa"),
+    ),
 }
 
 
-@pytest.mark.parametrize(("begun", "rest"), HEADS.values(), ids=HEADS)
-async def test_a_head_that_comes_a_byte_at_a_time_runs_out_of_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bytes, rest: bytes
+@pytest.mark.usefixtures("timed")
+@pytest.mark.parametrize(("limit", "begun", "rest"), SLOW.values(), ids=SLOW)
+async def test_n1_what_comes_a_byte_at_a_time_or_never_runs_out_of_time(
+    collector: Collector, limit: str, begun: bytes, rest: bytes
 ) -> None:
-    async with (
-        impatient(tmp_path, monkeypatch, HEAD_SECONDS=SHORT, IDLE_SECONDS=SHORT) as collector,
-        connected(collector) as (reader, writer),
-    ):
-        writer.write(begun)
-        dripping = asyncio.create_task(drip(writer, rest))
-        *first, last = await read_answers(reader)
-        assert last.problem() == (408, "timeout")
-        assert last.headers["connection"] == "close"
-        assert [answer.status for answer in first] == [200] * (begun.count(b"\r\n\r\n"))
-        await until_closed(collector)
-        dripping.cancel()
-
-
-BODIES = {
-    "a body": (b"Content-Length: 60000\r\n\r\n", b"\x91"),
-    "a chunk's size": (b"Transfer-Encoding: chunked\r\n\r\n", b"0"),
-    "a chunk's extension": (b"Transfer-Encoding: chunked\r\n\r\n3;", b"a"),
-    "a chunk": (b"Transfer-Encoding: chunked\r\n\r\nffff\r\n", b"\x91"),
-    "chunks of a byte": (b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"),
-    "a trailer": (b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: ", b"a"),
-    "a body that was asked for": (b"Expect: 100-continue\r\nContent-Length: 9999\r\n\r\n", b"a"),
-}
-
-
-@pytest.mark.parametrize(("begun", "rest"), BODIES.values(), ids=BODIES)
-async def test_a_body_that_comes_a_byte_at_a_time_runs_out_of_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bytes, rest: bytes
-) -> None:
-    monkeypatch.setattr(connections, "_LINGER_SECONDS", SHORT)
-    async with (
-        impatient(tmp_path, monkeypatch, BODY_SECONDS=SHORT) as collector,
-        connected(collector) as (reader, writer),
-    ):
-        writer.write(UPLOAD + begun)
-        dripping = asyncio.create_task(drip(writer, rest))
-        answers = [answer for answer in await read_answers(reader) if answer.status != 100]
-        assert [answer.problem() for answer in answers] == [(408, "timeout")]
-        await until_closed(collector)
-        dripping.cancel()
+    async with connected(collector) as (reader, writer):
+        connection = await only_one(collector)
+        await connection.take(writer, begun)
+        for _ in range(begun.count(HEALTH + b"\r\n")):
+            assert (await read_answer(reader)).status == 200
+        overdue = await connection.overdue(limit)
+        for byte in rest:
+            await connection.take(writer, bytes([byte]))
+        state = dict(vars(connection))
+        connection.sweep(overdue - 1)
+        assert vars(connection) == state
+        connection.sweep(overdue)
+        if rest:
+            while (answer := await read_answer(reader)).status == 100:
+                pass
+            assert answer.problem() == (408, "timeout")
+            assert answer.headers["connection"] == "close"
+        assert await read_answers(reader) == []
+    await until_closed(collector)
+    assert collector.total("connections_overdue") == (limit != "BODY")
 
 
 @pytest.mark.parametrize("head", [HEALTH, UPLOAD.replace(b"msgpack", b"x")])
 async def test_a_body_that_nobody_reads_is_thrown_away_for_some_seconds_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: bytes
 ) -> None:
-    monkeypatch.setattr(connections, "_LINGER_SECONDS", SHORT)
-    async with (
-        impatient(tmp_path, monkeypatch) as collector,
-        connected(collector) as (reader, writer),
-    ):
+    async def flood(writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while True:
+                writer.write(bytes(1))
+                await writer.drain()
+                await asyncio.sleep(0)
+
+    monkeypatch.setattr(connections, "_LINGER_SECONDS", 0.05)
+    async with running(tmp_path) as collector, connected(collector) as (reader, writer):
         writer.write(head + b"Content-Length: 9999999999\r\n\r\n")
-        dripping = asyncio.create_task(drip(writer, bytes(1), pause=0.0))
+        flooding = asyncio.create_task(flood(writer))
         (answer,) = await read_answers(reader)
         assert answer.status in {200, 415}
         await until_closed(collector)
-        dripping.cancel()
+        flooding.cancel()
 
 
-@pytest.mark.parametrize(
-    ("limit", "said"),
-    [("HEAD_SECONDS", b""), ("IDLE_SECONDS", HEALTH + b"\r\n")],
-    ids=["from the start", "behind an answer"],
-)
-async def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: bytes
-) -> None:
-    async with (
-        impatient(tmp_path, monkeypatch, **{limit: SHORT}) as collector,
-        connected(collector) as (reader, writer),
-    ):
-        writer.write(said)
-        answers = await read_answers(reader)
-        assert [answer.status for answer in answers] == [200] * bool(said)
+@pytest.mark.usefixtures("timed")
+async def test_n2_who_reads_no_answer_and_no_last_word_is_cut_off(collector: Collector) -> None:
+    await collector.publish(LARGE)
+    async with connected(collector) as (_, writer):
+        connection = await only_one(collector)
+        writer.write(LIST * 100)  # far more than the sockets between them hold
+        await until(lambda: connection.unread is not None)
+        connection.sweep(await connection.overdue("ANSWER"))
         await until_closed(collector)
-
-
-async def test_who_reads_no_answer_is_cut_off_and_what_waited_is_thrown_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with impatient(tmp_path, monkeypatch, ANSWER_SECONDS=SHORT) as collector:
-        await collector.publish(LARGE)
-        async with connected(collector) as (_, writer):
-            # Far more than the sockets between them hold.
-            writer.write(b"GET /v1/surveys HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
-            await until_closed(collector)
-
-
-async def test_a_last_word_that_is_not_read_is_thrown_away_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The answers fill the socket, then the time for the next head runs out."""
-    monkeypatch.setattr(connections, "_LINGER_SECONDS", SHORT)
-    async with (
-        impatient(tmp_path, monkeypatch, HEAD_SECONDS=SHORT, ANSWER_SECONDS=SHORT) as collector,
-        connected(collector) as (_, writer),
-    ):
-        writer.write((HEALTH + b"\r\n") * 20_000 + b"GET /")
+    async with connected(collector) as (_, writer):
+        connection = await only_one(collector)
+        await connection.take(writer, b"GET /")
+        assert connection.transport is not None
+        connection.transport.write(bytes(1 << 24))
+        connection.sweep(await connection.overdue("HEAD"))
+        assert collector.server.connections == {connection}
+        connection.sweep(asyncio.get_running_loop().time() + connections._LINGER_SECONDS)
         await until_closed(collector)
 
 
@@ -215,10 +207,10 @@ async def test_hundreds_of_requests_in_one_segment_are_answered_in_their_order(
     collector: Collector,
 ) -> None:
     async with connected(collector) as (reader, writer):
-        several = (HEALTH + b"\r\n" + upload() + b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n") * 200
+        several = (HEALTH + b"\r\n" + upload() + b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n") * 70
         writer.write(several + HEALTH + CLOSE + b"\r\n")
         answers = await read_answers(reader)
-    assert [answer.status for answer in answers] == [200, 200, 404] * 200 + [200]
+    assert [answer.status for answer in answers] == [200, 200, 404] * 70 + [200]
 
 
 FLOODS = {
@@ -328,8 +320,10 @@ async def test_a_connection_that_cannot_be_swept_leaves_the_others_their_end(
         sweep(self, now)
 
     monkeypatch.setattr(connections.Connection, "sweep", sweep_but_one)
+    monkeypatch.setattr(connections, "_SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.05)
     async with (
-        impatient(tmp_path, monkeypatch, HEAD_SECONDS=SHORT) as collector,
+        running(tmp_path) as collector,
         connected(collector) as (one, _),
         connected(collector) as (other, _),
     ):
