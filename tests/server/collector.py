@@ -1,5 +1,6 @@
 """The application on a real store and a fake clock, spoken to over a real socket."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +30,32 @@ from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
 MSGPACK = {"Content-Type": "application/msgpack"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer, whose body has come whole."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def problem(self) -> tuple[int, str]:
+        """Return status and code (else title) of a problem in the one shape of all of them."""
+        assert self.headers["content-type"] == PROBLEM_JSON
+        told = json.loads(self.body)
+        assert told["status"] == self.status
+        if told["type"] == "about:blank":
+            assert set(told) == {"type", "title", "status"}
+            return self.status, told["title"]
+        assert set(told) == {"type", "title", "status", "detail"}
+        code = read_problem(self.body, self.headers["content-type"], self.status)
+        assert code is not None, "a device would not act on this answer"
+        if self.status in {408, 429, 503, 507}:
+            assert int(self.headers["retry-after"]) > 0
+        else:  # what time does not mend names no time to retry
+            assert "retry-after" not in self.headers
+        return self.status, code.value
 
 
 class OwnServer(BaseTestServer):
@@ -136,11 +163,6 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Collector]:
 
 
 async def problem(answer: ClientResponse) -> tuple[int, str]:
-    """Return status and code of a problem that has the one shape of all of them."""
-    assert answer.content_type == PROBLEM_JSON
-    body = await answer.json(content_type=PROBLEM_JSON)
-    assert set(body) == {"type", "title", "status", "detail"}
-    assert body["status"] == answer.status
-    code = read_problem(await answer.read(), answer.headers["Content-Type"], answer.status)
-    assert code is not None, "a device would not act on this answer"
-    return answer.status, code.value
+    """Return status and code (else title) of a problem in the one shape of all of them."""
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    return Answer(answer.status, headers, await answer.read()).problem()

@@ -1,17 +1,15 @@
 """Bare sockets: what HTTP libraries are too polite to send, and answers as they come."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import pytest
 
-from deniable.messages import PROBLEM_JSON, pack_upload, read_problem
+from deniable.messages import pack_upload
 from deniable.stores import Verdict
 from deniable.stores.values import Receipt
-from tests.server.collector import Collector
+from tests.server.collector import Answer, Collector
 from tests.support.reports import envelope
 
 SECONDS = 30
@@ -32,32 +30,6 @@ EVERYWHERE = {
     "x-content-type-options": "nosniff",
 }
 """What every answer carries: good ones, refusals, and the last of a cut connection."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One answer, whose body has come whole."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    def problem(self) -> tuple[int, str]:
-        """Return status and code (else title) of a problem in the one shape of all of them."""
-        assert self.headers["content-type"] == PROBLEM_JSON
-        told = json.loads(self.body)
-        assert told["status"] == self.status
-        if told["type"] == "about:blank":
-            assert set(told) == {"type", "title", "status"}
-            return self.status, told["title"]
-        assert set(told) == {"type", "title", "status", "detail"}
-        code = read_problem(self.body, self.headers["content-type"], self.status)
-        assert code is not None, "a device would not act on this answer"
-        if self.status in {408, 429, 503, 507}:
-            assert int(self.headers["retry-after"]) > 0
-        else:  # what time does not mend names no time to retry
-            assert "retry-after" not in self.headers
-        return self.status, code.value
 
 
 def upload(device: int = 1, *, head: bytes = UPLOAD) -> bytes:

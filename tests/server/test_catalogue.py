@@ -153,3 +153,21 @@ async def test_one_reading_at_a_time_whatever_is_asked_and_what_comes_of_it_is_k
         await catalogue.reread()
         assert catalogue.surely(MANIFEST.survey_id) == MANIFEST
         assert catalogue.surely(bytes(32)) is None
+
+
+async def test_unknown_surveys_make_the_store_be_read_once_a_second_at_most(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, read = [], collector.store.surveys
+
+    async def counted() -> list[bytes]:
+        reads.append(1)
+        return await read()
+
+    monkeypatch.setattr(collector.store, "surveys", counted)
+    unpublished = manifest(name="unpublished")
+    batch = [envelope(device, survey=unpublished) for device in range(40)]
+    for seconds, times in ((0, 0), (1, 1), (-50, 2)):  # a clock that is set back does not stop it
+        collector.clock.time += seconds
+        await asyncio.gather(*(collector.send(*batch) for _ in range(5)))
+        assert len(reads) == times

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import subprocess
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tests.server.test_metrics import Samples, parsed
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, manifest
 
-NAMES = frozenset({MANIFEST.name, "many", "odd", "nobody-published"})
+NAMES = frozenset({MANIFEST.name, "a-first", "many", "odd", "nobody-published"})
 MANY = manifest(name="many", categories=tuple(f"a {number}" for number in range(30)))
 ODD = manifest(name="odd", categories=('a "b"', "back\\slash", "c"), minimum_reports=50)
 
@@ -31,6 +32,17 @@ FIRST = manifest(name="a-first")
 def closed_figures(collector: Collector) -> ClosedFigures:
     catalogue = Catalogue(collector.store, collector.config.authority, collector.clock)
     return ClosedFigures(collector.config, collector.store, catalogue, collector.clock)
+
+
+@pytest.fixture
+async def collector(tmp_path: Path) -> AsyncIterator[Collector]:
+    async with running(tmp_path, metrics_surveys=NAMES) as made:
+        yield made
+
+
+@pytest.fixture
+def figures(collector: Collector) -> ClosedFigures:
+    return closed_figures(collector)
 
 
 async def lines(figures: ClosedFigures) -> str:
@@ -69,59 +81,59 @@ def of(samples: Samples, survey: str) -> Samples:
     }
 
 
-async def test_only_closed_epochs_of_named_surveys_are_told_of(tmp_path: Path) -> None:
-    async with running(tmp_path, metrics_surveys=NAMES) as collector:
-        for survey in (MANY, ODD, manifest(name="private")):
-            await collector.publish(survey)
-        figures = closed_figures(collector)
-        for survey, n in ((MANIFEST, 400), (MANY, 400), (ODD, 49)):
-            await send(collector, survey, 0, n)
-        await send(collector, manifest(name="private"), 0, 100)
-        assert "_estimate" not in await lines(figures)
-        collector.clock.time += DAY  # over, and its late reports are taken
-        counts = await send(collector, MANIFEST, 1, 300)
-        assert "_estimate" not in await lines(figures)
-        collector.clock.time += DAY  # the grace of epoch 0 is over, and that of epoch 1 is not
-        samples = parsed(await lines(figures))
-        assert {labels.split()[-1] for name, labels in samples if "_estimate" in name} == {
-            *(MANIFEST.name, "many")  # of the odd one too few reports came
-        }
-        assert of(samples, MANIFEST.name)["estimate_reports", ""] == 400
-        collector.clock.time += DAY
-        samples = of(parsed(await lines(figures)), MANIFEST.name)
-        histogram = estimate_histogram(MANIFEST, 1, counts)
-        ends = histogram.simultaneous
-        for answer, value, low, high in zip(
-            MANIFEST.categories, histogram.estimate, ends.low, ends.high, strict=True
-        ):
-            assert samples["estimate", answer] == value
-            assert samples["estimate_low", answer] == low
-            assert samples["estimate_high", answer] == high
-        assert samples["estimate_reports", ""] == 300
-        assert samples["estimate_fake_reports", ""] == histogram.sample.fewest_fakes
-        end = MANIFEST.schedule.epoch_start(2)
-        assert samples["estimate_epoch_end_timestamp_seconds", ""] == end
+async def test_only_closed_epochs_of_named_surveys_are_told_of(
+    collector: Collector, figures: ClosedFigures
+) -> None:
+    for survey in (MANY, ODD, manifest(name="private")):
+        await collector.publish(survey)
+    for survey, n in ((MANIFEST, 400), (MANY, 400), (ODD, 49)):
+        await send(collector, survey, 0, n)
+    await send(collector, manifest(name="private"), 0, 100)
+    assert "_estimate" not in await lines(figures)
+    collector.clock.time += DAY  # over, and its late reports are taken
+    counts = await send(collector, MANIFEST, 1, 300)
+    assert "_estimate" not in await lines(figures)
+    collector.clock.time += DAY  # the grace of epoch 0 is over, and that of epoch 1 is not
+    samples = parsed(await lines(figures))
+    assert {labels.split()[-1] for name, labels in samples if "_estimate" in name} == {
+        *(MANIFEST.name, "many")  # of the odd one too few reports came
+    }
+    assert of(samples, MANIFEST.name)["estimate_reports", ""] == 400
+    collector.clock.time += DAY
+    samples = of(parsed(await lines(figures)), MANIFEST.name)
+    histogram = estimate_histogram(MANIFEST, 1, counts)
+    ends = histogram.simultaneous
+    for answer, value, low, high in zip(
+        MANIFEST.categories, histogram.estimate, ends.low, ends.high, strict=True
+    ):
+        assert samples["estimate", answer] == value
+        assert samples["estimate_low", answer] == low
+        assert samples["estimate_high", answer] == high
+    assert samples["estimate_reports", ""] == 300
+    assert samples["estimate_fake_reports", ""] == histogram.sample.fewest_fakes
+    end = MANIFEST.schedule.epoch_start(2)
+    assert samples["estimate_epoch_end_timestamp_seconds", ""] == end
 
 
-async def test_of_many_answers_there_are_the_largest(tmp_path: Path) -> None:
-    async with running(tmp_path, metrics_surveys=NAMES) as collector:
-        await collector.publish(MANY)
-        figures = closed_figures(collector)
-        counts = await send(collector, MANY, 0, 500)
-        collector.clock.time += 3 * DAY
-        samples = of(parsed(await lines(figures)), "many")
-        rows = chosen_rows(estimate_histogram(MANY, 0, counts), "unbiased", top=20).rows
-        low = {("estimate_low", row["category"]): row["low"] for row in rows}
-        assert {key: value for key, value in samples.items() if key[0] == "estimate_low"} == low
+async def test_of_many_answers_there_are_the_largest(
+    collector: Collector, figures: ClosedFigures
+) -> None:
+    await collector.publish(MANY)
+    counts = await send(collector, MANY, 0, 500)
+    collector.clock.time += 3 * DAY
+    samples = of(parsed(await lines(figures)), "many")
+    rows = chosen_rows(estimate_histogram(MANY, 0, counts), "unbiased", top=20).rows
+    low = {("estimate_low", row["category"]): row["low"] for row in rows}
+    assert {key: value for key, value in samples.items() if key[0] == "estimate_low"} == low
 
 
-async def test_prometheus_reads_whatever_answers_are_called(tmp_path: Path) -> None:
-    async with running(tmp_path, metrics_surveys=NAMES) as collector:
-        await collector.publish(ODD)
-        figures = closed_figures(collector)
-        await send(collector, ODD, 0, 60)
-        collector.clock.time += 3 * DAY
-        text = await lines(figures)
+async def test_prometheus_reads_whatever_answers_are_called(
+    collector: Collector, figures: ClosedFigures
+) -> None:
+    await collector.publish(ODD)
+    await send(collector, ODD, 0, 60)
+    collector.clock.time += 3 * DAY
+    text = await lines(figures)
     answers = {labels for name, labels in of(parsed(text), "odd") if name == "estimate"}
     assert answers == {*ODD.categories}
     complaints = linted(text)
@@ -130,20 +142,21 @@ async def test_prometheus_reads_whatever_answers_are_called(tmp_path: Path) -> N
 
 
 async def test_a_survey_is_not_estimated_again_for_every_look(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    collector: Collector, figures: ClosedFigures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with running(tmp_path, metrics_surveys=NAMES) as collector:
-        figures = closed_figures(collector)
-        await send(collector, MANIFEST, 0, 60)
-        collector.clock.time += 3 * DAY
-        text = await lines(figures)
-        monkeypatch.setattr("deniable.server.gauges._figures_of", None)
-        assert await lines(figures) == text
-        assert text.count("deniable_estimate{") == 5
+    await send(collector, MANIFEST, 0, 60)
+    collector.clock.time += 3 * DAY
+    text = await lines(figures)
+    monkeypatch.setattr("deniable.server.gauges._figures_of", None)
+    assert await lines(figures) == text
+    assert text.count("deniable_estimate{") == 5
 
 
 async def test_a_survey_that_fails_is_logged_and_looked_at_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    collector: Collector,
+    figures: ClosedFigures,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     made = gauges._figures_of
     failures = iter([ZeroDivisionError(), StoreError("away")])
@@ -155,29 +168,27 @@ async def test_a_survey_that_fails_is_logged_and_looked_at_again(
 
     monkeypatch.setattr(gauges, "_figures_of", figures_of)
     monkeypatch.setattr(gauges, "_SECONDS", 0.0)
-    async with running(tmp_path, metrics_surveys=NAMES) as collector:
-        figures = closed_figures(collector)
-        renewed, renew = asyncio.Event(), figures.renew
+    renewed, renew = asyncio.Event(), figures.renew
 
-        async def telling() -> None:
-            await renew()
-            if "deniable_estimate{" in generate_latest(figures).decode():
-                renewed.set()
+    async def telling() -> None:
+        await renew()
+        if "deniable_estimate{" in generate_latest(figures).decode():
+            renewed.set()
 
-        monkeypatch.setattr(figures, "renew", telling)
-        await send(collector, MANIFEST, 0, 60)
-        collector.clock.time += 3 * DAY
-        keeping = asyncio.create_task(figures.keep())
-        async with asyncio.timeout(60):
-            await renewed.wait()
-        keeping.cancel()
-        assert (await lines(figures)).count("deniable_estimate{") == len(MANIFEST.categories)
+    monkeypatch.setattr(figures, "renew", telling)
+    await send(collector, MANIFEST, 0, 60)
+    collector.clock.time += 3 * DAY
+    keeping = asyncio.create_task(figures.keep())
+    async with asyncio.timeout(60):
+        await renewed.wait()
+    keeping.cancel()
+    assert (await lines(figures)).count("deniable_estimate{") == len(MANIFEST.categories)
     logged = [record.getMessage() for record in caplog.records]
     assert logged.count("estimates for the metrics could not be made") == 1
 
 
 async def test_a_survey_that_fails_keeps_no_other_from_being_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    collector: Collector, figures: ClosedFigures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = gauges._figures_of
 
@@ -187,15 +198,14 @@ async def test_a_survey_that_fails_keeps_no_other_from_being_told_of(
         return made(survey, counts)
 
     monkeypatch.setattr(gauges, "_figures_of", figures_of)
-    names = frozenset({FIRST.name, MANIFEST.name})
-    async with running(tmp_path, metrics_surveys=names) as collector:
-        figures = closed_figures(collector)
-        for survey in (FIRST, MANIFEST):
-            await send(collector, survey, 0, 60)
-        collector.clock.time += 3 * DAY
-        samples = parsed(await lines(figures))
-        assert {labels.split()[-1] for _, labels in samples} == {MANIFEST.name}
+    await collector.publish(FIRST)
+    for survey in (FIRST, MANIFEST):
+        await send(collector, survey, 0, 60)
+    collector.clock.time += 3 * DAY
+    samples = parsed(await lines(figures))
+    assert {labels.split()[-1] for _, labels in samples} == {MANIFEST.name}
 
 
-async def test_nothing_is_made_where_no_survey_is_named(collector: Collector) -> None:
-    await closed_figures(collector).keep()
+async def test_nothing_is_made_where_no_survey_is_named(tmp_path: Path) -> None:
+    async with running(tmp_path) as collector:
+        await closed_figures(collector).keep()

@@ -37,11 +37,10 @@ async def test_a_manifest_alone_may_be_kept_and_is_asked_for_again(
 @pytest.mark.parametrize(
     ("settings", "strict"),
     [
-        ({"origin": "https://collector.example"}, True),
+        ({"origin": "https://collector.example"}, True),  # a proxy ends TLS
         ({"origin": "http://127.0.0.1:1", "tls_certificate": Path("chain.pem")}, True),
         ({"origin": "http://127.0.0.1:1"}, False),
     ],
-    ids=["a proxy ends TLS", "TLS here", "no TLS"],
 )
 async def test_transport_security_is_strict_where_there_is_any(
     tmp_path: Path, settings: dict[str, Any], strict: bool

@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from deniable.directory.gateway_file import first_gateway, write_gateway_file
-from deniable.messages import Refusal, RefusalCode, pack_upload
+from deniable.messages import Refusal, pack_upload
 from deniable.server.routes.openapi import _LEVEL, openapi_document
 from deniable.server.routes.requests import asked_level
 from deniable.server.routes.routing import ROUTES
@@ -40,34 +40,18 @@ EXAMPLES = 20 if THOROUGH else 3  # of each operation
 SECONDS = 20
 
 
-async def test_it_is_sound_and_served_to_anyone(collector: Collector) -> None:
-    answer = await collector.client.get("/openapi.json")
-    document = await answer.json()
+async def test_it_is_sound_lists_every_route_and_no_other_and_is_served_to_anyone(
+    collector: Collector,
+) -> None:
+    document = await (await collector.client.get("/openapi.json")).json()
     openapi_spec_validator.validate(document)
     assert document["openapi"] == "3.1.0"
     assert document["servers"] == [{"url": collector.config.origin}]
     assert document == openapi_document(collector.config)
-
-
-async def test_it_lists_every_route_and_no_other(collector: Collector) -> None:
-    document = openapi_document(collector.config)
-    listed = {
-        (method, path)
-        for path, described in document["paths"].items()
-        for method in described
-        if method != "parameters"
-    }
+    paths = document["paths"].items()
+    listed = {(method, path) for path, of_it in paths for method in of_it.keys() - {"parameters"}}
     assert listed == {(method.lower(), route.path) for route in ROUTES for method in route.methods}
-    assert len(ROUTES) == len(document["paths"])
-
-
-async def test_every_code_of_a_whole_request_stands_somewhere(collector: Collector) -> None:
-    text = await (await collector.client.get("/openapi.json")).text()
-    assert [
-        code
-        for code in RefusalCode
-        if code.http_status is not None and f'"urn:deniable:error:{code.value}"' not in text
-    ] == []
+    assert len(ROUTES) == len(paths)
 
 
 async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -> None:
@@ -90,10 +74,8 @@ async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -
         for role, header in headers.items():
             url = path.replace("{name}", MANIFEST.name).replace("{path}", "tile/0/000.p/1")
             status = (await collector.client.get(url, headers=header)).status
-            if not roles or role in roles or role == "operator":
-                assert status == 200, (path, role)
-            else:
-                assert status == (403 if role else 401), (path, role)
+            may = not roles or role in roles or role == "operator"
+            assert status == (200 if may else 403 if role else 401), (path, role)
 
 
 @contextmanager
@@ -132,17 +114,9 @@ def test_a_level_is_taken_as_any_number_that_the_document_allows(level: float) -
             asked_level(request)
 
 
-BODIES = st.one_of(
-    st.binary(max_size=200),
-    st.lists(
-        st.one_of(
-            st.builds(envelope, st.integers(0, 9), st.integers(0, 9), epoch=st.integers(0, 3)),
-            st.binary(max_size=200),
-        ),
-        min_size=1,
-        max_size=5,
-    ).map(pack_upload),
-)
+NOISE, DIGITS = st.binary(max_size=200), st.integers(0, 9)
+REPORTS = NOISE | st.builds(envelope, DIGITS, DIGITS, epoch=st.integers(0, 3))
+BODIES = NOISE | st.lists(REPORTS, min_size=1, max_size=5).map(pack_upload)
 schemathesis.openapi.media_type("application/msgpack", BODIES)
 schemathesis.openapi.media_type("message/ohttp-req", st.binary(max_size=1_100))
 

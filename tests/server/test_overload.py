@@ -9,6 +9,7 @@ import pytest
 
 from deniable.intake import judge_report
 from deniable.messages import (
+    Enrolment,
     RefusalCode,
     Report,
     SignedReport,
@@ -22,12 +23,13 @@ from deniable.messages.ed25519 import CONTEXT_ENROL
 from deniable.server.routes import uploads
 from tests.server.collector import problem, running
 from tests.server.sockets import SECONDS, HeldStore, healthy, until
-from tests.server.test_uploads import CERTIFIED
 from tests.support.effort import effort
 from tests.support.reports import envelope, secret
+from tests.support.surveys import manifest
 
 BATCH = 256
 ISSUER = SigningKey(b"issuer's seed of tests 000000001")
+CERTIFIED = manifest(name="certified", enrolment=Enrolment("certificate", (ISSUER.public_key,)))
 
 
 class Judging:
@@ -66,7 +68,6 @@ async def test_what_is_too_much_is_refused_before_it_is_verified(
         for size in (1, BATCH):
             answer = await collector.upload(batch(9, size))
             assert await problem(answer) == (503, "overloaded")
-            assert int(answer.headers["Retry-After"]) > 0
         assert judging.count == 4 * BATCH
         assert await healthy(collector)
         held.release.set()
@@ -148,7 +149,7 @@ async def test_nonsense_is_counted_against_its_sender_too(tmp_path: Path) -> Non
             if answer.status == 429:
                 return
             assert answer.status == 400
-    raise AssertionError("nonsense may be sent for ever")
+    pytest.fail("nonsense may be sent for ever")
 
 
 def vouched(device: int) -> bytes:

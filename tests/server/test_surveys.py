@@ -7,26 +7,19 @@ import pytest
 from deniable.mechanisms import KINDS
 from deniable.messages import (
     Manifest,
-    Repeat,
     SigningKey,
-    Specification,
     open_manifest,
     sign_manifest,
     split_manifests,
 )
 from tests.server.collector import Collector, problem
-from tests.support.kinds import EXAMPLES, example_survey
+from tests.server.test_pages import SURVEYS
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest
 
 NAME = MANIFEST.name
 ID = MANIFEST.survey_id.hex()
 SUCCESSOR = manifest(sequence=1, epsilon="0.5")
 OTHER = manifest(name="another-survey")
-TWO_ROUND = manifest(
-    name="two-round",
-    repeat=Repeat("memoised", 3),
-    specification=Specification("two-round", {"kept": "2", "fresh": ("subset", 1)}),
-)
 
 
 async def publish(collector: Collector) -> None:
@@ -36,10 +29,8 @@ async def publish(collector: Collector) -> None:
 
 async def test_every_kind_is_described_as_the_schema_has_it(collector: Collector) -> None:
     # Which the fixture's client checks of every answer.
-    for kind, examples in EXAMPLES.items():
-        for number, example in enumerate(examples):
-            survey = example_survey(kind, *example)
-            await collector.publish(replace(survey, name=f"{kind}-{number}"))
+    for survey in SURVEYS:
+        await collector.publish(survey)
     listed = (await (await collector.client.get("/v1/surveys")).json())["surveys"]
     assert {survey["mechanism"] for survey in listed} == set(KINDS)
 
@@ -79,34 +70,24 @@ async def test_an_older_survey_is_found_by_its_id_under_its_name_only(collector:
     assert await problem(answer) == (404, "not-found")
 
 
-HELD = {f'"{ID}"': 304, f'"{"0" * 64}", "{ID}"': 304}
-HELD |= dict.fromkeys([f'"{"0" * 64}"', ID, "nonsense", f'"{ID.upper()}"', '""'], 200)
-
-
-@pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize(("held", "status"), HELD.items())
 async def test_who_holds_the_manifest_is_told_so_without_a_body_and_nobody_else(
-    lasting: Collector, held: str, status: int
+    collector: Collector,
 ) -> None:
-    path = f"/v1/surveys/{NAME}/manifest"
-    answer = await lasting.client.get(path, headers={"If-None-Match": held})
-    assert answer.status == status
-    assert answer.headers["ETag"] == f'"{ID}"'
-    if status == 200:
-        assert answer.content_type == "application/msgpack"
-        assert await answer.read() == sign_manifest(MANIFEST, AUTHORITY)
-    else:
-        assert await answer.read() == b""
-
-
-async def test_who_holds_the_predecessor_gets_the_successor(collector: Collector) -> None:
+    path, envelope = f"/v1/surveys/{NAME}/manifest", sign_manifest(MANIFEST, AUTHORITY)
+    held = {f'"{ID}"': 304, f'"{"0" * 64}", "{ID}"': 304}
+    held |= dict.fromkeys([f'"{"0" * 64}"', ID, "nonsense", f'"{ID.upper()}"', '""'], 200)
+    for tag, status in held.items():
+        answer = await collector.client.get(path, headers={"If-None-Match": tag})
+        assert (answer.status, answer.headers["ETag"]) == (status, f'"{ID}"')
+        assert await answer.read() == (envelope if status == 200 else b"")
+        assert status == 304 or answer.content_type == "application/msgpack"
+    # Who holds the predecessor gets the successor.
     await publish(collector)
-    path, held = f"/v1/surveys/{NAME}/manifest", {"If-None-Match": f'"{ID}"'}
-    answer = await collector.client.get(path, headers=held)
+    answer = await collector.client.get(path, headers={"If-None-Match": f'"{ID}"'})
     assert answer.headers["ETag"] == f'"{SUCCESSOR.survey_id.hex()}"'
     assert await answer.read() == sign_manifest(SUCCESSOR, AUTHORITY)
-    older = await collector.client.get(f"{path}?survey={ID}", headers=held)
-    assert older.status == 304
+    older = f"{path}?survey={ID}"
+    assert (await collector.client.get(older, headers={"If-None-Match": f'"{ID}"'})).status == 304
 
 
 async def offered(collector: Collector, name: str = NAME) -> list[Manifest]:
@@ -147,30 +128,20 @@ async def test_the_oldest_are_left_out_of_an_answer_that_is_full(collector: Coll
     assert await offered(collector) == large[:0:-1]
 
 
-@pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("suffix", ["", "/manifest"])
-@pytest.mark.parametrize(
-    ("tail", "expected"),
-    [
-        ("nobody-asks{}", (404, "not-found")),
-        ("nobody-asks/manifests", (404, "not-found")),
-        (f"{NAME}/manifests?survey={ID}", (400, "bad-query")),
-        ("%2e%2e{}", (404, "not-found")),
-        ("%FF{}", (404, "not-found")),
-        (f"{NAME}{{}}?survey={'0' * 64}", (404, "not-found")),
-        *(
-            (f"{NAME}{{}}?survey={wrong}", (400, "bad-query"))
-            for wrong in (ID[:3], f"{ID}0", ID.upper(), "", f"{ID}&survey={ID}")
-        ),
-        (f"{NAME}{{}}?epoch=0", (400, "bad-query")),
-        (f"{NAME}{{}}?token=x", (400, "bad-query")),
-    ],
-)
-async def test_what_cannot_be_found_or_understood_is_a_problem(
-    lasting: Collector, tail: str, suffix: str, expected: tuple[int, str]
-) -> None:
-    answer = await lasting.client.get("/v1/surveys/" + tail.format(suffix))
-    assert await problem(answer) == expected
+async def test_what_cannot_be_found_or_understood_is_a_problem(collector: Collector) -> None:
+    not_found, bad_query = (404, "not-found"), (400, "bad-query")
+    wrong = [ID[:3], f"{ID}0", ID.upper(), "", f"{ID}&survey={ID}"]
+    queries = [*(f"survey={each}" for each in wrong), "epoch=0", "token=x"]
+    for tail, expected in (
+        ("nobody-asks/manifests", not_found),
+        (f"{NAME}/manifests?survey={ID}", bad_query),
+        *((f"{name}{{}}", not_found) for name in ("nobody-asks", "%2e%2e", "%FF")),
+        (f"{NAME}{{}}?survey={'0' * 64}", not_found),
+        *((f"{NAME}{{}}?{query}", bad_query) for query in queries),
+    ):
+        for suffix in ("", "/manifest"):
+            answer = await collector.client.get("/v1/surveys/" + tail.format(suffix))
+            assert await problem(answer) == expected, (tail, suffix)
 
 
 async def test_a_stored_survey_of_another_authority_is_not_offered(

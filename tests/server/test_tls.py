@@ -77,16 +77,6 @@ async def ask(port: int, trusted: Path) -> tuple[Answer, str]:
     return answer, hashlib.sha256(certificate).hexdigest()
 
 
-async def test_the_certificate_is_shown_and_transport_security_asked_for(tmp_path: Path) -> None:
-    config = config_of(tmp_path)
-    assert config.tls_certificate is not None
-    async with listening(config, tls_context(config)) as (port, _):
-        answer, shown = await ask(port, config.tls_certificate)
-        assert answer.status == 200
-        assert answer.headers["strict-transport-security"] == "max-age=31536000"
-        assert shown == fingerprint(config.tls_certificate)
-
-
 async def test_a_socket_that_was_taken_off_the_port_is_no_lack_of_descriptors(
     tmp_path: Path,
 ) -> None:
@@ -111,13 +101,13 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
 ) -> None:
     caplog.set_level(logging.INFO)
     config = config_of(tmp_path)
-    file = config.tls_certificate
-    context = tls_context(config)
+    file, context = config.tls_certificate, tls_context(config)
     assert file is not None
     assert context is not None
     async with listening(config, context) as (port, _):
-        first = fingerprint(file)
-        assert (await ask(port, file))[1] == first
+        answer, first = await ask(port, file)
+        assert (answer.status, first) == (200, fingerprint(file))
+        assert answer.headers["strict-transport-security"] == "max-age=31536000"
         certificate(tmp_path, "127.0.0.1")  # another one in its place
         assert fingerprint(file) != first
         reload_certificate(context, config)
@@ -194,21 +184,15 @@ def test_a_certificate_that_tells_no_end_is_refused_and_the_old_one_kept(tmp_pat
     assert context.ends == ends
 
 
-def test_an_error_says_where_the_setting_at_fault_stands(tmp_path: Path) -> None:
+def test_nobody_is_asked_for_a_password_and_an_error_says_where_its_setting_stands(
+    tmp_path: Path,
+) -> None:
     config = config_of(tmp_path, places={"tls_key": "DENIABLE_TLS_KEY"})
     assert config.tls_key is not None
+    encrypted = PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
+    config.tls_key.write_bytes(Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, *encrypted))
+    with pytest.raises(InvalidConfig, match="must not be encrypted"):
+        tls_context(config)
     config.tls_key.unlink()
     with pytest.raises(InvalidConfig, match=r"^DENIABLE_TLS_KEY: tls_key: .* cannot be read"):
-        tls_context(config)
-
-
-def test_nobody_is_asked_for_a_password(tmp_path: Path) -> None:
-    config = config_of(tmp_path)
-    assert config.tls_key is not None
-    config.tls_key.write_bytes(
-        Ed25519PrivateKey.generate().private_bytes(
-            Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
-        )
-    )
-    with pytest.raises(InvalidConfig, match="must not be encrypted"):
         tls_context(config)

@@ -101,96 +101,72 @@ async def test_a_survey_lives_from_its_first_report_to_its_end(
 
 
 async def test_a_seal_is_told_and_counted_by_whoever_set_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    store: SqliteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO, logger="deniable.collector")
-    late = await _Overtaken.open(tmp_path / "store.sqlite")
-    await publish(late, SURVEY)
-    await late.add(begun())
+    seal = store.seal
+
+    async def overtaken(survey_id: bytes, epoch: int, now: int) -> Seal:
+        await seal(survey_id, epoch, now - 60)  # another collector was a minute earlier
+        return await seal(survey_id, epoch, now)
+
+    monkeypatch.setattr(store, "seal", overtaken)
+    await store.add(begun())
     meters = Meters()
-    await upkeep(late, FakeClock(CLOSED + 60), meters).turn()
-    assert [seal.sealed_at for seal in await late.seals(ID)] == [CLOSED]
+    await upkeep(store, FakeClock(CLOSED + 60), meters).turn()
+    assert [seal.sealed_at for seal in await store.seals(ID)] == [CLOSED]
     assert caplog.messages == []
     assert metered(meters) == {}
-    await late.close()
-
-
-class _Overtaken(SqliteStore):
-    """A store whose epochs another collector seals a minute before, every time."""
-
-    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
-        await super().seal(survey_id, epoch, now - 60)
-        return await super().seal(survey_id, epoch, now)
-
-
-class _FailsAtFirst(SqliteStore):
-    def prepare(self) -> asyncio.Event:
-        self.failures = 1
-        self.sealed = asyncio.Event()
-        return self.sealed
-
-    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
-        if self.failures:
-            self.failures -= 1
-            raise StoreError("the store failed: for a moment")
-        made = await super().seal(survey_id, epoch, now)
-        self.sealed.set()
-        return made
 
 
 async def test_what_failed_is_done_at_the_next_turn(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    store: SqliteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = await _FailsAtFirst.open(tmp_path / "store.sqlite")
-    sealed = store.prepare()
-    await publish(store, SURVEY)
+    sealed, failures, seal = asyncio.Event(), iter([StoreError("for a moment")]), store.seal
+
+    async def fails_at_first(survey_id: bytes, epoch: int, now: int) -> Seal:
+        for failure in failures:
+            raise failure
+        made = await seal(survey_id, epoch, now)
+        sealed.set()
+        return made
+
+    monkeypatch.setattr(store, "seal", fails_at_first)
     await store.add(begun())
     meters = Meters()
     running = asyncio.create_task(upkeep(store, FakeClock(CLOSED), meters).run(0.001))
-    try:
-        await asyncio.wait_for(sealed.wait(), 20)
-        assert not running.done()
-        assert "upkeep of three-days is put off: the store failed: for a moment" in caplog.messages
-        assert [seal.epoch for seal in await store.seals(ID)] == [0]
-        assert metered(meters)["upkeep_failed"] == 1
-    finally:
-        running.cancel()
-        await asyncio.wait([running])
-        await store.close()
+    await asyncio.wait_for(sealed.wait(), 20)
+    assert not running.done()
+    assert "upkeep of three-days is put off: for a moment" in caplog.messages
+    assert [seal.epoch for seal in await store.seals(ID)] == [0]
+    assert metered(meters)["upkeep_failed"] == 1
+    running.cancel()
+    await asyncio.wait([running])
     assert running.cancelled()
 
 
-class _FailsFor(SqliteStore):
-    """A store that cannot seal one survey, for a reason that nobody foresaw."""
-
-    broken = b""
-
-    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
-        if survey_id == self.broken:
-            raise RuntimeError("unforeseen")
-        return await super().seal(survey_id, epoch, now)
-
-
 async def test_a_survey_that_always_fails_keeps_no_other_from_being_sealed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    store: SqliteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = await _FailsFor.open(tmp_path / "store.sqlite")
-    first = manifest(name="a-first-one", schedule=SURVEY.schedule)
-    store.broken = first.survey_id
-    try:
-        for survey in (SURVEY, first):
-            await publish(store, survey)
-            await store.add(begun(survey=survey))
-        meters = Meters()
-        keeper = upkeep(store, FakeClock(CLOSED), meters)
-        for _ in range(2):
-            await keeper.turn()
-        assert [seal.epoch for seal in await store.seals(ID)] == [0]
-        assert await store.seals(first.survey_id) == []
-        assert metered(meters) == {"epochs_sealed": 1, "upkeep_failed": 2}
-        assert "upkeep of a-first-one failed in an unforeseen way" in caplog.text
-    finally:
-        await store.close()
+    first, seal = manifest(name="a-first-one", schedule=SURVEY.schedule), store.seal
+    await publish(store, first)
+
+    async def fails(survey_id: bytes, epoch: int, now: int) -> Seal:
+        if survey_id == first.survey_id:
+            raise RuntimeError("unforeseen")
+        return await seal(survey_id, epoch, now)
+
+    monkeypatch.setattr(store, "seal", fails)
+    for survey in (SURVEY, first):
+        await store.add(begun(survey=survey))
+    meters = Meters()
+    keeper = upkeep(store, FakeClock(CLOSED), meters)
+    for _ in range(2):
+        await keeper.turn()
+    assert [seal.epoch for seal in await store.seals(ID)] == [0]
+    assert await store.seals(first.survey_id) == []
+    assert metered(meters) == {"epochs_sealed": 1, "upkeep_failed": 2}
+    assert "upkeep of a-first-one failed in an unforeseen way" in caplog.text
 
 
 async def test_a_machine_80_days_ahead_ends_nothing_and_once_it_is_right_goes_on(
