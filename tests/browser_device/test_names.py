@@ -1,6 +1,7 @@
 """What a page keeps by a survey's name holds for every name, also for one that objects have."""
 
 from base64 import b64encode
+from typing import Any
 
 import pytest
 
@@ -15,34 +16,20 @@ def outcomes(tried: Tried, name: str, first_epoch: str) -> list[list[str]]:
     The second report is in the epoch of the first.
     """
     declaration = {"name": name, "question": QUESTION, "categories": CATEGORIES, "max_epsilon": "1"}
-    starts = [START, START + 2 * DAY]
-    moments = [
-        {
-            "at": start + number * DAY + wait,
-            "manifests": [
-                b64encode(
-                    sign_manifest(
-                        manifest(
-                            name=name,
-                            sequence=number,
-                            schedule=Schedule(start, DAY, number + 1, DAY),
-                        ),
-                        AUTHORITY,
-                    )
-                ).decode()
-            ],
-        }
-        for number, start in enumerate(starts)
-        for wait in ((1, 2) if number == 0 else (1,))
-    ]
-    test = {
+    moments = []
+    for number, start, waits in ((0, START, (1, 2)), (1, START + 2 * DAY, (1,))):
+        schedule = Schedule(start, DAY, number + 1, DAY)
+        offered = sign_manifest(manifest(name=name, sequence=number, schedule=schedule), AUTHORITY)
+        moments += [
+            {"at": start + number * DAY + wait, "manifests": [b64encode(offered).decode()]}
+            for wait in waits
+        ]
+    test: dict[str, Any] = {
         "collector": ORIGIN,
         "authority": AUTHORITY.public_key.hex(),
-        "surveys": [declaration],
         "lifetimeEpsilon": "1",
-        "firstEpoch": first_epoch,
-        "moments": moments,
     }
+    test |= {"surveys": [declaration], "firstEpoch": first_epoch, "moments": moments}
     (result,) = tried("ceilings", [test])
     found: list[list[str]] = result["outcomes"]
     return found
@@ -59,8 +46,5 @@ def test_d5_by_default_who_finds_no_state_does_not_answer_the_running_epoch(trie
     assert all(
         why.startswith("this browser has no memory") for _, why in outcomes(tried, "a", "next")[:2]
     )
-
-
-def test_an_unknown_first_epoch_is_refused(tried: Tried) -> None:
     with pytest.raises(KeyError):
         outcomes(tried, "a", "soon")

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Route
 
 from tests.browser_device.example import Example
 from tests.support.processes import ROOT
@@ -13,53 +13,30 @@ KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 """Of RFC 8032's first test: a key, and another authority's."""
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (
-            {"lifetimeEpsilon": "0.5"},
-            r"over-budget: its epochs ahead may bring the sum to \d+, and lifetimeEpsilon is 0.5",
-        ),
-        ({"authority": KEY}, "the app's own was refused as bad-signature"),
-        ({"collector": "http://127.0.0.1:9"}, "wrong-origin: it is for another collector"),
-    ],
-)
-def test_a_survey_that_is_not_taken_says_why(
-    served: Example, browser: Browser, options: dict[str, str], reason: str
+PLAIN = "lifetimeEpsilon must be a plain decimal in quotes"
+
+
+def test_a_survey_that_is_not_taken_says_why_and_an_option_that_is_none_is_named(
+    served: Example, browser: Browser
 ) -> None:
+    budget = r"over-budget: its epochs ahead may bring the sum to \d+, and lifetimeEpsilon is 0.5"
     with browser.new_page() as page:
-        device = served.open(page, **options)
-        device.do("consent('on')")
-        for called in ("look('theme')", "report('theme', 'dark')"):
-            assert re.search(reason, device.do(called)["why"])
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "reason"),
-    [
-        *(
-            ("lifetimeEpsilon", value, "lifetimeEpsilon must be a plain decimal in quotes")
-            for value in (60, "1e1")
-        ),
-        ("newDevice", "now", "TypeError: there is no option newDevice"),
-    ],
-)
-def test_an_option_that_is_none_is_named(
-    served: Example, browser: Browser, option: str, value: object, reason: str
-) -> None:
-    with browser.new_page() as page, pytest.raises(Exception, match=reason):
-        served.open(page, **{option: value})
-
-
-def agree(page: Page, origin: str) -> str:
-    """Agree on the example's page, and return what it says once its first request was made."""
-    page.clock.install()
-    page.goto(origin)
-    page.get_by_role("button", name="I agree").click()
-    page.get_by_text("Thank you. Your first answer can be given at").wait_for()
-    for _ in range(60):
-        page.clock.run_for(1000)
-    return page.inner_text("#state")
+        for options, reason in (
+            ({"lifetimeEpsilon": "0.5"}, budget),
+            ({"authority": KEY}, "the app's own was refused as bad-signature"),
+            ({"collector": "http://127.0.0.1:9"}, "wrong-origin: it is for another collector"),
+        ):
+            device = served.open(page, **options)
+            device.do("consent('on')")
+            for called in ("look('theme')", "report('theme', 'dark')"):
+                assert re.search(reason, device.do(called)["why"])
+        wrong: list[tuple[dict[str, object], str]] = [
+            *(({"lifetimeEpsilon": value}, PLAIN) for value in (60, "1e1")),
+            ({"newDevice": "now"}, "TypeError: there is no option newDevice"),
+        ]
+        for unknown, reason in wrong:
+            with pytest.raises(Exception, match=reason):
+                served.open(page, **unknown)
 
 
 def test_a_collector_that_does_not_let_the_page_ask_is_told_of(
@@ -67,7 +44,13 @@ def test_a_collector_that_does_not_let_the_page_ask_is_told_of(
 ) -> None:
     stranger = served.origin.replace("127.0.0.1", "localhost")
     with browser.new_page() as page:
-        said = agree(page, stranger)
+        page.clock.install()
+        page.goto(stranger)
+        page.get_by_role("button", name="I agree").click()
+        page.get_by_text("Thank you. Your first answer can be given at").wait_for()
+        for _ in range(60):
+            page.clock.run_for(1000)
+        said = page.inner_text("#state")
         assert f"its upload_origins does not name {stranger}" in said
         assert "Thank you" not in said
 
@@ -88,13 +71,8 @@ def test_the_readme_embeds_a_device(served: Example, browser: Browser) -> None:
 
         for address in parts:
             page.route(address, fulfil)
-        outcome = page.evaluate(
-            """async () => {
-                globalThis.ask = async () => true;
-                const { status, why, from } = await import("/embed.js");
-                return { status, why, from };
-            }"""
-        )
+        asked = "globalThis.ask = async () => true; return { ...await import('/embed.js') };"
+        outcome = page.evaluate(f"async () => {{ {asked} }}")
     assert outcome["status"] == "not-recorded"
     assert "waits for the collector's date" in outcome["why"]
     assert outcome["from"] is not None

@@ -70,11 +70,9 @@ def test_no_level_of_logging_records_addresses_keys_or_requests(
     )
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     caplog.set_level(logging.DEBUG)
-    try:
-        statuses = asyncio.run(run_and_talk(config))
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+    statuses = asyncio.run(run_and_talk(config))
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
     assert statuses == [200, 200, 400, 401, 404]
     # asyncio's own record names the kind of event loop.
     said = [record for record in caplog.records if record.name != "asyncio"]
