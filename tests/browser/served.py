@@ -61,33 +61,28 @@ def _real(data: str, by: str, *reports: int) -> Asked:
 MARRIAGE, FLIGHTS, MINUTES = "rating-of-marriage", "destination-of-flight", "session-minutes"
 USAGE, VOUCHED, FILLING = "usage", "vouched", "breakfast"
 SURVEYS: Final = {
-    MARRIAGE: _real("marriage", "rating", 6_366, 6_366, 6_366, 6_366, 3_000),
-    FLIGHTS: _real("flights", "destination", 0, 0, 0, 0, 6_000),
+    MARRIAGE: _real("marriage", "rating", 1_500, 1_500, 1_500, 6_366, 3_000),
+    FLIGHTS: _real("flights", "destination", 0, 0, 0, 0, 3_000),
     MINUTES: Asked(
         "How many minutes was the app open today?",
         'mechanism = "numeric"\nlow = 0\nhigh = 240\nstep = 5',
-        "zipf",
-        (0, 0, 0, 2_000, 2_000),
+        *("zipf", (0, 0, 0, 2_000, 2_000)),
     ),
     USAGE: Asked(
         "Which plan and theme do you use?",
         'dimensions = { plan = ["free", "paid"], theme = ["light", "dark", "system"] }',
-        "zipf",
-        (0, 0, 0, 2_000, 2_000),
+        *("zipf", (0, 0, 0, 2_000, 2_000)),
     ),
     VOUCHED: Asked(
         "Do you have an account?",
         'categories = ["no", "yes"]\nenrolment = "certificate"\n'
         f"issuers = {[key.hex() for key in _ISSUERS]}",
-        "yes=0.7",
-        (0, 0, 0, 600, 600),
-        _ISSUERS,
+        *("yes=0.7", (0, 0, 0, 600, 600), _ISSUERS),
     ),
     FILLING: Asked(
         "Did you have breakfast?",
         'categories = ["no", "yes"]\nminimum_reports = 1',
-        "yes=0.6",
-        (),
+        *("yes=0.6", ()),
         public=True,
     ),
 }
@@ -112,12 +107,9 @@ class Served:
             sign_report(secret(device), Report(survey.survey_id, EPOCH, response))
             for device, response in enumerate(responses, first)
         ]
+        typed = {"Content-Type": "application/msgpack"}
         answer = HttpTransport(self.origin).request(
-            "POST",
-            "/v1/reports",
-            {"Content-Type": "application/msgpack"},
-            pack_upload(envelopes),
-            MAX_ANSWER_BYTES,
+            "POST", "/v1/reports", typed, pack_upload(envelopes), MAX_ANSWER_BYTES
         )
         taken = UploadAnswer.from_json(answer.body, len(envelopes))
         assert taken is not None

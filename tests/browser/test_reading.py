@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Page, expect
 from deniable.estimates import estimate_histogram
 from tests.browser.served import EPOCH, FLIGHTS, MARRIAGE, MINUTES, USAGE, VOUCHED, Served
 from tests.browser.visits import expect_data, expect_figures, log_in, row
-from tests.support.effort import some
 
 FIGURES = f"/surveys/{MARRIAGE}"
 
@@ -28,7 +27,8 @@ def told(page: Page, collector: Served, name: str = MARRIAGE, **query: object) -
     return histogram
 
 
-@pytest.mark.parametrize("name", some([MARRIAGE, USAGE, VOUCHED]))
+@pytest.mark.long
+@pytest.mark.parametrize("name", [USAGE, VOUCHED])
 def test_the_figures_are_what_a_program_gets(collector: Served, page: Page, name: str) -> None:
     log_in(page, collector.token)
     page.goto(f"/surveys/{name}")
@@ -170,6 +170,7 @@ def test_many_answers_are_cut_to_the_largest_and_found_by_name(
     expect(page.locator("#live thead")).not_to_contain_text("projected")
 
 
+@pytest.mark.long
 def test_what_is_shown_can_be_downloaded(collector: Served, page: Page, tmp_path: Path) -> None:
     page.goto(f"{FIGURES}?epoch=2&level=0.99")
     kept = {}
@@ -185,6 +186,7 @@ def test_what_is_shown_can_be_downloaded(collector: Served, page: Page, tmp_path
     assert kept["SVG"].lstrip().startswith("<svg")
 
 
+@pytest.mark.long
 def test_without_scripts_a_button_shows_what_was_chosen(
     collector: Served, browser: Browser
 ) -> None:

@@ -14,6 +14,7 @@ def at(page: Page, what: str) -> None:
     expect(page.locator(f"main[data-page={what}]")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_stranger_sees_public_figures_and_no_others(watched: Watched) -> None:
     page = watched.page
     page.goto("/")

@@ -31,7 +31,8 @@ def test_a_survey_that_is_not_taken_says_why_and_an_option_that_is_none_is_named
             for called in ("look('theme')", "report('theme', 'dark')"):
                 assert re.search(reason, device.do(called)["why"])
         wrong: list[tuple[dict[str, object], str]] = [
-            *(({"lifetimeEpsilon": value}, PLAIN) for value in (60, "1e1")),
+            ({"lifetimeEpsilon": 60}, PLAIN),
+            ({"lifetimeEpsilon": "1e1"}, PLAIN),
             ({"newDevice": "now"}, "TypeError: there is no option newDevice"),
         ]
         for unknown, reason in wrong:

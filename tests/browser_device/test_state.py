@@ -108,6 +108,7 @@ def test_full_storage_is_no_report_and_says_so(served: Example, context: Browser
     assert device.report() == "recorded"
 
 
+@pytest.mark.long
 def test_lost_storage_is_a_new_device_that_waits_for_the_next_epoch(
     served: Example, context: BrowserContext
 ) -> None:

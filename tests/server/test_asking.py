@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,71 +9,67 @@ from deniable.documents.terminal import document_text
 from deniable.estimates import estimate_histogram
 from deniable.mechanisms.answering import combination_labels
 from deniable.messages import Specification
-from tests.cli.commands import Workplace, run, succeed
-from tests.cli.serving import serving
-from tests.support.surveys import manifest
+from deniable.publishing.numbering import next_manifest
+from deniable.publishing.survey_file import SurveyFile
+from tests.cli.commands import SURVEY
+from tests.server.collector import Collector
+from tests.support.reports import report
+from tests.support.surveys import ORIGIN, START, manifest
 
-START = "2026-01-05T00:00:00Z"
+_TEXT, _, _REST = SURVEY.partition("categories = ")
+_ASKED, (_CATEGORIES, _, _REST) = _TEXT.partition("\n")[2], _REST.partition("\n")
+_BOTH = 'dimensions = { plan = ["free", "paid"], feature = ["export", "share", "neither"] }'
+_SURVEYS = {
+    "usage": (f'{_BOTH}\nmechanism = "joint"', {"table", "group", "leaders", "ahead"}),
+    "one": (_BOTH, {"leaders", "ahead"}),
+    "tea": (f"categories = {_CATEGORIES}", {"leaders", "ahead"}),
+    "cups": ('low = 0\nhigh = 4\nstep = 1\nmechanism = "numeric"', {"range"}),
+}
 
 
-def test_a_survey_is_offered_the_questions_that_it_can_answer(tmp_path: Path) -> None:
-    succeed("init", tmp_path / "collector")
-    place = Workplace(tmp_path / "collector")
-    both = '{ plan = ["free", "paid"], feature = ["export", "share", "neither"] }'
-    place.publish(start=START, name='"usage"', categories="", dimensions=both, mechanism='"joint"')
-    place.publish(start=START, name='"one"', categories="", dimensions=both)
-    numbers = {"low": "0", "high": "4", "step": "1", "mechanism": '"numeric"'}
-    place.publish(start=START, name='"cups"', categories="", **numbers)
-    place.publish(start=START)
-    for name in ("usage", "one", "cups", "tea"):
-        place.count([0, 1, 1, 2, 3] * 40, name=name)
-    token = run("token", "new", "--dir", place.directory).stdout.strip()
-    headers = {"Authorization": f"Bearer {token}"}
-    with serving(place) as server:
+async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: Collector) -> None:
+    headers = await collector.token()
+    for name, (answers, _) in _SURVEYS.items():
+        file = SurveyFile.parse(f'name = "{name}"\n{_ASKED}{_REST}\n{answers}\n')
+        survey = next_manifest(file, [], ORIGIN, bytes(16), START)
+        await collector.publish(survey)
+        responses = enumerate([0, 1, 1, 2, 3] * 40)
+        await collector.store.add([report(d, y, survey=survey) for d, y in responses])
+    collector.clock.time += 1
 
-        def get(path: str) -> tuple[int, str]:
-            status, body = server.request("GET", f"/surveys/{path}", headers=headers)
-            return status, body.decode()
+    async def get(path: str, status: int = 200) -> str:
+        answer = await collector.client.get(f"/surveys/{path}", headers=headers)
+        assert answer.status == status
+        return await answer.text()
 
-        for name, kinds in (
-            ("usage", {"table", "group", "leaders", "ahead"}),
-            ("one", {"leaders", "ahead"}),
-            ("tea", {"leaders", "ahead"}),
-            ("cups", {"range"}),
-        ):
-            status, body = get(f"{name}/ask")
-            offered = {kind for kind in _ALL if f"?ask={kind}" in body}
-            assert (status, offered) == (200, kinds)
-        assert "Choose two answers." in get("tea/ask?ask=ahead")[1]
-        assert "Choose an answer, and the group" in get("usage/ask?ask=group")[1]
-        for path, reason in (
-            ("usage/ask?rows=plan&columns=plan", "name two of the questions: plan, feature"),
-            ("tea/ask?leaders=4", "of 4 answers the 1 to 3 most frequent"),
-            ("tea/ask?leaders=x", "must be one such as 3"),
-            ("tea/ask?ask=ahead&answer=never&other=coffee", "there is no answer"),
-        ):
-            status, body = get(path)
-            assert (status, reason in body) == (400, True)
-        assert "name two" in get("tea/ask?ask=ahead&answer=never&other=never")[1]
-        for form in ("json", "csv"):
-            status, body = get(f"tea/ask.{form}?ask=ahead")
-            assert (status, json.loads(body)["title"]) == (400, "bad query")
-        for path in ("cups/ask", "usage/ask"):
-            query = "ask=range&answer=1&last=3" if "cups" in path else _GROUP
-            (share,) = csv.DictReader(get(f"{path}.csv?{query}")[1].splitlines())
-            told = json.loads(get(f"{path}.json?{query}")[1])
-            (row,) = told["rows"]
-            known = row["estimate"] is not None  # of a small group it may be unknown
-            assert share["estimate"] == (str(row["estimate"]) if known else "")
-            assert told["sentence"] == share["sentence"]
-        header = get("tea/ask.csv?ask=leaders")[1].partition("\n")[0].split(",")
-        assert len(header) == len({*header})
-        table = json.loads(get("usage/ask.json?of=all")[1])
-        assert [cell["row"] for cell in table["cells"]] == ["free"] * 3 + ["paid"] * 3
-        lines = get("usage/ask.csv?of=all")[1].splitlines()
-        assert len(lines) == 7
-        shown = get(f"usage/ask?{_GROUP}")[1]
-        assert "of the devices that answered plan: paid" in shown
+    for name, (_, kinds) in _SURVEYS.items():
+        body = await get(f"{name}/ask")
+        assert {kind for kind in _ALL if f"?ask={kind}" in body} == kinds
+    for path, status, reason in (
+        ("tea/ask?ask=ahead", 200, "Choose two answers."),
+        ("usage/ask?ask=group", 200, "Choose an answer, and the group"),
+        ("usage/ask?rows=plan&columns=plan", 400, "name two of the questions: plan, feature"),
+        ("tea/ask?leaders=4", 400, "of 4 answers the 1 to 3 most frequent"),
+        ("tea/ask?leaders=x", 400, "must be one such as 3"),
+        ("tea/ask?ask=ahead&answer=never&other=coffee", 400, "there is no answer"),
+        ("tea/ask?ask=ahead&answer=never&other=never", 400, "name two"),
+        (f"usage/ask?{_GROUP}", 200, "of the devices that answered plan: paid"),
+    ):
+        assert reason in await get(path, status)
+    for form in ("json", "csv"):
+        assert json.loads(await get(f"tea/ask.{form}?ask=ahead", 400))["title"] == "bad query"
+    for name, query in (("cups", "ask=range&answer=1&last=3"), ("usage", _GROUP)):
+        (share,) = csv.DictReader((await get(f"{name}/ask.csv?{query}")).splitlines())
+        told = json.loads(await get(f"{name}/ask.json?{query}"))
+        (row,) = told["rows"]
+        known = row["estimate"] is not None  # of a small group it may be unknown
+        assert share["estimate"] == (str(row["estimate"]) if known else "")
+        assert told["sentence"] == share["sentence"]
+    header = (await get("tea/ask.csv?ask=leaders")).partition("\n")[0].split(",")
+    assert len(header) == len({*header})
+    table = json.loads(await get("usage/ask.json?of=all"))
+    assert [cell["row"] for cell in table["cells"]] == ["free"] * 3 + ["paid"] * 3
+    assert len((await get("usage/ask.csv?of=all")).splitlines()) == 7
 
 
 _GROUP = "ask=group&answer=feature:+export&given=plan:+paid"

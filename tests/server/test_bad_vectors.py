@@ -1,5 +1,6 @@
 """Every bad vector over HTTP, among good reports: each its code, and only the good ones counted."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from deniable.messages import (
@@ -8,6 +9,7 @@ from deniable.messages import (
     Report,
     Schedule,
     UploadAnswer,
+    sign_manifest,
     sign_report,
     split_upload,
 )
@@ -15,6 +17,7 @@ from tests.server.collector import Collector, problem, running
 from tests.stores.places import counts
 from tests.support.reports import envelope, secret
 from tests.support.surveys import DAY, START, manifest
+from tests.vectors import scene
 from tests.vectors.stored import AUTHORITY, BAD_REPORTS, BAD_UPLOADS, ENVELOPES, SURVEYS, name_of
 
 OPEN = SURVEYS["open"]
@@ -95,3 +98,36 @@ async def test_every_bad_body_is_refused_as_a_whole(tmp_path: Path) -> None:
             answer = await collector.upload(bytes.fromhex(vector["body"]))
             _, code = await problem(answer)
             assert code == vector["code"], name_of(vector)
+
+
+SURVEY = replace(scene.BLIND_SURVEY, minimum_reports=1)
+ISSUER = SURVEY.enrolment.issuer_ids[0]
+
+
+def vouched(device: int, response: int = 0, *, by: int | None = None) -> bytes:
+    """Return a report whose token is of that device, or of another."""
+    credential = scene.token(SURVEY, secret=secret(device if by is None else by))
+    return sign_report(secret(device), Report(SURVEY.survey_id, scene.EPOCH, response), credential)
+
+
+async def refused(collector: Collector, envelope: bytes) -> str:
+    ((_, code),) = (await collector.send(envelope)).refused
+    return code.value
+
+
+async def test_tokens_are_taken_once_counted_by_issuer_and_distrusted_by_name(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, authority=scene.AUTHORITY.public_key) as collector:
+        collector.clock.time = scene.NOW
+        await collector.store.publish(SURVEY, sign_manifest(SURVEY, scene.AUTHORITY))
+        reports = [vouched(device, device % 3) for device in range(5)]
+        answer = await collector.send(*reports, *reports)
+        assert (answer.accepted, answer.duplicates, answer.refused) == (5, 5, ())
+        assert await refused(collector, vouched(6, by=5)) == "not-enrolled"
+        assert await refused(collector, vouched(0, 3)) == "report-conflict"
+        counts = await collector.store.counts(SURVEY.survey_id, scene.EPOCH)
+        assert counts == {ISSUER: {0: 2, 1: 2, 2: 1}}
+        await collector.store.distrust(ISSUER, scene.NOW)
+        assert await refused(collector, vouched(7)) == "not-enrolled"
+        assert await collector.store.check() == []

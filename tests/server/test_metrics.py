@@ -126,13 +126,13 @@ async def test_reports_are_counted_by_what_became_of_them(collector: Collector) 
 async def test_what_comes_outside_of_its_epoch_shows_the_devices_clocks(
     collector: Collector,
 ) -> None:
-    early, late = [], []
+    early, late = list[float](), list[float]()
     for device, (now, epoch, kept, seconds) in enumerate(
         (
             (START - 300, 0, early, 300.0),
             (START - 0.25, 0, early, 0.25),
-            (START, 0, None, None),
-            (START + DAY - 0.25, 0, None, None),
+            (START, 0, None, 0.0),
+            (START + DAY - 0.25, 0, None, 0.0),
             (START + DAY, 0, late, 0.0),
             (START + 3 * DAY - 1, 1, late, DAY - 1.0),
         )

@@ -209,7 +209,9 @@ async def test_one_rule_decides_which_view_every_surface_shows_first(
         surfaces = {
             "page": await text_of(await public.client.get(f"{path}?level={level}")),
             "file": await text_of(await public.client.get(f"{path}/chart.svg?level={level}")),
-            "command": await to_thread(succeed, *command, "--authority", key, "--level", level),
+            "command": await to_thread(
+                succeed, *command, "--authority", key, "--level", f"{level}"
+            ),
             "text": str(histogram),
             "notebook": histogram._repr_html_(),
             "chart": str(histogram.plot().svg),

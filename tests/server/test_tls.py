@@ -29,7 +29,8 @@ from deniable.server.listening import listen
 from deniable.server.metrics import Meters
 from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
-from tests.server.sockets import SECONDS, Answer, read_answer, request, until
+from tests.server.collector import Answer
+from tests.server.sockets import SECONDS, read_answer, request, until
 from tests.support.certificates import certificate
 from tests.support.surveys import AUTHORITY, ORIGIN
 
