@@ -129,9 +129,7 @@ def test_d2_a_simulated_survey_is_refused_also_by_an_app_that_declares_it() -> N
     assert judge(manifest(name=other), replace(DECLARED, name=other)) is None
 
 
-def test_d2_a_sequence_below_one_that_was_seen_is_a_rollback_and_an_equal_one_equivocation() -> (
-    None
-):
+def test_d2_a_sequence_below_a_seen_one_is_a_rollback_and_an_equal_one_equivocation() -> None:
     assert judge(manifest(sequence=3), record=SEEN) is ManifestFault.ROLLED_BACK
     assert judge(manifest(sequence=5), record=SEEN) is None
     assert judge(manifest(sequence=4), record=SEEN) is None
@@ -277,7 +275,7 @@ def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
 
 
 @pytest.mark.parametrize(("earlier", "later"), list(combinations_with_replacement(FAULTS, 2)))
-def test_d2_of_two_faults_the_earlier_one_is_named_and_each_alone(
+def test_d2_of_two_faults_the_earlier_is_named(
     earlier: ManifestFault, later: ManifestFault
 ) -> None:
     assert first_fault({earlier, later}) is earlier

@@ -42,6 +42,7 @@ from tests.support.transports import Call
 from tests.support.watched import until
 
 LIE = 3
+Log = pytest.LogCaptureFixture
 
 
 ANSWERS = some(CATEGORIES)
@@ -84,7 +85,7 @@ def live(
     prepared: Path,
     answer: str,
     draw: Callable[[], int],
-    caplog: pytest.LogCaptureFixture,
+    caplog: Log,
     upload: HttpAnswer | Exception = ACCEPTED,
 ) -> Trace:
     """Report, repeat, send and close with one true answer; return every trace."""
@@ -120,7 +121,7 @@ def live(
     ],
 )
 def test_whatever_the_collector_answers_a_lie_leaves_the_same_traces(
-    prepared: Path, caplog: pytest.LogCaptureFixture, upload: HttpAnswer | Exception
+    prepared: Path, caplog: Log, upload: HttpAnswer | Exception
 ) -> None:
     first, *others = [live(prepared, answer, lie(LIE), caplog, upload) for answer in ANSWERS]
     assert len(first.requests) > 2
@@ -129,7 +130,7 @@ def test_whatever_the_collector_answers_a_lie_leaves_the_same_traces(
 
 
 def test_the_truth_leaves_different_bytes_so_the_comparison_sees_something(
-    prepared: Path, caplog: pytest.LogCaptureFixture
+    prepared: Path, caplog: Log
 ) -> None:
     first, *others = traces = [live(prepared, each, truth(), caplog) for each in CATEGORIES]
     assert len({trace.files["device.sqlite"] for trace in traces}) == len(CATEGORIES)
@@ -142,9 +143,7 @@ def test_the_truth_leaves_different_bytes_so_the_comparison_sees_something(
 
 
 @pytest.mark.parametrize("ready", [True, False])
-def test_the_true_answer_lives_only_as_an_argument(
-    bench: Bench, caplog: pytest.LogCaptureFixture, ready: bool
-) -> None:
+def test_the_answer_is_an_argument(bench: Bench, caplog: Log, ready: bool) -> None:
     caplog.set_level(logging.DEBUG)
     client = bench.ready() if ready else bench.client()
     answer = own(CATEGORIES[1])
@@ -156,9 +155,7 @@ def test_the_true_answer_lives_only_as_an_argument(
 
 
 @pytest.mark.parametrize("consent", ["on", "local"])
-def test_a_lie_leaves_the_same_log_journal_and_explanation_whatever_is_true(
-    prepared: Path, consent: str
-) -> None:
+def test_a_lie_leaves_the_same_log_journal_and_explanation(prepared: Path, consent: str) -> None:
     # While the state is open, and so before its log is merged into it.
     logs, texts = [], []
     for answer in ANSWERS:
@@ -175,7 +172,7 @@ def test_a_lie_leaves_the_same_log_journal_and_explanation_whatever_is_true(
     assert all(text == texts[0] for text in texts)
 
 
-def test_a_memoised_response_is_all_that_depends_on_the_answer(
+def test_a_kept_response_alone_depends_on_it(
     prepared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The answer is an input of the PRF, so no draw can be forced under one key. What can be had:
@@ -340,9 +337,7 @@ def test_a_report_that_is_cancelled_leaves_no_answer(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("trouble", ["no manifest", "unforeseen"])
-def test_the_frames_of_what_the_app_handles_meanwhile_are_its_own(
-    bench: Bench, trouble: str
-) -> None:
+def test_frames_of_what_the_app_handles_meanwhile_are_its_own(bench: Bench, trouble: str) -> None:
     client = troubled(bench, trouble)
 
     def fail() -> None:
@@ -392,9 +387,7 @@ def about_to_warn(bench: Bench, trouble: str) -> Client:
     return bench.client()
 
 
-def test_whatever_is_warned_of_no_frame_of_ours_holds_the_answer_then(
-    tmp_path: Path, collected: Collected
-) -> None:
+def test_at_a_warning_no_frame_of_ours_holds_answers(tmp_path: Path, collected: Collected) -> None:
     messages = set()
     for trouble in ("over caps", "no disk", "copied", "damaged"):
         frames: list[list[str]] = []

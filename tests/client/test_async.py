@@ -30,23 +30,18 @@ class SlowDraw:
         return 0
 
 
-async def test_a_device_works_wholly_on_asyncio(bench: Bench) -> None:
+@pytest.mark.parametrize("threaded", [True, False])
+async def test_a_device_works_wholly_on_asyncio_also_where_no_thread_can_be_started(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, threaded: bool
+) -> None:
+    if not threaded:
+        monkeypatch.setattr(threading.Thread, "start", NO_THREAD)
     async with bench.client() as client:
         assert (await client.arefresh()).ready == (NAME,)
         assert (await client.areport(NAME, "good")).status is RECORDED
         assert (await client.areport(NAME, "poor")).status is REPEATED
         assert (await client.aflush()).delivered == 1
     assert len(bench.transport.uploads) == 1
-
-
-async def test_what_no_thread_can_be_started_for_is_done_in_place(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(threading.Thread, "start", NO_THREAD)
-    async with bench.client() as client:
-        assert (await client.arefresh()).ready == (NAME,)
-        assert (await client.areport(NAME, "good")).status is RECORDED
-        assert (await client.aflush()).delivered == 1
     assert not bench.is_open
 
 
@@ -56,9 +51,7 @@ def test_each_call_takes_what_its_synchronous_twin_takes(method: str) -> None:
     assert signature(twin) == signature(getattr(Client, method))
 
 
-async def test_the_loop_goes_on_while_the_network_is_slow(
-    bench: Bench, transport: WatchedTransport
-) -> None:
+async def test_the_loop_outruns_a_slow_network(bench: Bench, transport: WatchedTransport) -> None:
     client = bench.reported()
     transport.gate.clear()
     transport.threads.clear()

@@ -3,8 +3,10 @@
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,16 +29,11 @@ STATEMENTS = 24
 class Failing:
     """A connection whose nth statement fails, as a full disk or a dying one would make it.
 
-    Args:
-        real: the connection that does the work.
-        at: which statement fails, from 0.
-        late: whether it is carried out all the same, and only its answer lost.
+    ``late``: it is carried out all the same, and only its answer is lost.
     """
 
     def __init__(self, real: sqlite3.Connection, at: int, *, late: bool = False) -> None:
-        self._real = real
-        self._at = at
-        self._late = late
+        self._real, self._at, self._late = real, at, late
         self.statements: list[str] = []
 
     def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
@@ -58,29 +55,20 @@ def connection_of(client: Client) -> sqlite3.Connection:
     return connection
 
 
-def break_statement(client: Client, at: int, *, late: bool = False) -> Callable[[], list[str]]:
-    """Make one of the client's next statements fail; return what mends it and lists them."""
-    real = connection_of(client)
+@contextmanager
+def broken(client: Client, at: int, *, late: bool = False) -> Iterator[list[str]]:
+    """Make one of the client's statements in the block fail; yield the list of them."""
+    state, real = engine_of(client).state, connection_of(client)
     failing = Failing(real, at, late=late)
-    engine_of(client).state._connection = cast("sqlite3.Connection", failing)
-
-    def mend() -> list[str]:
-        engine_of(client).state._connection = real
-        return failing.statements
-
-    return mend
+    state._connection = cast("sqlite3.Connection", failing)
+    yield failing.statements
+    state._connection = real
 
 
-def statements_of_a_report(bench: Bench) -> list[str]:
-    mend = break_statement(client := bench.ready(), -1)
-    assert client.report(NAME, "good").status is RECORDED
-    return mend()
-
-
-def test_d5_a_report_is_consent_charge_draw_and_bytes_between_one_begin_and_one_commit(
-    bench: Bench,
-) -> None:
-    decision = [statement.split()[0] for statement in statements_of_a_report(bench)]
+def test_d5_a_report_is_consent_charge_draw_and_bytes_in_one_transaction(bench: Bench) -> None:
+    with broken(client := bench.ready(), -1) as statements:
+        assert client.report(NAME, "good").status is RECORDED
+    decision = [statement.split()[0] for statement in statements]
     assert (decision[0], decision[-1], len(decision)) == ("BEGIN", "COMMIT", STATEMENTS)
     assert decision.count("BEGIN") == decision.count("COMMIT") == 1
     assert "INSERT" in decision
@@ -89,13 +77,12 @@ def test_d5_a_report_is_consent_charge_draw_and_bytes_between_one_begin_and_one_
 @pytest.mark.parametrize("at", range(STATEMENTS))
 def test_d5_whichever_statement_fails_nothing_is_decided_or_sent(bench: Bench, at: int) -> None:
     client = bench.ready()
-    mend = break_statement(client, at)
-    outcome = client.report(NAME, "good")
-    assert isinstance(outcome.error, StateUnavailable)
-    assert outcome.status is OutcomeStatus.NOT_RECORDED
-    assert bench.rows("SELECT * FROM decisions") == []
-    assert bench.rows("SELECT generation FROM device") == [(0,)]
-    mend()
+    with broken(client, at):
+        outcome = client.report(NAME, "good")
+        assert isinstance(outcome.error, StateUnavailable)
+        assert outcome.status is OutcomeStatus.NOT_RECORDED
+        assert bench.rows("SELECT * FROM decisions") == []
+        assert bench.rows("SELECT generation FROM device") == [(0,)]
     assert client.flush() == Delivery()
     assert client.report(NAME, "good").status is RECORDED
     assert client.report(NAME, "poor").status is REPEATED
@@ -105,17 +92,15 @@ def test_d5_whichever_statement_fails_nothing_is_decided_or_sent(bench: Bench, a
 
 def test_d5_a_commit_whose_answer_was_lost_is_found_by_the_next_call(bench: Bench) -> None:
     client = bench.ready()
-    mend = break_statement(client, STATEMENTS - 1, late=True)
-    assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-    assert mend()[STATEMENTS - 1] == "COMMIT"
+    with broken(client, STATEMENTS - 1, late=True) as statements:
+        assert isinstance(client.report(NAME, "good").error, StateUnavailable)
+    assert statements[STATEMENTS - 1] == "COMMIT"
     assert client.report(NAME, "good").status is REPEATED
     client.flush()
     assert (bench.draw.count, len(bench.transport.uploads)) == (1, 1)
 
 
-def test_d5_every_mark_is_written_by_whoever_holds_the_states_lock(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_d5_marks_are_written_under_the_lock(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     # Two processes write the same file: the mark of the one must not tear that of the other.
     client = bench.ready()
     connection = connection_of(client)
@@ -127,9 +112,8 @@ def test_d5_every_mark_is_written_by_whoever_holds_the_states_lock(
         write(mark, state)
 
     monkeypatch.setattr(Mark, "write", watched)
-    mend = break_statement(client, STATEMENTS - 1)
-    assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-    mend()
+    with broken(client, STATEMENTS - 1):
+        assert isinstance(client.report(NAME, "good").error, StateUnavailable)
     assert client.report(NAME, "good").status is RECORDED
     assert locked == [True, True, True]  # before the commit, after it failed, and again
     assert not connection.in_transaction
@@ -165,26 +149,21 @@ def race(clients: list[Client]) -> list[Outcome]:
         outcomes = [client.report(NAME, answer)]
 
         def decided() -> bool:
-            outcomes.append(client.report(NAME, answer))
-            return not isinstance(outcomes[-1].error, StateUnavailable)
-
-        if isinstance(outcomes[0].error, StateUnavailable):
             # SQLite does not wait for a lock while another connection makes a new file's log.
-            until(decided)
+            if unavailable := isinstance(outcomes[-1].error, StateUnavailable):
+                outcomes.append(client.report(NAME, answer))
+            return not unavailable
+
+        until(decided)
         return outcomes[-1]
 
     with ThreadPoolExecutor(len(clients)) as pool:
-        tasks = [
-            pool.submit(report, client, CATEGORIES[number % 5])
-            for number, client in enumerate(clients)
-        ]
-        return [task.result(60) for task in tasks]
+        answers = islice(cycle(CATEGORIES), len(clients))
+        return [*pool.map(report, clients, answers, timeout=60)]
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_d5_of_all_who_race_one_draws_and_the_others_read_its_row(
-    bench: Bench, shared: bool
-) -> None:
+def test_d5_of_all_who_race_one_draws_and_others_read_its_row(bench: Bench, shared: bool) -> None:
     bench.transport.publish(manifest(schedule=LONG))
     first = bench.ready(lifetime_epsilon="1000")
     clients = [first] * 6 if shared else [first, *(bench.client() for _ in range(5))]
@@ -198,13 +177,9 @@ def test_d5_of_all_who_race_one_draws_and_the_others_read_its_row(
     assert len(set(bench.transport.uploads)) == 6
 
 
-@pytest.mark.parametrize("attempt", range(2))
-def test_d5_who_races_for_a_state_that_does_not_exist_yet_still_decides_once(
-    bench: Bench, attempt: int
-) -> None:
+def test_d5_who_races_for_a_state_that_does_not_exist_yet_still_decides_once(bench: Bench) -> None:
     bundled = [bench.transport.publish(manifest())]
-    clients = [bench.client(manifests=bundled) for _ in range(6)]
-    statuses = [outcome.status for outcome in race(clients)]
+    statuses = [each.status for each in race([bench.client(manifests=bundled) for _ in range(6)])]
     assert sorted(statuses) == [RECORDED] + 5 * [REPEATED]
     assert bench.draw.count == 1
     bench.close()

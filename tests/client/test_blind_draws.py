@@ -81,9 +81,7 @@ def test_of_several_surveys_each_epoch_has_one_request_and_one_report(several: S
 
 
 @pytest.mark.parametrize("updated", [False, True])
-def test_whom_a_device_asked_is_answered_whatever_comes_within_the_epoch(
-    several: Several, *, updated: bool
-) -> None:
+def test_who_was_asked_is_answered_in_the_epoch(several: Several, *, updated: bool) -> None:
     late = chosen_survey(SECRET, START, NAMES)
     early = next(name for name in NAMES if name != late)
     several.publish(early)
@@ -136,9 +134,7 @@ SCHEDULES: Final = {
 
 
 @pytest.mark.parametrize("what", SCHEDULES)
-def test_blind_surveys_have_one_grid_of_epochs_and_others_have_their_own(
-    several: Several, what: str
-) -> None:
+def test_blind_surveys_alone_have_one_grid_of_epochs(several: Several, what: str) -> None:
     schedule, fits = SCHEDULES[what]
     assert (GRID.meshes(schedule), schedule.meshes(GRID)) == (fits, fits)
     client = several.client()
@@ -147,9 +143,5 @@ def test_blind_surveys_have_one_grid_of_epochs_and_others_have_their_own(
     several.publish("theme", schedule)
     several.publish("tabs", schedule, blind=False)
     came = client.refresh(force=True)
-    faults = {
-        name: error.fault
-        for name, error in came.errors.items()
-        if isinstance(error, ManifestRefused)
-    }
-    assert faults == ({} if fits else {"theme": ManifestFault.ENROLMENT})
+    refused = {n: e.fault for n, e in came.errors.items() if isinstance(e, ManifestRefused)}
+    assert refused == ({} if fits else {"theme": ManifestFault.ENROLMENT})

@@ -68,9 +68,7 @@ def due(vouched: Vouched) -> float:
 # The request, and the token.
 
 
-def test_a_request_shows_the_issuer_nothing_of_the_key_and_is_the_same_at_each_call(
-    vouched: Vouched,
-) -> None:
+def test_a_request_shows_nothing_of_the_key_and_is_the_same_at_each_call(vouched: Vouched) -> None:
     vouched.issuer.error = ConnectionError()
     for _ in range(2):  # a restart between them
         vouched.client().close()
@@ -114,9 +112,7 @@ USELESS: dict[str, Callable[[EnrolmentRequest], object]] = {
 
 
 @pytest.mark.parametrize("what", USELESS)
-def test_what_is_no_token_of_this_key_is_not_kept_and_asked_for_again(
-    vouched: Vouched, what: str
-) -> None:
+def test_what_is_no_token_of_the_key_is_asked_for_again(vouched: Vouched, what: str) -> None:
     with vouched.client(enrol=lambda request: USELESS[what](request)) as client:
         assert "what no issuer of this survey has signed" in str(client.refresh().errors[NAME])
         outcome = client.report(NAME, "good")
@@ -142,9 +138,7 @@ def test_an_epoch_without_a_key_is_not_asked_for(vouched: Vouched) -> None:
 
 
 @pytest.mark.parametrize("days", [1 / 24, 1, 7])
-def test_times_of_asking_and_sending_are_uniform_in_first_hour_and_third_quarter(
-    days: float,
-) -> None:
+def test_times_of_asking_and_sending_are_uniform_in_their_part_of_an_epoch(days: float) -> None:
     secrets = [number.to_bytes(32) for number in range(2_000)]
 
     def check_uniform(times: list[float], begins: float, length: float) -> None:
@@ -198,9 +192,7 @@ def test_it_is_asked_for_at_a_time_of_its_own_in_the_first_hour(vouched: Vouched
     until(lambda: vouched.row("asks") == (1,) and vouched.row("credential") != (None,))
 
 
-def test_a_fetch_of_manifests_comes_with_each_token_and_none_with_its_report(
-    vouched: Vouched,
-) -> None:
+def test_a_fetch_of_manifests_comes_with_each_token_and_no_report(vouched: Vouched) -> None:
     transport, clock = vouched.bench.transport, vouched.bench.clock
     clock.time = START + 3600
     client = vouched.client()
@@ -237,9 +229,7 @@ def test_d8_not_enrolled_drops_the_report_and_makes_no_device_ask(vouched: Vouch
 
 
 @pytest.mark.parametrize("erase", ["off", "purge"])
-def test_the_journal_shows_a_token_once_and_it_is_erased_with_all_else(
-    vouched: Vouched, erase: str
-) -> None:
+def test_the_journal_shows_a_token_once_until_erased(vouched: Vouched, erase: str) -> None:
     client = vouched.client()
     (credential,) = vouched.row("credential")
 

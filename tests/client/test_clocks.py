@@ -78,9 +78,7 @@ def test_a_decision_keeps_the_day_of_use_and_no_finer_time(bench: Bench) -> None
 
 
 @pytest.mark.parametrize("ahead", [-400 * DAY, 3 * DAY])
-def test_d5_after_a_loss_the_later_of_clock_and_date_decides_what_is_over(
-    bench: Bench, ahead: int
-) -> None:
+def test_d5_after_a_loss_the_later_of_clock_and_date_counts(bench: Bench, ahead: int) -> None:
     decided(bench)
     bench.path.unlink()
     true, bench.clock = bench.clock, FakeClock(START + 2 * DAY + ahead)
@@ -110,24 +108,15 @@ def test_what_is_no_date_raises_nothing(text: str) -> None:
     assert moment is None or len(text) == 29
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "Sun, 06 Nov 1994 08:49:37",
-        "Sun, 06 Nov 1994 08:49:37 UTC",
-        "Sun, 06 Nov 1994 08:49:37 +0000",
-        "Sun, 6 Nov 1994 08:49:37 GMT",
-        "Mon, 06 Nov 1994 08:49:37 GMT",
-        "Sun, 31 Feb 1994 08:49:37 GMT",
-        "Sunday, 06-Nov-94 08:49:37 GMT",
-        "Sun Nov  6 08:49:37 1994",
-        "784111777",
-    ],
-)
-def test_only_the_fixed_form_of_a_date_counts(text: str) -> None:
-    assert http_date(text) is None
+def test_only_the_fixed_form_of_a_date_counts() -> None:
     assert http_date("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777
+    for text in (
+        *("", "784111777", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC"),
+        *("Sun, 06 Nov 1994 08:49:37 +0000", "Sun, 6 Nov 1994 08:49:37 GMT"),
+        *("Mon, 06 Nov 1994 08:49:37 GMT", "Sun, 31 Feb 1994 08:49:37 GMT"),
+        *("Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"),
+    ):
+        assert http_date(text) is None
 
 
 def test_within_one_boot_a_clock_that_was_ahead_once_holds_up_no_ceiling(bench: Bench) -> None:

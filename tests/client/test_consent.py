@@ -53,9 +53,7 @@ def test_without_consent_nothing_is_drawn_stored_sent_or_started(
 
 @pytest.mark.parametrize("stored", Consent)
 @pytest.mark.parametrize("constructed", Consent)
-def test_the_stored_decision_wins_over_the_constructors(
-    bench: Bench, stored: Consent, constructed: Consent
-) -> None:
+def test_the_stored_decision_wins(bench: Bench, stored: Consent, constructed: Consent) -> None:
     first = bench.client(consent="unset")
     first.set_consent(stored)
     first.close()
@@ -76,9 +74,7 @@ def test_a_refresh_before_consent_does_not_hold_up_the_one_after_it(bench: Bench
 
 @pytest.mark.parametrize("withdrawn", ["off", "unset"])
 @pytest.mark.parametrize("days", [1, pytest.param(120, marks=pytest.mark.long)])
-def test_d4_withdrawing_erases_the_bytes_of_every_report_from_disk(
-    bench: Bench, days: int, withdrawn: str
-) -> None:
+def test_d4_withdrawing_erases_all_reports_bytes(bench: Bench, days: int, withdrawn: str) -> None:
     bench.transport.publish(manifest(schedule=Schedule(START, DAY, 400, DAY)))
     client = bench.ready(lifetime_epsilon="1000")
     bench.report_daily(client, range(days))
@@ -139,18 +135,14 @@ def test_d5_a_refusal_that_cannot_be_stored_holds_where_it_was_heard(
     assert client.flush().delivered == 2
 
 
-def test_a_decision_that_was_stored_is_stored_whatever_comes_next(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_decision_once_stored_is_stored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     client = bench.client(background=True)
     monkeypatch.setattr(engine_of(client).state, "erase_remains", bench.path.unlink)
     assert client.set_consent("on")
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_an_older_version_of_the_app_keeps_a_refusal_that_the_newer_one_obeys(
-    bench: Bench, background: bool
-) -> None:
+def test_an_older_version_keeps_a_refusal_for_the_newer(bench: Bench, background: bool) -> None:
     bench.reported().close()
     (version,) = bench.rows("PRAGMA user_version")[0]
     bench.rows("PRAGMA user_version = 1000")  # as if this version were the older one
@@ -236,9 +228,7 @@ def test_a_preview_is_what_would_be_signed_and_bears_no_signature(bench: Bench) 
         ("DENIABLE_CONSENT=local;DO_NOT_TRACK=1", "on", "off"),
     ],
 )
-def test_the_environment_can_only_lower_consent(
-    environment: str, decided: str, effective: str
-) -> None:
+def test_the_environment_only_lowers_it(environment: str, decided: str, effective: str) -> None:
     variables = dict(each.split("=") for each in environment.split(";") if each)
     assert lowered_by_environment(Consent(decided), variables) == effective
 
@@ -265,9 +255,7 @@ def test_the_environment_is_read_at_each_call(bench: Bench) -> None:
     assert previews(bench) == []
 
 
-def test_the_processes_own_environment_counts(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_s_environment_counts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DO_NOT_TRACK", "1")
     assert bench.client().consent is Consent.OFF
 

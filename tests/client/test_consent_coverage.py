@@ -58,9 +58,7 @@ def names(client: Client) -> list[str]:
     return [survey.name for survey in client.uncovered]
 
 
-def test_d12_what_an_update_adds_is_neither_recorded_drawn_nor_fetched_before_it_was_asked(
-    bench: Bench,
-) -> None:
+def test_d12_of_what_an_update_adds_nothing_happens_before_it_was_asked(bench: Bench) -> None:
     client = agreed(bench, lifetime_epsilon=100)
     client.refresh(force=True)
     assert client.report(NAME, "good").status is RECORDED
@@ -346,9 +344,7 @@ def test_d12_local_needs_no_coverage(bench: Bench) -> None:
     assert (bench.draw.count, bench.rows("SELECT * FROM previews")) == (drawn, [])
 
 
-def test_d12_the_constructors_on_claims_what_is_declared_until_the_user_decides(
-    bench: Bench,
-) -> None:
+def test_d12_the_constructors_on_claims_what_it_declares_until_decided(bench: Bench) -> None:
     bench.client(consent="on").report(NAME, "good")
     assert names(lifted(bench)) == ["rating-of-marriage", "faith"]  # the total rose
     claiming = bench.client(surveys=[DECLARED, FAITH], lifetime_epsilon=100, consent="on")
@@ -398,9 +394,7 @@ def test_d12_the_mark_carries_what_consent_is_for_and_no_more(bench: Bench, lost
     assert names(lifted(bench, lifetime_epsilon=20)) == ["faith"]
 
 
-def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_d12_no_issuer_is_asked_for_what_is_not_covered(bench: Bench, tmp_path: Path) -> None:
     issuer = FakeIssuer()
     vouched = replace(DECLARED, max_epsilon="0.5")
     bundled = [bench.transport.publish(manifest(epsilon="0.5", enrolment=issuer.enrolment))]
@@ -417,9 +411,7 @@ def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
 @pytest.mark.parametrize(
     "rotted", ["'x'", "CAST(x'ff' AS TEXT)", "''", "'99999999999'", "substr(bounds, 1, 10)"]
 )
-def test_d12_a_row_that_rotted_covers_nothing_and_consent_can_be_withdrawn(
-    bench: Bench, rotted: str
-) -> None:
+def test_d12_a_row_that_rotted_covers_nothing(bench: Bench, rotted: str) -> None:
     agreed(bench).close()
     bench.rows(f"UPDATE consents SET bounds = {rotted}")
     for survey in (replace(DECLARED, max_epsilon="8"), DECLARED):

@@ -220,9 +220,7 @@ def test_d8_a_report_leaves_six_times_in_its_life_and_then_a_day_apart(turns: li
 
 
 @pytest.mark.parametrize("what", ["request: overloaded, 7", "portal", "report: unknown-survey"])
-def test_d8_after_six_sends_a_report_is_dropped_and_its_epoch_stays_decided(
-    bench: Bench, what: str
-) -> None:
+def test_d8_after_six_sends_it_is_dropped_and_stays_decided(bench: Bench, what: str) -> None:
     client = bench.reported()
     bench.transport.answer = lambda _body: come_about(what)
     for _ in range(14):

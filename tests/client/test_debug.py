@@ -129,9 +129,7 @@ def test_the_environment_asks_for_it(
     assert (capsys.readouterr().err != "") is talks
 
 
-def test_it_raises_nothing_whatever_standard_error_is(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_standard_error_makes_it_raise(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     client = bench.ready(debug=True)
     closed = open("/dev/null", "w", encoding="ascii")  # noqa: PTH123, SIM115
     closed.close()

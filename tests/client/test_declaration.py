@@ -48,9 +48,7 @@ def everything_said(error: BaseException) -> Iterator[str]:
 
 @pytest.mark.parametrize("consent", ["unset", "off", "on"])
 @pytest.mark.parametrize("strict", [True, False])
-def test_d1_an_undeclared_answer_always_raises_whatever_the_consent(
-    bench: Bench, consent: str, strict: bool
-) -> None:
+def test_d1_an_undeclared_answer_raises(bench: Bench, consent: str, strict: bool) -> None:
     client = bench.client(consent=consent)
     answers: list[Any] = [MARKER, "", "GOOD", "good ", " good", "goo", None, 3, True]
     for answer in answers:
@@ -119,9 +117,7 @@ class MixedRating(str, Enum):  # noqa: UP042 - as older apps have them
     "categories",
     [list(CATEGORIES), Rating, TextRating, MixedRating, list(Rating), list(TextRating)],
 )
-def test_d1_categories_are_kept_in_their_order_and_an_answer_is_found_by_equality(
-    categories: Any,
-) -> None:
+def test_d1_categories_keep_their_order_and_are_found_by_equality(categories: Any) -> None:
     survey = declared(categories=categories)
     assert survey == declared(categories=CATEGORIES)
     assert {type(category) for category in survey.categories} == {str}
@@ -129,9 +125,7 @@ def test_d1_categories_are_kept_in_their_order_and_an_answer_is_found_by_equalit
         assert [survey.index_of(answer) for answer in answers] == [0, 1, 2, 3, 4]
 
 
-def test_a_survey_of_the_name_that_is_another_than_the_declared_one_is_undeclared(
-    bench: Bench,
-) -> None:
+def test_a_survey_of_the_name_that_is_another_one_is_undeclared(bench: Bench) -> None:
     with pytest.raises(UndeclaredSurvey, match="is another"):
         bench.ready().report(declared(max_epsilon="2"), "good")
     with pytest.raises(UndeclaredSurvey, match="no survey of that name"):
@@ -204,9 +198,7 @@ def test_settings_are_their_class_and_manifests_may_come_from_a_generator() -> N
         Client(ORIGIN, authority=bytes(32), surveys=[], state=IN_MEMORY, settings=wrong)
 
 
-def test_the_signature_holds_no_variable_of_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_signature_holds_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     # help(), documentation generators and debuggers print it.
     monkeypatch.setenv("SOME_TOKEN", MARKER)
     assert MARKER not in str(inspect.signature(Client))

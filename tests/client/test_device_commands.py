@@ -16,6 +16,7 @@ from tests.support.devices import NAME, Bench, lie, plain
 from tests.support.surveys import ORIGIN, QUESTION, running
 
 Run = Callable[..., int]
+Screen = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def stored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 @pytest.mark.parametrize("arguments", [["serve"], ["demo", "--rows", "3"]])
 def test_the_device_half_alone_names_the_extra_for_any_other_command(
-    capsys: pytest.CaptureFixture[str], arguments: list[str]
+    capsys: Screen, arguments: list[str]
 ) -> None:
     assert console.main(arguments) == 2
     assert 'pip install "deniable[collector]"' in capsys.readouterr().err
@@ -55,9 +56,7 @@ def embedded(client: Client, *arguments: str) -> int:
     return device_commands(client, arguments, prog="myapp privacy")
 
 
-def test_explain_tells_from_the_state_alone_what_is_asked(
-    stored: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_tells_from_the_state_what_is_asked(stored: Run, capsys: Screen) -> None:
     assert stored("explain") == 0
     shown = capsys.readouterr()
     text = plain(shown.out)
@@ -73,9 +72,7 @@ def test_explain_tells_from_the_state_alone_what_is_asked(
     assert (page["surveys"][0]["promise"], page["surveys"][0]["reports"]) == (None, 1)
 
 
-def test_journal_shows_the_report_that_was_sent(
-    stored: Run, bench: Bench, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_journal_shows_the_report_that_was_sent(stored: Run, bench: Bench, capsys: Screen) -> None:
     assert stored("journal", "--json") == 0
     entries = json.loads(capsys.readouterr().out)["entries"]
     (report,) = [entry for entry in entries if entry["kind"] == "report"]
@@ -87,9 +84,7 @@ def test_journal_shows_the_report_that_was_sent(
 
 
 @pytest.mark.parametrize("decision", ["on", "off", "local"])
-def test_consent_is_shown_and_stored_with_its_origin(
-    stored: Run, capsys: pytest.CaptureFixture[str], decision: str
-) -> None:
+def test_consent_is_stored_with_its_origin(stored: Run, capsys: Screen, decision: str) -> None:
     assert stored("consent") == 0
     assert capsys.readouterr().out.startswith("Consent         on: ")
     assert stored("consent", decision) == stored("consent") == 0
@@ -104,9 +99,7 @@ def test_consent_is_shown_and_stored_with_its_origin(
 
 
 @pytest.mark.parametrize("typed", [None, "", "n", "no", "yes please", "1"])
-def test_purge_asks_first(
-    stored: Run, capsys: pytest.CaptureFixture[str], typed: str | None
-) -> None:
+def test_purge_asks_first(stored: Run, capsys: Screen, typed: str | None) -> None:
     assert stored("purge", typed=typed) == (typed is None)
     shown = capsys.readouterr()
     if typed is None:  # the input has ended
@@ -119,7 +112,7 @@ def test_purge_asks_first(
 
 @pytest.mark.parametrize("yes", ["--yes", "y", "Y"])
 def test_purge_erases_and_a_decision_stands(
-    stored: Run, bench: Bench, capsys: pytest.CaptureFixture[str], yes: str
+    stored: Run, bench: Bench, capsys: Screen, yes: str
 ) -> None:
     content = bench.transport.uploads[0][40:]
     assert bench.on_disk(content) != []
@@ -134,7 +127,7 @@ def test_purge_erases_and_a_decision_stands(
 @pytest.mark.parametrize("command", ["explain", "journal", "consent", "consent off", "purge --yes"])
 @pytest.mark.parametrize("what", ["nothing", "a folder", "another file"])
 def test_what_is_no_state_is_said_in_one_line_and_left_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, what: str
+    tmp_path: Path, capsys: Screen, command: str, what: str
 ) -> None:
     state = tmp_path / "typo\x1b.sqlite"
     if what == "a folder":
@@ -151,15 +144,13 @@ def test_what_is_no_state_is_said_in_one_line_and_left_alone(
 
 @pytest.mark.parametrize("wrong", [[], ["erase"], ["consent", "unset"], ["purge", "--json"]])
 def test_a_wrong_call_returns_2_and_does_not_end_the_app(
-    bench: Bench, capsys: pytest.CaptureFixture[str], wrong: list[str]
+    bench: Bench, capsys: Screen, wrong: list[str]
 ) -> None:
     assert embedded(bench.client(), *wrong) == 2
     assert "usage: myapp privacy" in capsys.readouterr().err
 
 
-def test_an_app_embeds_the_commands_for_its_own_client(
-    bench: Bench, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_app_embeds_the_commands_for_its_client(bench: Bench, capsys: Screen) -> None:
     client = bench.reported(unsafe_draw=lie(0))
     assert embedded(client, "explain") == 0
     assert "more than 20.000 is never set aside" in plain(capsys.readouterr().out)
@@ -172,9 +163,7 @@ def test_an_app_embeds_the_commands_for_its_own_client(
     assert bench.transport.uploads == []
 
 
-def test_an_unusable_state_is_explained_and_else_an_error_of_one_line(
-    bench: Bench, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unusable_state_is_explained_else_an_error(bench: Bench, capsys: Screen) -> None:
     bench.path.mkdir()
     client = bench.client()
     assert embedded(client, "explain") == 0
@@ -192,7 +181,7 @@ class Pipe(io.StringIO):
 
 
 def test_a_reader_that_has_enough_is_no_error(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: Screen
 ) -> None:
     monkeypatch.setattr("sys.stdout", Pipe())
     assert embedded(bench.client(), "explain") == 0
@@ -200,9 +189,7 @@ def test_a_reader_that_has_enough_is_no_error(
     assert capsys.readouterr().err == ""
 
 
-def test_a_terminal_without_the_characters_gets_escapes(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poor_terminal_gets_escapes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     client = bench.ready()
     client.set_consent("on", "Einstellungen für Ängstliche")
     output = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)

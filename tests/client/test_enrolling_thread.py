@@ -67,9 +67,7 @@ def holds(vouched: Vouched) -> bool:
     return vouched.bench.rows("SELECT 1 FROM credentials WHERE credential NOT NULL") == [(1,)]
 
 
-def test_the_thread_fetches_enrols_and_sends_by_itself(
-    vouched: Vouched, transport: WatchedTransport
-) -> None:
+def test_the_thread_does_all_by_itself(vouched: Vouched, transport: WatchedTransport) -> None:
     client = device(vouched)
     client.start()
     until(lambda: transport.fetched.is_set() and holds(vouched))
@@ -126,7 +124,7 @@ def test_a_time_that_no_wait_reaches_is_a_clock_that_was_put_back(vouched: Vouch
     until(lambda: holds(vouched))
 
 
-def test_a_call_that_fails_is_made_again_later_and_later(
+def test_failed_calls_are_made_later_and_later(
     vouched: Vouched, caplog: pytest.LogCaptureFixture
 ) -> None:
     vouched.issuer.error = ConnectionError("the account's name")
@@ -187,9 +185,7 @@ def test_closing_while_it_hangs_waits_a_second_at_most_and_what_comes_later_is_l
     assert holds(vouched)
 
 
-def test_closing_waits_for_what_comes_within_that_second(
-    vouched: Vouched, hanging: Hanging
-) -> None:
+def test_closing_waits_for_what_comes_in_that_second(vouched: Vouched, hanging: Hanging) -> None:
     client = device(vouched, enrol=hanging)
     client.start()
     assert hanging.asked.wait(SECONDS)
@@ -270,9 +266,7 @@ def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
     until(lambda: holds(vouched))
 
 
-def test_a_refused_certificate_is_a_chore_of_the_thread(
-    vouched: Vouched, transport: WatchedTransport
-) -> None:
+def test_a_refused_one_is_a_chore_of_it(vouched: Vouched, transport: WatchedTransport) -> None:
     transport.answer = Mock(side_effect=[refused(RefusalCode.NOT_ENROLLED), ACCEPTED])
     client = device(vouched, backoff=Backoff(0.0, 0.0))
     client.start()

@@ -196,9 +196,7 @@ RAISED = [
 
 
 @pytest.mark.parametrize(("error", "told"), RAISED)
-def test_whatever_the_callback_raises_refresh_does_not(
-    vouched: Vouched, error: Exception, told: str
-) -> None:
+def test_what_enrol_raises_refresh_does_not(vouched: Vouched, error: Exception, told: str) -> None:
     vouched.issuer.error = error
     client = vouched.client()
     refreshed = client.refresh(force=True)
@@ -338,9 +336,7 @@ def test_an_issuer_that_gives_no_other_drops_the_report(vouched: Vouched) -> Non
     assert len(vouched.issuer.requests) == 2
 
 
-def test_a_report_waits_for_an_issuer_that_is_down_until_a_day_after_its_time(
-    vouched: Vouched,
-) -> None:
+def test_a_report_waits_for_an_issuer_until_a_day_after_its_time(vouched: Vouched) -> None:
     client = refused_once(vouched)
     vouched.issuer.error = ConnectionError()
     for later, pending in ((0, 1), (DAY, 1), (3 * DAY - 1, 1), (3 * DAY, 0)):
@@ -445,9 +441,7 @@ def test_whoever_is_asked_for_consent_is_told_of_the_issuer(vouched: Vouched, he
         assert (credential.least, credential.most) == (64, 64)
 
 
-def test_before_the_survey_is_known_an_app_that_enrols_says_what_its_backend_may_see(
-    vouched: Vouched,
-) -> None:
+def test_before_the_survey_is_known_it_is_said_what_a_backend_may_see(vouched: Vouched) -> None:
     bench, blindly = vouched.bench, [replace(DECLARED, enrolment="blind")]
     brief = bench.client(enrol=vouched.issuer, surveys=blindly).explain().brief()
     assert "It does so blindly: it sees the account, and neither the key" in plain(brief)

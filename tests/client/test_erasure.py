@@ -20,17 +20,14 @@ def test_off_leaves_no_copy_where_the_file_was_rearranged(bench: Bench) -> None:
     # secure_delete overwrites what is erased, but not the copies that SQLite leaves in a page when
     # it moves some of its rows to another. These names and days are such that it does.
     order = random.Random(3)
-    surveys = [
-        manifest(name=f"{NAME}-{number}", schedule=Schedule(START, DAY, 40, DAY))
-        for number in range(10)
-    ]
-    for survey in surveys:
-        bench.transport.publish(survey)
-    declared = [replace(DECLARED, name=survey.name) for survey in surveys]
-    client = bench.ready(surveys=declared, lifetime_epsilon="9000")
+    days = Schedule(START, DAY, 40, DAY)
+    bench.surveys = [replace(DECLARED, name=f"{NAME}-{number}") for number in range(10)]
+    for survey in bench.surveys:
+        bench.transport.publish(manifest(name=survey.name, schedule=days))
+    client = bench.ready(lifetime_epsilon="9000")
     for epoch in range(40):
         bench.clock.time = START + epoch * DAY
-        for survey in surveys:
+        for survey in bench.surveys:
             if order.random() < 0.5:
                 assert client.report(survey.name, "good").ok
     signatures = [envelope[-65:-1] for (envelope,) in bench.rows("SELECT envelope FROM decisions")]
@@ -40,9 +37,7 @@ def test_off_leaves_no_copy_where_the_file_was_rearranged(bench: Bench) -> None:
     assert [part for part in parts if part in left] == []
 
 
-def test_what_another_process_reads_meanwhile_is_erased_later(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_others_read_is_erased_later(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_file, "BUSY_SECONDS", 0)
     client = bench.reported()
     envelope = bench.envelope
@@ -56,9 +51,7 @@ def test_what_another_process_reads_meanwhile_is_erased_later(
     assert bench.rows("SELECT remains FROM device") == [(0,)]
 
 
-def test_a_flush_tries_once_to_erase_what_another_process_reads(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flush_tries_once_to_erase_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     client, tries = bench.several(4), []
     bench.rows("UPDATE device SET remains = 1")
     with monkeypatch.context() as reader:  # each try waits for seconds

@@ -100,9 +100,7 @@ def test_what_the_declared_kinds_may_send_is_told(bench: Bench, mechanisms: tupl
 
 
 @pytest.mark.parametrize("consent", ["unset", "off", "local", "on"])
-def test_whoever_is_asked_for_consent_is_told_the_bundled_terms(
-    bench: Bench, tmp_path: Path, consent: str
-) -> None:
+def test_who_is_asked_is_told_the_bundled_terms(bench: Bench, tmp_path: Path, consent: str) -> None:
     bundled = [sign_manifest(MANIFEST, AUTHORITY), b"damaged"]
     client = bench.client(consent=consent, manifests=bundled)
     foretold, text = only(client.explain()), plain(client.explain())
@@ -280,9 +278,7 @@ def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: 
     )
 
 
-def test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_most(
-    bench: Bench,
-) -> None:
+def test_the_chance_that_a_change_shows_is_of_the_answers_furthest_apart(bench: Bench) -> None:
     offered = replace(KINDS["matrix"], repeat=Repeat("memoised", 2))
     bench.transport.publish(offered)
     found = terms(bench.ready(surveys=[replace(declared(offered), max_kept_epsilon="4")]))
@@ -486,9 +482,7 @@ HURRIED = "(if the app is closed then, within 30 seconds of running again), or w
         ),
     ],
 )
-def test_when_reports_leave_is_told_as_the_client_runs(
-    bench: Bench, changes: dict[str, Any], when: str
-) -> None:
+def test_when_reports_leave_is_told(bench: Bench, changes: dict[str, Any], when: str) -> None:
     page = bench.client(consent="unset", enrol=lambda _: None, **changes).explain()
     for text in (plain(page.brief()), plain(page)):
         assert when in text
@@ -514,9 +508,7 @@ def test_a_refusal_is_told_with_its_reason_by_the_next_process_too(bench: Bench)
     assert "does not fit the app any more: too-high-epsilon" in survey.standing
 
 
-def test_an_explanation_begins_with_the_lines_of_the_notice_in_the_language_of_the_app(
-    bench: Bench,
-) -> None:
+def test_an_explanation_begins_with_the_notice_in_the_app_s_language(bench: Bench) -> None:
     other = manifest(name="other", question="And yours?", epsilon="0.5")
     bench.transport.publish(other)
     client = bench.ready(surveys=[DECLARED, declared(other)])
@@ -536,9 +528,7 @@ def test_an_explanation_begins_with_the_lines_of_the_notice_in_the_language_of_t
 
 
 @pytest.mark.parametrize("bundled", [False, True])
-def test_blind_enrolment_is_promised_for_what_came_with_the_app_alone(
-    bench: Bench, bundled: bool
-) -> None:
+def test_blindness_is_promised_for_what_came_with_the_app(bench: Bench, bundled: bool) -> None:
     keys = (RSA_KEYS[0].modulus, RSA_KEYS[1].modulus)
     enrolment = Enrolment("blind", issuer="issuer.example.org", keys=keys)
     envelope = bench.transport.publish(manifest(enrolment=enrolment, schedule=days(2)))

@@ -128,9 +128,7 @@ def test_at_the_highest_epsilon_the_response_is_the_answer_and_no_repr_shows_it(
         assert "marker" not in repr((collector, collector.reports, collector.requests))
 
 
-def test_the_first_report_of_a_key_is_taken_again_as_a_duplicate_and_never_changed(
-    collector: FakeCollector,
-) -> None:
+def test_the_first_report_of_a_key_is_never_changed(collector: FakeCollector) -> None:
     survey_id = opened(collector, collector.publish(THEME)).survey_id
     first, other = (sign_report(bytes(32), Report(survey_id, 0, each)) for each in (0, 1))
     assert upload(collector, first) == {"accepted": 1, "duplicates": 0, "refused": []}
@@ -175,9 +173,7 @@ def test_all_manifests_that_have_not_ended_are_offered_newest_first() -> None:
         assert problem(ask(collector, "GET", THEMES)) == MISSING
 
 
-def test_the_default_epsilon_is_the_highest_that_a_manifest_can_write(
-    collector: FakeCollector,
-) -> None:
+def test_the_default_epsilon_is_the_highest_writable_one(collector: FakeCollector) -> None:
     for given, written in ((1, "1"), (Fraction(2, 3), "0.666666666"), ("10.5", "10.5")):
         survey = replace(THEME, max_epsilon=given)
         assert opened(collector, collector.publish(survey)).epsilon == written
@@ -224,9 +220,7 @@ def test_a_code_may_be_its_text_and_is_checked(kind: Any) -> None:
         Problem(RefusalCode.BAD_KEY)
 
 
-def test_a_background_clients_reports_can_be_awaited(
-    collector: FakeCollector, tmp_path: Path
-) -> None:
+def test_reports_of_the_background_are_awaited(collector: FakeCollector, tmp_path: Path) -> None:
     collector.publish(THEME)
     with device(collector, state=tmp_path / "s", background=True, delivery_seconds=0) as client:
         client.refresh(force=True)
@@ -248,9 +242,7 @@ def test_closing_ends_what_would_never_end() -> None:
     FakeCollector().close()
 
 
-def test_a_device_that_hangs_up_leaves_no_trace_on_the_screen(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_a_device_that_hangs_up_leaves_nothing_on_screen(capfd: pytest.CaptureFixture[str]) -> None:
     with FakeCollector() as collector, connect(collector) as connection:
         # Closed so, it is reset, and whoever writes to it hears of that.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -65,9 +65,7 @@ def scene() -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("misbehaviour", UPLOAD_FAULTS, ids=str)
-def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
-    scene: Scene, misbehaviour: AnyMisbehaviour
-) -> None:
+def test_a_report_is_delivered_or_dropped(scene: Scene, misbehaviour: AnyMisbehaviour) -> None:
     assert scene.client.refresh(force=True).ready == ("theme",)
     assert scene.client.report("theme", "dark", strict=True).ok
 
@@ -91,9 +89,7 @@ def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
 
 
 @pytest.mark.parametrize("misbehaviour", MANIFEST_FAULTS, ids=str)
-def test_a_device_without_a_manifest_gets_it_once_the_collector_behaves(
-    scene: Scene, misbehaviour: AnyMisbehaviour
-) -> None:
+def test_a_manifest_comes_once_it_behaves(scene: Scene, misbehaviour: AnyMisbehaviour) -> None:
 
     with scene.misbehaving(misbehaviour, "manifests"):
         assert scene.client.refresh(force=True).ready == ()

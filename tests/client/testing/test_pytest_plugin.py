@@ -62,9 +62,7 @@ def pytest_in(app: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     )
 
 
-def test_each_test_gets_a_capture_of_its_own_and_fails_if_something_connected(
-    app: pytest.Pytester,
-) -> None:
+def test_each_test_has_its_capture_and_fails_if_something_connected(app: pytest.Pytester) -> None:
     app.makepyfile(test_working=WORKING, test_connecting=CONNECTING)
     result = pytest_in(app)
     result.assert_outcomes(passed=3, errors=1)
