@@ -101,7 +101,8 @@ def live(
             clock.time = START + day * DAY + 7.5
             said += [repr(client.report(NAME, answer)) for _ in range(2)]
             said += [repr(client.flush(5000)), repr(client.refresh(force=True))]
-        said += [repr(client.report(NAME, CATEGORIES[0])), repr(client)]
+
+        said += [repr(client.report(NAME, CATEGORIES[0])), repr(client), str(client.explain())]
         # The log ahead of the file has salts of SQLite's own; its length must not differ.
         said += [f"{name} {len(content)}" for name, content in bench.files().items()]
     said += [text for r in caplog.records for text in (r.getMessage(), repr(r.args))]
@@ -158,6 +159,7 @@ def test_the_answer_is_an_argument(bench: Bench, caplog: Log, ready: bool) -> No
 def test_a_lie_leaves_the_same_log_journal_and_explanation(prepared: Path, consent: str) -> None:
     # While the state is open, and so before its log is merged into it.
     logs, texts = [], []
+
     for answer in ANSWERS:
         with Bench(copied(prepared, answer)) as bench:
             client = bench.client(unsafe_draw=lie(LIE))

@@ -1,19 +1,30 @@
-"""The fake collector and issuer: honest as real ones until told otherwise, prompt, and silent."""
+"""The fake collector and issuer: honest as real ones until told otherwise, prompt, and silent.
+
+A device lives through what they are told; what it makes of each answer stands in test_answers.
+"""
 
 import http.client
 import json
 import socket
 import struct
 import threading
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deniable.client import EnrolmentRequest, HttpAnswer, Survey
+from deniable.client import (
+    Client,
+    EnrolmentRequest,
+    HttpAnswer,
+    HttpTransport,
+    ReportDropped,
+    Survey,
+)
 from deniable.fakes import (
     AnyMisbehaviour,
     FakeCollector,
@@ -23,7 +34,7 @@ from deniable.fakes import (
     Problem,
     Refused,
 )
-from deniable.fakes.behaviour import Receipts
+from deniable.fakes.behaviour import Receipts, Route
 from deniable.messages import (
     Manifest,
     Refusal,
@@ -37,6 +48,7 @@ from deniable.messages import (
 )
 from tests.support.clock import FakeClock
 from tests.support.fakes import THEME, device
+from tests.support.refusal_table import DROPPED
 from tests.support.surveys import DAY
 from tests.support.watched import until
 from tests.vectors.stored import BAD_REPORTS, BAD_UPLOADS, BY_ID, name_of
@@ -332,3 +344,82 @@ def test_a_relay_stands_before_a_collector_that_misbehaves_as_ever(what: AnyMisb
         # The manifests, how the authority was rotated, the gateway's keys, the report.
         assert len(collector.requests) == 4
     assert repr(relay) == f"FakeRelay({relay.url!r}, requests=4)"
+
+
+SECONDS = 10.0
+"""For an answer; less than any pause before a second send."""
+FAULTS: list[AnyMisbehaviour] = [
+    *Misbehaviour,
+    *(Refused(code) for code in (RefusalCode.TOO_EARLY, RefusalCode.BAD_KEY)),
+    *(Problem(RefusalCode.OVERLOADED, wait) for wait in (None, 7)),
+]
+UPLOAD_FAULTS = [fault for fault in FAULTS if "uploads" in fault.routes]
+MANIFEST_FAULTS = [fault for fault in FAULTS if "manifests" in fault.routes]
+
+
+def uploads(collector: FakeCollector) -> list[bytes]:
+    return [request.body for request in collector.requests if request.method == "POST"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    clock: FakeClock
+    collector: FakeCollector
+    transport: HttpTransport
+    client: Client
+
+    @contextmanager
+    def misbehaving(self, fault: AnyMisbehaviour, on: Route) -> Iterator[None]:
+        """Misbehave once; what stalls never comes, and is not waited for as all else is."""
+        self.collector.misbehave(fault, on=on)
+        before = len(self.collector.requests)
+        self.transport._timeout = 0.3 if fault is Misbehaviour.STALL else 20.0
+        yield
+        until(lambda: len(self.collector.requests) > before)
+        self.transport._timeout = 20.0
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    clock = FakeClock()
+    with FakeCollector(clock=clock) as collector:
+        collector.publish(THEME)
+        transport = HttpTransport(collector.origin)
+        with device(collector, clock=clock, transport=transport) as client:
+            yield Scene(clock, collector, transport, client)
+
+
+@pytest.mark.parametrize("misbehaviour", UPLOAD_FAULTS, ids=str)
+def test_a_report_is_delivered_or_dropped(scene: Scene, misbehaviour: AnyMisbehaviour) -> None:
+    assert scene.client.refresh(force=True).ready == ("theme",)
+    assert scene.client.report("theme", "dark", strict=True).ok
+
+    with scene.misbehaving(misbehaviour, "uploads"):
+        scene.client.flush(SECONDS)
+    dropped = isinstance(misbehaviour, Refused | Problem) and misbehaviour.code in DROPPED
+    stored = misbehaviour is Misbehaviour.CUT_AFTER_STORING
+    assert (len(uploads(scene.collector)), len(scene.collector.reports)) == (1, stored)
+
+    scene.clock.time += DAY / 8  # beyond every wait that a collector can ask for
+    late = scene.client.flush(SECONDS)
+    assert (late.delivered, late.dropped, late.pending) == (int(not dropped), 0, 0)
+
+    # There is never a second response in this epoch, whatever is answered now.
+    again = scene.client.report("theme", "light")
+    assert isinstance(again.error, ReportDropped) if dropped else again.status == "repeated"
+    scene.client.flush(SECONDS)
+    assert len(set(uploads(scene.collector))) == 1
+    assert len(uploads(scene.collector)) == 2 - dropped
+    assert len(scene.collector.reports) == int(not dropped)
+
+
+@pytest.mark.parametrize("misbehaviour", MANIFEST_FAULTS, ids=str)
+def test_a_manifest_comes_once_it_behaves(scene: Scene, misbehaviour: AnyMisbehaviour) -> None:
+
+    with scene.misbehaving(misbehaviour, "manifests"):
+        assert scene.client.refresh(force=True).ready == ()
+    assert not scene.client.report("theme", "dark").ok
+    assert scene.client.refresh(force=True).ready == ("theme",)
+    assert scene.client.report("theme", "dark").ok
+    scene.client.flush(SECONDS)
+    assert [report.survey for report in scene.collector.reports] == ["theme"]
