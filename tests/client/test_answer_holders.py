@@ -5,8 +5,6 @@ import inspect
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any, Final
@@ -37,17 +35,10 @@ class Watch:
 
     def __init__(self) -> None:
         self.found: Holders = {}
-        self._watching = False
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Look after each line that runs within the block."""
-        self._watching = True
-        yield
-        self._watching = False
+        self.watching = False
 
     def look(self, frame: FrameType, _: str, __: object) -> Any:
-        if not self._watching or not is_ours(frame):
+        if not self.watching or not is_ours(frame):
             return None
         names = {name for name, value in frame.f_locals.items() if holds(value)}
         if names:
@@ -61,11 +52,9 @@ def holds(value: object, depth: int = 2) -> bool:
         return False
     if isinstance(value, int | str):
         return value in (NUMBER, ANSWER)
-    inside: Any = ()
-    if depth and isinstance(value, tuple | list | set | frozenset) and len(value) < 10:
-        inside = value
-    elif depth and isinstance(value, dict) and len(value) < 10:
-        inside = (*value, *value.values())
+    if not depth or not isinstance(value, tuple | list | set | frozenset | dict) or len(value) > 9:
+        return False
+    inside = (*value, *value.values()) if isinstance(value, dict) else value
     return any(holds(each, depth - 1) for each in inside)
 
 
@@ -86,9 +75,10 @@ def found(bench: Bench) -> Holders:
     sys.settrace(watch.look)
     try:
         client = bench.ready(surveys=[declared], lifetime_epsilon="100", unsafe_draw=lambda: 0)
-        with watch.watching():
-            assert client.report(declared, ANSWER).status is OutcomeStatus.RECORDED
-            assert client.flush().delivered == 1
+
+        watch.watching = True
+        assert client.report(declared, ANSWER).status is OutcomeStatus.RECORDED
+        assert client.flush().delivered == 1
         return watch.found
     finally:
         sys.settrace(before)

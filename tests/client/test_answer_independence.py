@@ -323,7 +323,6 @@ def test_what_the_apps_own_bugs_raise_holds_neither_argument(bench: Bench) -> No
 
 
 def test_a_report_that_is_cancelled_leaves_no_answer(bench: Bench) -> None:
-
     client, answer = bench.ready(), own("good")
     before = sys.getrefcount(answer)
 
@@ -342,20 +341,17 @@ def test_a_report_that_is_cancelled_leaves_no_answer(bench: Bench) -> None:
 def test_frames_of_what_the_app_handles_meanwhile_are_its_own(bench: Bench, trouble: str) -> None:
     client = troubled(bench, trouble)
 
-    def fail() -> None:
-        local = "of the app"
-        raise ValueError(local)
-
     def app() -> None:
+        local = "of the app"
         try:
-            fail()
+            raise ValueError(local)
         finally:
             with suppress(LookupError):
                 assert not client.report(NAME, "good").ok
 
     with pytest.raises(ValueError, match="of the app") as caught:
         app()
-    assert caught.traceback[-1].frame.f_locals == {"local": "of the app"}
+    assert caught.traceback[-1].frame.f_locals["local"] == "of the app"
 
 
 def warned_of_below_report() -> set[str]:
@@ -366,9 +362,9 @@ def warned_of_below_report() -> set[str]:
             text = file.read_text("utf-8")
             # Of the authority's keys only what was fetched tells.
             assert "getLogger" not in text or file.name == "authorities.py"
-            for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "warn":
-                    messages.add(ast.literal_eval(node.args[0]))
+            calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+            warned = (call.args[0] for call in calls if ast.unparse(call.func) == "warn")
+            messages.update(map(ast.literal_eval, warned))
     return messages
 
 
@@ -376,16 +372,18 @@ def about_to_warn(bench: Bench, trouble: str) -> Client:
     """Return a client whose next report is warned of."""
     client = bench.reported(caps=OutboxCaps(reports=1))
     bench.clock.time += DAY
-    if trouble == "over caps":
-        return client
-    if trouble == "no disk":
-        bench.path.unlink()
-        return client
-    client.close()
-    if trouble == "copied":
-        bench.mark.unlink()
-    else:
-        bench.path.write_bytes(b"rot" * 999)
+    match trouble:
+        case "over caps":
+            return client
+        case "no disk":
+            bench.path.unlink()
+            return client
+        case "copied":
+            client.close()
+            bench.mark.unlink()
+        case _:
+            client.close()
+            bench.path.write_bytes(b"rot" * 999)
     return bench.client()
 
 

@@ -45,10 +45,10 @@ async def test_a_device_works_wholly_on_asyncio_also_where_no_thread_can_be_star
     assert not bench.is_open
 
 
-@pytest.mark.parametrize("method", ["report", "refresh", "flush", "close"])
-def test_each_call_takes_what_its_synchronous_twin_takes(method: str) -> None:
-    twin = getattr(Client, f"a{method}")
-    assert signature(twin) == signature(getattr(Client, method))
+def test_each_call_takes_what_its_synchronous_twin_takes() -> None:
+    for method in ("report", "refresh", "flush", "close"):
+        twin = getattr(Client, f"a{method}")
+        assert signature(twin) == signature(getattr(Client, method))
 
 
 async def test_the_loop_outruns_a_slow_network(bench: Bench, transport: WatchedTransport) -> None:

@@ -173,7 +173,7 @@ def race(clients: list[Client]) -> list[Outcome]:
 def test_d5_of_all_who_race_one_draws_and_others_read_its_row(bench: Bench, shared: bool) -> None:
     bench.transport.publish(manifest(schedule=LONG))
     first = bench.ready(lifetime_epsilon="1000")
-    clients = [first] * 6 if shared else [first, *(bench.client() for _ in range(5))]
+    clients = [first, *(first if shared else bench.client() for _ in range(5))]
     for day in range(6):
         bench.clock.time = START + day * DAY
         statuses = [outcome.status for outcome in race(clients)]

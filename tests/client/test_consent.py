@@ -57,15 +57,14 @@ def test_without_consent_nothing_is_drawn_stored_sent_or_started(
 
 
 @pytest.mark.parametrize("stored", Consent)
-@pytest.mark.parametrize("constructed", Consent)
-def test_the_stored_decision_wins(bench: Bench, stored: Consent, constructed: Consent) -> None:
-    first = bench.client(consent="unset")
-    first.set_consent(stored)
-    first.close()
-    again = bench.client(consent=constructed)
-    assert again.consent is stored
-    again.refresh(force=True)
-    assert again.report(NAME, "good").ok is (stored is Consent.ON)
+def test_the_stored_decision_wins(bench: Bench, stored: Consent) -> None:
+    with bench.client(consent="unset") as first:
+        first.set_consent(stored)
+    for constructed in Consent:
+        with bench.client(consent=constructed) as again:
+            assert again.consent is stored
+            again.refresh(force=True)
+            assert again.report(NAME, "good").ok is (stored is Consent.ON)
 
 
 def test_a_refresh_before_consent_does_not_hold_up_the_one_after_it(bench: Bench) -> None:

@@ -32,7 +32,7 @@ from tests.support.devices import (
     problem,
     refused,
 )
-from tests.support.effort import THOROUGH, effort
+from tests.support.effort import THOROUGH
 from tests.support.surveys import DAY, DECLARED, START, manifest
 from tests.support.transports import Call
 
@@ -65,7 +65,6 @@ OUTCOMES: dict[str, HttpAnswer | BaseException | Callable[[int], HttpAnswer]] = 
     "offline": OFFLINE,
 }
 """What becomes of a request: an answer, an error, or what is answered to so many reports."""
-"""What becomes of a request: an answer, an error, or what is answered to so many reports."""
 
 
 def come_about(what: str, count: int = 1) -> HttpAnswer:
@@ -81,7 +80,6 @@ KEPT = [
     if name.split()[-1] in {"unknown-survey", "too-early", "not-enrolled", "portal", "offline"}
     or "overloaded" in name
 ]
-"""Outcomes after which a report may be sent again."""
 """Outcomes after which a report may be sent again."""
 
 
@@ -197,7 +195,7 @@ class Household:
             self.clients[turn.who] = self.start()
 
 
-@settings(max_examples=effort(150))
+@settings(max_examples=150 if THOROUGH else 15)
 @given(st.lists(_turns, min_size=4, max_size=25))
 def test_d8_a_report_leaves_six_times_in_its_life_and_then_a_day_apart(turns: list[Turn]) -> None:
     with (

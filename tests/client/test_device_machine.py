@@ -22,13 +22,8 @@ from tests.support.surveys import MANIFEST
 
 RANDOMISED = MANIFEST.specification
 OWN_WORDS = {
-    "consent-withdrawn",
-    "state-doubted",
-    "purged",
-    "cap-number",
-    "cap-bytes",
-    "cap-age",
-    "unanswered",
+    *("consent-withdrawn", "state-doubted", "purged", "unanswered"),
+    *("cap-number", "cap-bytes", "cap-age"),
 }
 
 

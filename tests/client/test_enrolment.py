@@ -35,7 +35,8 @@ from tests.support.surveys import AUTHORITY, DAY, DECLARED, START
 from tests.support.vouched import Vouched, enroller_of
 
 NOT_ENROLLED = refused(RefusalCode.NOT_ENROLLED)
-DROPPED = [("dropped", "not-enrolled")]
+FATE = "SELECT status, verdict, envelope FROM decisions"
+DROPPED = [("dropped", "not-enrolled", None)]
 
 
 @pytest.fixture
@@ -236,52 +237,38 @@ def test_who_gets_none_is_asked_again_and_nothing_else_happens(vouched: Vouched)
 
 
 def test_of_two_devices_of_one_account_one_is_counted(vouched: Vouched) -> None:
+    file, bob = vouched.bench.path, vouched.issuer.account("bob")
     assert vouched.client().report(NAME, "good").ok
-    other = vouched.client(state=vouched.bench.path.with_name("other.sqlite"))
-    not_enrolled(other)
+    not_enrolled(vouched.client(state=file.with_name("other")))
     assert len({request.public_key for request in vouched.issuer.requests}) == 2
-    third = vouched.client(
-        state=vouched.bench.path.with_name("third.sqlite"), enrol=vouched.issuer.account("bob")
-    )
-    assert third.report(NAME, "good").ok
+    assert vouched.client(state=file.with_name("third"), enrol=bob).report(NAME, "good").ok
 
 
-def replace_the_state(bench: Bench, client: Client) -> None:
-    client.close()
-    bench.mark.unlink()  # as of a copy
-    client.set_consent("on")
-
-
-@pytest.mark.parametrize(
-    "meanwhile", [lambda _, client: client.set_consent("off"), replace_the_state]
-)
-def test_what_comes_for_no_consent_or_another_key_is_not_kept(
-    vouched: Vouched, meanwhile: Callable[[Bench, Client], object]
+@pytest.mark.parametrize("meanwhile", ["off", "another key", "calls"])
+def test_a_callback_may_use_the_client_and_what_comes_for_another_key_is_not_kept(
+    vouched: Vouched, meanwhile: str
 ) -> None:
     clients: list[Client] = []
 
     def enrol(request: EnrolmentRequest) -> bytes | None:
-        meanwhile(vouched.bench, clients[0])
+        client = clients[0]
+        match meanwhile:
+            case "off":
+                client.set_consent("off")
+            case "another key":
+                client.close()
+                vouched.bench.mark.unlink()  # as of a copy
+                client.set_consent("on")
+            case _:
+                not_enrolled(client)
+                assert isinstance(client.refresh().errors[NAME], NotEnrolled)
         return vouched.issuer(request)
 
     clients.append(vouched.bench.client(enrol=enrol))
-    assert isinstance(clients[0].refresh().errors[NAME], NotEnrolled)
-    assert vouched.row("credential") == (None,)
-
-
-def test_a_callback_may_use_the_client_that_calls_it(vouched: Vouched) -> None:
-    clients: list[Client] = []
-    told: list[object] = []
-
-    def curious(request: EnrolmentRequest) -> bytes | None:
-        told.append(clients[0].report(NAME, "good").error)
-        told.append(clients[0].refresh().errors[NAME])
-        return vouched.issuer(request)
-
-    clients.append(vouched.bench.client(enrol=curious))
-    assert clients[0].refresh().errors == {}
-    assert [type(each) for each in told] == [NotEnrolled, NotEnrolled]
-    assert clients[0].report(NAME, "good").ok
+    errors, kept = clients[0].refresh().errors, meanwhile == "calls"
+    assert errors == {} if kept else isinstance(errors[NAME], NotEnrolled)
+    assert (vouched.row("credential") != (None,)) is kept
+    assert clients[0].report(NAME, "good").ok is kept
 
 
 # The collector refuses a certificate: once more for the same key, else the report is dropped.
@@ -313,27 +300,21 @@ def test_a_refused_certificate_is_asked_for_once_more_for_the_same_key(vouched: 
     assert vouched.bench.draw.count == 1
 
 
-def test_a_certificate_that_is_refused_again_drops_the_report(vouched: Vouched) -> None:
+@pytest.mark.parametrize("other", [True, False])
+def test_no_other_certificate_or_one_that_is_refused_drops_it(
+    vouched: Vouched, other: bool
+) -> None:
     client = refused_once(vouched)
-    assert client.refresh(force=True).errors == {}
-    assert client.flush().dropped == 1
-    assert vouched.bench.rows("SELECT status, verdict FROM decisions") == DROPPED
+    vouched.issuer.vouches = other
+    why = client.refresh(force=True).errors
+    assert why == {} if other else "gave no other" in str(why[NAME])
+    assert (client.flush().dropped, client.flush().pending) == (other, 0)
+    assert vouched.bench.rows(FATE) == DROPPED
     # D4: the epoch stays decided, and nobody is asked any more.
     assert client.report(NAME, "good").status is OutcomeStatus.NOT_RECORDED
     client.refresh(force=True)
     assert len(vouched.issuer.requests) == 2
     assert vouched.bench.draw.count == 1
-
-
-def test_an_issuer_that_gives_no_other_drops_the_report(vouched: Vouched) -> None:
-    client = refused_once(vouched)
-    vouched.issuer.vouches = False
-    assert "gave no other" in str(client.refresh(force=True).errors[NAME])
-    assert vouched.bench.rows("SELECT status, verdict FROM decisions") == DROPPED
-    assert vouched.bench.rows("SELECT envelope FROM decisions") == [(None,)]
-    assert client.flush().pending == 0
-    client.refresh(force=True)
-    assert len(vouched.issuer.requests) == 2
 
 
 def test_a_report_waits_for_an_issuer_until_a_day_after_its_time(vouched: Vouched) -> None:
@@ -343,7 +324,8 @@ def test_a_report_waits_for_an_issuer_until_a_day_after_its_time(vouched: Vouche
         vouched.bench.clock.time = START + later
         client.refresh(force=True)
         assert client.flush().pending == pending
-    assert vouched.bench.rows("SELECT status, verdict FROM decisions") == DROPPED
+
+    assert vouched.bench.rows(FATE) == DROPPED
     assert len(vouched.bench.transport.uploads) == 1
 
 

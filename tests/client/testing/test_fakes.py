@@ -415,7 +415,6 @@ def test_a_report_is_delivered_or_dropped(scene: Scene, misbehaviour: AnyMisbeha
 
 @pytest.mark.parametrize("misbehaviour", MANIFEST_FAULTS, ids=str)
 def test_a_manifest_comes_once_it_behaves(scene: Scene, misbehaviour: AnyMisbehaviour) -> None:
-
     with scene.misbehaving(misbehaviour, "manifests"):
         assert scene.client.refresh(force=True).ready == ()
     assert not scene.client.report("theme", "dark").ok
