@@ -75,6 +75,9 @@ def test_d2_another_authoritys_sequences_begin_afresh(bench: Bench) -> None:
     bench.transport.publish(manifest(sequence=2**32 - 1))  # perhaps a thief's
     bench.ready().close()
     client = trusting_another(bench, sequence=2)
+    for other in (client, bench.client(collector=ELSEWHERE)):  # which follow it no more
+        assert isinstance(other.report(NAME, "good").error, NotReady)
+    assert bench.draw.count == 0
     assert client.refresh(force=True).ready == (NAME,)
     bench.transport.publish(manifest(sequence=1), SUCCESSOR)
     assert fault_of(client.refresh(force=True)) is ManifestFault.ROLLED_BACK
@@ -105,16 +108,6 @@ def test_d3_another_authority_finds_what_was_spent_and_nothing_reserved(bench: B
     assert why(client.refresh(force=True)) is None  # one spent, seven ahead
     longer = trusting_another(bench, 1, lifetime="8", schedule=Schedule(START, DAY, 9, DAY))
     assert fault_of(longer.refresh(force=True)) is ManifestFault.OVER_BUDGET
-
-
-@pytest.mark.parametrize("changes", [{"authority": SUCCESSOR.public_key}, {"collector": ELSEWHERE}])
-def test_d2_manifests_of_the_former_authority_or_collector_are_followed_no_more(
-    bench: Bench, changes: dict[str, Any]
-) -> None:
-    bench.ready().close()
-    client = bench.client(**changes)
-    assert isinstance(client.report(NAME, "good").error, NotReady)
-    assert bench.draw.count == 0
 
 
 BUNDLE = make_bundle([sign_manifest(MANIFEST, AUTHORITY)], AUTHORITY.public_key)

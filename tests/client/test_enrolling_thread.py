@@ -166,7 +166,6 @@ def test_while_it_hangs_other_reports_are_sent_and_nobody_else_is_asked(
 def test_closing_while_it_hangs_waits_a_second_at_most_and_what_comes_later_is_left(
     vouched: Vouched, hanging: Hanging, hurried: None
 ) -> None:
-
     client = device(vouched, enrol=hanging)
     client.start()
     assert hanging.asked.wait(SECONDS)

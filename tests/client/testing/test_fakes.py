@@ -55,8 +55,6 @@ from tests.vectors.stored import BAD_REPORTS, BAD_UPLOADS, BY_ID, name_of
 
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.5")
 TEA = Survey("tea", "Tea?", ("rarely", "often"), max_epsilon="1", mechanisms={"matrix"})
-
-
 THEMES, REPORTS = "/v1/surveys/theme/manifests", "/v1/reports"
 MISSING = (404, "not-found")
 
@@ -86,8 +84,8 @@ def opened(collector: FakeCollector, envelope: bytes) -> Manifest:
 
 
 def upload(collector: FakeCollector, *envelopes: bytes) -> dict[str, Any]:
-    body = pack_upload([*envelopes])
 
+    body = pack_upload([*envelopes])
     status, _, answer = ask(collector, "POST", REPORTS, body, Content_Type="application/msgpack")
     assert status == 200
     answered: dict[str, Any] = json.loads(answer)
