@@ -1,5 +1,6 @@
 """What of a report tells its answer: all is found, how surely, and how seldom wrongly."""
 
+from functools import cache
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -40,30 +41,25 @@ def sends(random: Random) -> list[list[Any]]:
     ]
 
 
-def seen(random: Random) -> Traits:
-    return traits(sends(random), OPEN.size, sizes=True)
-
-
-def number_of_tests(table: Traits) -> int:
-    classes = sum(len({*values}) for values in table.values() if len({*values}) > 1)
-    return classes * OPEN.size
+@cache
+def seen() -> Traits:
+    return traits(sends(Random(7)), OPEN.size, sizes=True)
 
 
 def test_a_tail_is_that_of_the_hypergeometric_distribution() -> None:
     for size in (1, 60, 80, 200):
-        for count in range(min(size, 80) + 1):
-            law = hypergeom(240, 80, size)
-            exact = 2 * min(law.cdf(count), law.sf(count - 1))
-            assert tail(count, size, 80, 240) == pytest.approx(min(1.0, exact), rel=1e-6, abs=1e-12)
+        counts, law = np.arange(min(size, 80) + 1), hypergeom(240, 80, size)
+        exact = np.minimum(1.0, 2 * np.minimum(law.cdf(counts), law.sf(counts - 1)))
+        tails = [tail(int(count), size, 80, 240) for count in counts]
+        assert tails == pytest.approx(exact, rel=1e-6, abs=1e-12)
 
 
 def test_of_a_right_device_no_trait_tells_an_answer() -> None:
     """Of 40 deals one is convicted with a probability of 8e-6 at most."""
     random = Random(7)
-    table = seen(random)
     for _ in range(effort(40)):
         random.shuffle(dealt := [*DEALT])
-        assert not [*telling(table, dealt, LEVEL)]
+        assert not [*telling(seen(), dealt, LEVEL)]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +96,8 @@ def test_whatever_of_a_report_is_its_answer_is_found(leak: str) -> None:
 
 def power_of_traits(share: float) -> float:
     """Return how often a trait convicts that is one answer in a share of reports, else a coin."""
-    level = LEVEL / number_of_tests(seen(Random(9)))
+    classes = sum(len({*values}) for values in seen().values() if len({*values}) > 1)
+    level = LEVEL / (classes * OPEN.size)
     having, others = np.arange(81), np.arange(161)
     chances: Any = binom.pmf(having, 80, (1 + share) / 2)[:, None] * binom.pmf(
         others, 160, (1 - share) / 2

@@ -6,16 +6,11 @@ from typing import Any
 import pytest
 
 from deniable.conformance.observations import Call, Log, Request, convictions
-from deniable.messages import (
-    Manifest,
-    Report,
-    Schedule,
-    pack_upload,
-    sign_report,
-)
+from deniable.messages import Manifest, Report, Schedule, pack_upload, sign_report
 from tests.support.surveys import DAY, MANIFEST, START
 
 SECRET = bytes(31) + b"\x01"
+REPORTS = "/v1/reports"
 HEADERS = (("user-agent", "x"), ("content-type", "application/msgpack"))
 HALF = replace(MANIFEST, sequence=1, schedule=Schedule(START + DAY // 2, DAY, 4, DAY))
 
@@ -23,9 +18,7 @@ HALF = replace(MANIFEST, sequence=1, schedule=Schedule(START + DAY // 2, DAY, 4,
 def upload(*reports: Report, secret: bytes = SECRET, at: float = 0.0, **changes: Any) -> Request:
     body = pack_upload([sign_report(secret, report) for report in reports])
     now = START + at
-    made = Request(
-        now, now, at + 1, "a", "run", True, int(at) + 1, "POST", "/v1/reports", HEADERS, body
-    )
+    made = Request(now, now, at + 1, "a", "run", True, int(at) + 1, "POST", REPORTS, HEADERS, body)
     return replace(made, **changes)
 
 
@@ -82,9 +75,7 @@ TIMES = [0.0, 60.0, *(60.0 + day * (DAY + 1) for day in range(1, 8))]
         (replace(HONEST_LOG, calls=[]), {"report"}),
     ],
 )
-def test_a_log_convicts_a_device_of_what_it_shows_and_of_nothing_else(
-    seen: Log, rules: set[str]
-) -> None:
+def test_a_log_convicts_a_device_of_what_it_shows_alone(seen: Log, rules: set[str]) -> None:
     assert {conviction.rule for conviction in convictions(seen, "works", steady=True)} == rules
 
 

@@ -3,16 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+from deniable import messages
 from deniable.intake import judge_report
-from deniable.messages import (
-    Refusal,
-    RefusalCode,
-    SignedReport,
-    codec,
-    derive_report_key,
-    pack_upload,
-    split_upload,
-)
 from tests.fuzz.mutations import BLIND, BLIND_DEVICES, DEVICES, token
 from tests.support.reports import envelope, secret
 from tests.support.surveys import MANIFEST, START
@@ -20,7 +12,7 @@ from tests.support.surveys import MANIFEST, START
 _GENUINE: Final = {
     (signed.public_key, signed.payload)
     for signed in (
-        SignedReport.from_envelope(envelope(device, response, survey=survey))
+        messages.SignedReport.from_envelope(envelope(device, response, survey=survey))
         for survey, devices in ((MANIFEST, DEVICES), (BLIND, BLIND_DEVICES))
         for device in range(devices)
         for response in range(len(MANIFEST.categories))
@@ -28,46 +20,46 @@ _GENUINE: Final = {
 }
 _SURVEYS: Final = {survey.survey_id: survey for survey in (MANIFEST, BLIND)}
 _TOKENS: Final = {
-    derive_report_key(secret(device), BLIND.survey_id, 0).public_key: token(device)
+    messages.derive_report_key(secret(device), BLIND.survey_id, 0).public_key: token(device)
     for device in range(BLIND_DEVICES)
 }
-_OF_THE_WHOLE: Final = {RefusalCode.MALFORMED, RefusalCode.TOO_LARGE}
+_OF_THE_WHOLE: Final = {messages.RefusalCode.MALFORMED, messages.RefusalCode.TOO_LARGE}
 
 
 def decode(data: bytes) -> None:
     """What is decoded has no other encoding."""
     try:
-        value = codec.decode(data)
-    except Refusal as refusal:
-        if refusal.code is not RefusalCode.MALFORMED:
+        value = messages.codec.decode(data)
+    except messages.Refusal as refusal:
+        if refusal.code is not messages.RefusalCode.MALFORMED:
             raise
         return
-    assert codec.encode(value) == data
+    assert messages.codec.encode(value) == data
 
 
 def split(data: bytes) -> None:
     """What is split can be joined again."""
     try:
-        envelopes = list(split_upload(data))
-    except Refusal as refusal:
+        envelopes = list(messages.split_upload(data))
+    except messages.Refusal as refusal:
         if refusal.code not in _OF_THE_WHOLE:
             raise
         return
-    assert pack_upload(envelopes) == data
+    assert messages.pack_upload(envelopes) == data
 
 
 def judge(data: bytes) -> None:
     """What is admissible was signed: nobody else's bytes are, however near to it."""
     try:
-        envelopes = list(split_upload(data))
-    except Refusal:
+        envelopes = list(messages.split_upload(data))
+    except messages.Refusal:
         envelopes = [data]
     for each in envelopes:
         try:
             receipt = judge_report(each, START, _SURVEYS.get)
-        except Refusal:
+        except messages.Refusal:
             continue
-        signed = SignedReport.from_envelope(each)
+        signed = messages.SignedReport.from_envelope(each)
         assert (signed.public_key, signed.payload) in _GENUINE
         assert signed.credential == _TOKENS.get(signed.public_key)
         assert receipt.response == signed.report.response < len(MANIFEST.categories)

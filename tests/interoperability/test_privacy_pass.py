@@ -49,9 +49,7 @@ def challenge(survey: Manifest = BLIND_SURVEY, epoch: int = EPOCH) -> bytes:
     return TokenChallenge(survey.enrolment.issuer, context, host).encode()
 
 
-def test_their_issuer_answers_our_requests_and_their_verifier_takes_our_tokens(
-    theirs: Ask,
-) -> None:
+def test_their_issuer_answers_our_requests_and_their_verifier_takes_our_tokens(theirs: Ask) -> None:
     request = blind_request(DEVICE_SECRET, BLIND_SURVEY, EPOCH)
     answered = theirs("issue", private_key=KEY.pkcs8, public_key=INFO, request=request.body)
     assert answered["id"] == token_key_id(KEY.modulus).hex()

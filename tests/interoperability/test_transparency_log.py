@@ -38,9 +38,7 @@ def write(files: dict[str, bytes], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("size", some(SIZES))
-def test_they_read_our_log_whole_and_all_that_it_was(
-    theirs: Ask, tmp_path: Path, size: int
-) -> None:
+def test_they_read_our_log_and_all_that_it_was(theirs: Ask, tmp_path: Path, size: int) -> None:
     entries = MANY[:size]
     write(files_of(entries), tmp_path)
     given = {"folder": str(tmp_path), "log_key": str(LOG_VKEY)}

@@ -132,7 +132,11 @@ class DeviceMachine(RuleBasedStateMachine):
         self.patches = ExitStack()
         for owner, name, value in (
             (state_file, "_connect", self.connect),
-            (os, "fsync", lambda _descriptor: None),  # nobody pulls the plug here
+            (
+                os,
+                "fsync",
+                self.before_a_statement,
+            ),  # nobody pulls the plug, but a mark is half done
             (engine, "uniform", seeded.random),
             (secrets, "token_bytes", seeded.randbytes),
             (secrets, "token_hex", lambda size: seeded.randbytes(size).hex()),
@@ -172,7 +176,7 @@ class DeviceMachine(RuleBasedStateMachine):
         connection.set_trace_callback(self.before_a_statement)
         return connection
 
-    def before_a_statement(self, _statement: str) -> None:
+    def before_a_statement(self, _: object) -> None:
         if self.fuse is not None and self.corpse is None:
             self.fuse -= 1
             if self.fuse < 0:

@@ -10,15 +10,37 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from deniable.enrolment import AnotherKey, BlindIssuer, EpochKeys, SqliteIssuanceRecord
 from deniable.enrolment.epoch_keys import PrivateKey
 from tests.enrolment.blind_issuers import blind_issuer, key_directory, request
 from tests.enrolment.issuers import NOW
-from tests.support.doomed import Say, fork
 
+SECONDS = 20
+Say = Callable[[str], object]
 FIRST, SECOND = request(1).body, request(2).body
+
+
+def fork(live: Callable[[Say], None]) -> tuple[bool, str]:
+    """Return whether a forked process was killed before it was through, and what it said."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(SECONDS)  # whatever happens, it ends
+        try:
+            live(lambda word: os.write(writing, word.encode()))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb", buffering=0) as words:
+        said = words.read()
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    assert code in {0, -signal.SIGKILL}, f"it ended with {code}: {said!r}"
+    return code != 0, said.decode()
 
 
 def issue(issuer: BlindIssuer, body: bytes) -> bytes | None:
@@ -74,17 +96,8 @@ def main(folder: Path, step: int) -> None:
             second = issue(issuer, SECOND)
             again = issue(issuer, FIRST)
         told = "another" if again is None else "same" if again == expected else "different"
-        print(
-            json.dumps(
-                {
-                    "at": at,
-                    "killed": killed,
-                    "given": "G" in said,
-                    "second": second is not None,
-                    "again": told,
-                }
-            )
-        )
+        fate = {"at": at, "killed": killed, "given": "G" in said, "second": second is not None}
+        print(json.dumps(fate | {"again": told}))
         shutil.rmtree(place)
         at += step
 

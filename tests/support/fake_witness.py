@@ -4,13 +4,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from os import urandom
 
-from deniable.logs import (
-    COSIGNER,
-    SignedCheckpoint,
-    TransparencyLogError,
-    VerifierKey,
-    cosign,
-)
+from deniable.logs import COSIGNER, SignedCheckpoint, TransparencyLogError, VerifierKey, cosign
 from deniable.logs.checkpoints import read_hash, read_size
 from deniable.messages import SigningKey
 from deniable.public_log.publish.tree import EMPTY_ROOT

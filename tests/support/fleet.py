@@ -100,11 +100,9 @@ class Fleet:
             while client.flush(1.0).pending and time.time() < deadline:
                 time.sleep(0.02)
             with engine_of(client).state.transaction(time.time()) as connection:
-                rows = connection.execute(
-                    "SELECT envelope, status, verdict FROM decisions"
-                ).fetchall()
-        assert len(rows) == 1
-        return held(rows[0])
+                query = "SELECT envelope, status, verdict FROM decisions"
+                (row,) = connection.execute(query).fetchall()
+        return held(row)
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """Both wheels, built, and installed from their folder as users install them; no index is asked."""
 
-import importlib.metadata
 import re
 import sys
 import venv
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -58,12 +58,10 @@ def install(wheels: Path, folder: Path, *requirements: str) -> Install:
     return installed
 
 
-def _foreign(
-    wheels: Path, requirements: Iterable[str]
-) -> Iterable[importlib.metadata.Distribution]:
+def _foreign(wheels: Path, requirements: Iterable[str]) -> Iterable[metadata.Distribution]:
     """Return the distributions that are not ours and that requirements lead to."""
     ours = {name: _of_wheel(wheel) for name in PROJECTS for wheel in _wheels(wheels, name)}
-    foreign: dict[str, importlib.metadata.Distribution] = {}
+    foreign: dict[str, metadata.Distribution] = {}
     followed = set()
     waiting = [Requirement(requirement) for requirement in requirements]
     while waiting:
@@ -71,7 +69,7 @@ def _foreign(
         if str(wanted) in followed:
             continue
         followed.add(str(wanted))
-        distribution = ours.get(wanted.name) or importlib.metadata.distribution(wanted.name)
+        distribution = ours.get(wanted.name) or metadata.distribution(wanted.name)
         if wanted.name not in ours:
             foreign[distribution.name] = distribution
         for line in distribution.requires or []:
@@ -86,12 +84,12 @@ def _wheels(folder: Path, name: str) -> Iterable[Path]:
     return folder.glob(f"{name.replace('-', '_')}-*.whl")
 
 
-def _of_wheel(wheel: Path) -> importlib.metadata.Distribution:
+def _of_wheel(wheel: Path) -> metadata.Distribution:
     stem = re.sub(r"-py3-none-any\.whl$", ".dist-info/", wheel.name)
-    return importlib.metadata.PathDistribution(zipfile.Path(wheel, stem))
+    return metadata.PathDistribution(zipfile.Path(wheel, stem))
 
 
-def _top_level(distribution: importlib.metadata.Distribution) -> set[Path]:
+def _top_level(distribution: metadata.Distribution) -> set[Path]:
     """Return the files and folders that a distribution has directly in site-packages."""
     parts = {file.parts[0] for file in distribution.files or []}
     return {Path(str(distribution.locate_file(part))) for part in parts - {"..", "__pycache__"}}

@@ -52,14 +52,8 @@ def _outputs(source: str, namespace: dict[str, Any], count: int) -> list[Cell]:
             for kind, method in _SHOWN.items()
             if hasattr(value, method)
         }
-        outputs.append(
-            {
-                "data": data,
-                "execution_count": count,
-                "metadata": {},
-                "output_type": "execute_result",
-            }
-        )
+        result = {"data": data, "execution_count": count, "metadata": {}}
+        outputs.append(result | {"output_type": "execute_result"})
     return outputs
 
 

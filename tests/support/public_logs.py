@@ -2,14 +2,7 @@
 
 from collections.abc import Sequence
 
-from deniable.logs import (
-    COSIGNER,
-    Checkpoint,
-    VerifierKey,
-    cosign,
-    leaf_hash,
-    sign_checkpoint,
-)
+from deniable.logs import COSIGNER, Checkpoint, VerifierKey, cosign, leaf_hash, sign_checkpoint
 from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.tree import root_hash
 from deniable.stores import LogExtension, StoredLog

@@ -61,12 +61,8 @@ class Gateway:
 
     def envelope(self, origin: str = ORIGIN) -> bytes:
         """Return the signed list of keys."""
-        newest_first = [
-            KeyConfiguration(number, key.public_key) for number, key in self.keys.items()
-        ][::-1]
-        return sign_gateway_keys(
-            GatewayKeys(origin, self.sequence, tuple(newest_first)), self.authority
-        )
+        listed = tuple(KeyConfiguration(n, self.keys[n].public_key) for n in reversed(self.keys))
+        return sign_gateway_keys(GatewayKeys(origin, self.sequence, listed), self.authority)
 
     def answer(self, sealed: bytes) -> HttpAnswer:
         """Answer a sealed request: sealed, if it can be opened."""
@@ -184,9 +180,8 @@ class HostileRelay(Relay):
     def numbers(self, _: Call) -> HttpAnswer:
         body = json.dumps({"accepted": 1, "duplicates": 0, "refused": []}).encode()
         kind = self.rng.choice(["application/json", RESPONSE_TYPE])
-        return HttpAnswer(
-            200, {"content-type": kind, "date": "Tue, 01 Jan 2097 00:00:00 GMT"}, body
-        )
+        headers = {"content-type": kind, "date": "Tue, 01 Jan 2097 00:00:00 GMT"}
+        return HttpAnswer(200, headers, body)
 
     def portal(self, _: Call) -> HttpAnswer:
         return PORTAL

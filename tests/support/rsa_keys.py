@@ -37,25 +37,15 @@ class RsaKey:
         """Return the private half as other implementations read it."""
         d = pow(EXPONENT, -1, (self.p - 1) * (self.q - 1))
         public = RSAPublicNumbers(EXPONENT, self.p * self.q)
-        numbers = RSAPrivateNumbers(
-            self.p,
-            self.q,
-            d,
-            rsa_crt_dmp1(d, self.p),
-            rsa_crt_dmq1(d, self.q),
-            rsa_crt_iqmp(self.p, self.q),
-            public,
-        )
-        return numbers.private_key().private_bytes(
-            Encoding.DER, PrivateFormat.PKCS8, NoEncryption()
-        )
+        p, q = self.p, self.q
+        crt = rsa_crt_dmp1(d, p), rsa_crt_dmq1(d, q), rsa_crt_iqmp(p, q)
+        private = RSAPrivateNumbers(p, q, d, *crt, public).private_key()
+        return private.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
     def answer(self, request: bytes) -> bytes:
         """Return the answer to a token request, whatever key it names."""
         blinded = int.from_bytes(request[3:])
-        at_p, at_q = (
-            pow(blinded, pow(EXPONENT, -1, prime - 1), prime) for prime in (self.p, self.q)
-        )
+        at_p, at_q = (pow(blinded, pow(EXPONENT, -1, p - 1), p) for p in (self.p, self.q))
         answer = at_q + self.q * ((at_p - at_q) * pow(self.q, -1, self.p) % self.p)
         return answer.to_bytes(MODULUS_BYTES)
 

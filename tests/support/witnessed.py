@@ -56,9 +56,7 @@ class ShownLog:
     def signed(self, cosigners: Iterable[int] = (0, 1, 2), at: int = START) -> SignedCheckpoint:
         """Return the newest checkpoint, cosigned by these witnesses."""
         checkpoint = self.checkpoint()
-        lines = [
-            cosign(checkpoint, name_of(number), self.witnesses[number], at) for number in cosigners
-        ]
+        lines = [cosign(checkpoint, name_of(n), self.witnesses[n], at) for n in cosigners]
         return sign_checkpoint(checkpoint, self.key).with_signatures(lines)
 
     def proof(
@@ -83,9 +81,7 @@ def name_of(number: int) -> str:
 def policy_text(log_key: VerifierKey, witnesses: dict[int, SigningKey], quorum: int) -> str:
     """Return the policy as `deniable log policy` prints it."""
     names = [name_of(number) for number in witnesses]
-    keys = (
-        VerifierKey(name_of(number), COSIGNER, key.public_key) for number, key in witnesses.items()
-    )
+    keys = [VerifierKey(name_of(n), COSIGNER, key.public_key) for n, key in witnesses.items()]
     lines = [f"log {log_key}"]
     lines += [f"witness {name} {key}" for name, key in zip(names, keys, strict=True)]
     lines += [f"group all {quorum} {' '.join(names)}", "quorum all"]

@@ -7,12 +7,7 @@ from deniable.messages import Report, SigningKey, blind_request, enrolment_state
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
 from tests.support.rsa_keys import RSA_KEYS
 from tests.vectors import edwards25519 as curve
-from tests.vectors.forgeries import (
-    SMALL_ORDER,
-    malleable_signatures,
-    off_the_curve,
-    unsound_keys,
-)
+from tests.vectors.forgeries import SMALL_ORDER, malleable_signatures, off_the_curve, unsound_keys
 from tests.vectors.layout import Case
 from tests.vectors.scene import (
     BLIND_SURVEY,

@@ -559,10 +559,7 @@ def _questions() -> Iterator[tuple[str, dict[str, object]]]:
         "mechanisms": [rr, rr],
         "dimensions": [plan, theme],
     }
-    yield (
-        "one of several questions: keys exchanged",
-        {"mechanism": swapped, "categories": labels},
-    )
+    yield ("one of several questions: keys exchanged", {"mechanism": swapped, "categories": labels})
 
 
 def _levels() -> Iterator[tuple[str, dict[str, object]]]:

@@ -6,22 +6,16 @@ from deniable.messages import SigningKey
 from deniable.messages.ed25519 import CONTEXT_AUTHORITY, CONTEXT_AUTHORITY_ACCEPT, CONTEXT_MANIFEST
 from tests.vectors import edwards25519 as curve
 from tests.vectors.layout import Case
-from tests.vectors.scene import (
-    AUTHORITY,
-    LAST_AUTHORITY,
-    NEXT_AUTHORITY,
-    pack,
-    rotation_envelope,
-    rotation_payload,
-    seed,
-    vector,
-)
+from tests.vectors.scene import AUTHORITY, pack, rotation_payload, seed, vector
+from tests.vectors.scene import LAST_AUTHORITY as LAST
+from tests.vectors.scene import NEXT_AUTHORITY as NEXT
+from tests.vectors.scene import rotation_envelope as hand_over
 
 THIEF = SigningKey(seed("thief"))
-GOOD = rotation_envelope(AUTHORITY, NEXT_AUTHORITY, 1)
-PAYLOAD = rotation_payload(AUTHORITY.public_key, NEXT_AUTHORITY.public_key, 1)
+GOOD = hand_over(AUTHORITY, NEXT, 1)
+PAYLOAD = rotation_payload(AUTHORITY.public_key, NEXT.public_key, 1)
 OLD_SIGNATURE = AUTHORITY.sign(CONTEXT_AUTHORITY, PAYLOAD)
-NEW_SIGNATURE = NEXT_AUTHORITY.sign(CONTEXT_AUTHORITY_ACCEPT, PAYLOAD)
+NEW_SIGNATURE = NEXT.sign(CONTEXT_AUTHORITY_ACCEPT, PAYLOAD)
 IDENTITY = b"\1" + bytes(31)
 
 
@@ -37,7 +31,7 @@ def pair(envelope: bytes) -> bytes:
 
 def both_signed(payload: bytes) -> bytes:
     """Return an envelope whose signatures are good, whatever the payload says."""
-    return rotation_envelope(AUTHORITY, NEXT_AUTHORITY, 1, payload=payload)
+    return hand_over(AUTHORITY, NEXT, 1, payload=payload)
 
 
 def shapes() -> Iterator[Case]:
@@ -71,7 +65,7 @@ def shapes() -> Iterator[Case]:
 
 def payloads() -> Iterator[Case]:
     """Return payloads that are no hand-over; both keys signed each of them."""
-    old, new = AUTHORITY.public_key, NEXT_AUTHORITY.public_key
+    old, new = AUTHORITY.public_key, NEXT.public_key
     malformed = {
         "a field too few": pack([old, new]),
         "a field too many": pack([old, new, 1, 1]),
@@ -105,18 +99,12 @@ def signatures() -> Iterator[Case]:
     old_s = int.from_bytes(OLD_SIGNATURE[32:], "little")
     new_s = int.from_bytes(NEW_SIGNATURE[32:], "little")
     envelopes = {
-        "signed by a thief for the old key": rotation_envelope(
-            AUTHORITY, NEXT_AUTHORITY, 1, old=THIEF
-        ),
-        "signed by a thief for the new key": rotation_envelope(
-            AUTHORITY, NEXT_AUTHORITY, 1, new=THIEF
-        ),
-        "signed by the old key only": rotation_envelope(
-            AUTHORITY, NEXT_AUTHORITY, 1, new=AUTHORITY
-        ),
+        "signed by a thief for the old key": hand_over(AUTHORITY, NEXT, 1, old=THIEF),
+        "signed by a thief for the new key": hand_over(AUTHORITY, NEXT, 1, new=THIEF),
+        "signed by the old key only": hand_over(AUTHORITY, NEXT, 1, new=AUTHORITY),
         "the signatures exchanged": pack([PAYLOAD, NEW_SIGNATURE, OLD_SIGNATURE]),
         "the new key in the context of the old": pack(
-            [PAYLOAD, OLD_SIGNATURE, NEXT_AUTHORITY.sign(CONTEXT_AUTHORITY, PAYLOAD)]
+            [PAYLOAD, OLD_SIGNATURE, NEXT.sign(CONTEXT_AUTHORITY, PAYLOAD)]
         ),
         "the old key in the context of the new": pack(
             [PAYLOAD, AUTHORITY.sign(CONTEXT_AUTHORITY_ACCEPT, PAYLOAD), NEW_SIGNATURE]
@@ -126,28 +114,18 @@ def signatures() -> Iterator[Case]:
         ),
         "the signatures of another sequence": pack(
             [
-                rotation_payload(AUTHORITY.public_key, NEXT_AUTHORITY.public_key, 2),
+                rotation_payload(AUTHORITY.public_key, NEXT.public_key, 2),
                 OLD_SIGNATURE,
                 NEW_SIGNATURE,
             ]
         ),
         "S + L of the old key": pack(
-            [
-                PAYLOAD,
-                curve.signature_bytes(OLD_SIGNATURE[:32], old_s + curve.L),
-                NEW_SIGNATURE,
-            ]
+            [PAYLOAD, curve.signature_bytes(OLD_SIGNATURE[:32], old_s + curve.L), NEW_SIGNATURE]
         ),
         "S + L of the new key": pack(
-            [
-                PAYLOAD,
-                OLD_SIGNATURE,
-                curve.signature_bytes(NEW_SIGNATURE[:32], new_s + curve.L),
-            ]
+            [PAYLOAD, OLD_SIGNATURE, curve.signature_bytes(NEW_SIGNATURE[:32], new_s + curve.L)]
         ),
-        "a bad one behind a good one": rotation_envelope(
-            NEXT_AUTHORITY, LAST_AUTHORITY, 2, new=THIEF
-        ),
+        "a bad one behind a good one": hand_over(NEXT, LAST, 2, new=THIEF),
     }
     for what, envelope in envelopes.items():
         body = array(GOOD, envelope) if "behind" in what else array(envelope)
@@ -156,27 +134,17 @@ def signatures() -> Iterator[Case]:
 
 def chains() -> Iterator[Case]:
     """Return sound rotations that are no chain from the authority."""
-    onward = rotation_envelope(NEXT_AUTHORITY, LAST_AUTHORITY, 2)
+    onward = hand_over(NEXT, LAST, 2)
     bodies = {
-        "two hand-overs of one sequence": array(GOOD, rotation_envelope(AUTHORITY, THIEF, 1)),
-        "two hand-overs of two sequences": array(GOOD, rotation_envelope(AUTHORITY, THIEF, 2)),
-        "the same hand-over in two sequences": array(
-            GOOD, rotation_envelope(AUTHORITY, NEXT_AUTHORITY, 2)
-        ),
-        "two hand-overs further on": array(
-            GOOD, onward, rotation_envelope(NEXT_AUTHORITY, THIEF, 2)
-        ),
-        "a sequence that stays": array(GOOD, rotation_envelope(NEXT_AUTHORITY, LAST_AUTHORITY, 1)),
-        "a sequence that falls": array(GOOD, rotation_envelope(NEXT_AUTHORITY, LAST_AUTHORITY, 0)),
-        "a sequence that skips one": array(
-            GOOD, rotation_envelope(NEXT_AUTHORITY, LAST_AUTHORITY, 3)
-        ),
-        "a key that comes back at once": array(
-            GOOD, rotation_envelope(NEXT_AUTHORITY, AUTHORITY, 2)
-        ),
-        "a key that comes back later": array(
-            GOOD, onward, rotation_envelope(LAST_AUTHORITY, AUTHORITY, 3)
-        ),
+        "two hand-overs of one sequence": array(GOOD, hand_over(AUTHORITY, THIEF, 1)),
+        "two hand-overs of two sequences": array(GOOD, hand_over(AUTHORITY, THIEF, 2)),
+        "the same hand-over in two sequences": array(GOOD, hand_over(AUTHORITY, NEXT, 2)),
+        "two hand-overs further on": array(GOOD, onward, hand_over(NEXT, THIEF, 2)),
+        "a sequence that stays": array(GOOD, hand_over(NEXT, LAST, 1)),
+        "a sequence that falls": array(GOOD, hand_over(NEXT, LAST, 0)),
+        "a sequence that skips one": array(GOOD, hand_over(NEXT, LAST, 3)),
+        "a key that comes back at once": array(GOOD, hand_over(NEXT, AUTHORITY, 2)),
+        "a key that comes back later": array(GOOD, onward, hand_over(LAST, AUTHORITY, 3)),
     }
     for what, body in bodies.items():
         yield vector("rotation chain", what, "malformed", body=body)

@@ -27,28 +27,20 @@ from tests.vectors import (
     mechanisms,
     msgpack_forms,
     samplers,
+    scene,
     sealed,
     tokens,
 )
 from tests.vectors.layout import Case, document, group
-from tests.vectors.scene import (
-    AUTHORITY,
-    BLIND_PAYLOAD,
-    CERTIFICATE_PAYLOAD,
-    ISSUER,
-    OPEN_PAYLOAD,
-    manifest_envelope,
-    seed,
-)
 
 HERE: Final = Path(__file__).parent
-SIGNED: Final = {"authority": AUTHORITY.public_key, "authority_seed": seed("authority")}
+SIGNED: Final = {"authority": scene.AUTHORITY.public_key, "authority_seed": scene.seed("authority")}
 PUBLISHED: Final = {
-    "authority": AUTHORITY.public_key,
+    "authority": scene.AUTHORITY.public_key,
     "surveys": {
-        "open": manifest_envelope(OPEN_PAYLOAD),
-        "certificate": manifest_envelope(CERTIFICATE_PAYLOAD),
-        "blind": manifest_envelope(BLIND_PAYLOAD),
+        "open": scene.manifest_envelope(scene.OPEN_PAYLOAD),
+        "certificate": scene.manifest_envelope(scene.CERTIFICATE_PAYLOAD),
+        "blind": scene.manifest_envelope(scene.BLIND_PAYLOAD),
     },
 }
 
@@ -122,7 +114,7 @@ def uploads() -> list[dict[str, Any]]:
 
 def enrolments() -> list[dict[str, Any]]:
     """Return the groups of enrolments.json."""
-    issuer = {"issuer_seed": seed("issuer"), "issuer": ISSUER.public_key}
+    issuer = {"issuer_seed": scene.seed("issuer"), "issuer": scene.ISSUER.public_key}
     bad = (bad_enrolments.forms(), bad_enrolments.judgements())
     return by_layer("Enrolment", golden_messages.enrolments(), bad, **PUBLISHED, **issuer)
 
@@ -156,16 +148,12 @@ def rotations() -> list[dict[str, Any]]:
 
 def gateway_keys() -> list[dict[str, Any]]:
     """Return the group of gateway_keys.json."""
-    return [
-        group("GatewayKeys", timeless(golden_messages.gateway_keys, bad_gateways.lists), **SIGNED)
-    ]
+    tests = timeless(golden_messages.gateway_keys, bad_gateways.lists)
+    return [group("GatewayKeys", tests, **SIGNED)]
 
 
 TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
-    "msgpack": (
-        "Encodings: the one of each value, and others that are malformed.",
-        encodings,
-    ),
+    "msgpack": ("Encodings: the one of each value, and others that are malformed.", encodings),
     "mechanisms": (
         "Which integers follow from epsilon, delta and the number of categories.",
         mechanisms.groups,
@@ -216,10 +204,8 @@ TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
 
 def documents() -> dict[str, str]:
     """Return the text of each file."""
-    return {
-        f"{topic}.json": document(topic, header, *make())
-        for topic, (header, make) in TOPICS.items()
-    }
+    topics = TOPICS.items()
+    return {f"{topic}.json": document(topic, header, *make()) for topic, (header, make) in topics}
 
 
 def main() -> None:

@@ -3,17 +3,9 @@
 from typing import Any
 
 from deniable.messages import Manifest, sign_manifest
+from tests.vectors import scene
 from tests.vectors.layout import Case, case
 from tests.vectors.mechanisms import matrix_digest
-from tests.vectors.scene import (
-    AUTHORITY,
-    BLIND_FIELDS,
-    CERTIFICATE,
-    ISSUER,
-    manifest_fields,
-    pack,
-    seed,
-)
 
 SIXTEENTH = 2**60
 FIFTH = 5 * SIXTEENTH - 1
@@ -24,12 +16,12 @@ FIVE_RESPONSES = [
 QUESTIONS = [["plan", "free", "paid"], ["Größe", *"ABCD"]]
 
 MANIFESTS: dict[str, dict[str, object]] = {
-    "open": manifest_fields(),
-    "certificate": manifest_fields(
-        name="tea-certified", nonce=seed("other nonce")[:16], enrolment=CERTIFICATE
+    "open": scene.manifest_fields(),
+    "certificate": scene.manifest_fields(
+        name="tea-certified", nonce=scene.seed("other nonce")[:16], enrolment=scene.CERTIFICATE
     ),
-    "blind": BLIND_FIELDS,
-    "one issuer, delta, texts beyond ASCII": manifest_fields(
+    "blind": scene.BLIND_FIELDS,
+    "one issuer, delta, texts beyond ASCII": scene.manifest_fields(
         name="t",
         sequence=2**32 - 1,
         question="Wie oft trinkst du Tee? 🍵",
@@ -41,22 +33,22 @@ MANIFESTS: dict[str, dict[str, object]] = {
         epochs=1,
         grace_seconds=0,
         origin="http://[::1]:8080",
-        enrolment={"mode": "certificate", "issuers": [ISSUER.public_key]},
+        enrolment={"mode": "certificate", "issuers": [scene.ISSUER.public_key]},
         minimum_reports=0,
     ),
-    "numeric": manifest_fields(
+    "numeric": scene.manifest_fields(
         categories=["-1", "-0.5", "0", "0.5", "1"],
         mechanism={"kind": "numeric", "ratio": [7, 9]},
         epsilon="1.25",
     ),
-    "a matrix whose fifth response is no category": manifest_fields(
+    "a matrix whose fifth response is no category": scene.manifest_fields(
         mechanism={
             "kind": "matrix",
             "weights": FIVE_RESPONSES,
             "responses": ["rarely", "now and then", "daily", "hourly", "寿司"],
         }
     ),
-    "a memoised matrix": manifest_fields(
+    "a memoised matrix": scene.manifest_fields(
         mechanism={
             "kind": "matrix",
             "weights": [[(7 if x == y else 3) * SIXTEENTH for y in range(4)] for x in range(4)],
@@ -64,17 +56,17 @@ MANIFESTS: dict[str, dict[str, object]] = {
         },
         repeat={"kind": "memoised", "epochs": 5},
     ),
-    "a subset design": manifest_fields(mechanism={"kind": "subset", "d": 2}),
-    "a memoised subset design": manifest_fields(
+    "a subset design": scene.manifest_fields(mechanism={"kind": "subset", "d": 2}),
+    "a memoised subset design": scene.manifest_fields(
         mechanism={"kind": "subset", "d": 2}, repeat={"kind": "memoised", "epochs": 5}
     ),
-    "a memoised difference set, of some of its points": manifest_fields(
+    "a memoised difference set, of some of its points": scene.manifest_fields(
         mechanism={"kind": "difference-set", "v": 16}, repeat={"kind": "memoised", "epochs": 5}
     ),
-    "an affine design, of some of its points, with delta": manifest_fields(
+    "an affine design, of some of its points, with delta": scene.manifest_fields(
         mechanism={"kind": "affine", "q": 3, "m": 2, "s": 1}, delta="0.000001"
     ),
-    "one question of two": manifest_fields(
+    "one question of two": scene.manifest_fields(
         categories=["plan: free", "plan: paid", *(f"Größe: {each}" for each in "ABCD")],
         mechanism={
             "kind": "one-question",
@@ -82,16 +74,12 @@ MANIFESTS: dict[str, dict[str, object]] = {
             "mechanisms": [["randomised-response"], ["subset", 2]],
         },
     ),
-    "two questions at once": manifest_fields(
+    "two questions at once": scene.manifest_fields(
         categories=[f"{plan} + {size}" for plan in ("free", "paid") for size in "ABCD"],
-        mechanism={
-            "kind": "joint",
-            "dimensions": QUESTIONS,
-            "mechanism": ["affine", 3, 2, 1],
-        },
+        mechanism={"kind": "joint", "dimensions": QUESTIONS, "mechanism": ["affine", 3, 2, 1]},
         delta="0.000001",
     ),
-    "three levels of ordered answers": manifest_fields(
+    "three levels of ordered answers": scene.manifest_fields(
         categories=list("abcdefg"),
         mechanism={
             "kind": "levels",
@@ -100,24 +88,24 @@ MANIFESTS: dict[str, dict[str, object]] = {
         },
         delta="0.000001",
     ),
-    "memoised": manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
-    "memoised numbers": manifest_fields(
+    "memoised": scene.manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
+    "memoised numbers": scene.manifest_fields(
         categories=["1", "2", "3", "4"],
         mechanism={"kind": "numeric", "ratio": [3, 4]},
         repeat={"kind": "memoised", "epochs": 10_000},
     ),
-    "two rounds": manifest_fields(
+    "two rounds": scene.manifest_fields(
         categories=[f"category {number}" for number in range(20)],
         mechanism={"kind": "two-round", "kept": "2.5", "fresh": ["subset", 1]},
         repeat={"kind": "memoised", "epochs": 7},
     ),
-    "texts of most bytes": manifest_fields(
+    "texts of most bytes": scene.manifest_fields(
         question="ä" * 512, categories=["never", "寿" * 85 + "a", "i", "\u0131"]
     ),
-    "categories that case folding keeps apart": manifest_fields(
+    "categories that case folding keeps apart": scene.manifest_fields(
         categories=["i", "\u0131", "\u0130", "a", "ä", "\u01f0\u0323", "J\u0323\u030c"]
     ),
-    "texts with joiners": manifest_fields(
+    "texts with joiners": scene.manifest_fields(
         question="\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u06cc\u062f\u061f",
         categories=[
             "\u0d9a\u0dca\u200d\u0dbb\u0dd2\u0dba\u0dcf",
@@ -127,7 +115,7 @@ MANIFESTS: dict[str, dict[str, object]] = {
             "\U0001f1f1\U0001f1f0",
         ],
     ),
-    "the widest numbers": manifest_fields(
+    "the widest numbers": scene.manifest_fields(
         name="a" * 64,
         categories=[f"category {number}" for number in range(300)],
         epsilon="40",
@@ -146,13 +134,13 @@ def manifests() -> list[Case]:
 
 
 def _manifest(name: str, fields: dict[str, Any]) -> Case:
-    manifest = Manifest.from_payload(pack(fields))
+    manifest = Manifest.from_payload(scene.pack(fields))
     return case(
         name,
         "WideInteger" if "widest" in name else "Ordinary",
         fields=fields,
         payload=manifest.payload,
         survey_id=manifest.survey_id,
-        envelope=sign_manifest(manifest, AUTHORITY),
+        envelope=sign_manifest(manifest, scene.AUTHORITY),
         matrix_sha256=matrix_digest(manifest.mechanism),
     )

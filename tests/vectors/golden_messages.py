@@ -63,11 +63,7 @@ REPORTS: dict[str, tuple[bytes, Report, bytes | None]] = {
         Report(bytes(range(32, 64)), 9_999, 65_535),
         None,
     ),
-    "the widest numbers": (
-        b"\xff" * 32,
-        Report(b"\xff" * 32, 2**63 - 1, 2**63 - 1),
-        bytes(64),
-    ),
+    "the widest numbers": (b"\xff" * 32, Report(b"\xff" * 32, 2**63 - 1, 2**63 - 1), bytes(64)),
 }
 
 
@@ -230,9 +226,7 @@ GATEWAY = {identifier: PrivateKey(seed(f"gateway key {identifier}")) for identif
 
 def gateway_keys() -> Iterator[Case]:
     """Return the signed list of a gateway's keys."""
-    listed = tuple(
-        KeyConfiguration(identifier, key.public_key) for identifier, key in GATEWAY.items()
-    )
+    listed = tuple(KeyConfiguration(key_id, key.public_key) for key_id, key in GATEWAY.items())
     signed = GatewayKeys(OPEN_SURVEY.origin, 1, listed)
     yield case(
         "two keys",

@@ -33,9 +33,7 @@ def case(comment: str, *flags: str, code: str | None = None, **fields: object) -
 
 def group(kind: str, tests: Iterable[Case], **shared: object) -> dict[str, Any]:
     """Return a group of tests with what they share."""
-    return {"type": kind, **{name: plain(value) for name, value in shared.items()}} | {
-        "tests": list(tests)
-    }
+    return {"type": kind, **plain(shared), "tests": list(tests)}
 
 
 def document(topic: str, header: str, *groups: dict[str, Any]) -> str:

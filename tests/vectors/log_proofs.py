@@ -5,16 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from deniable.logs import (
-    COSIGNER,
-    LOG,
-    Checkpoint,
-    LogProof,
-    VerifierKey,
-    cosign,
-    leaf_hash,
-    sign_checkpoint,
-)
+from deniable import logs
 from deniable.messages import SigningKey
 from deniable.messages.logged import log_entry
 from deniable.public_log.publish.tree import inclusion_path, root_hash
@@ -27,14 +18,14 @@ WITNESSES = {f"witness{i}.example": SigningKey(seed(f"witness {i}")) for i in ra
 MANIFEST = manifest_envelope(OPEN_PAYLOAD)
 LONG = bytes(65_536)
 ENTRIES = [MANIFEST, *(b"entry %d" % number for number in range(1, 1_000)), log_entry(LONG)]
-LEAVES = [leaf_hash(entry) for entry in ENTRIES]
+LEAVES = [logs.leaf_hash(entry) for entry in ENTRIES]
 
 
 def policy() -> str:
     """Return a policy: two of three witnesses."""
-    lines = [f"log {VerifierKey(ORIGIN, LOG, LOG_KEY.public_key)}"]
+    lines = [f"log {logs.VerifierKey(ORIGIN, logs.LOG, LOG_KEY.public_key)}"]
     for number, (name, key) in enumerate(WITNESSES.items()):
-        lines.append(f"witness w{number} {VerifierKey(name, COSIGNER, key.public_key)}")
+        lines.append(f"witness w{number} {logs.VerifierKey(name, logs.COSIGNER, key.public_key)}")
     return "\n".join([*lines, "group g 2 w0 w1 w2", "quorum g", ""])
 
 
@@ -50,22 +41,23 @@ def proof(
     by: SigningKey = LOG_KEY,
     witnesses: tuple[int, ...] = (0, 1),
     origin: str = ORIGIN,
-    cosigned: Checkpoint | None = None,
-) -> LogProof:
+    cosigned: logs.Checkpoint | None = None,
+) -> logs.LogProof:
     """Return a proof by the log's first so many entries, cosigned by some witnesses."""
-    checkpoint = Checkpoint(origin, size, root_hash(LEAVES[:size]))
+    checkpoint = logs.Checkpoint(origin, size, root_hash(LEAVES[:size]))
     names = [*WITNESSES]
     lines = [
-        cosign(cosigned or checkpoint, names[number], WITNESSES[names[number]], NOW)
+        logs.cosign(cosigned or checkpoint, names[number], WITNESSES[names[number]], NOW)
         for number in witnesses
     ]
-    signed = sign_checkpoint(checkpoint, by).with_signatures(lines)
-    return LogProof(index, inclusion_path(LEAVES[:size], index), signed)
+    signed = logs.sign_checkpoint(checkpoint, by).with_signatures(lines)
+    return logs.LogProof(index, inclusion_path(LEAVES[:size], index), signed)
 
 
 def good() -> Iterator[Case]:
     """Return proofs that the policy accepts."""
-    stranger = cosign(proof(0).checkpoint.checkpoint, "other.example", SigningKey(bytes(32)), NOW)
+    signed = proof(0).checkpoint
+    stranger = logs.cosign(signed.checkpoint, "other.example", SigningKey(bytes(32)), NOW)
     others = replace(proof(0), checkpoint=proof(0).checkpoint.with_signatures([stranger]))
     for what, envelope, given, names in (
         ("the first of all", MANIFEST, proof(0), [0, 1]),
@@ -92,7 +84,7 @@ def bad() -> Iterator[Case]:
     path, checkpoint = honest.path, honest.checkpoint.checkpoint
     entry, first = ENTRIES[617], base64.b64encode(path[0]).decode()
     older = proof(617, 700).checkpoint.checkpoint
-    again = cosign(checkpoint, *next(iter(WITNESSES.items())), NOW + 1)
+    again = logs.cosign(checkpoint, *next(iter(WITNESSES.items())), NOW + 1)
     once = proof(617, witnesses=(0,)).text
     twice = f"{once}{again}\n"
     proofs: dict[str, tuple[str, bytes, str]] = {

@@ -9,13 +9,7 @@ from typing import Final
 
 import msgpack
 
-from deniable.messages import (
-    Manifest,
-    SigningKey,
-    blind_request,
-    derive_report_key,
-    enrolment_statement,
-)
+from deniable import messages
 from deniable.messages.ed25519 import (
     CONTEXT_AUTHORITY,
     CONTEXT_AUTHORITY_ACCEPT,
@@ -32,11 +26,11 @@ def seed(name: str) -> bytes:
     return sha256(b"deniable test vectors: " + name.encode()).digest()
 
 
-AUTHORITY: Final = SigningKey(seed("authority"))
-NEXT_AUTHORITY: Final = SigningKey(seed("next authority"))
-LAST_AUTHORITY: Final = SigningKey(seed("last authority"))
-ISSUER: Final = SigningKey(seed("issuer"))
-NEXT_ISSUER: Final = SigningKey(seed("next issuer"))
+AUTHORITY: Final = messages.SigningKey(seed("authority"))
+NEXT_AUTHORITY: Final = messages.SigningKey(seed("next authority"))
+LAST_AUTHORITY: Final = messages.SigningKey(seed("last authority"))
+ISSUER: Final = messages.SigningKey(seed("issuer"))
+NEXT_ISSUER: Final = messages.SigningKey(seed("next issuer"))
 DEVICE_SECRET: Final = seed("device secret")
 
 START: Final = 1_800_000_000
@@ -103,13 +97,13 @@ BLIND_FIELDS: Final = manifest_fields(
     enrolment=BLIND,
 )
 BLIND_PAYLOAD: Final = pack(BLIND_FIELDS)
-OPEN_SURVEY: Final = Manifest.from_payload(OPEN_PAYLOAD)
-CERTIFICATE_SURVEY: Final = Manifest.from_payload(CERTIFICATE_PAYLOAD)
-BLIND_SURVEY: Final = Manifest.from_payload(BLIND_PAYLOAD)
+OPEN_SURVEY: Final = messages.Manifest.from_payload(OPEN_PAYLOAD)
+CERTIFICATE_SURVEY: Final = messages.Manifest.from_payload(CERTIFICATE_PAYLOAD)
+BLIND_SURVEY: Final = messages.Manifest.from_payload(BLIND_PAYLOAD)
 
 
 def manifest_envelope(
-    payload: bytes, *, by: SigningKey = AUTHORITY, context: bytes = CONTEXT_MANIFEST
+    payload: bytes, *, by: messages.SigningKey = AUTHORITY, context: bytes = CONTEXT_MANIFEST
 ) -> bytes:
     """Return ``[payload, signature]``, whatever the payload says."""
     return pack([payload, by.sign(context, payload)])
@@ -121,12 +115,12 @@ def rotation_payload(old_key: object, new_key: object, sequence: object) -> byte
 
 
 def rotation_envelope(
-    old_key: SigningKey,
-    new_key: SigningKey,
+    old_key: messages.SigningKey,
+    new_key: messages.SigningKey,
     sequence: int,
     *,
-    old: SigningKey | None = None,
-    new: SigningKey | None = None,
+    old: messages.SigningKey | None = None,
+    new: messages.SigningKey | None = None,
     payload: bytes | None = None,
 ) -> bytes:
     """Return ``[payload, old signature, new signature]``, by the two keys unless told otherwise."""
@@ -141,42 +135,42 @@ def rotation_envelope(
     )
 
 
-def report_key(survey: Manifest = OPEN_SURVEY, epoch: int = EPOCH) -> SigningKey:
+def report_key(survey: messages.Manifest = OPEN_SURVEY, epoch: int = EPOCH) -> messages.SigningKey:
     """Return the device's key."""
-    return derive_report_key(DEVICE_SECRET, survey.survey_id, epoch)
+    return messages.derive_report_key(DEVICE_SECRET, survey.survey_id, epoch)
 
 
 def report_payload(
-    survey: Manifest = OPEN_SURVEY, epoch: int = EPOCH, response: int = RESPONSE
+    survey: messages.Manifest = OPEN_SURVEY, epoch: int = EPOCH, response: int = RESPONSE
 ) -> bytes:
     """Return a report's payload, in the domain or not."""
     return pack([survey.survey_id, epoch, response])
 
 
 def credential(
-    survey: Manifest = CERTIFICATE_SURVEY,
+    survey: messages.Manifest = CERTIFICATE_SURVEY,
     epoch: int = EPOCH,
     *,
-    by: SigningKey = ISSUER,
+    by: messages.SigningKey = ISSUER,
     context: bytes = CONTEXT_ENROL,
 ) -> bytes:
     """Return what an issuer hands to the device."""
     public_key = report_key(survey, epoch).public_key
-    return by.sign(context, enrolment_statement(survey.survey_id, epoch, public_key))
+    return by.sign(context, messages.enrolment_statement(survey.survey_id, epoch, public_key))
 
 
 def token(
-    survey: Manifest = BLIND_SURVEY, epoch: int = EPOCH, secret: bytes = DEVICE_SECRET
+    survey: messages.Manifest = BLIND_SURVEY, epoch: int = EPOCH, secret: bytes = DEVICE_SECRET
 ) -> bytes:
     """Return what a device makes of a blind issuer's answer."""
-    request = blind_request(secret, survey, epoch)
+    request = messages.blind_request(secret, survey, epoch)
     return request.finish(RSA_KEYS[epoch - survey.enrolment.first].answer(request.body))
 
 
 def report_envelope(
     payload: bytes | None = None,
     *,
-    by: SigningKey | None = None,
+    by: messages.SigningKey | None = None,
     context: bytes = CONTEXT_REPORT,
     credential: object = None,
 ) -> bytes:

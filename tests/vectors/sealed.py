@@ -44,11 +44,8 @@ EXCHANGES = {
 
 def groups() -> list[dict[str, Any]]:
     """Return the groups of sealed_requests.json."""
-    shared = {
-        "key_id": KEY_ID,
-        "private_key": seed(f"gateway key {KEY_ID}"),
-        "public_key": KEY.public_key,
-    }
+    private = seed(f"gateway key {KEY_ID}")
+    shared = {"key_id": KEY_ID, "private_key": private, "public_key": KEY.public_key}
     return [
         group("SealedExchange", exchanges(), **shared),
         group("SealedRequest", bad_requests(), **shared),

@@ -48,9 +48,7 @@ _PUBLISHED: Final = read("reports")["testGroups"][0]
 AUTHORITY: Final = bytes.fromhex(_PUBLISHED["authority"])
 """Who signed the surveys that messages are about."""
 
-ENVELOPES: Final = {
-    mode: bytes.fromhex(envelope) for mode, envelope in _PUBLISHED["surveys"].items()
-}
+ENVELOPES: Final = {mode: bytes.fromhex(text) for mode, text in _PUBLISHED["surveys"].items()}
 """These surveys, by the mode of their enrolment."""
 SURVEYS: Final[dict[str, Manifest]] = {
     mode: open_manifest(envelope, AUTHORITY) for mode, envelope in ENVELOPES.items()

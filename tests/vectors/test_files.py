@@ -82,9 +82,7 @@ class _Changed:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_of_another_law_has_other_vectors(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kind_of_another_law_has_others(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = {
         test["comment"]: test
         for test in vectors_of("manifests", result="valid")

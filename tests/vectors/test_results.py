@@ -5,29 +5,12 @@ from typing import Any
 
 import pytest
 
+from deniable import messages
 from deniable.client.optional.credential_rows import chosen_survey
 from deniable.enrolment.issuer import read_enrolment_statement
 from deniable.fakes.behaviour import Receipts
 from deniable.intake import judge_report
 from deniable.logs import LogPolicy, LogProof, TransparencyLogError
-from deniable.messages import (
-    Refusal,
-    RefusalCode,
-    Report,
-    SignedReport,
-    UploadAnswer,
-    blind_request,
-    codec,
-    follow_rotations,
-    open_gateway_keys,
-    open_manifest,
-    open_rotation,
-    read_problem,
-    sign_report,
-    split_manifests,
-    split_rotations,
-    split_upload,
-)
 from deniable.messages.logged import log_entry
 from deniable.oblivious_http import (
     KeyConfiguration,
@@ -57,16 +40,18 @@ def of_the_protocol(value: object) -> object:
         case list():
             return [of_the_protocol(item) for item in value]
         case dict():
-            return {codec.text(key): of_the_protocol(item) for key, item in value.items()}
-    return codec.uint(value)
+            return {messages.codec.text(key): of_the_protocol(item) for key, item in value.items()}
+    return messages.codec.uint(value)
 
 
 def msgpack(test: dict[str, Any]) -> Outcome:
-    return {"value": plain(described(of_the_protocol(codec.decode(data(test, "encoded")))))}
+    return {
+        "value": plain(described(of_the_protocol(messages.codec.decode(data(test, "encoded")))))
+    }
 
 
 def manifest(test: dict[str, Any]) -> Outcome:
-    opened = open_manifest(data(test, "envelope"), data(test, "authority"))
+    opened = messages.open_manifest(data(test, "envelope"), data(test, "authority"))
     return {
         "survey_id": opened.survey_id.hex(),
         "payload": opened.payload.hex(),
@@ -75,7 +60,7 @@ def manifest(test: dict[str, Any]) -> Outcome:
 
 
 def manifests(test: dict[str, Any]) -> Outcome:
-    return {"offered": [plain([*pair]) for pair in split_manifests(data(test, "body"))]}
+    return {"offered": [plain([*pair]) for pair in messages.split_manifests(data(test, "body"))]}
 
 
 def log_proof(test: dict[str, Any]) -> Outcome:
@@ -92,16 +77,16 @@ def log_proof(test: dict[str, Any]) -> Outcome:
 def report_key(test: dict[str, Any]) -> Outcome:
     numbers = int(test["epoch"]), int(test["response"])
     vouched = data(test, "credential") if test["credential"] else None
-    given = Report(data(test, "survey_id"), *numbers)
-    envelope = sign_report(data(test, "device_secret"), given, vouched)
-    read = SignedReport.from_envelope(envelope)
+    given = messages.Report(data(test, "survey_id"), *numbers)
+    envelope = messages.sign_report(data(test, "device_secret"), given, vouched)
+    read = messages.SignedReport.from_envelope(envelope)
     read.verify_signature()
     assert (read.report, read.credential) == (given, vouched)
     return {"envelope": envelope.hex(), "public_key": read.public_key.hex()}
 
 
 def report(test: dict[str, Any]) -> Outcome:
-    signed = SignedReport.from_envelope(data(test, "envelope"))
+    signed = messages.SignedReport.from_envelope(data(test, "envelope"))
     if test["layer"] == "intake":
         judge_report(data(test, "envelope"), test["now"], BY_ID.get)
         return {}
@@ -115,25 +100,23 @@ def report(test: dict[str, Any]) -> Outcome:
 
 def upload(test: dict[str, Any]) -> Outcome:
     body = data(test, "body")
-    split_upload(body)
+    messages.split_upload(body)
     return {"answer": Receipts(BY_ID.get).upload(body, test["now"]).to_json().decode()}
 
 
 def answer(test: dict[str, Any]) -> Outcome:
     body = test["body"].encode()
     if test["status"] != 200:
-        code = read_problem(body, test["content_type"], test["status"])
+        code = messages.read_problem(body, test["content_type"], test["status"])
         return {"code": "no-answer"} if code is None else {"problem": code, "remedy": remedy(code)}
-    read = UploadAnswer.from_json(body, test["sent"])
+    read = messages.UploadAnswer.from_json(body, test["sent"])
     if read is None:
         return {"code": "no-answer"}
-    refused = [
-        {"index": index, "code": code, "remedy": remedy(code)} for index, code in read.refused
-    ]
+    refused = [{"index": at, "code": code, "remedy": remedy(code)} for at, code in read.refused]
     return {"accepted": read.accepted, "duplicates": read.duplicates, "refused": refused}
 
 
-def remedy(code: RefusalCode) -> str:
+def remedy(code: messages.RefusalCode) -> str:
     return code.remedy.name.lower().replace("_", "-")
 
 
@@ -146,7 +129,9 @@ def enrolment(test: dict[str, Any]) -> Outcome:
 
 
 def blind_token(test: dict[str, Any]) -> Outcome:
-    request = blind_request(data(test, "device_secret"), SURVEYS["blind"], int(test["epoch"]))
+    request = messages.blind_request(
+        data(test, "device_secret"), SURVEYS["blind"], int(test["epoch"])
+    )
     assert request.body.hex() == test["request"]
     return {"credential": request.finish(data(test, "answer")).hex()}
 
@@ -194,16 +179,19 @@ def sealed_answer(test: dict[str, Any]) -> Outcome:
 
 
 def rotation(test: dict[str, Any]) -> Outcome:
-    return {"payload": open_rotation(data(test, "envelope")).payload.hex()}
+    return {"payload": messages.open_rotation(data(test, "envelope")).payload.hex()}
 
 
 def rotations(test: dict[str, Any]) -> Outcome:
-    listed = [open_rotation(envelope) for envelope, _ in split_rotations(data(test, "body"))]
-    return {"keys": plain(list(follow_rotations(data(test, "authority"), listed)))}
+    listed = [
+        messages.open_rotation(envelope)
+        for envelope, _ in messages.split_rotations(data(test, "body"))
+    ]
+    return {"keys": plain(list(messages.follow_rotations(data(test, "authority"), listed)))}
 
 
 def gateway_keys(test: dict[str, Any]) -> Outcome:
-    opened = open_gateway_keys(data(test, "envelope"), (data(test, "authority"),))
+    opened = messages.open_gateway_keys(data(test, "envelope"), (data(test, "authority"),))
     return {
         "payload": opened.payload.hex(),
         "configurations": [
@@ -237,7 +225,7 @@ JUDGES: dict[tuple[str, str], Callable[[dict[str, Any]], Outcome]] = {
 def judged(judge: Callable[[dict[str, Any]], Outcome], test: dict[str, Any]) -> Outcome:
     try:
         return judge(test)
-    except Refusal as refusal:
+    except messages.Refusal as refusal:
         return {"code": refusal.code}
 
 

@@ -10,20 +10,10 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from deniable.messages import blind_request, blind_token_input, derive_report_key
 from deniable.privacy_pass import token_key_id
 from tests.support.rsa_keys import RSA_KEYS
+from tests.vectors import scene
 from tests.vectors.layout import Case, case, group
-from tests.vectors.scene import (
-    AUTHORITY,
-    BLIND_PAYLOAD,
-    BLIND_SURVEY,
-    DAY,
-    DEVICE_SECRET,
-    EPOCH,
-    START,
-    manifest_envelope,
-    seed,
-)
 
-ENROLMENT = BLIND_SURVEY.enrolment
+ENROLMENT = scene.BLIND_SURVEY.enrolment
 
 
 def groups() -> list[dict[str, Any]]:
@@ -32,12 +22,12 @@ def groups() -> list[dict[str, Any]]:
         group(
             "BlindToken",
             [*tokens(), *answers()],
-            authority=AUTHORITY.public_key,
-            survey=manifest_envelope(BLIND_PAYLOAD),
-            survey_id=BLIND_SURVEY.survey_id,
+            authority=scene.AUTHORITY.public_key,
+            survey=scene.manifest_envelope(scene.BLIND_PAYLOAD),
+            survey_id=scene.BLIND_SURVEY.survey_id,
             issuer=ENROLMENT.issuer,
             issuer_id=ENROLMENT.issuer_ids[0],
-            origin=BLIND_SURVEY.origin,
+            origin=scene.BLIND_SURVEY.origin,
             issuer_keys=[
                 {"epoch": ENROLMENT.first + at, "p": f"{key.p:x}", "q": f"{key.q:x}"}
                 for at, key in enumerate(RSA_KEYS)
@@ -50,14 +40,17 @@ def tokens() -> Iterator[Case]:
     """Return enrolments that come to a token, in each epoch that has a key."""
     for epoch in range(ENROLMENT.first, ENROLMENT.first + len(RSA_KEYS)):
         for name in ("device secret", "another device"):
-            yield _enrolment(f"{name}, epoch {epoch}", "Ordinary", seed(name), epoch)
+            yield _enrolment(f"{name}, epoch {epoch}", "Ordinary", scene.seed(name), epoch)
 
 
 def answers() -> Iterator[Case]:
     """Return answers of an issuer that a device must not make a token of."""
-    key, other = RSA_KEYS[EPOCH - ENROLMENT.first], RSA_KEYS[EPOCH - ENROLMENT.first - 1]
-    request = blind_request(DEVICE_SECRET, BLIND_SURVEY, EPOCH).body
-    foreign = blind_request(seed("another device"), BLIND_SURVEY, EPOCH).body
+    key, other = (
+        RSA_KEYS[scene.EPOCH - ENROLMENT.first],
+        RSA_KEYS[scene.EPOCH - ENROLMENT.first - 1],
+    )
+    request = blind_request(scene.DEVICE_SECRET, scene.BLIND_SURVEY, scene.EPOCH).body
+    foreign = blind_request(scene.seed("another device"), scene.BLIND_SURVEY, scene.EPOCH).body
     good = key.answer(request)
     n = int.from_bytes(key.modulus)
     given = {
@@ -70,14 +63,10 @@ def answers() -> Iterator[Case]:
         "the negative root": ("not-enrolled", "Forged", (n - int.from_bytes(good)).to_bytes(256)),
         "a flipped bit": ("not-enrolled", "Forged", good[:-1] + bytes([good[-1] ^ 1])),
         "for another device": ("not-enrolled", "NotVouched", key.answer(foreign)),
-        "by the key of another epoch": (
-            "not-enrolled",
-            "NotVouched",
-            other.answer(request),
-        ),
+        "by the key of another epoch": ("not-enrolled", "NotVouched", other.answer(request)),
     }
     for what, (code, flag, answer) in given.items():
-        yield _enrolment(f"answer: {what}", flag, DEVICE_SECRET, EPOCH, answer, code)
+        yield _enrolment(f"answer: {what}", flag, scene.DEVICE_SECRET, scene.EPOCH, answer, code)
 
 
 def _enrolment(
@@ -88,8 +77,8 @@ def _enrolment(
     answer: bytes | None = None,
     code: str | None = None,
 ) -> Case:
-    request = blind_request(secret, BLIND_SURVEY, epoch)
-    public_key = derive_report_key(secret, BLIND_SURVEY.survey_id, epoch).public_key
+    request = blind_request(secret, scene.BLIND_SURVEY, epoch)
+    public_key = derive_report_key(secret, scene.BLIND_SURVEY.survey_id, epoch).public_key
     key = RSA_KEYS[epoch - ENROLMENT.first]
     key_id = token_key_id(key.modulus)
     info = b"deniable/blind-salt/v1\0" + epoch.to_bytes(8) + key_id + bytes(8)
@@ -105,8 +94,8 @@ def _enrolment(
         epoch=str(epoch),
         public_key=public_key,
         token_key_id=key_id,
-        token_input=blind_token_input(BLIND_SURVEY, epoch, public_key),
-        salt=HKDF(SHA256(), 48, salt=BLIND_SURVEY.survey_id, info=info).derive(secret),
+        token_input=blind_token_input(scene.BLIND_SURVEY, epoch, public_key),
+        salt=HKDF(SHA256(), 48, salt=scene.BLIND_SURVEY.survey_id, info=info).derive(secret),
         blind=request._factor.to_bytes(256),
         request=request.body,
         answer=answer,
@@ -119,19 +108,21 @@ def draws() -> Iterator[Case]:
     three, many = ["light", "tabs", "theme"], [f"survey-{number}" for number in range(64)]
     for name in ("device secret", "another device"):
         for epoch in range(8):
-            yield _drawn(f"{name}, epoch {epoch}, of three", name, START + epoch * DAY, three)
+            yield _drawn(
+                f"{name}, epoch {epoch}, of three", name, scene.START + epoch * scene.DAY, three
+            )
         # Fewer surveys change nothing, if the one that was drawn is among them; nor does an order.
         for left in three:
             names = [other for other in three if other != left]
-            yield _drawn(f"{name}, epoch 0, without {left}", name, START, names)
-        yield _drawn(f"{name}, epoch 0, of three in reverse", name, START, three[::-1])
-        yield _drawn(f"{name}, epoch 0, of one", name, START, ["tea"])
-        yield _drawn(f"{name}, epoch 0, of 64", name, START, many)
+            yield _drawn(f"{name}, epoch 0, without {left}", name, scene.START, names)
+        yield _drawn(f"{name}, epoch 0, of three in reverse", name, scene.START, three[::-1])
+        yield _drawn(f"{name}, epoch 0, of one", name, scene.START, ["tea"])
+        yield _drawn(f"{name}, epoch 0, of 64", name, scene.START, many)
         yield _drawn(f"{name}, an epoch that begins at 0", name, 0, ["a", "aa", "aaa"])
 
 
 def _drawn(comment: str, device: str, starts: int, names: list[str]) -> Case:
-    secret = seed(device)
+    secret = scene.seed(device)
     message = b"deniable/blind-survey/v1\0" + starts.to_bytes(8)
     digests = [hmac.digest(secret, message + name.encode(), "sha256") for name in names]
     return case(
