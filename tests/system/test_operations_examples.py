@@ -19,6 +19,7 @@ from tests.support.processes import DENIABLE, ROOT, run
 OPERATIONS = ROOT / "examples" / "operations"
 UNIT = (OPERATIONS / "deniable.service").read_text("utf-8")
 CONTAINER = (OPERATIONS / "Containerfile").read_text("utf-8")
+COMPOSE = (OPERATIONS / "compose.yaml").read_text("utf-8")
 NGINX = (OPERATIONS / "nginx.conf").read_text("utf-8")
 DEFAULTS: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
 VARIABLES = {setting.variable for setting in SETTINGS}
@@ -53,7 +54,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     assert "deniable.service" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("text", [UNIT, CONTAINER], ids=["unit", "container"])
+@pytest.mark.parametrize("text", [UNIT, CONTAINER, COMPOSE], ids=["unit", "container", "compose"])
 def test_variables_that_the_examples_set_are_settings(text: str) -> None:
     assert set(re.findall(r"\bDENIABLE_[A-Z_]+", text)) <= VARIABLES
 
