@@ -95,6 +95,8 @@ def test_links_are_made_for_a_time_listed_and_revoked(place: Workplace) -> None:
     identifier = token_digest(match[1]).hex()[:12]
     assert identifier in shown
     assert "Ana [b]" in shown
+    assert place.succeed("survey link --list") == shown
+    assert "only --list goes without" in place.run("survey link").stderr
     assert match[1][:20] not in shown
     (listed,) = json.loads(place.succeed("token list --json"))
     assert (listed["role"], listed["survey"], listed["id"]) == ("reader", "tea", identifier)

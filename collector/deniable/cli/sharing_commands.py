@@ -20,6 +20,7 @@ from deniable.stores import Store, Token
 
 _COLUMNS: Final = (
     Column("id", "id", "name"),
+    Column("survey", "survey", "name"),
     Column("created_at", "made", "name", cell=lambda row: instant_text(row["created_at"])),
     Column("ends_at", "ends", "name", cell=lambda row: instant_text(row["ends_at"])),
     Column("label", "label"),
@@ -27,17 +28,22 @@ _COLUMNS: Final = (
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @directory_option
 @click.option(
     "--for", "length", type=days, default="30d", show_default=True, help="How long the link holds."
 )
 @click.option("--label", default="", help="Whom it is for, for your own records.")
-@click.option("--list", "listed", is_flag=True, help="List the links that were not revoked.")
+@click.option(
+    "--list",
+    "listed",
+    is_flag=True,
+    help="List the links that were not revoked; without NAME, of all surveys.",
+)
 @click.option("--revoke", metavar="ID", help="Revoke at once the link whose id begins so.")
 @json_option
 def link(
-    name: str,
+    name: str | None,
     directory: Path,
     length: int,
     label: str,
@@ -59,7 +65,10 @@ def link(
 
     if listed:
         _list(with_store(config, lambda store: links(store, name)), as_json=as_json)
-    elif revoke is not None:
+        return
+    if name is None:
+        raise click.UsageError("Missing argument 'NAME': only --list goes without one.")
+    if revoke is not None:
         click.echo(f"revoked   {identifier_of(with_store(config, partial(_end, name, revoke)))}")
         click.echo(f"store     {store_text(config)}")
     else:
@@ -84,6 +93,7 @@ def _list(tokens: list[Token], *, as_json: bool) -> None:
     rows = [
         {
             "id": identifier_of(token),
+            "survey": token.survey,
             "created_at": token.created_at,
             "ends_at": token.ends_at,
             "label": token.label,

@@ -59,9 +59,11 @@ async def new_link(store: Store, name: str, days: int, label: str, now: float) -
     return f"share#{secret}"
 
 
-async def links(store: Store, name: str) -> list[Token]:
-    """Return the links to a survey's figures that were not revoked, the oldest first."""
-    return [token for token in await store.tokens() if token.survey == name]
+async def links(store: Store, name: str | None) -> list[Token]:
+    """Return the links to figures of a survey, or of all, that were not revoked; oldest first."""
+    return [
+        token for token in await store.tokens() if token.survey and name in {token.survey, None}
+    ]
 
 
 Result = TypeVar("Result")
