@@ -22,9 +22,9 @@ from deniable.client import (
     ReportDropped,
 )
 from deniable.client.ledger.ledger import chosen_slot
-from deniable.messages import Manifest, RefusalCode, Schedule
+from deniable.messages import RefusalCode, Schedule
 from tests.support.devices import NAME, Bench, refused, took
-from tests.support.effort import effort
+from tests.support.effort import THOROUGH
 from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
@@ -36,12 +36,6 @@ def at(bench: Bench, client: Client, day: float) -> Outcome:
     return client.report(NAME, "good")
 
 
-def publish(bench: Bench, client: Client, offered: Manifest) -> None:
-    bench.transport.publish(offered)
-    errors = client.refresh(force=True).errors.values()
-    assert not any(isinstance(error, ManifestRefused) for error in errors)
-
-
 _moments = st.one_of(
     st.sampled_from([day + part for day in range(9) for part in (-0.000001, 0, 0.000001)]),
     st.floats(-1, 12),
@@ -49,7 +43,7 @@ _moments = st.one_of(
 _turns = st.tuples(_moments, st.one_of(st.none(), st.tuples(_moments, st.integers(1, 8))))
 
 
-@settings(max_examples=effort(200))
+@settings(max_examples=200 if THOROUGH else 15)
 @given(st.lists(_turns, min_size=2, max_size=7))
 def test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_once(
     turns: list[tuple[float, tuple[float, int] | None]],
@@ -66,7 +60,9 @@ def test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_on
                 offered = Schedule(int(min(now, START + began * DAY)), DAY, epochs, DAY)
                 if now < offered.end:
                     schedule = offered
-                    publish(bench, client, manifest(sequence=sequence, schedule=offered))
+                    bench.transport.publish(manifest(sequence=sequence, schedule=offered))
+                    errors = client.refresh(force=True).errors.values()
+                    assert not any(isinstance(error, ManifestRefused) for error in errors)
             outcome, epoch = client.report(NAME, "good"), schedule.epoch_at(now)
             if any(now < end for *_, end in decided):
                 assert (outcome.status, outcome.epoch) == (REPEATED, decided[-1][0])
@@ -82,24 +78,18 @@ def test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_on
             assert bench.draw.count == len(decided)
 
 
-def test_d6_without_a_manifest_nothing_is_stored_spent_or_asked_of_the_network(
+def test_d6_a_report_asks_nothing_of_the_network_and_without_a_manifest_stores_nothing(
     bench: Bench,
 ) -> None:
     client = bench.client()
     assert isinstance(client.report(NAME, "good").error, NotReady)
     assert bench.transport.requests == []
-    assert (
-        bench.rows("SELECT survey_id FROM decisions UNION ALL SELECT survey_id FROM manifests")
-        == []
-    )
+    tables = "SELECT survey_id FROM decisions UNION ALL SELECT survey_id FROM manifests"
+    assert bench.rows(tables) == []
     assert bench.draw.count == 0
-
-
-def test_d6_a_report_never_waits_for_the_network(bench: Bench) -> None:
-    client = bench.ready()
+    client.refresh(force=True)
     asked = len(bench.transport.requests)
-    for day in range(8):
-        assert at(bench, client, day).ok
+    bench.report_daily(client, range(8))
     assert len(bench.transport.requests) == asked
 
 
@@ -122,19 +112,15 @@ def test_d4_a_drop_undoes_no_decision_and_refunds_no_budget(
 HOUR = 3600
 
 
-def secrets(count: int) -> list[bytes]:
-    return [hashlib.sha256(number.to_bytes(4)).digest() for number in range(count)]
-
-
 @pytest.mark.parametrize(("slots", "critical"), [(7, 38.26), (168, 268.68)])
 def test_every_slot_is_drawn_as_often_over_devices_and_over_epochs(
     slots: int, critical: float
 ) -> None:
     # Chi-squared, slots - 1 degrees of freedom: false alarm below 1e-6, and the seeds are fixed.
     draws = 20_000
-    (one,) = secrets(1)
-    over_devices = Counter(chosen_slot(each, NAME, 3, slots) for each in secrets(draws))
-    over_epochs = Counter(chosen_slot(one, NAME, epoch, slots) for epoch in range(draws))
+    secrets = [hashlib.sha256(number.to_bytes(4)).digest() for number in range(draws)]
+    over_devices = Counter(chosen_slot(each, NAME, 3, slots) for each in secrets)
+    over_epochs = Counter(chosen_slot(secrets[0], NAME, epoch, slots) for epoch in range(draws))
     for found in (over_devices, over_epochs):
         assert set(found) == set(range(slots))
         expected = draws / slots
@@ -147,27 +133,32 @@ def slot_of(bench: Bench, epoch: int, slots: int = 24) -> int:
     return chosen_slot(secret, NAME, epoch, slots)
 
 
-def hours_reported(bench: Bench, client: Client, epochs: int) -> list[int]:
+def hours_reported(bench: Bench, client: Client, seconds: int = HOUR) -> list[int]:
     """Report an event an hour, from a client that is made anew at times; return what counted."""
     hours = []
-    for hour in range(epochs * 24):
+    for hour in range(8 * 24):
         bench.clock.time = START + hour * HOUR + 59 * 60
-        outcome = client.report(NAME, "good", slot_seconds=HOUR)
+        outcome = client.report(NAME, "good", slot_seconds=seconds)
         if outcome.status is RECORDED:
             hours.append(hour)
         elif outcome.status is not REPEATED:
             assert isinstance(outcome.error, NotChosen)
-        if hour % 5 == 0:
+        if hour % 25 == 0:
             client.close()
             client = bench.client()
     return hours
 
 
 def test_of_each_epoch_the_event_of_the_slot_drawn_is_reported_and_no_other(bench: Bench) -> None:
-    hours = hours_reported(bench, bench.ready(), 8)
+    hours = hours_reported(bench, bench.ready())
     assert hours == [24 * epoch + slot_of(bench, epoch) for epoch in range(8)]
     assert len({hour % 24 for hour in hours}) > 1
     assert bench.draw.count == 8  # what is not chosen draws nothing
+
+
+def test_slots_that_do_not_divide_the_epoch_leave_a_shorter_one_at_its_end(bench: Bench) -> None:
+    hours = hours_reported(bench, bench.ready(), 7 * HOUR)
+    assert hours == [24 * epoch + 7 * slot_of(bench, epoch, 4) for epoch in range(8)]
 
 
 def test_publishing_another_manifest_within_the_epoch_draws_no_other_slot(bench: Bench) -> None:
@@ -193,22 +184,12 @@ def test_a_preview_is_of_the_same_event_as_a_report_would_be(bench: Bench) -> No
     assert found == list(range(slot_of(bench, 0), 24))
 
 
-@pytest.mark.parametrize("slot_seconds", [DAY, 2 * DAY, None])
-def test_one_slot_is_the_whole_epoch(bench: Bench, slot_seconds: int | None) -> None:
-    assert bench.ready().report(NAME, "good", slot_seconds=slot_seconds).status is RECORDED
-
-
-def test_slots_that_do_not_divide_the_epoch_leave_a_shorter_one_at_its_end(bench: Bench) -> None:
+def test_slots_are_whole_seconds_and_one_may_be_the_whole_epoch(bench: Bench) -> None:
     client = bench.ready()
-    found = []
-    for hour in range(8 * 24):
-        bench.clock.time = START + hour * HOUR
-        if client.report(NAME, "good", slot_seconds=7 * HOUR).status is RECORDED:
-            found.append(hour % 24)
-    assert found == [7 * slot_of(bench, epoch, 4) for epoch in range(8)]
-
-
-@pytest.mark.parametrize("slot_seconds", [0, -1, 3600.0, True, "3600"])
-def test_slots_are_whole_seconds(bench: Bench, slot_seconds: Any) -> None:
-    with pytest.raises(ValueError, match="slot_seconds"):
-        bench.ready().report(NAME, "good", slot_seconds=slot_seconds)
+    wrong: list[Any] = [0, -1, 3600.0, True, "3600"]
+    for slot_seconds in wrong:
+        with pytest.raises(ValueError, match="slot_seconds"):
+            client.report(NAME, "good", slot_seconds=slot_seconds)
+    for day, whole in enumerate((DAY, 2 * DAY, None)):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good", slot_seconds=whole).status is RECORDED

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -26,14 +27,14 @@ KEPT = replace(DECLARED, max_kept_epsilon="2")
 KEY = bytes(range(32))
 
 
+def following(bench: Bench, published: Manifest, **changes: Any) -> Client:
+    bench.transport.publish(published)
+    return bench.ready(surveys=[KEPT], lifetime_epsilon="1000", **changes)
+
+
 @pytest.fixture
 def device(bench: Bench) -> Client:
     return following(bench, MEMOISED)
-
-
-def following(bench: Bench, published: Manifest) -> Client:
-    bench.transport.publish(published)
-    return bench.ready(surveys=[KEPT], lifetime_epsilon="1000")
 
 
 def responses(bench: Bench, client: Client, answers: list[str], first: int = 0) -> list[int]:
@@ -57,17 +58,14 @@ def the_key(bench: Bench) -> bytes:
 
 
 def test_the_same_answer_gets_the_same_response_for_a_range(bench: Bench, device: Client) -> None:
-    sent = responses(bench, device, ["good"] * RANGE)
-    assert len(set(sent)) == 1
+    sent = responses(bench, device, ["good", "poor"] * (RANGE // 2))
+    assert (sent[0], sent[1]) == (sent[2], sent[3])
     assert bench.draw.count == 0  # the key is the only randomness
 
 
-def test_each_answer_has_draws_of_its_own(bench: Bench, device: Client) -> None:
-    sent = responses(bench, device, ["good", "poor", "good", "poor"])
-    assert (sent[0], sent[1]) == (sent[2], sent[3])
-
-
-def test_a_key_is_of_one_survey_and_one_range(bench: Bench, device: Client) -> None:
+def test_a_key_is_of_one_survey_and_one_range_and_costs_what_distinct_answers_could(
+    bench: Bench, device: Client
+) -> None:
     responses(bench, device, ["good"] * 10)
     stored = bench.rows("SELECT first, ends, reports FROM memos ORDER BY first")
     assert stored == [
@@ -75,6 +73,9 @@ def test_a_key_is_of_one_survey_and_one_range(bench: Bench, device: Client) -> N
         (4, START + 8 * DAY, 4),
         (8, START + 10 * DAY, 2),  # the survey ends within the range
     ]
+    # 5 categories and ranges of 4: four reports could be of four answers, ten of 4 + 4 + 2.
+    assert bench.rows("SELECT sum(cost) FROM decisions") == [(10 * 10**9,)]
+    assert bench.rows("SELECT reserved FROM manifests WHERE role = 'accepted'") == [(10 * 10**9,)]
 
 
 def test_the_key_of_a_range_is_erased_from_the_disk_when_the_range_ends(
@@ -91,7 +92,7 @@ def test_the_key_of_a_range_is_erased_from_the_disk_when_the_range_ends(
     assert bench.on_disk(key) == []
 
 
-@pytest.mark.parametrize("how", ["off", "local", "purge"])
+@pytest.mark.parametrize("how", ["off", "local", "purge", "state lost", "copied"])
 def test_an_erased_key_ends_the_range_for_this_device(
     bench: Bench, device: Client, how: str
 ) -> None:
@@ -99,9 +100,16 @@ def test_an_erased_key_ends_the_range_for_this_device(
     key = the_key(bench)
     if how == "purge":
         device.purge()
-    else:
+    elif how in {"off", "local"}:
         device.set_consent(how)
         device.set_consent("on")
+    else:
+        device.close()
+        (bench.path if how == "state lost" else bench.mark).unlink()
+        device = bench.client(surveys=[KEPT], lifetime_epsilon="1000")
+        device.set_consent("on")
+        assert took(device.refresh(force=True))
+    assert key not in keys(bench)
     assert bench.on_disk(key) == []
     for epoch in range(1, RANGE):
         bench.clock.time = START + epoch * DAY
@@ -110,44 +118,10 @@ def test_an_erased_key_ends_the_range_for_this_device(
     assert device.report(NAME, "good").status is RECORDED
 
 
-@pytest.mark.parametrize("lost", ["state", "copy"])
-def test_a_state_that_is_new_or_a_copy_begins_with_the_next_range(
-    bench: Bench, device: Client, lost: str
-) -> None:
-    responses(bench, device, ["good"])
-    (key,) = keys(bench)
-    device.close()
-    if lost == "state":
-        bench.path.unlink()
-    else:
-        bench.mark.unlink()
-    again = bench.client(surveys=[KEPT], lifetime_epsilon="1000")
-    again.set_consent("on")
-    assert took(again.refresh(force=True))
-    assert key not in keys(bench)
-    for epoch in range(1, RANGE):
-        bench.clock.time = START + epoch * DAY
-        assert isinstance(again.report(NAME, "good").error, EpochUndecidable)
-    bench.clock.time = START + RANGE * DAY
-    assert again.report(NAME, "good").status is RECORDED
-
-
-def test_the_ledger_charges_no_more_than_distinct_answers_could_cost(
-    bench: Bench, device: Client
-) -> None:
-    # 5 categories and ranges of 4: four reports could be of four answers, ten of 4 + 4 + 2.
-    responses(bench, device, ["good"] * 10)
-    assert bench.rows("SELECT sum(cost) FROM decisions") == [(10 * 10**9,)]
-    assert bench.rows("SELECT reserved FROM manifests WHERE role = 'accepted'") == [(10 * 10**9,)]
-
-
 def test_beyond_as_many_reports_as_answers_a_range_costs_nothing_more(bench: Bench) -> None:
-    question = "Is it dark?"
-    declared = replace(KEPT, question=question, categories=("no", "yes"))
-    bench.transport.publish(
-        replace(MEMOISED, question=question, categories=("no", "yes"), sequence=3)
-    )
-    client = bench.ready(surveys=[declared], lifetime_epsilon="6")
+    changes: dict[str, Any] = {"question": "Is it dark?", "categories": ("no", "yes")}
+    bench.transport.publish(replace(MEMOISED, sequence=3, **changes))
+    client = bench.ready(surveys=[replace(KEPT, **changes)], lifetime_epsilon="6")
     responses(bench, client, ["no", "yes", "yes", "no"] * 2 + ["no", "no"])
     costs = [cost for (cost,) in bench.rows("SELECT cost FROM decisions ORDER BY epoch")]
     one = 10**9
@@ -163,25 +137,20 @@ def test_two_rounds_keep_one_response_and_add_noise_to_each_report(bench: Bench)
 
 def test_two_rounds_are_the_kept_response_with_noise(bench: Bench) -> None:
     # With fresh noise that never lies, what is sent is the kept response.
-    honest = 2**64 - 1
-    bench.transport.publish(TWO_ROUND)
-    client = bench.ready(surveys=[KEPT], lifetime_epsilon="1000", unsafe_draw=lambda: honest)
+    client = following(bench, TWO_ROUND, unsafe_draw=lambda: 2**64 - 1)
     sent = responses(bench, client, ["good", "poor", "good", "poor"])
     assert (sent[0], sent[1]) == (sent[2], sent[3])
 
 
 def test_every_input_of_the_prf_counts() -> None:
-    draws = [
-        memo_draw(KEY, MEMOISED.survey_id, 0, 1),
-        memo_draw(bytes(32), MEMOISED.survey_id, 0, 1),
-        memo_draw(KEY, bytes(32), 0, 1),
-        memo_draw(KEY, MEMOISED.survey_id, 4, 1),
-        memo_draw(KEY, MEMOISED.survey_id, 0, 2),
-    ]
+    usual = (KEY, MEMOISED.survey_id, 0, 1)
+    changed = enumerate((bytes(32), bytes(32), 4, 2))
+    inputs: list[Any] = [usual, *((*usual[:at], new, *usual[at + 1 :]) for at, new in changed)]
+    draws = [memo_draw(*each) for each in inputs]
     drawn = [draw() for draw in draws for _ in range(3)]
     assert len(set(drawn)) == len(drawn)
     assert all(0 <= word < 2**64 for word in drawn)
-    assert memo_draw(KEY, MEMOISED.survey_id, 0, 1)() == drawn[0]
+    assert memo_draw(*usual)() == drawn[0]
 
 
 def test_keys_make_the_laws_of_the_mechanism() -> None:

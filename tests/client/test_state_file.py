@@ -5,6 +5,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,7 @@ def test_the_state_is_readable_by_its_user_alone(bench: Bench, tmp_path: Path) -
     with umask(0):
         bench.reported()
     modes = {file.name: file.stat().st_mode & 0o777 for file in bench.path.parent.iterdir()}
-    assert modes == {
-        "device.sqlite": 0o600,
-        "device.sqlite-shm": 0o600,
-        "device.sqlite-wal": 0o600,
-        "device.sqlite.mark": 0o600,
-    }
+    assert modes == {f"device.sqlite{end}": 0o600 for end in ("", "-shm", "-wal", ".mark")}
     assert bench.path.parent.stat().st_mode & 0o777 == 0o700
 
 
@@ -118,59 +114,43 @@ def test_a_state_becomes_one_of_a_made_up_second_schema_or_stays_as_it_was(
     assert bench.rows("PRAGMA user_version") == [(2,)]
 
 
-def test_d5_a_state_replaced_while_it_is_open_decides_nothing_more_there(bench: Bench) -> None:
-    # Else two processes decide the same epochs, each in a file of its own.
-    first = bench.reported()
-    bench.path.unlink()
-    bench.report_daily(bench.ready(), [1])
-    assert isinstance(first.report(NAME, "good").error, StateUnavailable)
-    assert bench.draw.count == 2
-
-
-def test_d5_a_state_deleted_while_it_is_open_decides_nothing_more(bench: Bench) -> None:
-    client = bench.ready()
-    bench.path.unlink()
-    assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-    assert bench.draw.count == 0
-
-
-def test_d5_a_state_over_which_another_is_moved_while_it_is_open_decides_nothing_more(
-    bench: Bench, tmp_path: Path
+@pytest.mark.parametrize("how", ["replaced", "deleted", "moved over"])
+def test_d5_a_state_that_is_gone_while_it_is_open_decides_nothing_more_there(
+    bench: Bench, tmp_path: Path, how: str
 ) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    with Bench(tmp_path / "elsewhere") as other:
-        other.reported().close()
-        client = bench.ready()
-        other.path.replace(bench.path)
-    before = bench.path.read_bytes()
+    # Else two processes decide the same epochs, each in a file of its own.
+    client = bench.ready()
+    if how == "moved over":
+        (tmp_path / "elsewhere").mkdir()
+        with Bench(tmp_path / "elsewhere") as other:
+            other.reported().close()
+            other.path.replace(bench.path)
+    else:
+        bench.path.unlink()
+    if how == "replaced":
+        another = bench.ready()
+        bench.clock.time += DAY
+        assert another.report(NAME, "good").status is RECORDED
+    before, drawn = bench.files(), bench.draw.count
     error = client.report(NAME, "good").error
     assert isinstance(error, StateUnavailable)
-    assert "was replaced" in str(error)
+    assert how != "moved over" or "was replaced" in str(error)
     assert isinstance(client.flush().error, StateUnavailable)
-    assert bench.draw.count == 0
+    assert bench.draw.count == drawn
     assert bench.transport.uploads == []
-    assert bench.path.read_bytes() == before
+    assert bench.files().get("device.sqlite") == before.get("device.sqlite")
 
 
-def test_a_state_in_memory_is_asked_for_by_name_and_leaves_no_file(
-    bench: Bench, tmp_path: Path
-) -> None:
-    client = bench.reported(state=IN_MEMORY)
-    assert client.report(NAME, "fair").status is REPEATED
-    client.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("content", [b"somebody's letters\n", "database"], ids=["text", "database"])
-def test_a_file_that_was_never_a_state_is_not_touched(bench: Bench, content: bytes | str) -> None:
-    if isinstance(content, str):
+@pytest.mark.parametrize("is_database", [False, True])
+def test_a_file_that_was_never_a_state_is_not_touched(bench: Bench, is_database: bool) -> None:
+    if is_database:
         bench.rows("CREATE TABLE letters (text TEXT)")
     else:
-        bench.path.write_bytes(content)
+        bench.path.write_bytes(b"somebody's letters\n")
     before = bench.path.read_bytes()
     outcome = bench.client(consent="on").report(NAME, "good")
     assert isinstance(outcome.error, StateUnavailable)
-    assert ("another program" in str(outcome.error)) == isinstance(content, str)
+    assert ("another program" in str(outcome.error)) == is_database
     assert "name another" in str(outcome.error)
     # SQLite may note in a database's header that it has a log now; nothing else changes.
     assert bench.path.read_bytes()[100:] == before[100:]
@@ -259,9 +239,13 @@ def test_d5_a_state_behind_a_link_is_one_state(bench: Bench, tmp_path: Path, lin
     assert bench.rows("SELECT fresh_from < 0 FROM device") == [(1,)]
 
 
-def test_d5_a_state_named_relatively_stays_where_it_was_opened(
+def test_d5_a_state_named_relatively_stays_where_it_was_opened_and_one_in_memory_is_no_file(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    client = bench.reported(state=IN_MEMORY)
+    assert client.report(NAME, "fair").status is REPEATED
+    client.close()
+    assert list(tmp_path.iterdir()) == []
     monkeypatch.chdir(tmp_path)
     client = bench.ready(state="device.sqlite")
     (tmp_path / "elsewhere").mkdir()
@@ -310,24 +294,19 @@ def test_whoever_creates_the_state_at_the_same_time_is_waited_for(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # SQLite reports a possible deadlock at once, however long it may wait elsewhere.
-    refusals = iter(["PRAGMA journal_mode=WAL"] * 3)
-    awaited = next(refusals)
+    refusals = ["PRAGMA journal_mode=WAL"] * 3
 
     class Busy(sqlite3.OperationalError):
         sqlite_errorcode = 5
 
     class Contended(sqlite3.Connection):
         def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
-            nonlocal awaited
-            if statement == awaited:
-                awaited = next(refusals, "")
+            if statement in refusals:
+                refusals.remove(statement)
                 raise Busy("database is locked")
             return super().execute(statement, *arguments)
 
-    real = sqlite3.connect
-    monkeypatch.setattr(
-        "deniable.client.state.state_file.sqlite3.connect",
-        lambda *arguments, **named: real(*arguments, factory=Contended, **named),
-    )
+    contended = partial(sqlite3.connect, factory=Contended)
+    monkeypatch.setattr("deniable.client.state.state_file.sqlite3.connect", contended)
     bench.reported()
-    assert awaited == ""
+    assert refusals == []
