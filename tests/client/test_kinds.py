@@ -22,7 +22,7 @@ from deniable.messages import InvalidManifest, Manifest, Specification
 from tests.client.test_explain import only
 from tests.support.devices import Bench, FakeTransport, fault_of, plain, read_upload
 from tests.support.kinds import KINDS
-from tests.support.surveys import DAY, manifest
+from tests.support.surveys import DAY, DECLARED, manifest
 from tests.support.understated import understated
 
 MINUTES = Survey.numeric("minutes", "How many minutes?", low=0, high=60, step=5, max_epsilon="1")
@@ -63,43 +63,31 @@ def test_each_kind_is_answered_with_what_its_matrix_says_to_the_word(
 
 
 @pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
-def test_d2_a_manifest_of_any_kind_that_understates_its_integers_is_refused(
+def test_d2_an_undeclared_kind_and_understated_integers_are_refused_and_nothing_drawn(
     bench: Bench, survey: Manifest
 ) -> None:
     with pytest.raises(ManifestRefused) as refused:
         check_declaration(understated(survey), declaration(survey))
     assert refused.value.fault is ManifestFault.UNCERTIFIED
-
-
-@pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
-def test_d2_a_kind_that_the_app_did_not_declare_is_refused_and_nothing_drawn(
-    bench: Bench, survey: Manifest
-) -> None:
     bench.transport = FakeTransport(survey)
     other = {"matrix", "numeric"} - {survey.specification.kind}
-    client = bench.client(
-        surveys=[replace(declaration(survey), mechanisms=other)], transport=bench.transport
-    )
+    client = bench.client(surveys=[replace(declaration(survey), mechanisms=other)])
     assert fault_of(client.refresh(force=True).errors[survey.name]) is ManifestFault.MECHANISM
     assert not client.report(survey.name, survey.categories[0]).ok
     assert bench.draw.count == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
+def test_d1_a_declaration_of_no_sense_is_refused() -> None:
+    wrong: list[tuple[dict[str, Any], type[Exception]]] = [
         ({"mechanisms": "matrix"}, TypeError),
         ({"mechanisms": ["cardinal"]}, InvalidManifest),
         ({"mechanisms": None}, TypeError),
         ({"max_grace_seconds": None}, TypeError),
         ({"max_kept_epochs": 5.0}, TypeError),
-    ],
-)
-def test_d1_a_declaration_of_no_sense_is_refused(
-    change: dict[str, Any], error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        replace(MINUTES, **change)
+    ]
+    for change, error in wrong:
+        with pytest.raises(error):
+            replace(MINUTES, **change)
 
 
 def test_a_range_is_declared_as_its_values() -> None:
@@ -110,11 +98,16 @@ def test_a_range_is_declared_as_its_values() -> None:
     assert Survey.numeric("n", "q", low=-1, high=1, max_epsilon="1").categories == ("-1", "0", "1")
 
 
-@pytest.mark.parametrize(
-    "answer", ["15", 15, 15.0, Decimal(15), Decimal("15.000"), Decimal("1.5e1"), Fraction(15)]
-)
-def test_a_number_is_the_category_of_its_value(answer: Any) -> None:
-    assert MINUTES.index_of(answer) == 3
+def test_however_a_number_is_written_it_is_the_category_of_its_value() -> None:
+    written = ("15", "15.000", "1.5e1")
+    fifteens: list[Any] = ["15", 15, 15.0, *map(Decimal, written), Fraction(15)]
+    assert {MINUTES.index_of(number) for number in fifteens} == {3}
+    millions = Survey.numeric("n", "q", low=0, high=10**9, step=10**6, max_epsilon="1")
+    written = ("1000000", "1E+6", f"1000000.{'0' * 21}")
+    numbers: list[int | Decimal] = [10**6, Decimal(10**6).normalize(), *map(Decimal, written)]
+    assert {millions.index_of(number) for number in numbers} == {1}
+    with pytest.raises(UndeclaredAnswer):
+        DECLARED.index_of(3)  # of a survey in words
 
 
 @pytest.mark.parametrize(
@@ -122,6 +115,7 @@ def test_a_number_is_the_category_of_its_value(answer: Any) -> None:
     [
         *(15.1, 16, -5, 65, True, None, "15.0", "٣", Decimal("15.001")),
         *(float("inf"), float("nan"), Decimal("NaN"), Decimal("Inf"), 15j),
+        *(Decimal("1e999999999"), Decimal("1e-999999999"), 10**400),  # at once
     ],
 )
 def test_what_is_no_declared_value_raises_and_is_not_repeated(answer: Any) -> None:
@@ -131,26 +125,15 @@ def test_what_is_no_declared_value_raises_and_is_not_repeated(answer: Any) -> No
     assert str(answer) not in str(raised.value) or str(answer) in {"None", "True"}
 
 
-@pytest.mark.parametrize(
-    ("value", "nearest"),
-    [
+def test_the_nearest_value_is_clamped_to_the_range() -> None:
+    for value, nearest in (
         *((-1e300, "0"), (float("-inf"), "0"), (-1, "0"), (2.49, "0"), (2.5, "5"), (7, "5")),
         *((7.5, "10"), (Decimal("57.4"), "55"), (Fraction(115, 2), "60"), (1e300, "60")),
-        (float("inf"), "60"),
-        (10**400, "60"),
-        (-(10**400), "0"),
-        (Fraction(10**400), "60"),
-        (Decimal("1e999999999"), "60"),
-        (Decimal("-1e999999999"), "0"),
-        (Decimal("1e-999999999"), "0"),
-        (Decimal("-Infinity"), "0"),
-    ],
-)
-def test_the_nearest_value_is_clamped_to_the_range(value: Any, nearest: str) -> None:
-    assert MINUTES.nearest(value) == nearest
-
-
-def test_what_is_not_a_number_has_no_nearest_value() -> None:
+        *((float("inf"), "60"), (10**400, "60"), (-(10**400), "0"), (Fraction(10**400), "60")),
+        *((Decimal("1e999999999"), "60"), (Decimal("-1e999999999"), "0")),
+        *((Decimal("1e-999999999"), "0"), (Decimal("-Infinity"), "0")),
+    ):
+        assert MINUTES.nearest(value) == nearest
     for value in (float("nan"), Decimal("NaN"), Decimal("sNaN")):
         with pytest.raises(UndeclaredAnswer):
             MINUTES.nearest(value)
@@ -159,24 +142,6 @@ def test_what_is_not_a_number_has_no_nearest_value() -> None:
             MINUTES.nearest(other)  # type: ignore[arg-type]
     with pytest.raises(InvalidManifest):
         declaration(KINDS["matrix"]).nearest(1)
-
-
-def test_however_a_large_number_is_written_it_is_its_category() -> None:
-    millions = Survey.numeric("n", "q", low=0, high=10**9, step=10**6, max_epsilon="1")
-    written = ("1000000", "1E+6", f"1000000.{'0' * 21}")
-    numbers: list[int | Decimal] = [10**6, Decimal(10**6).normalize(), *map(Decimal, written)]
-    assert {millions.index_of(number) for number in numbers} == {1}
-
-
-@pytest.mark.parametrize("answer", [Decimal("1e999999999"), Decimal("1e-999999999"), 10**400])
-def test_monstrous_numbers_are_undeclared_at_once(answer: int | Decimal) -> None:
-    with pytest.raises(UndeclaredAnswer):
-        MINUTES.index_of(answer)
-
-
-def test_a_number_that_is_no_category_is_no_answer_of_a_survey_in_words(bench: Bench) -> None:
-    with pytest.raises(UndeclaredAnswer):
-        bench.ready().report("rating-of-marriage", 3)
 
 
 LARGEST = manifest(

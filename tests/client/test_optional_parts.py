@@ -4,15 +4,18 @@ import json
 import sys
 from pathlib import Path
 
-from tests.support.collector import NAME, CollectorProcess
-from tests.support.processes import DENIABLE, run
+from deniable.fakes import FakeCollector
+from deniable.messages.bundle import make_bundle
+from tests.support.processes import run
+from tests.support.surveys import DECLARED
 
 PROGRAM = """
 import json, sys
-from deniable.client import Client, Survey
+from deniable.client import Client, ClientSettings, Survey
 origin, authority, name, bundle, state = sys.argv[1:]
-surveys = [Survey.bundled(bundle, max_epsilon="1")]
-with Client(origin, authority=authority, surveys=surveys, state=state, background=False) as client:
+surveys, now = [Survey.bundled(bundle, max_epsilon="1")], ClientSettings(first_epoch="now")
+with Client(origin, authority=authority, surveys=surveys, state=state, background=False,
+            settings=now) as client:
     client.set_consent("on")
     assert client.report(name, "good").status == "recorded"
     assert client.flush(timeout=30.0).delivered == 1
@@ -25,14 +28,13 @@ OPTIONAL = (
 )
 
 
-def test_an_open_surveys_report_loads_nothing_optional(tmp_path: Path) -> None:
-    collector, bundle = CollectorProcess(tmp_path / "collector"), tmp_path / "survey.json"
-    run([*DENIABLE, "survey", "export", NAME, "--dir", collector.directory, "--out", bundle])
-    collector.start()
-    try:
-        place = collector.origin, collector.authority, NAME, bundle, tmp_path / "state.sqlite"
-        loaded = json.loads(run([sys.executable, "-I", "-c", PROGRAM, *place]).stdout)
-    finally:
-        collector.kill()
+def test_an_open_surveys_report_loads_nothing_optional(
+    collector: FakeCollector, tmp_path: Path
+) -> None:
+    file, state = tmp_path / "survey.json", tmp_path / "state.sqlite"
+    envelope, key = collector.publish(DECLARED), collector.authority
+    file.write_bytes(make_bundle([envelope], bytes.fromhex(key)).to_json())
+    place = collector.origin, key, DECLARED.name, file, state
+    loaded = json.loads(run([sys.executable, "-I", "-c", PROGRAM, *place]).stdout)
     assert "deniable.client.sending.http_exchange" in loaded
     assert [module for module in loaded if module.startswith(OPTIONAL)] == []

@@ -20,7 +20,6 @@ from deniable.oblivious_http import KeyConfiguration, PrivateKey
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, manifest
 
 STRACE = shutil.which("strace")
-NAMED = "https://collector.invalid"
 _CALL = re.compile(r"\b(connect|sendto|sendmsg|sendmmsg)\((.*)")
 _PORT = re.compile(r"htons\((\d+)\)")
 
@@ -48,36 +47,25 @@ def traced(folder: Path, clients: list[dict[str, Any]]) -> tuple[str, set[int], 
     return run.stdout, ports, trace
 
 
-@pytest.mark.parametrize(
-    "fate",
-    [
-        *(pytest.param(fate, marks=pytest.mark.long) for fate in ("honest", "down")),
-        "forged",
-        "none",
-    ],
-)
+LONG = [pytest.param(fate, marks=pytest.mark.long) for fate in ("honest", "down", "none")]
+
+
+@pytest.mark.parametrize("fate", ["forged", *LONG])
 def test_d13_no_connection_and_no_question_for_a_name_goes_round_the_relay(
     tmp_path: Path, fate: str
 ) -> None:
-    now = int(time.time())
+    now, named = int(time.time()), "https://collector.invalid"
     with FakeCollector() as collector, FakeRelay(collector.origin) as relay:
-        bundled = collector.publish(DECLARED)
         key = KeyConfiguration(1, PrivateKey.generate().public_key)
-        elsewhere = manifest(origin=NAMED, schedule=Schedule(now - 9, DAY, 2, DAY))
-        clients = [
-            {
-                "collector": collector.origin,
-                "authority": collector.authority,
-                "manifest": bundled.hex(),
-                "gateway_keys": collector.gateway_keys.hex(),
-            },
-            {
-                "collector": NAMED,
-                "authority": AUTHORITY.public_key.hex(),
-                "manifest": sign_manifest(elsewhere, AUTHORITY).hex(),
-                "gateway_keys": sign_gateway_keys(GatewayKeys(NAMED, 1, (key,)), AUTHORITY).hex(),
-            },
-        ]
+        elsewhere = manifest(origin=named, schedule=Schedule(now - 9, DAY, 2, DAY))
+        keys = sign_gateway_keys(GatewayKeys(named, 1, (key,)), AUTHORITY)
+        bundled, far = collector.publish(DECLARED), sign_manifest(elsewhere, AUTHORITY)
+        arguments = ("collector", "authority", "manifest", "gateway_keys")
+        given = (
+            (collector.origin, collector.authority, bundled.hex(), collector.gateway_keys.hex()),
+            (named, AUTHORITY.public_key.hex(), far.hex(), keys.hex()),
+        )
+        clients = [dict(zip(arguments, each, strict=True)) for each in given]
         if fate != "none":
             clients = [{**client, "relay": relay.url} for client in clients]
         if fate == "forged":

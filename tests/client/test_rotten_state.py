@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing, suppress
+from itertools import product
 
 import pytest
 
@@ -11,7 +12,7 @@ from deniable.client.explaining.explain import explain_stored
 from deniable.client.state.state import State
 from tests.support.devices import NAME, Bench
 from tests.support.effort import THOROUGH
-from tests.support.surveys import DAY, MANIFEST, START
+from tests.support.surveys import DAY, START
 
 
 def edit(bench: Bench, statement: str) -> None:
@@ -34,36 +35,28 @@ def raises_nothing(bench: Bench, days: int) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE device SET generation = 'x'",
-        "UPDATE device SET secret = 'x'",
-        "UPDATE device SET secret = x'00'",
-        "UPDATE device SET ledger_time = 'x'",
-        "UPDATE manifests SET envelope = x'00'",
-        "UPDATE manifests SET envelope = 'x'",
-        "UPDATE decisions SET survey_id = 1.5, ends = 'x'",
-        "UPDATE decisions SET closes = 'x', due = 'x'",
-        "UPDATE device SET consent = 'perhaps'",
+        *("device SET generation = 'x'", "device SET secret = 'x'", "device SET secret = x'00'"),
+        *("device SET ledger_time = 'x'", "device SET consent = 'perhaps'"),
+        *("manifests SET envelope = x'00'", "manifests SET envelope = 'x'"),
+        "decisions SET survey_id = 1.5, ends = 'x'",
+        "decisions SET closes = 'x', due = 'x'",
     ],
 )
 def test_whatever_rots_no_call_raises_and_no_epoch_is_drawn_for_twice(
     bench: Bench, damage: str
 ) -> None:
-    client = bench.reported()
-    client.close()
-    edit(bench, damage)
+    bench.reported().close()
+    edit(bench, f"UPDATE {damage}")
     raises_nothing(bench, 3)
-    exposed = {(MANIFEST.survey_id, day) for day in range(3)}
-    assert bench.draw.count <= len(exposed)
+    assert bench.draw.count <= 3
     assert len(set(bench.transport.uploads)) <= bench.draw.count
 
 
-@pytest.mark.parametrize("offset", range(0, 16_384, 257 if THOROUGH else 5 * 257))
+@pytest.mark.parametrize("offset", range(0, 16_384, 257 if THOROUGH else 9 * 257))
 def test_a_byte_that_flips_anywhere_raises_nothing(bench: Bench, offset: int) -> None:
-    client = bench.reported()
-    client.close()
+    bench.reported().close()
     content = bytearray(bench.path.read_bytes())
-    if offset >= len(content):
-        pytest.fail("the state became smaller; shorten the range")
+    assert offset < len(content), "the state became smaller; shorten the range"
     content[offset] ^= 0xFF
     bench.path.write_bytes(content)
     raises_nothing(bench, 2)
@@ -79,21 +72,21 @@ def test_whatever_rots_an_explanation_raises_nothing_and_a_journal_what_it_says(
     client.report(NAME, "good")
     client.close()
     sound = bench.path.read_bytes()
-    for column, *_ in bench.rows(f"SELECT name FROM pragma_table_info('{table}')"):
-        for value in ("-1", str(2**62), "'\x1b'", "x'00'", "9e999")[
-            slice(5) if THOROUGH else slice(2, 3)
-        ]:
-            bench.path.write_bytes(sound)
-            with suppress(sqlite3.IntegrityError):
-                edit(bench, f"UPDATE {table} SET {column} = {value}")
-            looking = bench.client()
-            assert isinstance(looking.report(NAME, "good"), Outcome)
-            page = looking.explain()
-            assert "\x1b" not in str(page) + json.dumps(page.to_dict())
-            with suppress(StateUnavailable):
-                journal = looking.journal()
-                assert "\x1b" not in str(journal) + json.dumps(journal.to_dict())
-            looking.close()
+    columns = [name for name, *_ in bench.rows(f"SELECT name FROM pragma_table_info('{table}')")]
+    values = ("-1", str(2**62), "'\x1b'", "x'00'", "9e999")
+    whole = list(product(columns, values))
+    for column, value in whole if THOROUGH else whole[2::10]:
+        bench.path.write_bytes(sound)
+        with suppress(sqlite3.IntegrityError):
+            edit(bench, f"UPDATE {table} SET {column} = {value}")
+        looking = bench.client()
+        assert isinstance(looking.report(NAME, "good"), Outcome)
+        page = looking.explain()
+        assert "\x1b" not in str(page) + json.dumps(page.to_dict())
+        with suppress(StateUnavailable):
+            journal = looking.journal()
+            assert "\x1b" not in str(journal) + json.dumps(journal.to_dict())
+        looking.close()
 
 
 def test_without_the_app_a_survey_whose_manifest_rotted_is_left_out(bench: Bench) -> None:
