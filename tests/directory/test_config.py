@@ -101,11 +101,6 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         assert name == "authority" or getattr(config, name) != getattr(minimal, name)
 
 
-def test_an_absolute_store_is_taken_as_it_is(tmp_path: Path) -> None:
-    given = write(tmp_path, store='"/var/lib/deniable/store.sqlite"')
-    assert Config.load(given).store == Path("/var/lib/deniable/store.sqlite")
-
-
 def test_a_password_is_in_no_repr(tmp_path: Path) -> None:
     config = Config.load(write(tmp_path, store='"postgresql://me:hunter2@db.example/reports"'))
     assert "hunter2" in str(config.store)
@@ -129,10 +124,9 @@ def test_one_field_is_all_there_is_to_a_setting(tmp_path: Path) -> None:
     assert "places" not in repr(minimal)
 
 
-@pytest.mark.parametrize("name", sorted(MINIMAL))
-def test_a_setting_without_default_must_be_given(tmp_path: Path, name: str) -> None:
-    message = refusal(write(tmp_path, **{name: None}))
-    assert f"{name} is missing" in message
+def test_a_setting_without_default_must_be_given(tmp_path: Path) -> None:
+    for name in MINIMAL:
+        assert f"{name} is missing" in refusal(write(tmp_path, **{name: None}))
 
 
 @pytest.mark.parametrize(
@@ -189,18 +183,18 @@ def test_a_value_outside_its_domain_is_refused(tmp_path: Path, name: str, value:
     assert "hunter2" not in message
 
 
-@pytest.mark.parametrize("alone", ["tls_certificate", "tls_key"])
-def test_certificate_and_key_need_each_other(tmp_path: Path, alone: str) -> None:
-    message = refusal(write(tmp_path, **{alone: '"file.pem"'}))
-    assert "need each other" in message
-    assert message.startswith(f"{tmp_path / CONFIG_FILE}: {alone} is set")
+def test_certificate_and_key_need_each_other(tmp_path: Path) -> None:
+    for alone in ("tls_certificate", "tls_key"):
+        message = refusal(write(tmp_path, **{alone: '"file.pem"'}))
+        assert message.startswith(f"{tmp_path / CONFIG_FILE}: {alone} is set")
+        assert "need each other" in message
 
 
-@pytest.mark.parametrize("name", ["Origin", "ports", "authority-key", "secret"])
-def test_a_setting_that_is_unknown_is_refused_by_name(tmp_path: Path, name: str) -> None:
-    message = refusal(write(tmp_path, **{name: '"x"'}))
-    assert "unknown setting" in message
-    assert name in message
+def test_a_setting_that_is_unknown_is_refused_by_name(tmp_path: Path) -> None:
+    for name in ("Origin", "ports", "authority-key", "secret"):
+        message = refusal(write(tmp_path, **{name: '"x"'}))
+        assert "unknown setting" in message
+        assert name in message
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
@@ -208,16 +202,11 @@ def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
     assert "deniable init" in refusal(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"origin = ", b"\xff\xfe", b"port = 1\nport = 2\n", b"= 1", b"port = " + b"1" * 5000],
-    ids=["half a line", "not UTF-8", "twice", "no key", "thousands of digits"],
-)
-def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / CONFIG_FILE).write_bytes(content)
-    refusal(tmp_path)
-
-
-def test_a_directory_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
+    digits = b"port = " + b"1" * 5000
+    for content in (b"origin = ", b"\xff\xfe", b"port = 1\nport = 2\n", b"= 1", digits):
+        (tmp_path / CONFIG_FILE).write_bytes(content)
+        refusal(tmp_path)
+    (tmp_path / CONFIG_FILE).unlink()
     (tmp_path / CONFIG_FILE).mkdir()
     refusal(tmp_path)

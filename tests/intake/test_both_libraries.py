@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from deniable.intake import judge_report
-from deniable.intake.judge import check_report
-from deniable.messages import Refusal, SignedReport, SigningKey
+from deniable.messages import Refusal, SigningKey
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT, Verify, verify
 from deniable.server.routes.uploads import verify_by_libsodium
 from tests.support.effort import effort
@@ -33,24 +32,12 @@ def accepted(key: bytes, signature: bytes, context: bytes = CONTEXT_REPORT) -> b
     return by_us
 
 
-def judged_with_openssl(envelope: bytes, now: float) -> str | None:
-    try:
-        signed = SignedReport.from_envelope(envelope)
-        manifest = BY_ID.get(signed.report.survey_id)
-        if manifest is None:
-            return "unknown-survey"
-        check_report(signed, manifest, now, verify)
-    except Refusal as refusal:
-        return refusal.code.value
-    return None
-
-
 @pytest.mark.parametrize("vector", BAD_REPORTS, ids=name_of)
-def test_every_bad_vector_has_the_same_code_by_both(vector: dict[str, Any]) -> None:
-    envelope = bytes.fromhex(vector["envelope"])
-    with pytest.raises(Refusal) as by_libsodium:
-        judge_report(envelope, vector["now"], BY_ID.get, verify_by_libsodium)
-    assert by_libsodium.value.code.value == judged_with_openssl(envelope, vector["now"])
+def test_every_bad_vector_has_its_code_by_both(vector: dict[str, Any]) -> None:
+    for check in (verify, verify_by_libsodium):
+        with pytest.raises(Refusal) as refused:
+            judge_report(bytes.fromhex(vector["envelope"]), vector["now"], BY_ID.get, check)
+        assert refused.value.code.value == vector["code"]
 
 
 @pytest.mark.parametrize("number", range(effort(40)))

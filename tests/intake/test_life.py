@@ -1,8 +1,9 @@
 """What the clock asks for in the life of a survey, and reports bear out: L1 to L5."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -28,98 +29,78 @@ class Sealed:
     pruned_at: int | None = None
 
 
-def owed(
-    seals: Iterable[Sealed], ended_at: int | None, now: float, *, newest: int | None = 2
-) -> list[Due]:
-    """Return what is due, reports of so many epochs having been counted."""
-    return due(SURVEY, seals, ended_at, newest, now)
+Row = tuple[list[Sealed], int | None, float, int | None, list[Due]]
 
 
-def ask(*epochs: int) -> list[Due]:
-    return [Due(Action.ASK, epoch) for epoch in epochs]
+def dues(action: Action, *epochs: int) -> list[Due]:
+    return [Due(action, epoch) for epoch in epochs]
 
 
-def seal(*epochs: int) -> list[Due]:
-    return [Due(Action.SEAL, epoch) for epoch in epochs]
+ask, seal, prune = (partial(dues, each) for each in (Action.ASK, Action.SEAL, Action.PRUNE))
+OPENS, LATE = SURVEY.schedule.opens(1), CLOSES[0] + 1_000
+BELIEVED = CLOSES[0] + BELIEVED_SECONDS
+TWO = [Sealed(0, CLOSES[0], CLOSES[1]), Sealed(1, CLOSES[1], CLOSES[2])]
+ALL = [Sealed(epoch, CLOSES[2], CLOSES[2] + DAY) for epoch in range(3)]
+EARLY = [Sealed(0, OPENS, CLOSES[0])]
+NEVER: list[Row] = [
+    ([], None, now, 2, []) for now in (0, START - 1, START + DAY, CLOSES[0] - 0.001)
+]
+SILENT: list[Row] = [([], None, now, None, []) for now in (*CLOSES, CLOSES[2] + 80 * DAY)]
+DONE: list[Row] = [
+    (ALL, CLOSES[2], now, 2, []) for now in (0, START, CLOSES[0], CLOSES[2] + 10 * DAY)
+]
 
 
-def prune(*epochs: int) -> list[Due]:
-    return [Due(Action.PRUNE, epoch) for epoch in epochs]
-
-
-def test_before_the_first_grace_is_over_nothing_is_due() -> None:
-    for now in (0, START - 1, START + DAY, CLOSES[0] - 0.001):
-        assert owed([], None, now) == []
-
-
-def test_l1_an_epoch_is_sealed_when_its_grace_is_over() -> None:
-    assert owed([], None, CLOSES[0]) == seal(0)
-    assert owed([], None, CLOSES[1] + 1) == seal(0, 1)
-    assert owed([Sealed(0, CLOSES[0], CLOSES[1])], None, CLOSES[1]) == seal(1)
-
-
-def test_l1_when_a_survey_was_ended_what_had_begun_is_sealed_at_once() -> None:
-    opens = SURVEY.schedule.opens(1)
-    assert owed([], opens - 1, opens - 1) == seal(0)
-    assert owed([], opens, opens) == seal(0, 1)
-    # What begins after the end is sealed in its time: another's clock may have run ahead.
-    assert owed([Sealed(0, opens, CLOSES[0])], opens - 1, CLOSES[1] - 1) == []
-    assert owed([Sealed(0, opens, CLOSES[0])], opens - 1, CLOSES[1]) == seal(1)
-
-
-def test_l2_receipts_are_pruned_a_day_after_the_seal_that_stands() -> None:
-    late = CLOSES[0] + 1_000
-    held = [Sealed(0, late)]
-    assert owed(held, None, late + KEPT_SECONDS - 1) == seal(1)
-    assert owed(held, None, late + KEPT_SECONDS) == [*seal(1), *prune(0)]
-    assert owed([Sealed(0, late, late + DAY)], None, CLOSES[1]) == seal(1)
-
-
-def test_l3_a_survey_ends_with_its_last_seal() -> None:
-    two = [Sealed(0, CLOSES[0], CLOSES[1]), Sealed(1, CLOSES[1], CLOSES[2])]
-    assert owed(two, None, CLOSES[2] - 1) == []
-    assert owed(two, None, CLOSES[2]) == [*seal(2), END]
-    assert owed([*two, Sealed(2, CLOSES[2])], None, CLOSES[2]) == [END]
-    assert owed([*two, Sealed(2, CLOSES[2])], CLOSES[2], CLOSES[2]) == []
-
-
-def test_l3_a_last_epoch_that_was_sealed_early_ends_nothing() -> None:
-    assert owed([Sealed(2, START)], None, START) == []
-    assert owed([Sealed(2, START)], None, CLOSES[1]) == [*seal(0, 1), END, *prune(2)]
-
-
-def test_l4_what_is_done_is_not_asked_for_again_whatever_the_clock_says() -> None:
-    everything = [Sealed(epoch, CLOSES[2], CLOSES[2] + DAY) for epoch in range(3)]
-    for now in (0, START, CLOSES[0], CLOSES[2] + 10 * DAY):
-        assert owed(everything, CLOSES[2], now) == []
-    assert owed([Sealed(0, CLOSES[0])], None, 0) == []
+@pytest.mark.parametrize(
+    ("held", "ended_at", "now", "newest", "wanted"),
+    [
+        *NEVER,
+        # L1: an epoch is sealed when its grace is over; of a survey that was ended, at once what
+        # had begun. What begins after the end in its time: another's clock may have run ahead.
+        ([], None, CLOSES[0], 2, seal(0)),
+        ([], None, CLOSES[1] + 1, 2, seal(0, 1)),
+        (TWO[:1], None, CLOSES[1], 2, seal(1)),
+        ([], OPENS - 1, OPENS - 1, 2, seal(0)),
+        ([], OPENS, OPENS, 2, seal(0, 1)),
+        (EARLY, OPENS - 1, CLOSES[1] - 1, 2, []),
+        (EARLY, OPENS - 1, CLOSES[1], 2, seal(1)),
+        # L2: receipts are pruned a day after the seal that stands.
+        ([Sealed(0, LATE)], None, LATE + KEPT_SECONDS - 1, 2, seal(1)),
+        ([Sealed(0, LATE)], None, LATE + KEPT_SECONDS, 2, [*seal(1), *prune(0)]),
+        ([Sealed(0, LATE, LATE + DAY)], None, CLOSES[1], 2, seal(1)),
+        # L3: a survey ends with its last seal; one that was sealed early ends nothing.
+        (TWO, None, CLOSES[2] - 1, 2, []),
+        (TWO, None, CLOSES[2], 2, [*seal(2), END]),
+        ([*TWO, Sealed(2, CLOSES[2])], None, CLOSES[2], 2, [END]),
+        ([*TWO, Sealed(2, CLOSES[2])], CLOSES[2], CLOSES[2], 2, []),
+        ([Sealed(2, START)], None, START, 2, []),
+        ([Sealed(2, START)], None, CLOSES[1], 2, [*seal(0, 1), END, *prune(2)]),
+        # L4: what is done is not asked for again, whatever the clock says.
+        *DONE,
+        ([Sealed(0, CLOSES[0])], None, 0, 2, []),
+        # L5: what no report bears out is not sealed. A later epoch that has begun shows what is
+        # over, whatever the time; who ended it has had the word.
+        *SILENT,
+        ([], None, CLOSES[2], 0, seal(0)),
+        ([], None, CLOSES[2] + 80 * DAY, 2, [*seal(0), *ask(1, 2)]),
+        ([], CLOSES[2] - 1, CLOSES[2] + 80 * DAY, None, seal(0, 1, 2)),
+        # Behind the time in which it is believed the clock is not, and nothing ends by it.
+        ([], None, BELIEVED - 1, 0, seal(0)),
+        ([], None, BELIEVED, 0, ask(0)),
+        (TWO, None, CLOSES[2] + BELIEVED_SECONDS, 2, ask(2)),
+    ],
+)
+def test_so_much_is_due(
+    held: list[Sealed], ended_at: int | None, now: float, newest: int | None, wanted: list[Due]
+) -> None:
+    assert due(SURVEY, held, ended_at, newest, now) == wanted
 
 
 def test_a_survey_is_finished_when_all_is_pruned_and_it_has_ended() -> None:
-    everything = [Sealed(epoch, CLOSES[2], CLOSES[2] + DAY) for epoch in range(3)]
-    assert finished(SURVEY, everything, CLOSES[2])
-    assert not finished(SURVEY, everything, None)
-    assert not finished(SURVEY, [*everything[:2], Sealed(2, CLOSES[2])], CLOSES[2])
-    assert not finished(SURVEY, everything[:2], CLOSES[2])
-
-
-def test_l5_what_no_report_bears_out_is_not_sealed() -> None:
-    for now in (*CLOSES, CLOSES[2] + 80 * DAY):
-        assert owed([], None, now, newest=None) == []
-    assert owed([], None, CLOSES[2], newest=0) == seal(0)
-    # A later epoch that has begun shows what is over, whatever the time.
-    assert owed([], None, CLOSES[2] + 80 * DAY, newest=2) == [*seal(0), *ask(1, 2)]
-    # Who ended it has had the word.
-    assert owed([], CLOSES[2] - 1, CLOSES[2] + 80 * DAY, newest=None) == seal(0, 1, 2)
-
-
-def test_l5_behind_the_time_in_which_it_is_believed_the_clock_is_not() -> None:
-    last = CLOSES[0] + BELIEVED_SECONDS
-    assert owed([], None, last - 1, newest=0) == seal(0)
-    assert owed([], None, last, newest=0) == ask(0)
-    # Nor does anything end that is to be asked for.
-    two = [Sealed(0, CLOSES[0], CLOSES[1]), Sealed(1, CLOSES[1], CLOSES[2])]
-    assert owed(two, None, CLOSES[2] + BELIEVED_SECONDS) == ask(2)
+    assert finished(SURVEY, ALL, CLOSES[2])
+    assert not finished(SURVEY, ALL, None)
+    assert not finished(SURVEY, [*ALL[:2], Sealed(2, CLOSES[2])], CLOSES[2])
+    assert not finished(SURVEY, ALL[:2], CLOSES[2])
 
 
 @dataclass
@@ -148,7 +129,7 @@ class Life:
         """Do what a collector does whose clock is ahead by so many seconds."""
         now = self.time + offset
         self.asked.clear()
-        for each in owed(self.seals.values(), self.ended_at, now, newest=self.newest):
+        for each in due(SURVEY, self.seals.values(), self.ended_at, self.newest, now):
             match each:
                 case Due(Action.ASK, int(epoch)):
                     self.asked.add(epoch)
@@ -174,7 +155,7 @@ MOST_AHEAD = BELIEVED_SECONDS + DAY + DAY // 2 + EARLY_SECONDS
 _OFFSETS = st.sampled_from([0, DAY, -DAY, 80 * DAY, -80 * DAY]) | st.integers(-9 * DAY, 99 * DAY)
 
 
-@settings(max_examples=effort(500))
+@settings(max_examples=effort(250))
 @given(
     history=st.lists(
         st.tuples(st.integers(0, 2 * DAY), st.booleans(), st.lists(_OFFSETS, max_size=3)),

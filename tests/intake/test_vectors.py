@@ -1,4 +1,4 @@
-"""The bad vectors, through the door that an upload takes: split, then judge."""
+"""Uploads of the vectors: split, then judged; bad reports are in test_both_libraries.py."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from deniable.intake import judge_report
 from deniable.messages import Refusal, split_upload
-from tests.vectors.stored import BAD_REPORTS, BAD_UPLOADS, BY_ID, name_of, vectors_of
+from tests.vectors.stored import BAD_UPLOADS, BY_ID, name_of, vectors_of
 
 
 def outcome(body: bytes, now: int) -> str | list[str]:
@@ -23,13 +23,6 @@ def outcome(body: bytes, now: int) -> str | list[str]:
         except Refusal as refusal:
             codes.append(refusal.code.value)
     return codes
-
-
-@pytest.mark.parametrize("vector", BAD_REPORTS, ids=name_of)
-def test_a_bad_report_is_refused_with_its_code(vector: dict[str, Any]) -> None:
-    with pytest.raises(Refusal) as caught:
-        judge_report(bytes.fromhex(vector["envelope"]), vector["now"], BY_ID.get)
-    assert caught.value.code.value == vector["code"]
 
 
 @pytest.mark.parametrize("vector", BAD_UPLOADS, ids=name_of)

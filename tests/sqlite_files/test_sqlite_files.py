@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -25,6 +26,7 @@ from deniable.sqlite_files import (
 from deniable.stores.sqlite.database import read_only
 
 OURS = 0x74657374
+Opened: TypeAlias = sqlite3.Connection
 SCRIPT = """
 -- the numbers; none twice
 CREATE TABLE numbers (number INTEGER PRIMARY KEY);
@@ -47,24 +49,20 @@ def connection(path: Path) -> Iterator[sqlite3.Connection]:
         yield opened
 
 
-def recognise(connection: sqlite3.Connection) -> int:
+def recognise(connection: Opened) -> int:
     return schema_version(connection, 2, OURS)
 
 
-def numbers(connection: sqlite3.Connection) -> list[int]:
+def numbers(connection: Opened) -> list[int]:
     return [number for (number,) in connection.execute("SELECT number FROM numbers")]
 
 
-def test_a_file_is_private_durable_and_erases(path: Path, connection: sqlite3.Connection) -> None:
+def test_a_file_is_private_durable_and_erases(path: Path, connection: Opened) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     wanted = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "page_size": 1024}
     assert {
         pragma: connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in wanted
     } == wanted
-
-
-def test_a_file_that_is_there_is_left_as_it_is(path: Path, connection: sqlite3.Connection) -> None:
-    migrate(connection, [SCRIPT], OURS)
     before = path.read_bytes()
     create_private(path)
     assert path.read_bytes() == before
@@ -104,9 +102,7 @@ def test_any_number_may_migrate_at_once(path: Path) -> None:
         (f"PRAGMA application_id={OURS}; PRAGMA user_version=3", "newer version of deniable"),
     ],
 )
-def test_what_is_not_ours_is_left(
-    path: Path, connection: sqlite3.Connection, statement: str, why: str
-) -> None:
+def test_what_is_not_ours_is_left(path: Path, connection: Opened, statement: str, why: str) -> None:
     connection.executescript(statement)
     truncate_log(connection)
     before = path.read_bytes()
@@ -126,9 +122,7 @@ def test_what_is_not_ours_is_recognised_before_anything_is_changed(path: Path) -
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_what_was_written_is_made_durable_by_a_write(
-    path: Path, connection: sqlite3.Connection
-) -> None:
+def test_what_was_written_is_made_durable_by_a_write(path: Path, connection: Opened) -> None:
     migrate(connection, [SCRIPT], OURS)
     log = path.with_name(path.name + "-wal")
     before = log.stat().st_size
@@ -137,7 +131,7 @@ def test_what_was_written_is_made_durable_by_a_write(
     assert schema_version(connection, 1, OURS) == 1
 
 
-def test_a_script_needs_no_last_semicolon(connection: sqlite3.Connection) -> None:
+def test_a_script_needs_no_last_semicolon(connection: Opened) -> None:
     run_script(connection, "CREATE TABLE a (x);\nCREATE TABLE b (x) -- the last")
     run_script(connection, "CREATE TABLE c (x);\n-- no more\n")
     assert connection.execute("SELECT group_concat(name) FROM sqlite_master").fetchone() == (
@@ -145,7 +139,7 @@ def test_a_script_needs_no_last_semicolon(connection: sqlite3.Connection) -> Non
     )
 
 
-def test_a_transaction_is_whole_or_did_not_happen(connection: sqlite3.Connection) -> None:
+def test_a_transaction_is_whole_or_did_not_happen(connection: Opened) -> None:
     migrate(connection, [SCRIPT], OURS)
     with writing(connection):
         connection.execute("INSERT INTO numbers VALUES (1)")
@@ -160,7 +154,7 @@ def test_a_transaction_is_whole_or_did_not_happen(connection: sqlite3.Connection
 
 @pytest.mark.parametrize("patience", [None, 0.05])
 def test_a_writer_waits_for_the_other_one_so_long_and_no_longer(
-    path: Path, connection: sqlite3.Connection, patience: float | None
+    path: Path, connection: Opened, patience: float | None
 ) -> None:
     migrate(connection, [SCRIPT], OURS)
     with closing(connect(path, 0.05, lambda _: None)) as other:
@@ -174,7 +168,7 @@ def test_a_writer_waits_for_the_other_one_so_long_and_no_longer(
     assert connection.execute("PRAGMA busy_timeout").fetchone() == (50,)
 
 
-def test_the_log_is_emptied_unless_it_is_read(path: Path, connection: sqlite3.Connection) -> None:
+def test_the_log_is_emptied_unless_it_is_read(path: Path, connection: Opened) -> None:
     migrate(connection, [SCRIPT], OURS)
     log = path.with_name(path.name + "-wal")
     with read_only(path) as reader:

@@ -8,18 +8,7 @@ import pytest
 from deniable.client import Client, HttpTransport, NotEnrolled, OutcomeStatus, Survey
 from deniable.enrolment import Issuer, SqliteIssuanceRecord, read_record_key
 from deniable.key_files import read_key_file
-from deniable.messages import (
-    MAX_MANIFEST_BYTES,
-    Report,
-    SigningKey,
-    UploadAnswer,
-    derive_report_key,
-    enrolment_statement,
-    open_manifest,
-    pack_upload,
-    sign_report,
-)
-from deniable.messages.ed25519 import CONTEXT_ENROL
+from deniable.messages import MAX_MANIFEST_BYTES, SigningKey
 from tests.support.collector import CollectorProcess
 from tests.support.issuer_backend import IssuerBackend
 from tests.support.processes import DENIABLE, run
@@ -83,20 +72,6 @@ def device(
     return None if outcome.error is None else type(outcome.error)
 
 
-def make_up(collector: CollectorProcess, envelope: bytes) -> list[str]:
-    """Upload a report whose certificate the device signed itself; return what it is refused for."""
-    manifest = open_manifest(envelope, bytes.fromhex(collector.authority))
-    survey_id, secret = manifest.survey_id, bytes(32)
-    key = derive_report_key(secret, survey_id, 0)
-    credential = key.sign(CONTEXT_ENROL, enrolment_statement(survey_id, 0, key.public_key))
-    body = pack_upload([sign_report(secret, Report(survey_id, 0, 1), credential)])
-    headers = {"Content-Type": "application/msgpack"}
-    answer = HttpTransport(collector.origin).request("POST", "/v1/reports", headers, body, 1000)
-    told = UploadAnswer.from_json(answer.body, 1)
-    assert told is not None
-    return [code.value for _, code in told.refused]
-
-
 @pytest.mark.long
 def test_each_account_is_counted_once(collector: CollectorProcess, tmp_path: Path) -> None:
     current, following = keys(tmp_path)
@@ -142,7 +117,6 @@ def test_each_account_is_counted_once(collector: CollectorProcess, tmp_path: Pat
             client.refresh()
             assert client.flush().delivered == 1
         assert second.statuses == [200, 409, 200]
-    assert make_up(collector, manifest) == ["not-enrolled"]
     shown = json.loads(
         run([*DENIABLE, "hist", "certified", "--dir", collector.directory, "--json"]).stdout
     )

@@ -221,19 +221,23 @@ def consent_tool(
     )
 
 
-@pytest.mark.parametrize("home", ["/dev/null", None])
-def test_the_tool_says_that_it_has_nowhere_to_remember(tmp_path: Path, home: str | None) -> None:
-    done = consent_tool(tmp_path, MANIFEST, "rate", "good", home=home, typed="y\n")
+@pytest.mark.parametrize(
+    ("home", "typed", "line"),
+    [
+        ("/dev/null", "y\n", "not-recorded the state"),
+        (None, "y\n", "Nothing was reported: "),  # of a user whom the system does not know
+        # Nothing can be made there, but one sees that nothing is there.
+        ("/proc", "n\n", "You will be asked again: this could not be stored"),
+    ],
+)
+def test_the_tool_says_in_a_line_what_it_cannot_remember(
+    tmp_path: Path, home: str | None, typed: str, line: str
+) -> None:
+    done = consent_tool(tmp_path, MANIFEST, "rate", "good", home=home, typed=typed)
     assert done.returncode == (home is None)
-    (line,) = f"{done.stdout}{done.stderr}".splitlines()
-    assert line.startswith("Nothing was reported: " if home is None else "not-recorded the state")
-
-
-def test_the_tool_says_that_a_decision_could_not_be_stored(tmp_path: Path) -> None:
-    # Nothing can be made there, but one sees that nothing is there.
-    done = consent_tool(tmp_path, MANIFEST, "rate", "good", home="/proc", typed="n\n")
-    assert "You will be asked again: this could not be stored" in done.stderr
-    assert "not-recorded consent was withdrawn" in done.stdout
+    lines = [each for each in f"{done.stdout}{done.stderr}".splitlines() if each.startswith(line)]
+    assert len(lines) == 1
+    assert "not-recorded" in done.stdout or home is None
 
 
 @pytest.mark.long

@@ -121,30 +121,17 @@ def test_the_namespace_is_no_regular_package() -> None:
 
 
 @pytest.mark.long
-def test_the_fakes_need_no_server(built: Built) -> None:
-    program = (
-        "from deniable.fakes import FakeCollector\nwith FakeCollector() as it: print(it.origin)"
-    )
-    shown = run([built.issuer.python, "-I", "-c", program]).stdout
+def test_what_apps_test_with_needs_neither_pytest_nor_a_server(built: Built) -> None:
+    # In these nothing but what the device SDK, or an issuer's backend, requires is installed.
+    told = "from importlib.metadata import distribution as of; import importlib.util, sys;"
+    told += "from deniable.client.testing import Capture;"
+    told += "print('pytest' in sys.modules, importlib.util.find_spec('pytest'),"
+    told += "[it.value for it in of('deniable').entry_points if it.group == 'pytest11'])"
+    shown = run([built.device.python, "-I", "-c", told]).stdout
+    assert shown == "False None ['deniable.pytest_plugin']\n"
+    fakes = "from deniable.fakes import FakeCollector\nwith FakeCollector() as it: print(it.origin)"
+    shown = run([built.issuer.python, "-I", "-c", fakes]).stdout
     assert shown.startswith("http://127.0.0.1:")
-
-
-@pytest.mark.long
-def test_what_apps_test_with_needs_no_pytest(built: Built) -> None:
-    program = (
-        "import sys; from deniable.client.testing import Capture;print('pytest' in sys.modules)"
-    )
-    # Here nothing but what the device SDK requires is installed.
-    assert run([built.device.python, "-I", "-c", program]).stdout.strip() == "False"
-    absent = "import importlib.util; print(importlib.util.find_spec('pytest'))"
-    assert run([built.device.python, "-I", "-c", absent]).stdout.strip() == "None"
-    program = (
-        "from importlib.metadata import distribution;"
-        "print([(point.name, point.value) for point in distribution('deniable').entry_points"
-        " if point.group == 'pytest11'])"
-    )
-    found = run([built.device.python, "-I", "-c", program]).stdout.strip()
-    assert found == "[('deniable', 'deniable.pytest_plugin')]"
 
 
 @pytest.mark.long
@@ -185,16 +172,12 @@ def test_the_readme_s_app_reports_from_wheel_to_wheel(built: Built, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_a_collector_s_commands_run_from_the_wheels(built: Built, tmp_path: Path) -> None:
+def test_a_collector_runs_from_the_wheels_and_serves_all_its_page_needs(
+    built: Built, tmp_path: Path
+) -> None:
     version = run([built.collector.script, "--version"], cwd=tmp_path).stdout
     assert f"deniable, version {version_of(ROOT)}\n" == version
     assert "  serve " in run([built.collector.script, "--help"], cwd=tmp_path).stdout
-    done = run([built.collector.script, "demo", "--devices", "20"], cwd=tmp_path)
-    assert "the collector counted 20 responses" in done.stdout
-
-
-@pytest.mark.long
-def test_a_collector_serves_the_page_and_all_it_needs(built: Built, tmp_path: Path) -> None:
     place = Workplace(tmp_path / "collector")
     run([built.collector.script, "init", place.directory])
     with serving(place, command=[str(built.collector.script)]) as server:

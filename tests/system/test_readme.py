@@ -55,13 +55,6 @@ def test_marked_blocks_run_in_order(tmp_path: Path, document: Path) -> None:
         assert json.loads(shown)["n"] == 1
 
 
-def test_a_mark_without_a_block_is_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "file.md"
-    file.write_text("<!-- test -->\nno fence here\n", "utf-8")
-    with pytest.raises(ValueError, match="not followed by a fenced block"):
-        marked_blocks(file)
-
-
 def test_blocks_are_read_with_their_label_language_and_text(tmp_path: Path) -> None:
     file = tmp_path / "file.md"
     file.write_text(
@@ -73,3 +66,6 @@ def test_blocks_are_read_with_their_label_language_and_text(tmp_path: Path) -> N
     assert python == Block("python", "python", "print(1)\n")
     assert (shell.label, shell.serves) == ("collector", "deniable serve --dir mine")
     assert shell.script(99) == "deniable init mine --origin http://127.0.0.1:99 --port 99\n"
+    file.write_text("<!-- test -->\nno fence here\n", "utf-8")
+    with pytest.raises(ValueError, match="not followed by a fenced block"):
+        marked_blocks(file)

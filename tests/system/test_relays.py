@@ -5,12 +5,11 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from deniable.client import Backoff, Survey
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
     GATEWAY_PATH,
@@ -113,32 +112,6 @@ def test_what_a_relay_passes_on_is_counted_and_answered(tmp_path: Path) -> None:
         opened = BinaryResponse.decode(opener.open(said))
         assert opened.status == 200
         assert UploadAnswer.from_json(opened.body, 1) is not None
-
-
-@pytest.mark.long
-def test_devices_report_through_nginx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DO_NOT_TRACK", raising=False)
-    port = free_port()
-    with collector(tmp_path) as (made, trusted), ExitStack() as devices:
-        exported = tmp_path / "survey.json"
-        made.export(exported)
-        survey = Survey.bundled(exported, min_epoch_seconds=1)
-        behind = {
-            "relay": f"https://{HOST}:{port}/",
-            "delivery_seconds": 0,
-            "backoff": Backoff(0.1, 0.1),
-        }
-        clients = [devices.enter_context(made.device([survey], **behind)) for _ in range(4)]
-        assert all(client.report(survey, "good").ok for client in clients)
-        assert {client.flush(5, due_only=True).pending for client in clients} == {
-            1
-        }  # nobody relays as yet
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "relay" / "certificate.pem"))
-        with relaying(tmp_path / "relay", made.port, port, trusted, COLLECTOR):
-            assert [client.flush(20).delivered for client in clients] == [1] * len(clients)
-            refreshed = clients[0].refresh(20, force=True)
-            assert (refreshed.ready, dict(refreshed.declined)) == ((survey.name,), {})
-        assert made.receipts().total() == len(clients)
 
 
 def resumes(trusted: Path, port: int) -> bool:

@@ -141,7 +141,8 @@ class Break:
     how: Breakage
 
 
-Act = Send | Seal | Prune | End | Distrust | Keep | Publish | Kill
+Ruling = Seal | Prune | End | Distrust | Keep | Publish
+Act = Send | Ruling | Kill
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Together:
 class Between:
     """Do these after so many statements of the first one's transactions, and before the next."""
 
-    first: Send | Seal | Prune | End | Distrust | Keep | Publish
+    first: Send | Ruling
     statements: int
     then: tuple[Act, ...]
 
