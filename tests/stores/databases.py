@@ -1,5 +1,6 @@
 """Stores that a test can hold up or look into."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -54,6 +55,9 @@ class Gate:
     def __call__(self, _: int) -> None:
         self.reached.set()
         assert self._open.wait(SECONDS)
+
+    async def until_reached(self) -> None:
+        assert await asyncio.to_thread(self.reached.wait, SECONDS)
 
     def open(self) -> None:
         self._open.set()

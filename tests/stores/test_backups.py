@@ -8,7 +8,7 @@ import pytest
 
 from deniable.stores import SqliteStore, StoreError, back_up, backups, restore
 from tests.stores.databases import HookedStore
-from tests.stores.fullness import COURTEOUS, GONE, everything, fill_with_everything
+from tests.stores.fullness import COURTEOUS, GONE, everything, fill_at_once, fill_with_everything
 from tests.stores.places import Place, publish
 from tests.stores.second_schema import BROKEN, have_second_schema
 from tests.support.reports import report
@@ -96,8 +96,7 @@ async def test_what_a_killed_command_left_goes_and_nobody_elses(
 async def test_a_store_that_is_not_in_order_makes_no_backup(tmp_path: Path) -> None:
     file = tmp_path / "store.sqlite"
     store = await SqliteStore.open(file)
-    await fill_with_everything(store)
-
+    await fill_at_once(store)
     with store._writer.transaction() as connection:
         connection.execute("DELETE FROM receipts WHERE epoch = 0 AND response = 3")
     with pytest.raises(StoreError, match="store check"):
@@ -119,28 +118,22 @@ async def test_a_backup_holds_nothing_of_what_was_erased(tmp_path: Path) -> None
     await store.close()
 
 
-@pytest.mark.parametrize("kind", ["text", "empty", "tampered", "in use"])
-async def test_what_is_no_backup_restores_nothing(tmp_path: Path, backup: Path, kind: str) -> None:
-    source = await SqliteStore.open(tmp_path / "store.sqlite")
-    await fill_with_everything(source)
-    if kind == "text":
-        write(backup, b"no database " * 1_000)
-    elif kind == "empty":
-        write(backup, b"")
-    elif kind == "tampered":
-        await back_up(source, backup)
-        broken = await SqliteStore.open(backup)
-        with broken._writer.transaction() as connection:
-            connection.execute("UPDATE counts SET reports = reports + 1")
-        await broken.close()
-    else:
-        backup = tmp_path / "store.sqlite"
+async def test_what_is_no_backup_is_named_and_restores_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "text", b"no database " * 1_000)
+    write(tmp_path / "empty", b"")
+    used = await SqliteStore.open(tmp_path / "used")
+    await fill_at_once(used)
+    await back_up(used, tmp_path / "tampered")
+    broken = await SqliteStore.open(tmp_path / "tampered")
+    with broken._writer.transaction() as connection:
+        connection.execute("UPDATE counts SET reports = reports + 1")
+    await broken.close()
     target = await SqliteStore.open(tmp_path / "target.sqlite")
-    named = backup.name if kind == "text" else "."
-    with pytest.raises(StoreError, match=named):
-        await restore(target, backup)
-    assert [chunk async for chunk in target.rows()] == []
-    for each in (source, target):
+    for name, words in (("text", "text"), ("empty", "."), ("tampered", "."), ("used", ".")):
+        with pytest.raises(StoreError, match=words):
+            await restore(target, tmp_path / name)
+        assert [chunk async for chunk in target.rows()] == []
+    for each in (used, target):
         await each.close()
 
 
@@ -148,7 +141,7 @@ async def test_a_store_of_an_older_version_is_backed_up_as_it_is_and_restored(
     tmp_path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = await SqliteStore.open(tmp_path / "old")
-    await fill_with_everything(old)
+    await fill_at_once(old)
     held = await everything(old)
     await old.close()
     before = content(old.path)

@@ -8,7 +8,7 @@ import pytest
 from deniable.stores import Overloaded, SqliteStore, Verdict, group_commit
 from deniable.stores.group_commit import GroupCommit
 from deniable.stores.values import Receipt
-from tests.stores.databases import SECONDS, Gate, HookedStore, hooked_store
+from tests.stores.databases import Gate, HookedStore, hooked_store
 from tests.stores.places import A, C, D, counts, publish
 from tests.support.reports import report
 
@@ -23,7 +23,7 @@ async def test_s1_nothing_is_acknowledged_before_its_commit(file: Path) -> None:
     async with hooked_store(file) as store:
         gate = store.before = Gate()
         adding = asyncio.create_task(store.add([report(1)]))
-        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        await gate.until_reached()
         await settle()
         assert not adding.done()
         assert await counts(store) == [0, 0, 0, 0, 0]
@@ -37,7 +37,7 @@ async def test_what_arrives_during_a_commit_is_committed_together_by_the_next(fi
     async with hooked_store(file) as store:
         gate = store.before = Gate()
         first = asyncio.create_task(store.add([report(1)]))
-        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        await gate.until_reached()
         rest = [
             asyncio.create_task(store.add([report(device), report(1, 1)]))
             for device in range(2, 12)
@@ -54,7 +54,7 @@ async def test_a_request_that_is_given_up_is_stored_and_disturbs_nobody(file: Pa
     async with hooked_store(file) as store:
         gate = store.before = Gate()
         given_up = asyncio.create_task(store.add([report(1)]))
-        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        await gate.until_reached()
         waiting = [asyncio.create_task(store.add([report(device)])) for device in (2, 3)]
         await settle()
         given_up.cancel()
@@ -71,7 +71,7 @@ async def test_more_than_may_wait_is_refused(file: Path, monkeypatch: pytest.Mon
     async with hooked_store(file) as store:
         gate = store.before = Gate()
         committing = asyncio.create_task(store.add([report(d) for d in range(4)]))
-        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        await gate.until_reached()
         # Those under way no longer wait: as many again may.
         waiting = asyncio.create_task(store.add([report(4), report(5), report(6)]))
         await settle()
@@ -97,7 +97,7 @@ async def test_s1_closing_commits_what_was_taken(file: Path) -> None:
     gate = store.before = Gate()
     await publish(store)
     adding = [asyncio.create_task(store.add([report(1)]))]
-    assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+    await gate.until_reached()
     adding += [asyncio.create_task(store.add([report(device)])) for device in (2, 3)]
     await settle()
     closing = asyncio.create_task(store.close())

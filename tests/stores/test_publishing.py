@@ -11,7 +11,7 @@ from deniable.stores import (
     StoredLog,
     SurveyConflict,
 )
-from tests.stores.places import A, Place, counts, publish
+from tests.stores.places import A, counts, publish
 from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
@@ -20,20 +20,13 @@ SUCCESSOR = manifest(sequence=1)
 LATER = manifest(sequence=5)
 
 
-async def test_publishing_the_same_survey_again_changes_nothing(store: Store) -> None:
-    assert await store.add([report(1)]) == [A]
-    envelope = await publish(store)
-    assert await store.surveys() == [envelope]
-    assert await counts(store) == [1, 0, 0, 0, 0]
-
-
 async def test_another_survey_needs_a_higher_sequence_than_the_newest(store: Store) -> None:
     rivals = [manifest(nonce=b"\1" * 16), manifest(question="Another question?")]
     before = await store.surveys()
     for rival in rivals:
         with pytest.raises(SurveyConflict):
             await publish(store, rival)
-    assert await store.surveys() == before
+    assert await store.surveys() == before == [await publish(store)]  # once more changes nothing
     await publish(store, LATER)
     with pytest.raises(SurveyConflict, match="sequence 5; a successor needs"):
         await publish(store, SUCCESSOR)
@@ -63,27 +56,19 @@ async def rotate(store: Store, old: int, new: int, sequence: int = 1) -> bytes:
     return envelope
 
 
-async def test_rotations_come_in_the_order_in_which_they_were_published(place: Place) -> None:
-    store = await place.open()
+async def test_rotations_come_in_the_order_in_which_they_were_published(store: Store) -> None:
     assert await store.rotations() == []
     envelopes = [await rotate(store, 2, 3, 9), await rotate(store, 0, 1), await rotate(store, 1, 2)]
     assert await store.rotations() == envelopes
-    await store.close()
-    again = await place.open()
-    assert await again.rotations() == envelopes
-    await again.close()
 
 
-@pytest.mark.parametrize(("old", "new"), [(0, 1), (0, 2), (2, 1)])
-async def test_a_key_is_handed_over_from_and_to_once(store: Store, old: int, new: int) -> None:
+async def test_a_key_is_handed_over_from_and_to_once_and_not_too_often(store: Store) -> None:
     first = await rotate(store, 0, 1)
-    with pytest.raises(RotationConflict):
-        await rotate(store, old, new, 2)
+    for old, new in ((0, 1), (0, 2), (2, 1)):
+        with pytest.raises(RotationConflict):
+            await rotate(store, old, new, 2)
     assert await store.rotations() == [first]
-
-
-async def test_no_more_are_taken_than_may_be_published(store: Store) -> None:
-    for number in range(MAX_ROTATIONS):
+    for number in range(1, MAX_ROTATIONS):
         await rotate(store, number, number + 1, number)
     with pytest.raises(RotationConflict, match="64 times"):
         await rotate(store, MAX_ROTATIONS, MAX_ROTATIONS + 1, MAX_ROTATIONS)
@@ -96,6 +81,9 @@ async def test_surveys_are_signed_anew_and_keep_their_reports(store: Store) -> N
     rotation = Rotation(KEYS[0].public_key, KEYS[1].public_key, 1)
     envelope = sign_rotation(rotation, KEYS[0], KEYS[1])
     old = sign_manifest(MANIFEST, AUTHORITY)
+    with pytest.raises(KeyError):  # where signing fails nothing has happened
+        await store.rotate(rotation, envelope, {}.__getitem__)
+    assert (await store.rotations(), await store.surveys()) == ([], [other, old])
     assert await store.rotate(rotation, envelope, {old: anew, other: other}.__getitem__) == 1
     assert await store.surveys() == [other, anew]
     assert await counts(store) == [1, 0, 0, 0, 0]
@@ -122,14 +110,3 @@ async def test_the_log_grows_with_what_is_published_or_neither_changes(store: St
     assert await store.log(2) == StoredLog(
         (envelope, b"another"), "of 4, cosigned by few", "of 3, cosigned"
     )
-
-
-async def test_a_rotation_during_which_signing_fails_did_not_happen(store: Store) -> None:
-    def fail(envelope: bytes) -> bytes:
-        raise ZeroDivisionError
-
-    before = await store.surveys()
-    rotation = Rotation(KEYS[0].public_key, KEYS[1].public_key, 1)
-    with pytest.raises(ZeroDivisionError):
-        await store.rotate(rotation, sign_rotation(rotation, KEYS[0], KEYS[1]), fail)
-    assert (await store.rotations(), await store.surveys()) == ([], before)

@@ -70,13 +70,6 @@ class StubbornDevices:
             for number in range(len(self._bodies))[part::parts]:
                 group.create_task(self._send_one(number, ports))
 
-    async def send_everywhere(self, ports: Sequence[int]) -> None:
-        """Send each upload to all ports at the same time, until each has acknowledged it."""
-        async with asyncio.timeout(_MOST_SECONDS), asyncio.TaskGroup() as group:
-            for number in range(len(self._bodies)):
-                for port in ports:
-                    group.create_task(self._send_one(number, [port]))
-
     async def until(self, holds: Callable[[], bool]) -> None:
         """Return once something holds of them."""
         async with asyncio.timeout(_MOST_SECONDS):

@@ -65,25 +65,19 @@ def faults(expression: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("expression", [*ALARMS.values(), *SHOWN])
-def test_what_is_asked_for_exists(expression: str) -> None:
-    assert faults(expression) == []
+def test_what_is_asked_for_exists() -> None:
+    assert [each for each in (*ALARMS.values(), *SHOWN) if faults(each)] == []
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
+def test_what_does_not_exist_is_noticed() -> None:
+    for expression in (
         "deniable_reports_total",
-        "deniable_reports_accepted",
-        "deniable_verify_seconds",
         'deniable_requests_refused_total{code="store-failing"}',
         'deniable_requests_total{status=~"6.."}',
         'deniable_connections{state="open"}',
         "sum by (code) (deniable_connections)",
-    ],
-)
-def test_what_does_not_exist_is_noticed(expression: str) -> None:
-    assert faults(expression) != []
+    ):
+        assert faults(expression) != [], expression
 
 
 def test_every_alarm_stands_in_the_operations_guide() -> None:
