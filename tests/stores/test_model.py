@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import example, given, settings
@@ -45,15 +46,13 @@ items = st.tuples(
 batches = st.lists(items, max_size=6).map(tuple)
 
 
-@dataclass(frozen=True)
-class Add:
+class Add(NamedTuple):
     """Requests that arrive together, and so are one commit group."""
 
     group: tuple[tuple[Item, ...], ...]
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(NamedTuple):
     """Whatever else is asked: of an epoch, an issuer or a token by its number, or so many hours."""
 
     what: str

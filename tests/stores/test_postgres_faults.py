@@ -230,17 +230,6 @@ async def test_a_pruning_that_is_cut_goes_on_where_it_was(server: PostgresServer
     assert await rows(url, "SELECT FROM deniable.receipts") == []
 
 
-async def test_a_server_that_restarts_is_waited_for(server: PostgresServer, url: str) -> None:
-    async with opened(url) as store:
-        assert await store.add(devices(1)) == [A]
-        await asyncio.to_thread(server.stop)
-        adding = asyncio.create_task(store.add(devices(3)))
-        reading = asyncio.create_task(store.surveys())
-        server.launch()
-        assert await adding == [D, A, A]
-        assert len(await reading) == 1
-
-
 async def test_a_server_that_stays_away_is_an_error_so_long(
     server: PostgresServer, url: str
 ) -> None:

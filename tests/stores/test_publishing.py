@@ -82,7 +82,7 @@ async def test_surveys_are_signed_anew_and_keep_their_reports(store: Store) -> N
     envelope = sign_rotation(rotation, KEYS[0], KEYS[1])
     old = sign_manifest(MANIFEST, AUTHORITY)
     with pytest.raises(KeyError):  # where signing fails nothing has happened
-        await store.rotate(rotation, envelope, {}.__getitem__)
+        await store.rotate(rotation, envelope, dict[bytes, bytes]().__getitem__)
     assert (await store.rotations(), await store.surveys()) == ([], [other, old])
     assert await store.rotate(rotation, envelope, {old: anew, other: other}.__getitem__) == 1
     assert await store.surveys() == [other, anew]

@@ -139,13 +139,8 @@ async def test_s4_s7_who_races_a_decision_is_taken_whole(
         await DECISIONS[refusal](other)
         done = True
 
-    answers = [
-        answer
-        for answer in await asyncio.gather(
-            *(send(4 * n) for n in range(10)), decide(), *(send(4 * n) for n in range(10, 20))
-        )
-        if answer is not None
-    ]
+    sent = [send(4 * n) for n in range(20)]
+    answers = [each for each in await asyncio.gather(*sent[:10], decide(), *sent[10:]) if each]
     answers += [await send(4 * n) for n in range(20, 23)]
     await other.close()
     for after, verdicts in answers:

@@ -25,12 +25,21 @@ from tests.support.processes import PYTEST, ROOT, child, free_port, run
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, manifest
 
 
-@pytest.mark.long
-def test_the_embedded_client_reports_once(collector: CollectorProcess, tmp_path: Path) -> None:
-    source = (ROOT / "examples" / "embed_client.py").read_text("utf-8")
+def program_for(collector: CollectorProcess, name: str) -> list[str]:
+    """Return the command of an example that reports to this collector."""
+    source = (ROOT / "examples" / name).read_text("utf-8")
     program = source.replace("http://127.0.0.1:8377", collector.origin)
     assert program != source
-    command = [sys.executable, "-W", "error", "-c", program, collector.authority]
+    return [sys.executable, "-W", "error", "-c", program, collector.authority]
+
+
+def shown_by(name: str) -> list[str]:
+    return run([sys.executable, "-W", "error", str(ROOT / "examples" / name)]).stdout.splitlines()
+
+
+@pytest.mark.long
+def test_the_embedded_client_reports_once(collector: CollectorProcess, tmp_path: Path) -> None:
+    command = program_for(collector, "embed_client.py")
     first = run([*command, "good"], env={"HOME": str(tmp_path)}).stdout
     second = run([*command, "poor"], env={"HOME": str(tmp_path)}).stdout
     assert first.startswith("recorded")
@@ -40,8 +49,7 @@ def test_the_embedded_client_reports_once(collector: CollectorProcess, tmp_path:
 
 
 def test_the_app_on_asyncio_reports_while_other_work_goes_on() -> None:
-    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "async_app.py")]
-    shown = run(command).stdout.splitlines()
+    shown = shown_by("async_app.py")
     assert shown[0].strip() == "recorded"
     assert "delivered=1" in shown[1]
     assert shown[2] == "other work went on: True"
@@ -49,8 +57,7 @@ def test_the_app_on_asyncio_reports_while_other_work_goes_on() -> None:
 
 @pytest.mark.long
 def test_the_issuers_backend_has_each_account_counted_once() -> None:
-    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "issuer_backend.py")]
-    shown = run(command).stdout.splitlines()
+    shown = shown_by("issuer_backend.py")
     assert shown[0] == "ann's phone: recorded"
     assert shown[1].startswith("ann's laptop: not-recorded no issuer has vouched")
     assert shown[2] == "bob's phone: recorded"
@@ -109,8 +116,7 @@ def test_the_web_app_asks_first_and_explains_itself() -> None:
 
 
 def test_choosing_and_releasing_runs_as_it_stands() -> None:
-    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "choose_and_release.py")]
-    shown = run(command).stdout.splitlines()
+    shown = shown_by("choose_and_release.py")
     assert shown[0].removeprefix("recommended: ") in {"chess", "go", "poker"}
     assert shown[1].startswith("published:  {'new users': ")
 
@@ -138,8 +144,7 @@ def test_example_1_of_the_paper_has_the_numbers_that_sets_of_hobbies_give() -> N
         for size in range(1, n + 1):
             both = sum((within(chosen) for chosen in combinations(range(5), size)), Fraction(0))
             different[n] += (-1) ** (n - size) * comb(5 - size, n - size) * both
-    shown = run([sys.executable, "-W", "error", str(ROOT / "examples" / "hobbies.py")]).stdout
-    people, *lines = shown.splitlines()
+    people, *lines = shown_by("hobbies.py")
     hobbies = people.removeprefix("said: ").split("; ")
     for line, (law, truth, drawn) in zip(
         lines,
@@ -159,8 +164,7 @@ def test_example_1_of_the_paper_has_the_numbers_that_sets_of_hobbies_give() -> N
 
 
 def test_a_price_is_chosen_and_its_revenue_collapses_a_hair_above() -> None:
-    path = ROOT / "examples" / "pricing.py"
-    shown = run([sys.executable, "-W", "error", str(path)]).stdout.splitlines()
+    shown = shown_by("pricing.py")
     # 50 bids reach 3.00, and 10 reach 3.10.
     assert shown[:3] == [
         "at 2.90 revenue is 145.00",
@@ -264,10 +268,7 @@ def test_the_tool_keeps_consent_when_what_an_update_asks_is_declined(tmp_path: P
 
 @pytest.mark.long
 def test_the_tool_asks_once_and_tells_its_user(collector: CollectorProcess, tmp_path: Path) -> None:
-    source = (ROOT / "examples" / "consent_cli.py").read_text("utf-8")
-    program = source.replace("http://127.0.0.1:8377", collector.origin)
-    assert program != source
-    command = [sys.executable, "-W", "error", "-c", program, collector.authority]
+    command = program_for(collector, "consent_cli.py")
     env = {"HOME": str(tmp_path)}
     collector.export(tmp_path / "rating-of-marriage.json")
 

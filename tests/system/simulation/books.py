@@ -15,16 +15,12 @@ Slot = tuple[int, int]  # survey and epoch
 
 @dataclass
 class Final:
-    """What is known to be final, and what somebody has at least tried to make final.
-
-    Attributes:
-        begun: of each, what was tried: its outcome may be unknown.
-    """
+    """What is known to be final, and what somebody has at least tried to make final."""
 
     seals: dict[Slot, Seal] = field(default_factory=dict)  # those that stand
     ended: set[int] = field(default_factory=set)  # surveys
     distrusted: set[int] = field(default_factory=set)  # issuers
-    begun: set[tuple[str, object]] = field(default_factory=set)
+    begun: set[tuple[str, object]] = field(default_factory=set)  # the outcome may be unknown
 
     def forbids(self, item: Item) -> bool:
         """Return if a report that is sent from now on must not be taken."""
@@ -42,15 +38,10 @@ class Final:
 
 @dataclass
 class Books:
-    """The ground truth.
+    """The ground truth."""
 
-    Attributes:
-        sent: valid reports whose last byte a collector has got.
-        acknowledged: those of them that a collector said it has.
-    """
-
-    sent: set[Item] = field(default_factory=set)
-    acknowledged: set[Item] = field(default_factory=set)
+    sent: set[Item] = field(default_factory=set)  # valid, and a collector has their last byte
+    acknowledged: set[Item] = field(default_factory=set)  # those that a collector said it has
     accepted: int = 0  # how many reports the answers call new
     final: Final = field(default_factory=Final)  # what takes no more
     counted: set[Item] = field(default_factory=set)  # what the counts hold, as of the last audit
@@ -60,14 +51,7 @@ class Books:
         self.sent.update(item for item in items if item.kind in VALID)
 
     def hear(self, items: Sequence[Item], answer: UploadAnswer, before: Final, now: int) -> None:
-        """Note an answer.
-
-        Args:
-            items: what was sent.
-            answer: to it.
-            before: what was final when it was sent.
-            now: by the clock of the collector that answered.
-        """
+        """Note an answer, with what was final before, by the clock of who answered."""
         refused = dict(answer.refused)
         for index, item in enumerate(items):
             code = refused.get(index)

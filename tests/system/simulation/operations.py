@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
@@ -47,78 +47,67 @@ class Fate(StrEnum):
     UNHEARD = "unheard"  # the answer is made, and lost
 
 
-@dataclass(frozen=True)
-class Send:
+class Send(NamedTuple):
     collector: int
     items: tuple[Item, ...]
     fate: Fate = Fate.ANSWERED
 
 
-@dataclass(frozen=True)
-class Seal:
+class Seal(NamedTuple):
     collector: int
     survey: int
     epoch: int
 
 
-@dataclass(frozen=True)
-class Prune:
+class Prune(NamedTuple):
     collector: int
     survey: int
     epoch: int
 
 
-@dataclass(frozen=True)
-class End:
+class End(NamedTuple):
     collector: int
     survey: int
 
 
-@dataclass(frozen=True)
-class Distrust:
+class Distrust(NamedTuple):
     collector: int
     issuer: int
 
 
-@dataclass(frozen=True)
-class Keep:
+class Keep(NamedTuple):
     """Do all that is due by the collector's clock, as the server's upkeep does by itself."""
 
     collector: int
 
 
-@dataclass(frozen=True)
-class Publish:
+class Publish(NamedTuple):
     """Publish a survey, or publish it again."""
 
     collector: int
     survey: int
 
 
-@dataclass(frozen=True)
-class Kill:
+class Kill(NamedTuple):
     """Kill -9."""
 
     collector: int
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     """Start a collector anew; one that runs is stopped first, as by SIGTERM."""
 
     collector: int
 
 
-@dataclass(frozen=True)
-class Skew:
+class Skew(NamedTuple):
     """Put a collector's clock wrong by so many seconds."""
 
     collector: int
     seconds: int
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(NamedTuple):
     """Let time pass."""
 
     seconds: int
@@ -132,8 +121,7 @@ class Breakage(StrEnum):
     UNCERTAIN = "uncertain"  # it was executed, and nobody is told
 
 
-@dataclass(frozen=True)
-class Break:
+class Break(NamedTuple):
     """Let the statement after so many others of a collector's writing connection fail."""
 
     collector: int
@@ -145,15 +133,13 @@ Ruling = Seal | Prune | End | Distrust | Keep | Publish
 Act = Send | Ruling | Kill
 
 
-@dataclass(frozen=True)
-class Together:
+class Together(NamedTuple):
     """Do these at the same time."""
 
     acts: tuple[Act, ...]
 
 
-@dataclass(frozen=True)
-class Between:
+class Between(NamedTuple):
     """Do these after so many statements of the first one's transactions, and before the next."""
 
     first: Send | Ruling

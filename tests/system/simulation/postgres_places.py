@@ -56,11 +56,7 @@ class _Connection(asyncpg.Connection):
 
 
 class PostgresPlace:
-    """A database.
-
-    Args:
-        url: of it.
-    """
+    """A database, by its URL."""
 
     def __init__(self, url: str) -> None:
         self._url = f"{url}&lock_timeout={_LOCK_MILLISECONDS}"

@@ -53,12 +53,7 @@ class _Connection(sqlite3.Connection):
 
 
 class SqlitePlace:
-    """A file, made of a template that holds the surveys.
-
-    Args:
-        template: another file.
-        file: where it is to be.
-    """
+    """A file, made of a template that holds the surveys."""
 
     def __init__(self, template: Path, file: Path) -> None:
         shutil.copyfile(template, file)

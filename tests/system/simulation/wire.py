@@ -5,11 +5,7 @@ from typing import Any
 
 
 class Wire(asyncio.Transport):
-    """The server's end of a connection.
-
-    Attributes:
-        answered: the bytes of the first answer, or None once the connection is lost.
-    """
+    """The server's end of a connection; ``answered`` is None once it is lost."""
 
     def __init__(self, server: Any, peer: str = "127.0.0.1") -> None:
         super().__init__()

@@ -21,12 +21,7 @@ _ROUNDS = 3
 
 
 class World:
-    """Everything there is.
-
-    Args:
-        place: the database that all collectors share.
-        observer: a store on it that nothing ever happens to.
-    """
+    """Everything there is; nothing ever happens to the observer, a store on the place."""
 
     def __init__(self, place: Place, observer: Store) -> None:
         self._observer = observer
