@@ -20,12 +20,7 @@ STEP = 1e-4
 NOISE = 1e-11
 
 
-def between(
-    ours: PrivacyLoss,
-    pessimistic: Any,
-    optimistic: Any,
-    epsilons: Sequence[str],
-) -> None:
+def between(ours: PrivacyLoss, pessimistic: Any, optimistic: Any, epsilons: Sequence[str]) -> None:
     for epsilon in epsilons:
         delta = float(ours.delta_at(epsilon))
         upper = pessimistic.get_delta_for_epsilon(float(epsilon))

@@ -39,9 +39,7 @@ def matrices(*, least: int = 0, most: int = 6) -> st.SearchStrategy[SolutionMatr
     """Return matrices of 2 to 5 categories and 2 to 5 responses."""
     return (
         st.integers(2, 5)
-        .flatmap(
-            lambda n: st.lists(rows_of(n, least=least, most=most), min_size=2, max_size=5),
-        )
+        .flatmap(lambda n: st.lists(rows_of(n, least=least, most=most), min_size=2, max_size=5))
         .map(of_weights)
     )
 

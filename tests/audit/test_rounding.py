@@ -149,8 +149,7 @@ def test_what_is_private_on_the_grid_already_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta"),
-    [("1.09861228", "0"), ("0", "0"), ("0", "0.49999999"), ("1", "0.07")],
+    ("epsilon", "delta"), [("1.09861228", "0"), ("0", "0"), ("0", "0.49999999"), ("1", "0.07")]
 )
 def test_a_matrix_that_is_not_private_itself_is_refused_and_not_made_so(
     epsilon: str, delta: str

@@ -14,11 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.audit import InvalidMatrix, NotOnGrid, SolutionMatrix
-from deniable.mechanisms import (
-    MAX_DENSE,
-    Number,
-    RandomisedResponse,
-)
+from deniable.mechanisms import MAX_DENSE, Number, RandomisedResponse
 from tests.mechanisms.laws import (
     WORDS,
     assert_samples_its_rows,

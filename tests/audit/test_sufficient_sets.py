@@ -126,9 +126,7 @@ halves = st.integers(-2, 2).map(lambda n: Fraction(n, 2))
 @given(
     st.integers(1, 2).flatmap(
         lambda rows: st.lists(
-            st.lists(halves, min_size=2**rows, max_size=2**rows),
-            min_size=2**rows,
-            max_size=2**rows,
+            st.lists(halves, min_size=2**rows, max_size=2**rows), min_size=2**rows, max_size=2**rows
         ).map(lambda entries: table_utility(entries, rows))
     ),
     conditions,

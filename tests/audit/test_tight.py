@@ -9,13 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 
 from deniable.accounting import PrivacyLoss
-from deniable.audit import (
-    Finding,
-    SolutionMatrix,
-    pure_level,
-    tight_delta_at_odds,
-    tight_epsilon,
-)
+from deniable.audit import Finding, SolutionMatrix, pure_level, tight_delta_at_odds, tight_epsilon
 from deniable.audit import tight as tight_module
 from deniable.audit.tight import tight_delta
 from deniable.mechanisms import (

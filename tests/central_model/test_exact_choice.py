@@ -108,8 +108,7 @@ def test_unbounded_selection_has_the_law_it_states(
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [(0, 1, 1, 0), (1, 0, 1, 0), (1, 1, 0, 0), (1, 1, -1, 0), (1, 1, 1, 1), (1, 1, 1, 2)],
+    "wrong", [(0, 1, 1, 0), (1, 0, 1, 0), (1, 1, 0, 0), (1, 1, -1, 0), (1, 1, 1, 1), (1, 1, 1, 2)]
 )
 def test_parameters_outside_their_domain_are_refused(wrong: tuple[int, int, int, int]) -> None:
     epsilon, moves, scale, least = wrong

@@ -64,9 +64,7 @@ def tail_bounds(scale: Fraction, distance: int) -> tuple[Fraction, Fraction]:
 
 
 @pytest.mark.parametrize("bound", range(1, 40))
-def test_every_integer_below_the_bound_has_one_word_and_the_others_are_rejected(
-    bound: int,
-) -> None:
+def test_every_integer_below_the_bound_has_one_word_and_the_others_are_rejected(bound: int) -> None:
     size = 1 << (bound - 1).bit_length()
     values, rejected = [], 0
     for low in range(size):

@@ -141,8 +141,7 @@ def test_a_row_is_the_ideal_one_within_its_stated_error(
 
 @PROPERTY
 @given(
-    st.lists(heights, min_size=1, max_size=6),
-    st.sampled_from([TINY, Fraction(1), Fraction(40)]),
+    st.lists(heights, min_size=1, max_size=6), st.sampled_from([TINY, Fraction(1), Fraction(40)])
 )
 def test_each_outcome_gets_exactly_the_words_of_its_probability(
     utilities: list[Fraction], epsilon: Fraction

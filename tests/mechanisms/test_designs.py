@@ -143,12 +143,7 @@ def test_subsets_stand_in_colexicographic_order() -> None:
     ],
 )
 def test_the_published_figures(
-    design: tuple[int, int, int, int],
-    epsilon: str,
-    responses: int,
-    p: float,
-    q: float,
-    cost: float,
+    design: tuple[int, int, int, int], epsilon: str, responses: int, p: float, q: float, cost: float
 ) -> None:
     made = DesignMechanism(Affine(*design), epsilon)
     hit, miss = float(made.hit), float(made.miss)

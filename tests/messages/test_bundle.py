@@ -30,14 +30,8 @@ KEY = AUTHORITY.public_key
 KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
     "plain": (MANIFEST, {}),
     "delta": (manifest(delta="0.001"), {"max_delta": "0.001"}),
-    "hourly": (
-        manifest(schedule=Schedule(START, 3600, 8, DAY)),
-        {"min_epoch_seconds": 3600},
-    ),
-    "slow": (
-        manifest(schedule=Schedule(START, DAY, 8, 91 * DAY)),
-        {"max_grace_seconds": 91 * DAY},
-    ),
+    "hourly": (manifest(schedule=Schedule(START, 3600, 8, DAY)), {"min_epoch_seconds": 3600}),
+    "slow": (manifest(schedule=Schedule(START, DAY, 8, 91 * DAY)), {"max_grace_seconds": 91 * DAY}),
     "memoised": (manifest(repeat=Repeat("memoised", 53)), {"max_kept_epsilon": "1"}),
     "long-kept": (
         manifest(repeat=Repeat("memoised", 54)),
@@ -54,8 +48,7 @@ KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
     "certificate": (manifest(enrolment=Enrolment("certificate", (KEY,))), {}),
 }
 NUMERIC = manifest(
-    categories=("-0.5", "0", "0.5", "1"),
-    specification=calibrated("numeric", 4, "1"),
+    categories=("-0.5", "0", "0.5", "1"), specification=calibrated("numeric", 4, "1")
 )
 
 

@@ -24,7 +24,7 @@ TAKEN: dict[str, list[Any]] = {
         "Ist <b>das</b> =1+1 eine Frage?",  # escaped where it is shown, not here
     ],
     "categories": [
-        *(["no", "yes"], ["x" * 256, "y" * 256], [f"{number:x}" for number in range(65_536)]),
+        *(["no", "yes"], ["x" * 256, "y" * 256], [f"{number:x}" for number in range(65_536)])
     ],
     "mechanism": [{"kind": "randomised-response"}],
     "epsilon": ["40", "0.5", "0.100000000000000001"],

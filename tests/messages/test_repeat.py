@@ -1,11 +1,6 @@
 """Fresh and memoised surveys, and which mechanisms go with which."""
 
-from deniable.messages import (
-    FRESH,
-    Manifest,
-    Repeat,
-    Specification,
-)
+from deniable.messages import FRESH, Manifest, Repeat, Specification
 from tests.support.surveys import manifest
 
 MEMOISED = Repeat("memoised", 30)

@@ -88,8 +88,7 @@ def test_a_schedule_outside_the_domain_names_the_field(
 
 
 @pytest.mark.parametrize(
-    "values",
-    [(0, 1, 1, 0), (1000, 100, 10_000, 0), (2**53 - 308, 100, 3, 7), (0, 2**53 - 1, 1, 0)],
+    "values", [(0, 1, 1, 0), (1000, 100, 10_000, 0), (2**53 - 308, 100, 3, 7), (0, 2**53 - 1, 1, 0)]
 )
 def test_a_schedule_at_the_edge_of_the_domain_is_taken(values: tuple[int, int, int, int]) -> None:
     schedule = Schedule(*values)

@@ -11,12 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from deniable.directory.log_publishing import (
-    all_signed,
-    begin_publishing,
-    log_policy,
-    witnesses_of,
-)
+from deniable.directory.log_publishing import all_signed, begin_publishing, log_policy, witnesses_of
 from deniable.key_files import KeyFileError, read_key_file
 from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, sign_checkpoint
 from deniable.messages import InvalidManifest, log_entry
@@ -239,10 +234,7 @@ async def test_a_witness_that_shows_nothing_hinders_nothing_while_a_quorum_is_le
 
     liar = web.Application()
     liar.router.add_route("*", "/{path:.*}", answer)
-    async with (
-        witnessing(3, site.verifier_key) as site.witnesses,
-        TestServer(liar) as server,
-    ):
+    async with witnessing(3, site.verifier_key) as site.witnesses, TestServer(liar) as server:
         await site.publish("first")
         for running in site.witnesses[:2]:
             url = str(server.make_url(""))

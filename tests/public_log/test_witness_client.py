@@ -202,12 +202,7 @@ FOREIGN_PATHS = {
     (0, 1): (),
     (1, 3): (hash_of(1), hash_of(2)),
     (1, 5): (hash_of(1), "+fUDV+k970B4I3uKrqJM4aP1lloPZP8mvr2Z4wRw2LI=", hash_of(4)),
-    (3, 5): (
-        hash_of(2),
-        hash_of(3),
-        "wgiIFdZfYNv6WU1OllBKsWnLYIS/DBMqt8Uh/S4OukE=",
-        hash_of(4),
-    ),
+    (3, 5): (hash_of(2), hash_of(3), "wgiIFdZfYNv6WU1OllBKsWnLYIS/DBMqt8Uh/S4OukE=", hash_of(4)),
 }
 
 

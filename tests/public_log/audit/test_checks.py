@@ -246,12 +246,7 @@ ANEW = (*THREE, HANDED, signed(sequence=3, by=NEXT))
         (THREE, [BUNDLE], offer_of(THREE, listed={"large": ["00" * 32]}), {"incomplete"}),
         ((LARGE,), [LARGE_FILE], offer_of((LARGE,), listed={"large": ["00" * 32]}), {"incomplete"}),
         # Who signs now may follow from a hand-over that is withheld.
-        (
-            ANEW,
-            ["tile/entries/000.p/5"],
-            offer_of(ANEW, signer=NEXT.public_key),
-            {"incomplete"},
-        ),
+        (ANEW, ["tile/entries/000.p/5"], offer_of(ANEW, signer=NEXT.public_key), {"incomplete"}),
     ],
 )
 def test_what_is_withheld_hides_nothing_else_and_proves_nothing(
