@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate, product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -38,7 +39,10 @@ WEIGHTS = {
     3: ((6, 3, 1), (2, 5, 3), (1, 1, 2)),
     4: ((4, 2, 1, 1), (1, 4, 2, 1), (1, 1, 2, 4)),
 }
-IDENTITY = ((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)))
+
+
+ZERO, ONE_ = Fraction(0), Fraction(1)
+IDENTITY = ((ONE_, ZERO), (ZERO, ONE_))
 
 
 def probability(mechanism: SanitisedDatabase, true: Database, response: Database) -> Fraction:
@@ -82,19 +86,14 @@ def test_hamming_utilities_have_the_constant_of_proposition_1_and_are_theta_priv
 ) -> None:
     exponent = Fraction(theta)
     mechanism = DiscreteExponential(categories, rows, HammingUtility(exponent))
-    constant = hamming_constant(theta, categories, rows)
-    for d in mechanism.databases:
-        # Proposition 1's constant multiplies, Definition 3's divides: they are inverse.
-        assert constant == ExponentialRatio(ONE, mechanism.normaliser(d))
-    d = mechanism.databases[1]
+    constant, d = hamming_constant(theta, categories, rows), mechanism.databases[1]
     for s in mechanism.databases:
-        power = term(1, -exponent * hamming_distance(d, s))
-        assert mechanism.likelihood(d, [s]) == ExponentialRatio(
-            power * constant.numerator, constant.denominator
-        )
+        # Proposition 1's constant multiplies, Definition 3's divides: they are inverse.
+        assert constant == ExponentialRatio(ONE, mechanism.normaliser(s))
+        weight = term(1, -exponent * hamming_distance(d, s)) * constant.numerator
+        assert mechanism.likelihood(d, [s]) == ExponentialRatio(weight, constant.denominator)
     assert mechanism.constant_normaliser
-    assert mechanism.tight_epsilon() == exponent
-    assert mechanism.sensitivity() == exponent
+    assert mechanism.tight_epsilon() == mechanism.sensitivity() == exponent
 
 
 def test_a_response_that_rules_a_neighbour_out_leaves_no_finite_epsilon() -> None:
@@ -102,19 +101,47 @@ def test_a_response_that_rules_a_neighbour_out_leaves_no_finite_epsilon() -> Non
         ProductMechanism(IDENTITY, 2).tight_odds()
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Condition.at(0.5),  # type: ignore[arg-type]
-        lambda: Condition.at("1", 0.1),  # type: ignore[arg-type]
-        lambda: Condition.at_odds(2.0),  # type: ignore[arg-type]
-        lambda: Condition(term(2), 0.1),  # type: ignore[arg-type]
-        lambda: hamming_constant(0.5, 2, 1),  # type: ignore[arg-type]
-        lambda: DiscreteExponential(2, 1, distance_utility, 2.0),  # type: ignore[arg-type]
-    ],
-)
-def test_a_float_is_refused_as_a_parameter(make: Callable[[], object]) -> None:
-    with pytest.raises(TypeError, match="not float"):
+def exponential(categories: Any, rows: Any, base: Any = None) -> DiscreteExponential:
+    return DiscreteExponential(categories, rows, distance_utility, base)
+
+
+HALVES = HammingUtility(Fraction(1, 2))
+UNSUITED: list[tuple[type[Exception], str, Callable[[], object]]] = [
+    (TypeError, "not float", lambda: Condition.at(0.5)),  # type: ignore[arg-type]
+    (TypeError, "not float", lambda: Condition.at("1", 0.1)),  # type: ignore[arg-type]
+    (TypeError, "not float", lambda: Condition.at_odds(2.0)),  # type: ignore[arg-type]
+    (TypeError, "not float", lambda: Condition(term(2), 0.1)),  # type: ignore[arg-type]
+    (TypeError, "not float", lambda: hamming_constant(0.5, 2, 1)),  # type: ignore[arg-type]
+    (TypeError, "not float", lambda: exponential(2, 1, base=2.0)),
+    (InvalidPrivacyParameter, "epsilon", lambda: Condition.at(Fraction(-1, 10**9))),
+    (InvalidPrivacyParameter, "odds", lambda: Condition.at_odds(Fraction(99, 100))),
+    (InvalidPrivacyParameter, "delta", lambda: Condition.at(1, 1)),
+    (InvalidPrivacyParameter, "delta", lambda: Condition.at(1, Fraction(-1, 2))),
+    (ValueError, "base must be above 1", lambda: exponential(2, 1, base=1)),
+    (ValueError, "base must be above 1", lambda: exponential(2, 1, base=Fraction(1, 2))),
+    (ValueError, "base must be above 1", lambda: exponential(2, 1, base=-2)),
+    (ValueError, "whole utilities", DiscreteExponential(2, 1, HALVES, 2).tight_odds),
+    (ValueError, "at least 2 categories and 1 row", lambda: exponential(1, 1)),
+    (ValueError, "at least 2 categories and 1 row", lambda: exponential(2, 0)),
+    (TypeError, "be ints", lambda: exponential(2.0, 1)),
+    (TypeError, "be ints", lambda: exponential(2, True)),
+    (ValueError, "sum to 1 each", lambda: ProductMechanism(((ONE_, ZERO), (ONE_,)), 1)),
+    (ValueError, "sum to 1 each", lambda: ProductMechanism(((ONE_, ONE_), (ZERO, ONE_)), 1)),
+    (ValueError, "sum to 1 each", lambda: ProductMechanism(((2 * ONE_, -ONE_), (ZERO, ONE_)), 1)),
+    (ValueError, "must have a row for each", lambda: MatrixMechanism(3, 2, evenly(4))),
+    (ValueError, "must have a row for each", lambda: MatrixMechanism(3, 2, evenly(8))),
+]
+
+
+def evenly(rows: int) -> SolutionMatrix:
+    return SolutionMatrix([[1] * 9] * rows, 9)
+
+
+@pytest.mark.parametrize(("error", "reason", "make"), UNSUITED)
+def test_what_is_inexact_or_outside_its_domain_is_refused(
+    error: type[Exception], reason: str, make: Callable[[], object]
+) -> None:
+    with pytest.raises(error, match=reason):
         make()
 
 
@@ -125,28 +152,6 @@ def test_a_utility_that_is_not_exact_is_refused(base: int | None, wrong: object)
     for ask in (mechanism.tight_odds, mechanism.sensitivity):
         with pytest.raises(TypeError, match="must be a Fraction or an int"):
             ask()
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Condition.at(Fraction(-1, 10**9)),
-        lambda: Condition.at_odds(Fraction(99, 100)),
-        lambda: Condition.at(1, 1),
-        lambda: Condition.at(1, Fraction(-1, 2)),
-    ],
-)
-def test_a_condition_outside_its_domain_is_refused(make: Callable[[], object]) -> None:
-    with pytest.raises(InvalidPrivacyParameter):
-        make()
-
-
-def test_a_base_is_above_1_and_a_rational_one_takes_whole_utilities() -> None:
-    for base in (1, Fraction(1, 2), 0, -2):
-        with pytest.raises(ValueError, match="base must be above 1"):
-            DiscreteExponential(2, 1, distance_utility, base)
-    with pytest.raises(ValueError, match="whole utilities"):
-        DiscreteExponential(2, 1, HammingUtility(Fraction(1, 2)), 2).tight_odds()
 
 
 @pytest.mark.parametrize(("categories", "rows"), [(2, 9), (257, 1), (3, 6)])
@@ -160,22 +165,6 @@ def test_more_databases_than_can_be_compared_answer_but_are_not_judged(
     for judge in (mechanism.tight_odds, lambda: mechanism.constant_normaliser):
         with pytest.raises(TooManyDatabases, match="Theorem 6"):
             judge()
-
-
-@pytest.mark.parametrize(("categories", "rows"), [(1, 1), (2, 0), (-3, 1), (2.0, 1), (2, True)])
-def test_a_size_without_neighbours_is_refused(categories: int, rows: int) -> None:
-    with pytest.raises((ValueError, TypeError), match=r"at least 2 categories and 1 row|be ints"):
-        DiscreteExponential(categories, rows, distance_utility)
-
-
-@pytest.mark.parametrize(
-    "parent", [((1, 0), (1,)), ((1, 1), (0, 1)), ((Fraction(3, 2), Fraction(-1, 2)), (0, 1))]
-)
-def test_a_parent_that_is_no_stochastic_matrix_is_refused(
-    parent: tuple[tuple[Fraction, ...], ...],
-) -> None:
-    with pytest.raises(ValueError, match="sum to 1 each"):
-        ProductMechanism(parent, 1)
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -196,13 +185,6 @@ def test_responses_need_not_be_databases(rows: int, values: int) -> None:
     assert whole.tight_odds() == product_.tight_odds() == ExponentialRatio(term(level), ONE)
     assert is_private(whole, Condition.at_odds(level))
     assert not is_private(whole, Condition.at_odds(level - Fraction(1, 10**9)))
-
-
-@pytest.mark.parametrize("rows", [4, 8])
-def test_a_matrix_of_another_size_is_refused(rows: int) -> None:
-    matrix = SolutionMatrix([[1] * 9] * rows, 9)
-    with pytest.raises(ValueError, match="the matrix must have a row for each"):
-        MatrixMechanism(3, 2, matrix)
 
 
 @PROPERTY

@@ -47,11 +47,10 @@ def pushed_forward(
     mechanism: MatrixMechanism, query: Callable[[Database], str]
 ) -> dict[Database, Counter[str]]:
     """Return the integers of the law of Q for each database: the matrix, column by column."""
-    laws: dict[Database, Counter[str]] = {}
-    for x, d in enumerate(mechanism.databases):
-        laws[d] = Counter()
+    laws: dict[Database, Counter[str]] = {d: Counter() for d in mechanism.databases}
+    for x, law in enumerate(laws.values()):
         for s, weight in zip(mechanism.databases, mechanism.matrix.row(x), strict=True):
-            laws[d][query(s)] += weight
+            law[query(s)] += weight
     return laws
 
 

@@ -7,12 +7,10 @@ import pytest
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.survey_checks import judge_log
 from deniable.logs import (
-    LOG,
     LogPolicy,
     LogProof,
     SignedCheckpoint,
     TransparencyLogError,
-    VerifierKey,
     cosign,
     leaf_hash,
 )
@@ -20,18 +18,10 @@ from deniable.messages import MAX_MANIFEST_BYTES, log_entry
 from deniable.public_log.publish import PublicLog, Witnesses, large_path
 from deniable.public_log.publish.tree import TILE_WIDTH, read_entry_bundle, root_hash
 from deniable.stores import StoredLog
+from tests.public_log.audit.served import POLICY
 from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, WITNESS_KEYS, stored_log
 
-POLICY = LogPolicy.parse(
-    "\n".join(
-        [
-            f"log {VerifierKey(LOG_ORIGIN, LOG, LOG_KEY.public_key)}",
-            *(f"witness w{number} {key}" for number, key in enumerate(WITNESS_KEYS)),
-            "group all 2 w0 w1 w2",
-            "quorum all",
-        ]
-    )
-)
+LISTED = LogPolicy.parse(POLICY)
 
 
 def envelopes(number: int) -> list[bytes]:
@@ -57,26 +47,23 @@ def test_the_files_hold_the_whole_log_and_nothing_else(size: int) -> None:
             log.file(missing)
 
 
-def test_files_of_a_smaller_log_stay_as_they_were() -> None:
-    for size in (1, 200, 256, 300):
-        smaller, larger = (PublicLog(stored_log(envelopes(number))) for number in (size, 700))
-        for path in list(smaller.paths())[:-1]:
-            assert smaller.file(path) == larger.file(path)
+@pytest.mark.parametrize("size", [1, 200, 256, 300])
+def test_files_of_a_smaller_log_stay_as_they_were(size: int) -> None:
+    smaller, larger = (PublicLog(stored_log(envelopes(number))) for number in (size, 700))
+    assert all(smaller.file(path) == larger.file(path) for path in list(smaller.paths())[:-1])
 
 
 def test_a_proof_is_by_the_newest_checkpoint_that_a_quorum_cosigned_and_covers_the_entry() -> None:
     log = PublicLog(stored_log(envelopes(9), cosigners=1, witnessed=7))
     for position, envelope in enumerate(envelopes(9)):
         proof = LogProof.parse(log.proof(envelope))
+        assert proof.checkpoint.checkpoint.size == (7 if position < 7 else 9)
         if position < 7:
-            assert proof.checkpoint.checkpoint.size == 7
-            assert POLICY.check(envelope, proof) == frozenset(WITNESS_KEYS)
+            assert LISTED.check(envelope, proof) == frozenset(WITNESS_KEYS)
         else:
-            assert proof.checkpoint.checkpoint.size == 9
             with pytest.raises(TransparencyLogError, match="1 of the policy's witnesses"):
-                POLICY.check(envelope, proof)
-    assert log.proof(b"another") == b""
-    assert PublicLog(StoredLog((), "", "")).proof(b"another") == b""
+                LISTED.check(envelope, proof)
+    assert log.proof(b"another") == PublicLog(StoredLog((), "", "")).proof(b"another") == b""
 
 
 def test_an_envelope_that_is_too_long_for_an_entry_is_logged_by_its_digest() -> None:
@@ -86,7 +73,7 @@ def test_an_envelope_that_is_too_long_for_an_entry_is_logged_by_its_digest() -> 
     assert log.entries == (b"short", b"\x91\xc4\x20" + digest, just)
     assert log.file(large_path(digest)) == long
     assert [path for path in log.paths() if path.startswith("large")] == [large_path(digest)]
-    POLICY.check(log_entry(long), LogProof.parse(log.proof(long)))
+    LISTED.check(log_entry(long), LogProof.parse(log.proof(long)))
 
 
 def test_a_proof_that_devices_would_not_take_is_left_out() -> None:

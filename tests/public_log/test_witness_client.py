@@ -86,6 +86,7 @@ REFUSED: dict[str, tuple[int, int | None, SignedCheckpoint, list[bytes]]] = {
     "another history": (422, None, signed(300, FORK), FORK),
     "another root of this size": (422, None, signed(200, FORK), FORK),
     "another key": (403, None, signed(300, key=SigningKey(bytes(32))), LEAVES),
+    "a log that is not watched": (404, None, signed(5), LEAVES),
 }
 
 
@@ -95,33 +96,21 @@ async def test_a_refusal_has_its_status_and_with_409_the_size(
 ) -> None:
     status, seen, given, leaves = REFUSED[case]
     witness.cosign(0, (), signed(200))
-    async with serving(witness) as server:
+    asked = FakeWitness("witness.example/w2") if status == 404 else witness
+    async with serving(asked) as server:
         paths = path_from(given.checkpoint.size, leaves)
         with pytest.raises(NotCosigned) as refusal:
-            await submit(url_of(server), witness.key, given, paths)
+            await submit(url_of(server), asked.key, given, paths)
     assert (refusal.value.status, refusal.value.size) == (status, seen)
 
 
-async def test_a_log_that_is_not_watched_is_unknown() -> None:
-    stranger = FakeWitness("witness.example/w2")
-    async with serving(stranger) as server:
-        with pytest.raises(NotCosigned) as refusal:
-            await submit(url_of(server), stranger.key, signed(5), path_from(5))
-    assert (refusal.value.status, refusal.value.size) == (404, None)
-
-
+SIZE = "text/x.tlog.size"
 ANSWERS: dict[str, tuple[type[Exception], dict[str, Any]]] = {
     "an error of its own": (NoAnswer, {"status": 500}),
     "too much": (NoAnswer, {"text": "x" * 200_000}),
     "no signature": (NoAnswer, {"text": "thanks\n"}),
-    "a size that is none": (
-        NoAnswer,
-        {"status": 409, "body": b"007\n", "content_type": "text/x.tlog.size"},
-    ),
-    "the same size again": (
-        NotCosigned,
-        {"status": 409, "body": b"0\n", "content_type": "text/x.tlog.size"},
-    ),
+    "a size that is none": (NoAnswer, {"status": 409, "body": b"007\n", "content_type": SIZE}),
+    "the same size again": (NotCosigned, {"status": 409, "body": b"0\n", "content_type": SIZE}),
     "a conflict without a size": (NotCosigned, {"status": 409, "text": "no\x1b[2J"}),
     "controls of a terminal": (NoAnswer, {"text": "\u2014 \u009b31mEVIL\u009b0m AAAA\n"}),
     "a refusal": (NotCosigned, {"status": 404}),
@@ -194,15 +183,18 @@ FOREIGN_SIGNED = {
 }
 
 
-def hash_of(number: int) -> str:
-    return base64.b64encode(FOREIGN_LEAVES[number]).decode()
+FOREIGN_HASHES = [base64.b64encode(leaf).decode() for leaf in FOREIGN_LEAVES]
 
 
 FOREIGN_PATHS = {
     (0, 1): (),
-    (1, 3): (hash_of(1), hash_of(2)),
-    (1, 5): (hash_of(1), "+fUDV+k970B4I3uKrqJM4aP1lloPZP8mvr2Z4wRw2LI=", hash_of(4)),
-    (3, 5): (hash_of(2), hash_of(3), "wgiIFdZfYNv6WU1OllBKsWnLYIS/DBMqt8Uh/S4OukE=", hash_of(4)),
+    (1, 3): FOREIGN_HASHES[1:3],
+    (1, 5): (FOREIGN_HASHES[1], "+fUDV+k970B4I3uKrqJM4aP1lloPZP8mvr2Z4wRw2LI=", FOREIGN_HASHES[4]),
+    (3, 5): (
+        *FOREIGN_HASHES[2:4],
+        "wgiIFdZfYNv6WU1OllBKsWnLYIS/DBMqt8Uh/S4OukE=",
+        FOREIGN_HASHES[4],
+    ),
 }
 
 

@@ -24,7 +24,7 @@ from tests.unlinkability.world import Setting, World, live
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return live(Setting(24, 4), tmp_path_factory.mktemp("small"))
+    return live(Setting(16, 4), tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")

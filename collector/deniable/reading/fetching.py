@@ -70,11 +70,9 @@ class Fetcher:
         self.url = url.rstrip("/")
         self._token = token
         self._seconds = seconds
-        handlers: list[urllib.request.BaseHandler] = [
-            _NoRedirects(),
-            _HostFirst(),
-            urllib.request.HTTPSHandler(context=ssl.create_default_context()),
-        ]
+        handlers: list[urllib.request.BaseHandler] = [_NoRedirects(), _HostFirst()]
+        if parts.scheme == "https":
+            handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
         if here:
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)

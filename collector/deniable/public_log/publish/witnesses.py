@@ -120,6 +120,7 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
     from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
     method = "GET" if body is None else "POST"
+    trusted = url.startswith("http:") or ssl.create_default_context()  # which takes 50 ms
     try:
         async with (
             ClientSession(
@@ -127,9 +128,7 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
                 cookie_jar=DummyCookieJar(),
                 trust_env=urlsplit(url).hostname not in _HERE,  # a proxy of the publisher's network
             ) as session,
-            session.request(
-                method, url, data=body, allow_redirects=False, ssl=ssl.create_default_context()
-            ) as given,
+            session.request(method, url, data=body, allow_redirects=False, ssl=trusted) as given,
         ):
             answer = b""
             async for piece in given.content.iter_any():
