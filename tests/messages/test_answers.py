@@ -1,6 +1,7 @@
 """D8: a device acts on a well-formed answer whose numbers add up, and on nothing else."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -47,93 +48,50 @@ def test_a_well_formed_answer_is_read_as_it_was_written(given_: tuple[UploadAnsw
     assert UploadAnswer.from_json(answer.to_json(), sent - 1) is None
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"accepted": 1},  # does not add up
-        {"accepted": 3},
-        {"accepted": True, "duplicates": 2},
-        {"accepted": 2.0},
-        {"accepted": "2"},
-        {"accepted": None},
-        {"accepted": -1, "duplicates": 4},
-        {"accepted": 4, "duplicates": -1},
-        {"duplicates": True},
-        {"duplicates": 1.0},
-        {"refused": None},
-        {"refused": {}},
-        {"refused": ""},
-        {"refused": 0},
-        {"more": 1},
-        {"status": 200},
-    ],
-)
-def test_numbers_that_do_not_add_up_or_are_none_leave_the_device_as_it_was(
-    change: dict[str, object],
-) -> None:
-    assert UploadAnswer.from_json(body_of(ALL_GOOD | change), 3) is None
+def entry(index: object, code: object = "bad-key") -> dict[str, object]:
+    return {"index": index, "code": code}
 
 
-@pytest.mark.parametrize("field", ALL_GOOD)
-def test_a_missing_field_leaves_the_device_as_it_was(field: str) -> None:
-    rest = {name: value for name, value in ONE_REFUSED.items() if name != field}
-    assert UploadAnswer.from_json(body_of(rest), 3) is None
+CHANGES: list[Any] = [
+    *({"accepted": 1}, {"accepted": 3}, {"accepted": True, "duplicates": 2}, {"accepted": 2.0}),
+    *({"accepted": "2"}, {"accepted": None}, {"accepted": -1, "duplicates": 4}),
+    *({"accepted": 4, "duplicates": -1}, {"duplicates": True}, {"duplicates": 1.0}),
+    *({"refused": None}, {"refused": {}}, {"refused": ""}, {"refused": 0}),
+    *({"more": 1}, {"status": 200}),
+]
+ENTRIES: list[Any] = [
+    *([entry(3)], [entry(-1)], [entry(True)], [entry(1.0)], [entry("1")], [entry(None)]),
+    *([entry(1, "unheard-of")], [entry(1, "BAD-KEY")], [entry(1, ["bad-key"])], [entry(1, None)]),
+    *([entry(1, "urn:deniable:error:bad-key")], [{"index": 1}], [{"code": "bad-key"}]),
+    *([entry(1) | {"detail": "x"}], [[1, "bad-key"]], ["bad-key"], [None]),
+    *([entry(1), entry(1)], [entry(2), entry(0)], [entry(0), entry(2), entry(1)]),  # none twice
+]
 
 
 @pytest.mark.parametrize(
-    "refused",
+    "answer",
     [
-        [{"index": 3, "code": "bad-key"}],  # three reports were sent: 0, 1, 2
-        [{"index": -1, "code": "bad-key"}],
-        [{"index": True, "code": "bad-key"}],
-        [{"index": 1.0, "code": "bad-key"}],
-        [{"index": "1", "code": "bad-key"}],
-        [{"index": None, "code": "bad-key"}],
-        [{"index": 1, "code": "unheard-of"}],
-        [{"index": 1, "code": "BAD-KEY"}],
-        [{"index": 1, "code": "urn:deniable:error:bad-key"}],
-        [{"index": 1, "code": ["bad-key"]}],
-        [{"index": 1, "code": None}],
-        [{"index": 1}],
-        [{"code": "bad-key"}],
-        [{"index": 1, "code": "bad-key", "detail": "x"}],
-        [[1, "bad-key"]],
-        ["bad-key"],
-        [None],
+        *(ALL_GOOD | change for change in CHANGES),
+        *({"accepted": 3 - len(e), "duplicates": 0, "refused": e} for e in ENTRIES),
+        *({k: v for k, v in ONE_REFUSED.items() if k != field} for field in ALL_GOOD),
     ],
+    ids=str,
 )
-def test_an_entry_that_is_not_index_and_known_code_leaves_the_device_as_it_was(
-    refused: list[object],
+def test_what_does_not_add_up_or_has_another_form_leaves_the_device_as_it_was(
+    answer: dict[str, object],
 ) -> None:
-    body = body_of({"accepted": 3 - len(refused), "duplicates": 0, "refused": refused})
-    assert UploadAnswer.from_json(body, 3) is None
-
-
-@pytest.mark.parametrize("indices", [(1, 1), (2, 0), (0, 2, 1)])
-def test_indices_ascend_so_that_none_is_named_twice(indices: tuple[int, ...]) -> None:
-    refused = [{"index": index, "code": "bad-key"} for index in indices]
-    body = body_of({"accepted": 3 - len(refused), "duplicates": 0, "refused": refused})
-    assert UploadAnswer.from_json(body, 3) is None
+    assert UploadAnswer.from_json(body_of(answer), 3) is None
 
 
 NO_ANSWER = [
-    b"",
-    b"null",
-    b"3",
-    b"[]",
-    b"{}",
-    b'"accepted"',
-    b"NaN",
+    *(b"", b"null", b"3", b"[]", b"{}", b'"accepted"', b"NaN", b"\xff\xfe\xfd", b"\x00" * 100),
     b"<!doctype html><title>Sign in to the hotel's network</title>",
     b'{"accepted": 2, "duplicates": 1, "refused": []',
     b'{"accepted": 2, "duplicates": 1, "refused": []}}',
     b'{"accepted": NaN, "duplicates": 1, "refused": []}',
     b'{"accepted": ' + b"9" * 10_000 + b', "duplicates": 1, "refused": []}',
     b'{"accepted": 2, "duplicates": 1, "refused": ' + b"[" * 100_000,
-    b"[" * 100_000,
-    b'{"a":' * 100_000,
-    b"\xff\xfe\xfd",
-    b"\x00" * 100,
+    *(b"[" * 100_000, b'{"a":' * 100_000),
 ]
 
 
@@ -163,15 +121,10 @@ def test_a_problem_is_read_as_it_was_written(code: RefusalCode) -> None:
 @pytest.mark.parametrize(
     ("content_type", "taken"),
     [
-        ("application/problem+json", True),
-        ("Application/Problem+JSON", True),
-        ("application/problem+json; charset=utf-8", True),
-        ("application/problem+json ;charset=utf-8", True),
-        ("application/json", False),
-        ("text/html", False),
-        ("application/problem+jsonx", False),
+        *(("application/problem+json", True), ("Application/Problem+JSON", True), ("", False)),
+        *((f"application/problem+json{end}charset=utf-8", True) for end in ("; ", " ;")),
+        *(("application/json", False), ("text/html", False), ("application/problem+jsonx", False)),
         ("text/html; application/problem+json", False),
-        ("", False),
     ],
 )
 def test_only_a_problem_document_is_a_problem(content_type: str, taken: bool) -> None:
@@ -182,16 +135,8 @@ def test_only_a_problem_document_is_a_problem(content_type: str, taken: bool) ->
 @pytest.mark.parametrize(
     "kind",
     [
-        "malformed",
-        "about:blank",
-        "urn:deniable:error:",
-        "urn:deniable:error:unheard-of",
-        "urn:deniable:error:MALFORMED",
-        " urn:deniable:error:malformed",
-        None,
-        400,
-        ["x"],
-        {},
+        *("malformed", "about:blank", "urn:deniable:error:", "urn:deniable:error:unheard-of"),
+        *("urn:deniable:error:MALFORMED", " urn:deniable:error:malformed", None, 400, ["x"], {}),
     ],
 )
 def test_only_a_known_type_is_a_problem(kind: object) -> None:

@@ -1,7 +1,6 @@
 """The bundle: all of it follows from what the authority signed, whatever kind of survey it is."""
 
 import json
-from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -27,6 +26,10 @@ from tests.support.kinds import MATRIX
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, QUESTION, START, manifest
 
 KEY = AUTHORITY.public_key
+TWO_ROUND = Specification("two-round", {"kept": "2", "fresh": ("subset", 1)})
+KEPT = {"max_kept_epsilon": "2"}
+
+
 KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
     "plain": (MANIFEST, {}),
     "delta": (manifest(delta="0.001"), {"max_delta": "0.001"}),
@@ -37,16 +40,12 @@ KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
         manifest(repeat=Repeat("memoised", 54)),
         {"max_kept_epsilon": "1", "max_kept_epochs": 54},
     ),
-    "two-round": (
-        manifest(
-            repeat=Repeat("memoised", 3),
-            specification=Specification("two-round", {"kept": "2", "fresh": ("subset", 1)}),
-        ),
-        {"max_kept_epsilon": "2"},
-    ),
+    "two-round": (manifest(repeat=Repeat("memoised", 3), specification=TWO_ROUND), KEPT),
     "matrix": (MATRIX, {"mechanisms": ["matrix"]}),
     "certificate": (manifest(enrolment=Enrolment("certificate", (KEY,))), {}),
 }
+
+
 NUMERIC = manifest(
     categories=("-0.5", "0", "0.5", "1"), specification=calibrated("numeric", 4, "1")
 )
@@ -66,25 +65,16 @@ def test_a_declaration_says_what_the_survey_needs_and_no_more(
 
 def test_what_a_declaration_leaves_out_is_the_clients_default() -> None:
     defaults = {field.name: field.default for field in fields(Survey)}
-    for keyword, assumed in (
-        ("min_epoch_seconds", DAY),
-        ("max_grace_seconds", 90 * DAY),
-        ("max_kept_epochs", 53),
-    ):
-        assert defaults.get(keyword, assumed) == assumed
+    assumed = {"min_epoch_seconds": DAY, "max_grace_seconds": 90 * DAY, "max_kept_epochs": 53}
+    assert all(defaults.get(name, value) == value for name, value in assumed.items())
 
 
 def test_a_numeric_survey_is_declared_by_its_range() -> None:
     declared = declaration_of(NUMERIC)
-    assert declared == {
-        "name": NUMERIC.name,
-        "question": QUESTION,
-        "low": "-0.5",
-        "high": "1",
-        "step": "0.5",
-        "max_epsilon": "1",
-        "mechanisms": ["numeric"],  # not all answers alike: no app takes it unnamed
-    }
+    # Not all answers are alike: no app takes it unnamed.
+    terms = {"low": "-0.5", "high": "1", "step": "0.5", "mechanisms": ["numeric"]}
+    asked = {"name": NUMERIC.name, "question": QUESTION, "max_epsilon": "1"}
+    assert declared == asked | terms
     assert survey_of(declared).categories == NUMERIC.categories
 
 
@@ -123,25 +113,20 @@ def test_many_answers_are_declared_in_lines_that_can_be_read() -> None:
     assert len(shown.splitlines()) < 40
 
 
-LATER = manifest(sequence=1, schedule=Schedule(START + DAY, DAY, 8, DAY))
+LATER = sign_manifest(manifest(sequence=1, schedule=Schedule(START + DAY, DAY, 8, DAY)), AUTHORITY)
+STRANGER = SigningKey(bytes(range(32)))
+OTHERS: list[dict[str, Any]] = [
+    *({"name": "another"}, {"question": "Another?"}, {"categories": CATEGORIES[::-1]}),
+    {"origin": "https://elsewhere.example"},
+]
 
 
 @pytest.mark.parametrize(
     "envelopes",
     [
-        [],
-        [sign_manifest(MANIFEST, SigningKey(bytes(range(32))))],
-        [sign_manifest(LATER, AUTHORITY), sign_manifest(MANIFEST, SigningKey(bytes(range(32))))],
+        *([], [sign_manifest(MANIFEST, STRANGER)], [LATER, sign_manifest(MANIFEST, STRANGER)]),
         [sign_manifest(MANIFEST, AUTHORITY)[:-1]],
-        *(
-            [sign_manifest(LATER, AUTHORITY), sign_manifest(replace(MANIFEST, **change), AUTHORITY)]
-            for change in (
-                {"name": "another"},
-                {"question": "Another?"},
-                {"categories": CATEGORIES[::-1]},
-                {"origin": "https://elsewhere.example"},
-            )
-        ),
+        *([LATER, sign_manifest(replace(MANIFEST, **other), AUTHORITY)] for other in OTHERS),
     ],
 )
 def test_only_what_goes_together_and_is_signed_is_bundled(envelopes: list[bytes]) -> None:
@@ -149,47 +134,28 @@ def test_only_what_goes_together_and_is_signed_is_bundled(envelopes: list[bytes]
         make_bundle(envelopes, KEY)
 
 
-def spoilt(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda document: {**document, **changes}
+GOOD = json.loads(make_bundle([sign_manifest(MANIFEST, AUTHORITY)], KEY).to_json())
+DECLARED: dict[str, Any] = GOOD["declaration"]
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "spoilt",
     [
-        spoilt(format="deniable-survey-2"),
-        spoilt(origin="https://elsewhere.example"),
-        spoilt(authority=SigningKey(bytes(range(32))).public_key.hex()),
-        spoilt(authority=KEY.hex().upper()),
-        spoilt(authority=7),
-        spoilt(manifests=[]),
-        spoilt(manifests="text"),
-        spoilt(manifests=None),
-        spoilt(gateway=None),
-        spoilt(gateway="00"),
-        spoilt(more=1),
-        lambda document: {**document, "manifests": [document["manifests"][0] + "\n"]},
-        *(
-            lambda document, change=change: {
-                **document,
-                "declaration": {**document["declaration"], **change},
-            }
-            for change in (
-                {"max_epsilon": "2"},
-                {"question": "Another?"},
-                {"categories": list(CATEGORIES[::-1])},
-                {"max_kept_epsilon": "1"},
-            )
-        ),
-        lambda document: {key: document[key] for key in document if key != "declaration"},
-        lambda document: list(document),
+        *(GOOD | {"format": "deniable-survey-2"}, GOOD | {"origin": "https://elsewhere.example"}),
+        *(GOOD | {"authority": key} for key in (STRANGER.public_key.hex(), KEY.hex().upper(), 7)),
+        *(GOOD | {"manifests": []}, GOOD | {"manifests": "text"}, GOOD | {"manifests": None}),
+        GOOD | {"manifests": [GOOD["manifests"][0] + "\n"]},
+        *(GOOD | {"gateway": None}, GOOD | {"gateway": "00"}, GOOD | {"more": 1}, list(GOOD)),
+        GOOD | {"declaration": DECLARED | {"max_epsilon": "2"}},
+        GOOD | {"declaration": DECLARED | {"question": "Another?"}},
+        GOOD | {"declaration": DECLARED | {"categories": list(CATEGORIES[::-1])}},
+        GOOD | {"declaration": DECLARED | {"max_kept_epsilon": "1"}},
+        {key: GOOD[key] for key in GOOD if key != "declaration"},
     ],
 )
-def test_a_file_that_says_what_nobody_signed_is_refused(
-    spoil: Callable[[dict[str, Any]], Any],
-) -> None:
-    document = json.loads(make_bundle([sign_manifest(MANIFEST, AUTHORITY)], KEY).to_json())
+def test_a_file_that_says_what_nobody_signed_is_refused(spoilt: Any) -> None:
     with pytest.raises(InvalidBundle, match="export"):
-        read_bundle(json.dumps(spoil(document)).encode())
+        read_bundle(json.dumps(spoilt).encode())
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null", b"\x92\xc4"])

@@ -81,28 +81,18 @@ READERS: list[Callable[[object], object]] = [
 ]
 
 
-@pytest.mark.parametrize("value", UNWANTED, ids=repr)
-@pytest.mark.parametrize("reader", range(len(READERS)))
-def test_no_reader_takes_a_value_of_a_kind_that_is_not_listed(value: object, reader: int) -> None:
-    decoded = codec.decode(msgpack.packb(value))
-    assert code_of(READERS[reader], decoded) is RefusalCode.MALFORMED
-
-
 @pytest.mark.parametrize("reader", range(len(READERS)))
 def test_each_reader_takes_its_own_kind_only(reader: int) -> None:
     kinds: list[object] = [7, "text", b"bytes", [7], {"a": 7}]
-    for kind, value in enumerate(kinds):
-        code = code_of(READERS[reader], value)
-        assert code is (None if kind == reader else RefusalCode.MALFORMED)
-
-
-def test_integers_are_bounded_by_their_field_too() -> None:
-    assert codec.uint(9, most=9) == 9
-    assert code_of(codec.uint, 10, 9) is RefusalCode.MALFORMED
+    for kind, value in enumerate([*kinds, *UNWANTED]):
+        code = code_of(READERS[reader], codec.decode(msgpack.packb(value)))
+        assert code is (None if kind == reader else RefusalCode.MALFORMED), value
 
 
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_bytes_have_exactly_the_length_of_their_field(length: int) -> None:
+    assert codec.uint(9, most=9) == 9
+    assert code_of(codec.uint, 10, 9) is RefusalCode.MALFORMED
     assert codec.binary(bytes(32), 32) == bytes(32)
     assert code_of(codec.binary, bytes(length), 32) is RefusalCode.MALFORMED
     assert code_of(codec.exact_array, [0] * length, 32) is RefusalCode.MALFORMED

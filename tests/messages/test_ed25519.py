@@ -4,7 +4,7 @@ Each attack is first shown to be one: its bytes satisfy the equation S·B = R + 
 own arithmetic, so a verifier that looked at nothing else would accept them.
 """
 
-from dataclasses import dataclass
+from itertools import count
 
 import pytest
 from cryptography.exceptions import InvalidSignature
@@ -82,15 +82,10 @@ def test_encodings_with_y_beyond_the_field_are_refused_as_key_and_as_r(y: int, s
     assert code_of(KEY.public_key, MESSAGE, signature) is RefusalCode.BAD_SIGNATURE
 
 
-@pytest.mark.parametrize("length", [0, 1, 31, 33, 64])
-def test_keys_of_another_length_are_refused(length: int) -> None:
-    with pytest.raises(Refusal) as refusal:
-        check_public_key((KEY.public_key * 2)[:length])
-    assert refusal.value.code is RefusalCode.BAD_KEY
-
-
-@pytest.mark.parametrize("length", [0, 1, 32, 63, 65, 128])
-def test_signatures_of_another_length_are_refused(length: int) -> None:
+@pytest.mark.parametrize("length", [0, 1, 31, 33, 63, 65, 128])
+def test_keys_and_signatures_of_another_length_are_refused(length: int) -> None:
+    with pytest.raises(Refusal, match="bad-key"):
+        check_public_key((KEY.public_key * 4)[:length])
     signature = (KEY.sign(b"", MESSAGE) * 2)[:length]
     assert code_of(KEY.public_key, MESSAGE, signature) is RefusalCode.BAD_SIGNATURE
 
@@ -120,34 +115,21 @@ def test_a_key_off_the_curve_verifies_nothing() -> None:
     assert code_of(off, MESSAGE, KEY.sign(b"", MESSAGE)) is RefusalCode.BAD_SIGNATURE
 
 
-@dataclass(frozen=True)
-class Mixed:
-    """A signature under A + T, a key with a torsion part, for r with h ≡ 0 or ≢ 0 modulo 8."""
-
-    key: bytes
-    signature: bytes
-
-
-def mixed(*, divisible: bool) -> Mixed:
-    key = curve.encode(curve.add(POINT, TORSION[1]))
-    for r in range(1, 400):
-        encoded = curve.encode(curve.multiply(r, curve.BASE))
-        h = curve.challenge(encoded, key, MESSAGE)
-        if (h % 8 == 0) is divisible:
-            return Mixed(key, curve.signature_bytes(encoded, (r + h * SCALAR) % curve.L))
-    raise AssertionError("no such r")
-
-
 @pytest.mark.parametrize("divisible", [True, False])
 def test_under_a_key_with_a_torsion_part_the_equation_without_cofactor_decides(
     divisible: bool,
 ) -> None:
     # RFC 8032 leaves the choice; both libraries must make the same one, or a collector's answer
-    # would depend on which of them stands behind.
-    vector = mixed(divisible=divisible)
-    verdict = code_of(vector.key, MESSAGE, vector.signature)
-    assert verdict is (None if divisible else RefusalCode.BAD_SIGNATURE)
-    assert openssl_accepts(vector.key, MESSAGE, vector.signature) is divisible
+    # would depend on which of them stands behind. The key is A + T; h ≡ 0 or ≢ 0 modulo 8.
+    key = curve.encode(curve.add(POINT, TORSION[1]))
+    for r in count(1):
+        encoded = curve.encode(curve.multiply(r, curve.BASE))
+        h = curve.challenge(encoded, key, MESSAGE)
+        if (h % 8 == 0) is divisible:
+            break
+    signature = curve.signature_bytes(encoded, (r + h * SCALAR) % curve.L)
+    assert code_of(key, MESSAGE, signature) is (None if divisible else RefusalCode.BAD_SIGNATURE)
+    assert openssl_accepts(key, MESSAGE, signature) is divisible
 
 
 @pytest.mark.parametrize("number", range(16))

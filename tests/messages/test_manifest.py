@@ -7,49 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.mechanisms import RandomisedResponse
 from deniable.messages import (
     MAX_MANIFEST_BYTES,
-    Enrolment,
     InvalidManifest,
     Manifest,
     RefusalCode,
-    Schedule,
     open_manifest,
 )
 from tests.support.effort import effort
 from tests.support.refusals import code_of
-from tests.vectors.scene import (
-    CERTIFICATE,
-    CERTIFICATE_SURVEY,
-    OPEN_PAYLOAD,
-    OPEN_SURVEY,
-    manifest_envelope,
-    manifest_fields,
-    pack,
-    seed,
-)
-
-
-def test_a_manifest_says_what_its_payload_says() -> None:
-    assert (
-        Manifest(
-            name="tea",
-            sequence=1,
-            nonce=seed("nonce")[:16],
-            question="How often do you drink tea?",
-            categories=("never", "sometimes", "often", "always"),
-            epsilon="1",
-            delta="0",
-            schedule=Schedule(1_800_000_000, 86_400, 10, 3_600),
-            origin="https://collector.example",
-            enrolment=Enrolment(),
-            minimum_reports=100,
-        )
-        == OPEN_SURVEY
-    )
-    assert OPEN_SURVEY.mechanism == RandomisedResponse(4, "1")
-    assert CERTIFICATE_SURVEY.enrolment.issuers == tuple(CERTIFICATE["issuers"])
+from tests.vectors.scene import OPEN_PAYLOAD, OPEN_SURVEY, manifest_envelope, manifest_fields, pack
 
 
 @pytest.mark.parametrize("authority", [b"\1" + bytes(31), bytes(32), b"\xff" * 32, b"", bytes(31)])

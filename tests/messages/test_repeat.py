@@ -1,14 +1,7 @@
 """Fresh and memoised surveys, and which mechanisms go with which."""
 
-from deniable.messages import FRESH, Manifest, Repeat, Specification
+from deniable.messages import FRESH, Manifest, Repeat
 from tests.support.surveys import manifest
-
-MEMOISED = Repeat("memoised", 30)
-TWO_ROUND = Specification("two-round", {"kept": "2", "fresh": ("subset", 1)})
-
-
-def names(count: int) -> tuple[str, ...]:
-    return tuple(f"category {number}" for number in range(count))
 
 
 def test_ranges_partition_the_epochs_from_0_on() -> None:

@@ -9,7 +9,6 @@ from deniable.messages import (
     RefusalCode,
     Report,
     SignedReport,
-    SigningKey,
     derive_report_key,
     pack_upload,
     sign_report,
@@ -57,21 +56,14 @@ def test_responses_keys_signatures_and_credentials_are_left_out_of_reprs() -> No
         assert "\\xab" not in shown
 
 
-@pytest.mark.parametrize("issuer", [ISSUER, NEXT_ISSUER])
-def test_any_listed_issuer_may_vouch(issuer: SigningKey) -> None:
+def test_any_listed_and_sound_issuer_may_vouch() -> None:
     report = Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE)
-    envelope = sign_report(DEVICE_SECRET, report, credential(by=issuer))
-    signed = SignedReport.from_envelope(envelope)
-    signed.verify_credential(ISSUERS)
-    signed.verify_credential(reversed(ISSUERS))
-    signed.verify_credential(iter(ISSUERS))
-
-
-@pytest.mark.parametrize("issuers", [[], [NEXT_ISSUER.public_key], [b"\1" + bytes(31), bytes(31)]])
-def test_an_issuer_that_is_not_listed_or_not_sound_vouches_for_nobody(issuers: list[bytes]) -> None:
-    report = Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE)
-    signed = SignedReport.from_envelope(sign_report(DEVICE_SECRET, report, credential()))
-    assert code_of(signed.verify_credential, issuers) is RefusalCode.NOT_ENROLLED
+    for issuer in (NEXT_ISSUER, ISSUER):
+        envelope = sign_report(DEVICE_SECRET, report, credential(by=issuer))
+        signed = SignedReport.from_envelope(envelope)
+        signed.verify_credential(iter(ISSUERS))
+    for issuers in ([], [NEXT_ISSUER.public_key], [b"\1" + bytes(31), bytes(31)]):
+        assert code_of(signed.verify_credential, issuers) is RefusalCode.NOT_ENROLLED
 
 
 @pytest.mark.parametrize("count", [0, 257])

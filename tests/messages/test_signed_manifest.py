@@ -4,7 +4,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import (
@@ -44,19 +44,13 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return lengths
 
 
-def costly_payload() -> bytes:
-    """Return 1 MiB of msgpack whose decoding takes many times its size."""
-    return pack([[]] * (MAX_MANIFEST_BYTES - 5))
-
-
 def test_what_nobody_signed_is_not_decoded(decoded: list[int]) -> None:
-    envelope = pack([costly_payload(), bytes(31) + b"\x02" + bytes(32)])
-    for attempt in (
-        lambda: open_manifest(envelope, CHAIN[0]),
-        lambda: open_manifest_of_chain(envelope, CHAIN),
-    ):
-        with pytest.raises(Refusal, match="bad-signature"):
-            attempt()
+    costly = pack([[]] * (MAX_MANIFEST_BYTES - 5))  # 1 MiB that takes many times its size
+    envelope = pack([costly, bytes(31) + b"\x02" + bytes(32)])
+    with pytest.raises(Refusal, match="bad-signature"):
+        open_manifest(envelope, CHAIN[0])
+    with pytest.raises(Refusal, match="bad-signature"):
+        open_manifest_of_chain(envelope, CHAIN)
     assert decoded == []
 
 
@@ -67,12 +61,7 @@ def test_a_chain_of_keys_decodes_once(decoded: list[int], signer: int) -> None:
     assert decoded == [len(OPEN_PAYLOAD)]
 
 
-@PROPERTY
-@given(st.one_of(st.integers(0, 300), st.integers(65_400, 65_700)))
-@example(255)
-@example(256)
-@example(65_535)
-@example(65_536)
+@pytest.mark.parametrize("length", [0, 23, 255, 256, 300, 65_535, 65_536, 65_700])
 def test_the_envelope_is_split_where_a_decoder_would(length: int) -> None:
     # Whatever the payload's length, what msgpack writes is verified, and then found malformed.
     envelope = manifest_envelope(bytes([0xC1]) * length)
@@ -93,10 +82,6 @@ def test_what_is_verified_is_canonical(where: int, what: bytes, removed: int) ->
     except Refusal:
         return
     assert envelope == good
-
-
-def envelopes(*sizes: int) -> list[bytes]:
-    return [pack([bytes(size), bytes(64)]) for size in sizes]
 
 
 def test_what_is_packed_is_split() -> None:
@@ -123,7 +108,7 @@ def test_what_is_packed_is_split() -> None:
 def test_older_manifests_are_left_out_of_an_answer_that_is_full(
     sizes: list[int], fitting: int
 ) -> None:
-    offered = envelopes(*sizes)
+    offered = [pack([bytes(size), bytes(64)]) for size in sizes]
     body = pack_manifests(offered)
     assert len(body) <= MAX_MANIFESTS_BYTES
     assert split_manifests(body) == [(envelope, b"") for envelope in offered[:fitting]]

@@ -56,13 +56,8 @@ def test_a_range_is_its_values_in_equal_steps(low: int, step: int, steps: int) -
 @pytest.mark.parametrize(
     ("low", "high", "step", "field"),
     [
-        (0, 10, 0, "step"),
-        (0, 10, -1, "step"),
-        (0, 10, 3, "high"),
-        (5, 5, 1, "high"),
-        (5, 4, 1, "high"),
-        (0, 4096, 1, "step"),
-        (0, 1, Fraction(1, 3), "categories"),
+        *((0, 10, 0, "step"), (0, 10, -1, "step"), (0, 4096, 1, "step"), (0, 10, 3, "high")),
+        *((5, 5, 1, "high"), (5, 4, 1, "high"), (0, 1, Fraction(1, 3), "categories")),
     ],
 )
 def test_a_range_that_is_none_is_refused_by_its_field(
@@ -76,11 +71,7 @@ def test_a_range_that_is_none_is_refused_by_its_field(
 @pytest.mark.parametrize(
     "categories",
     [
-        ("0", "1", "3"),
-        ("1", "0"),
-        ("0", "0"),
-        ("0", "one"),
-        ("0", "1.0"),
+        *(("0", "1", "3"), ("1", "0"), ("0", "0"), ("0", "one"), ("0", "1.0")),
         # A float has 15 digits: the third value of these would be the second.
         ("999999999999999.999998", "999999999999999.999999"),
         ("-1000000000001", "-1000000000000"),
