@@ -2,11 +2,9 @@
 
 import json
 import multiprocessing
-import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,6 @@ from deniable.messages import (
     Schedule,
     sign_manifest,
 )
-from deniable.messages.bundle import make_bundle, read_bundle
 from deniable.privacy_pass import MODULUS_BYTES, pack_token_request, token_key_id
 from tests.enrolment.blind_issuers import (
     BLIND,
@@ -38,6 +35,7 @@ from tests.enrolment.blind_issuers import (
     request,
 )
 from tests.enrolment.issuers import CERTIFIED, ISSUER_KEY, NOW, RECORD_KEY, device_key, issuer
+from tests.enrolment.test_issuer import rows
 from tests.support.effort import THOROUGH
 from tests.support.processes import ROOT
 from tests.support.rsa_keys import RSA_KEYS
@@ -57,22 +55,10 @@ def ours(record: SqliteIssuanceRecord, keys: Path) -> BlindIssuer:
 
 
 def refusal(issuer: BlindIssuer, **changes: Any) -> Refusal:
-    asked: dict[str, Any] = {
-        "account": "ann",
-        "survey": "blind",
-        "epoch": 0,
-        "request": ASKED.body,
-        "now": NOW,
-    }
+    asked = {"account": "ann", "survey": "blind", "epoch": 0, "request": ASKED.body, "now": NOW}
     with pytest.raises(Refusal) as caught:
-        issuer.issue(**asked | changes)
+        issuer.issue(**asked | changes)  # type: ignore[arg-type]
     return caught.value
-
-
-def rows(folder: Path) -> list[tuple[bytes, bytes, int]]:
-    with closing(sqlite3.connect(folder / "issued.sqlite")) as connection:
-        query = "SELECT slot, holder, over FROM issuances WHERE slot != ?"
-        return connection.execute(query, (bytes(32),)).fetchall()
 
 
 def test_i1_an_account_gets_one_token_an_epoch_and_the_same_answer_as_often_as_it_asks(
@@ -136,13 +122,12 @@ def test_i1_an_account_with_a_certificate_gets_no_token_in_that_epoch(
 def test_i2_killed_at_any_instant_it_gives_one_token_for_an_account_and_epoch(
     tmp_path: Path,
 ) -> None:
-    step = "1" if THOROUGH else "3"
+    step = "1" if THOROUGH else "4"
     command = [sys.executable, "-m", "tests.support.doomed_issuer", str(tmp_path), step]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert told.returncode == 0, told.stderr
     fates = [json.loads(line) for line in told.stdout.splitlines()]
-    assert not fates[-1]["killed"]
-    assert all(fate["killed"] for fate in fates[:-1])
+    assert [fate["killed"] for fate in fates] == [True] * (len(fates) - 1) + [False]
     assert len(fates) > 4
     for fate in fates:
         # Either the first request holds the slot, and the second got nothing; or it left no trace.
@@ -153,27 +138,21 @@ def test_i2_killed_at_any_instant_it_gives_one_token_for_an_account_and_epoch(
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"survey": "other"}, RefusalCode.UNKNOWN_SURVEY),
-        ({"epoch": 4}, RefusalCode.OUT_OF_DOMAIN),
-        ({"epoch": -1}, RefusalCode.OUT_OF_DOMAIN),
-        ({"now": START - EARLY_SECONDS - 1.0}, RefusalCode.TOO_EARLY),
-        ({"epoch": 1}, RefusalCode.TOO_EARLY),
-        ({"now": START + 2 * DAY}, RefusalCode.EPOCH_CLOSED),
-        ({"request": b""}, RefusalCode.MALFORMED),
-        ({"request": ASKED.body + b"\0"}, RefusalCode.MALFORMED),
-        ({"request": b"\0\1" + ASKED.body[2:]}, RefusalCode.MALFORMED),
+        ({"survey": "other"}, "unknown-survey"),
+        *(({"epoch": 4}, "out-of-domain"), ({"epoch": -1}, "out-of-domain")),
+        *(({"now": START - EARLY_SECONDS - 1.0}, "too-early"), ({"epoch": 1}, "too-early")),
+        ({"now": START + 2 * DAY}, "epoch-closed"),
+        *(({"request": b""}, "malformed"), ({"request": ASKED.body + b"\0"}, "malformed")),
+        ({"request": b"\0\1" + ASKED.body[2:]}, "malformed"),
         # The key of the next epoch, and a message that is none below the modulus.
-        ({"request": request(1, 1).body}, RefusalCode.MALFORMED),
-        (
-            {"request": pack_token_request(token_key_id(MODULI[0]), MODULI[0])},
-            RefusalCode.MALFORMED,
-        ),
+        ({"request": request(1, 1).body}, "malformed"),
+        ({"request": pack_token_request(token_key_id(MODULI[0]), MODULI[0])}, "malformed"),
     ],
 )
 def test_i3_what_no_report_could_use_is_not_signed_and_leaves_no_trace(
-    ours: BlindIssuer, tmp_path: Path, changes: dict[str, Any], code: RefusalCode
+    ours: BlindIssuer, tmp_path: Path, changes: dict[str, Any], code: str
 ) -> None:
-    assert refusal(ours, **changes).code is code
+    assert refusal(ours, **changes).code.value == code
     assert rows(tmp_path) == []
 
 
@@ -206,14 +185,13 @@ def test_i3_keys_of_another_survey_or_epoch_are_refused(
     record: SqliteIssuanceRecord, keys: Path
 ) -> None:
     # With them an account could ask for two tokens that fit one survey and epoch.
-    ours = blind_issuer(record, keys)
-    with pytest.raises(NotListed, match="of another survey"):
-        ours.add_manifest(sign_manifest(replace(BLIND, name="other"), AUTHORITY))
     turned = replace(BLIND.enrolment, keys=(MODULI[1], MODULI[0], *MODULI[2:]))
-    with pytest.raises(NotListed, match="of other epochs"):
-        blind_issuer(
-            record, keys, manifests=[sign_manifest(replace(BLIND, enrolment=turned), AUTHORITY)]
-        )
+    for surveys, reason in (
+        ((BLIND, replace(BLIND, name="other")), "of another survey"),
+        ((replace(BLIND, enrolment=turned),), "of other epochs"),
+    ):
+        with pytest.raises(NotListed, match=reason):
+            blind_issuer(record, keys, manifests=[sign_manifest(s, AUTHORITY) for s in surveys])
     (keys / "epoch-00003.pem").unlink()
     with pytest.raises(NotListed, match="not here"):
         blind_issuer(record, keys)
@@ -233,20 +211,11 @@ def test_private_keys_are_erased_when_their_grace_is_over(ours: BlindIssuer, key
     ours.forget(START + 2 * DAY - 1)
     assert ours.issue("ann", "blind", 0, ASKED.body, START + 2 * DAY - 1) == answer
     ours.forget(START + 2 * DAY)
-    assert sorted(file.name for file in keys.glob("*.pem")) == [
-        f"epoch-0000{epoch}.pem" for epoch in (1, 2, 3)
-    ]
+    left = [f"epoch-0000{epoch}.pem" for epoch in (1, 2, 3)]
+    assert sorted(file.name for file in keys.glob("*.pem")) == left
     # The clock is put back: the key is gone, from memory too.
     with pytest.raises(KeyFileError, match="missing"):
         ours.issue("ann", "blind", 0, ASKED.body, NOW)
-
-
-def test_the_file_of_an_export_is_told_from_a_manifest(ours: BlindIssuer) -> None:
-    exported = make_bundle([sign_manifest(BLIND, AUTHORITY)], AUTHORITY.public_key).to_json()
-    with pytest.raises(Refusal, match="read_bundle"):
-        ours.add_manifest(exported)
-    (given,) = read_bundle(exported).manifests
-    assert ours.add_manifest(given) == BLIND
 
 
 def test_private_keys_of_a_manifest_that_is_not_given_are_named_and_those_given_are_erased(

