@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from deniable.accounting import PrivacyLoss, optimal_composition
-from deniable.mechanisms import RandomisedResponse
 from tests.accounting.curves import random_weights
 
 pld = pytest.importorskip("dp_accounting.pld", reason=".ci/requirements/ci.txt has dp-accounting")
@@ -35,26 +34,6 @@ def between(ours: PrivacyLoss, pessimistic: Any, optimistic: Any, epsilons: Sequ
 
 
 @pytest.mark.parametrize(
-    ("categories", "epsilon", "times"),
-    [(2, "0.5", 10), (3, "2", 3), pytest.param(10, "0.1", 100, marks=pytest.mark.long)],
-)
-def test_randomised_response_lies_between_its_estimates(
-    categories: int, epsilon: str, times: int
-) -> None:
-    mechanism = RandomisedResponse(categories, epsilon)
-    # It says with which probability a uniform response replaces the answer: k q.
-    noise = float(categories * mechanism.lie)
-    estimates = [
-        DISTRIBUTION.from_randomized_response(noise, categories, pessimistic, STEP).self_compose(
-            times
-        )
-        for pessimistic in (True, False)
-    ]
-    total = PrivacyLoss.of_mechanism(mechanism).repeat(times)
-    between(total, estimates[0], estimates[1], ["0.1", "0.5", "1", "2"])
-
-
-@pytest.mark.parametrize(
     ("seed", "times"), [(0, 1), (1, 5), (2, 20), pytest.param(3, 60, marks=pytest.mark.long)]
 )
 def test_pairs_without_structure_lie_between_its_estimates(seed: int, times: int) -> None:
@@ -69,22 +48,6 @@ def test_pairs_without_structure_lie_between_its_estimates(seed: int, times: int
     # Exact up to five reports, on a lattice for more.
     total = PrivacyLoss.of_pair(one, other).repeat(times)
     between(total, estimates[0], estimates[1], ["0", "0.5", "1", "3"])
-
-
-def test_different_surveys_lie_between_its_estimates() -> None:
-    parts = [(2, "0.5", 8), (5, "0.3", 30), (10, "1", 4)]
-    mechanisms = [(RandomisedResponse(k, epsilon), times) for k, epsilon, times in parts]
-    estimates = []
-    for pessimistic in (True, False):
-        one, two, three = (
-            DISTRIBUTION.from_randomized_response(
-                float(mechanism.categories * mechanism.lie), mechanism.categories, pessimistic, STEP
-            ).self_compose(times)
-            for mechanism, times in mechanisms
-        )
-        estimates.append(one.compose(two).compose(three))
-    ours = PrivacyLoss.of_reports((PrivacyLoss.of_mechanism(m), times) for m, times in mechanisms)
-    between(ours, estimates[0], estimates[1], ["1", "2", "4"])
 
 
 @pytest.mark.parametrize("times", [1, 7])

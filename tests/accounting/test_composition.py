@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from deniable.accounting import (
     Guarantee,
-    PrivacyLoss,
     advanced_composition,
     basic_composition,
     kairouz_oh_viswanath_composition,
     optimal_composition,
     optimal_guarantees,
 )
-from deniable.mechanisms import InvalidPrivacyParameter, Number, RandomisedResponse
+from deniable.mechanisms import InvalidPrivacyParameter
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import THOROUGH, effort
 
@@ -56,13 +55,6 @@ def optimum(odds: Fraction, delta: Fraction, times: int, i: int) -> Fraction:
         (advanced_composition("0.1", "0", 100, "0.000001").epsilon, 6.30823095),
         (kairouz_oh_viswanath_composition("0.1", "0", 100, "0.000001").epsilon, 5.75610552),
         (optimal_composition("0.1", "0", 100).epsilon_at("0.000001"), 4.77456759),
-        # Who knows that there are ten categories knows better.
-        (
-            PrivacyLoss.of_mechanism(RandomisedResponse(10, "0.1"))
-            .repeat(100)
-            .epsilon_at("0.000001"),
-            2.07071978,
-        ),
     ],
 )
 def test_a_hundred_reports_have_the_published_epsilon(epsilon: Decimal, published: float) -> None:
@@ -116,10 +108,9 @@ def test_each_answer_is_at_least_as_good_as_the_one_before(
     epsilon: Fraction, times: int, slack: Fraction
 ) -> None:
     best = optimal_composition(epsilon, 0, times)
+    closed = kairouz_oh_viswanath_composition(epsilon, 0, times, slack)
     # The 2^-128 by which e^epsilon is rounded up moves the optimum by less than 10^-12.
-    assert (
-        best.epsilon_at(slack) <= kairouz_oh_viswanath_composition(epsilon, 0, times, slack).epsilon
-    )
+    assert best.epsilon_at(slack) <= closed.epsilon
     assert best.epsilon <= basic_composition([(epsilon, 0)] * times).epsilon + Decimal("1e-12")
 
 
@@ -147,18 +138,14 @@ def test_a_year_of_the_optimum_is_at_hand() -> None:
 
 
 @pytest.mark.parametrize("compose", [advanced_composition, kairouz_oh_viswanath_composition])
-def test_a_composition_needs_a_slack_and_a_report(
-    compose: Callable[[Number, Number, int, Number], Guarantee],
-) -> None:
+def test_a_composition_needs_a_slack_and_a_report(compose: Callable[..., Guarantee]) -> None:
     with pytest.raises(InvalidPrivacyParameter, match="slack must be positive"):
         compose("1", "0", 10, "0")
-    with pytest.raises(ValueError, match="at least one report"):
-        compose("1", "0", 0, "0.1")
-    with pytest.raises(InvalidPrivacyParameter, match="delta"):
-        compose("1", "1", 10, "0.1")
-    with pytest.raises(InvalidPrivacyParameter, match="epsilon"):
-        compose(Fraction(-1), "0", 10, "0.1")
-    with pytest.raises(ValueError, match="at least one report"):
-        optimal_composition("1", "0", 0)
+    for call in (lambda: compose("1", "0", 0, "0.1"), lambda: optimal_composition("1", "0", 0)):
+        with pytest.raises(ValueError, match="at least one report"):
+            call()
+    for epsilon, delta, name in (("1", "1", "delta"), (Fraction(-1), "0", "epsilon")):
+        with pytest.raises(InvalidPrivacyParameter, match=name):
+            compose(epsilon, delta, 10, "0.1")
     with pytest.raises(TypeError, match="epsilon must be"):
-        compose(0.1, "0", 10, "0.1")  # type: ignore[arg-type]
+        compose(0.1, "0", 10, "0.1")

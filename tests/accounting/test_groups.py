@@ -15,18 +15,6 @@ from tests.support.effort import effort
 PROPERTY = settings(max_examples=effort(60))
 
 
-def lecture(odds: Fraction, delta: Fraction, rows: int) -> Fraction:
-    """Return the looser bound that is often taught, g E^(g-1) delta."""
-    return rows * odds ** (rows - 1) * delta
-
-
-def private_response(categories: int, odds: Fraction, delta: Fraction) -> Fraction:
-    """Return the pure odds of the (ln odds, delta)-private randomised response."""
-    # q = (1 - delta)/(E + m), d/q = 1/q - m.
-    m = categories - 1
-    return (odds + m) / (1 - delta) - m
-
-
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_a_product_mechanisms_group_loss_is_that_of_all_responses_together(rows: int) -> None:
     one, other = randomised_response(3, Fraction(5, 2))[:2]
@@ -45,15 +33,15 @@ def test_a_product_mechanisms_group_loss_is_that_of_all_responses_together(rows:
 def test_exact_is_at_most_sharp_and_sharp_at_most_the_taught_bound(
     categories: int, odds: Fraction, delta: Fraction, rows: int
 ) -> None:
-    loss = PrivacyLoss.of_randomised_response(categories, private_response(categories, odds, delta))
+    # Of the (ln odds, delta)-private randomised response: q = (1 - delta)/(E + m), d/q = 1/q - m.
+    m = categories - 1
+    loss = PrivacyLoss.of_randomised_response(categories, (odds + m) / (1 - delta) - m)
     assert loss.delta_at_odds(odds) == delta
     sharp = group_delta(odds, delta, rows)
     assert group_loss(loss, rows).delta_at_odds(odds**rows) <= sharp
-    assert sharp <= lecture(odds, delta, rows)
-    if odds > 1:
-        assert sharp == min(1, delta * (odds**rows - 1) / (odds - 1))
-    else:
-        assert sharp == min(1, delta * rows)
+    assert sharp <= rows * odds ** (rows - 1) * delta  # the looser bound that is often taught
+    terms = (odds**rows - 1) / (odds - 1) if odds > 1 else rows
+    assert sharp == min(1, delta * terms)
 
 
 @PROPERTY

@@ -123,7 +123,6 @@ def test_no_dataset_exceeds_the_level_with_more_than_its_chance(
         (DesignMechanism(Subset(16, 4), "1"), 10**4, 8, ".04007"),
         (DesignMechanism(Affine(107, 107, 1, 29), "1"), 6000, 6, ".03941"),
         (DesignMechanism(Affine(1331, 11, 3, 3), "1"), 10**5, 8, ".01175"),
-        (DesignMechanism(Affine(2809, 53, 2, 1), "4"), 10**6, 8, ".03173"),
     ],
     ids=str,
 )
@@ -134,13 +133,10 @@ def test_epsilons_are_those_of_the_sheet(
     assert Decimal(epsilon) - slack <= bound <= Decimal(epsilon) * Decimal("1.0005") + slack
 
 
-def test_large_odds_end_quickly_and_never_exceed_the_promise() -> None:
+def test_large_odds_never_exceed_the_promise_and_what_cannot_be_bounded_is_refused() -> None:
     loud = RR(5, "10")
     assert shuffled_epsilon(loud, 100, Fraction(1, 10**6)) <= loud.privacy.epsilon
     assert shuffled_epsilon(loud, 10**7, Fraction(1, 10**9)) < Decimal("0.4")
-
-
-def test_what_cannot_be_bounded_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one report"):
         shuffled_epsilon(RR(2, "1"), 0, "0.1")
     with pytest.raises(InvalidPrivacyParameter, match="pure"):
