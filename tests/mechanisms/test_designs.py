@@ -1,8 +1,8 @@
 """Block designs, enumerated: incidences, guarantee, sampler; and the table of published figures."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import comb, exp
 from operator import mul
 
@@ -41,7 +41,7 @@ def designs() -> Iterator[DesignMechanism]:
 ALL = list(designs())
 
 
-@pytest.mark.parametrize("made", some(ALL), ids=repr)
+@pytest.mark.parametrize("made", some(some(ALL)), ids=repr)
 def test_each_category_is_in_as_many_blocks_and_so_is_each_pair(made: DesignMechanism) -> None:
     design, k, blocks = made.design, made.categories, made.responses
     held = [sum(design.supports(y, x) << y for y in range(blocks)) for x in range(k)]
@@ -51,7 +51,7 @@ def test_each_category_is_in_as_many_blocks_and_so_is_each_pair(made: DesignMech
     assert design.replication * inside + (blocks - design.replication) * outside == 1
 
 
-@pytest.mark.parametrize("design", some([d for d in ALL if d.responses <= 400]), ids=repr)
+@pytest.mark.parametrize("design", some(some([d for d in ALL if d.responses <= 400])), ids=repr)
 def test_it_guarantees_what_its_entries_say(design: DesignMechanism) -> None:
     exact = MatrixPrivacy(SolutionMatrix.of(design))
     odds = [Fraction(1), Fraction(3, 2), Fraction(2)]
@@ -85,13 +85,8 @@ def test_nothing_on_the_grid_is_better(design: Design, epsilon: str, delta: str)
 @pytest.mark.parametrize(
     "design",
     [
-        Affine(5, 5, 1, 2),
-        Affine(7, 3, 2, 2),
-        Affine(6, 2, 3, 1),
-        Affine(7, 7, 1, 3),
-        Subset(6, 3),
-        DifferenceSet(12, 13),
-        DifferenceSet(16, 16),
+        *(Affine(5, 5, 1, 2), Affine(7, 3, 2, 2), Affine(6, 2, 3, 1), Affine(7, 7, 1, 3)),
+        *(Subset(6, 3), DifferenceSet(12, 13), DifferenceSet(16, 16)),
     ],
     ids=repr,
 )
@@ -105,14 +100,12 @@ def test_the_sampler_meets_each_entry(design: Design) -> None:
     ends = [*starts[1:], 1 << 64]
     for answer in range(design.categories):
         found = [Fraction(0)] * design.responses
-        for base in range(bases):
+        for base, (start, end) in product(range(bases), zip(starts, ends, strict=True)):
             middle = ((2 * base + 1) << 127) // bases
-            for start, end in zip(starts, ends, strict=True):
-                if start == end:
-                    continue
-                for word in {start, end - 1}:
-                    words = iter([word, middle >> 64, middle & (1 << 64) - 1])
-                    response = made.randomise(answer, words.__next__)
+            for word in {start, end - 1} if start < end else ():
+                words = iter([word, middle >> 64, middle & (1 << 64) - 1])
+                response = made.randomise(answer, words.__next__)
+            if start < end:
                 found[response] += Fraction(end - start, bases << 64)
         assert found == [made.probability(answer, y) for y in range(design.responses)]
 
@@ -130,11 +123,7 @@ def test_subsets_stand_in_colexicographic_order() -> None:
         ((16, 17, 1, 5), "1", 68, 0.5310926438917, 0.2793067097568, 51.55596957224),
         ((105, 107, 1, 40), "0.5", 5671, 0.4960467910574, 0.3726788038579, 1613.969858508),
         ((105, 11, 2, 3), "1", 660, 0.5047925399694, 0.2707933955003, 379.619029906),
-        ((105, 107, 1, 29), "1", 5671, 0.5026467261028, 0.2688429554141, 378.5457309304),
-        ((105, 107, 1, 13), "2", 5671, 0.5054134322604, 0.1178734581862, 73.66683846665),
         ((105, 107, 1, 2), "4", 5671, 0.5097954541348, 0.01405853345156, 6.882611021974),
-        ((256, 19, 2, 5), "1", 3420, 0.4925956870199, 0.2625205675361, 937.3619426235),
-        ((1024, 37, 2, 14), "0.5", 25308, 0.5008907774791, 0.3782888225311, 16023.00846375),
         ((1024, 11, 3, 3), "1", 7315, 0.5047925399694, 0.2725527875639, 3765.21297582),
         ((1024, 41, 2, 5), "2", 6888, 0.5064793807649, 0.1217223337019, 740.4505213099),
         ((1024, 53, 2, 1), "4", 2862, 0.5121866562991, 0.01869224121927, 78.07683699817),
@@ -155,7 +144,7 @@ def test_the_published_figures(
     assert float(made.privacy.odds) == pytest.approx(exp(float(epsilon)), rel=1e-14)
 
 
-@pytest.mark.parametrize(("k", "q", "m", "s"), some(AFFINE))
+@pytest.mark.parametrize(("k", "q", "m", "s"), some(some(AFFINE)))
 def test_each_block_of_all_vectors_or_that_of_the_opposite_is_one_response(
     k: int, q: int, m: int, s: int
 ) -> None:
@@ -198,31 +187,22 @@ def test_the_largest_designs_name_what_a_response_supports_at_once() -> None:
 
 
 def test_no_design_is_made_of_what_is_none() -> None:
-    for parameters in ((5, 4, 2, 1), (5, 5, 1, 5), (5, 5, 1, 0), (6, 5, 1, 2), (5, 131_101, 1, 3)):
-        with pytest.raises(ValueError, match=r"prime|categories|s is"):
-            Affine(*parameters)
-    with pytest.raises(ValueError, match="responses"):
-        Affine(1000, 1021, 2, 3)
-    with pytest.raises(ValueError, match="responses"):
-        Subset(1449, 2)
-    with pytest.raises(ValueError, match="too many sets"):
-        Subset(400, 398)
-    with pytest.raises(ValueError, match="categories at most"):
-        DifferenceSet(14, 13)
-    with pytest.raises(ValueError, match="13, 15 or 16"):
-        DifferenceSet(7, 7)
-    with pytest.raises(ValueError, match="not below"):
-        Subset(4, 4)
-    for design in (Affine(5, 5, 1, 2), Subset(5, 2)):
+    wrong: list[tuple[str, Callable[..., Design], tuple[int, ...]]] = [
+        *(("prime|categories|s is", Affine, p) for p in ((5, 4, 2, 1), (5, 5, 1, 5), (5, 5, 1, 0))),
+        *(("prime|categories|s is", Affine, p) for p in ((6, 5, 1, 2), (5, 131_101, 1, 3))),
+        *(("responses", Affine, (1000, 1021, 2, 3)), ("responses", Subset, (1449, 2))),
+        *(("too many sets", Subset, (400, 398)), ("not below", Subset, (4, 4))),
+        *(("categories at", DifferenceSet, (14, 13)), ("13, 15 or 16", DifferenceSet, (7, 7))),
+    ]
+    for reason, design, parameters in wrong:
+        with pytest.raises(ValueError, match=reason):
+            design(*parameters)
+    for made in (Affine(5, 5, 1, 2), Subset(5, 2)):
         with pytest.raises(InvalidPrivacyParameter, match="both 0"):
-            DesignMechanism(design, "0")
-        with pytest.raises(InvalidPrivacyParameter, match="allows any"):
-            DesignMechanism(design, "1", "0.9")
-    assert [n for n in range(30) if is_prime(n)] == [2, 3, 5, 7, 11, 13, 17, 19, 23, 29]
-
-
-def test_a_delta_that_allows_any_response_is_refused_from_the_first_on() -> None:
-    """A supported set of 5 of 6 separates by 1/5 of its responses."""
-    with pytest.raises(InvalidPrivacyParameter, match="delta allows any response"):
-        DesignMechanism(Subset(6, 5), "1", "0.2")
+            DesignMechanism(made, "0")
+    for made, delta in ((Subset(5, 2), "0.9"), (Affine(5, 5, 1, 2), "0.9"), (Subset(6, 5), "0.2")):
+        with pytest.raises(InvalidPrivacyParameter, match="delta allows any response"):
+            DesignMechanism(made, "1", delta)
+    # A supported set of 5 of 6 separates by 1/5 of its responses.
     assert DesignMechanism(Subset(6, 5), "1", "0.199").privacy.odds > 1
+    assert [n for n in range(30) if is_prime(n)] == [2, 3, 5, 7, 11, 13, 17, 19, 23, 29]

@@ -83,19 +83,7 @@ def test_a_survey_is_the_same_after_the_wire(case: Manifest) -> None:
 def test_whatever_else_stands_in_its_fields_is_malformed(case: Manifest) -> None:
     fields = msgpack.unpackb(msgpack.packb(case.specification.to_map()))
     strange: list[object] = [
-        None,
-        True,
-        1.5,
-        -1,
-        "",
-        "x",
-        b"x",
-        [],
-        [[]],
-        [[[]]],
-        {},
-        [1, [2]],
-        [None, 1],
+        *(None, True, 1.5, -1, "", "x", b"x", [], [[]], [[[]]], {}, [1, [2]], [None, 1])
     ]
     maps = [fields | {key: value} for key in fields for value in strange]
     maps += [{key: fields[key] for key in fields if key != left} for left in fields]

@@ -14,18 +14,9 @@ from tests.support.effort import some
 
 # (categories, epsilon, delta, bits), small enough to enumerate all 2^bits words.
 SMALL = [
-    (2, "1", "0", 4),
-    (2, "0.1", "0", 8),
-    (2, "0", "0.5", 6),
-    (2, "40", "0", 10),
-    (3, "2", "0", 5),
-    (3, "1", "0.1", 7),
-    (4, "3", "0", 6),
-    (5, "1", "0", 8),
-    (5, "1", "0.25", 8),
-    (7, "0.5", "0.5", 9),
-    (16, "4", "0", 10),
-    (33, "2", "0.000001", 10),
+    *((2, "1", "0", 4), (2, "0.1", "0", 8), (2, "0", "0.5", 6), (2, "40", "0", 10)),
+    *((3, "2", "0", 5), (3, "1", "0.1", 7), (4, "3", "0", 6), (5, "1", "0", 8)),
+    *((5, "1", "0.25", 8), (7, "0.5", "0.5", 9), (16, "4", "0", 10), (33, "2", "0.000001", 10)),
 ]
 
 
@@ -46,14 +37,9 @@ def test_all_draws_together_give_exactly_the_rows(
 
 
 FULL_GRID = [
-    (2, "1", "0", 64),
-    (5, "1", "0.000001", 64),
-    (65_536, "40", "0", 64),
-    (65_536, "0.1", "0.000000001", 64),
-    (65_536, "0", "0.999999999999999999", 64),
-    (2, "0.000000000000000001", "0", 64),
-    (2, "40", "0.5", 64),
-    (1000, "12.5", "0", 64),
+    *((2, "1", "0", 64), (5, "1", "0.000001", 64), (2, "40", "0.5", 64), (1000, "12.5", "0", 64)),
+    *((65_536, "40", "0", 64), (65_536, "0.1", "0.000000001", 64)),
+    *((65_536, "0", "0.999999999999999999", 64), (2, "0.000000000000000001", "0", 64)),
 ]
 
 
@@ -117,14 +103,10 @@ def test_by_default_eight_bytes_of_the_operating_system_decide(
 
 def test_mechanisms_with_the_same_matrix_are_equal() -> None:
     one, same = RandomisedResponse(5, "1"), RandomisedResponse(5, Fraction(1), 0)
-    assert one == same
-    assert hash(one) == hash(same)
+    assert (one, hash(one)) == (same, hash(same))
     others = [
-        RandomisedResponse(4, "1"),
-        RandomisedResponse(5, "1.000000000000000001"),
-        RandomisedResponse(5, "1", "0.000001"),
-        RandomisedResponse(5, "1", bits=63),
+        *(RandomisedResponse(4, "1"), RandomisedResponse(5, "1.000000000000000001")),
+        *(RandomisedResponse(5, "1", "0.000001"), RandomisedResponse(5, "1", bits=63)),
     ]
     assert len({one, same, *others}) == 5
-    assert repr(one) == "RandomisedResponse(5, epsilon=1, delta=0)"
-    assert one != repr(one)
+    assert one != repr(one) == "RandomisedResponse(5, epsilon=1, delta=0)"

@@ -2,6 +2,7 @@
 
 from decimal import Decimal, InvalidOperation, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,20 +33,6 @@ NOT_CANONICAL = [
     *("nan", "NaN", "inf", "Infinity", "∞"),
 ]
 
-# Numbers that are exact, but not small: their Fraction or its powers would fill the memory.
-# A refusal that came only after the conversion would never return.
-OVERSIZED = [
-    Decimal("1e999999999"),
-    Decimal("1e-999999999"),
-    Decimal("-1e999999999"),
-    Decimal("0e999999999"),
-    Decimal("0.0000000000000000001"),
-    Decimal(10**30),
-    Fraction(1, 2**1024),
-    pytest.param(1 << 100_000, id="an int of 100,000 bits"),
-]
-
-NOT_FINITE = [Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("-Infinity")]
 
 NOT_EXACT: list[object] = [
     *(0.1, 1.0, float("nan"), np.float64(1.0), np.float32(1.0), np.int64(1), True, False, None),
@@ -60,18 +47,23 @@ def test_strings_beyond_the_protocols_pattern_are_refused(text: str) -> None:
             take(text)
 
 
-@pytest.mark.parametrize("number", OVERSIZED)
-def test_oversized_numbers_are_refused_before_they_are_expanded(number: Number) -> None:
-    for take in (exact_epsilon, exact_delta):
-        with pytest.raises(InvalidPrivacyParameter, match=r"must (have at most|fit)"):
-            take(number)
+# Numbers that are exact, but not small: their Fraction or its powers would fill the memory.
+# A refusal that came only after the conversion would never return.
+OVERSIZED: list[Number] = [
+    *map(Decimal, ("1e999999999", "1e-999999999", "-1e999999999", "0e999999999")),
+    *(Decimal("0.0000000000000000001"), Decimal(10**30), Fraction(1, 2**1024), 1 << 100_000),
+]
 
 
-@pytest.mark.parametrize("number", NOT_FINITE)
-def test_numbers_that_are_not_finite_are_refused(number: Decimal) -> None:
+def test_oversized_numbers_are_refused_before_they_are_expanded_and_those_that_are_none() -> None:
+    infinite = [Decimal(text) for text in ("NaN", "sNaN", "Infinity", "-Infinity")]
     for take in (exact_epsilon, exact_delta):
-        with pytest.raises(InvalidPrivacyParameter, match="finite"):
-            take(number)
+        for number in OVERSIZED:
+            with pytest.raises(InvalidPrivacyParameter, match=r"must (have at most|fit)"):
+                take(number)
+        for number in infinite:
+            with pytest.raises(InvalidPrivacyParameter, match="finite"):
+                take(number)
 
 
 @pytest.mark.parametrize("value", NOT_EXACT)
@@ -119,56 +111,41 @@ def test_the_refusal_of_a_float_says_why_and_what_to_write(value: float) -> None
 @pytest.mark.parametrize(
     ("number", "exact"),
     [
-        ("0", Fraction(0)),
-        ("40", Fraction(40)),
-        ("0.1", Fraction(1, 10)),
-        ("0.000000000000000001", Fraction(1, 10**18)),
-        (Decimal("1.10"), Fraction(11, 10)),
-        (Decimal("1e1"), Fraction(10)),
-        (Fraction(1, 3), Fraction(1, 3)),
-        (Fraction(1, 2**1023), Fraction(1, 2**1023)),
-        (7, Fraction(7)),
+        *(("0", 0), ("40", 40), ("0.1", Fraction(1, 10)), (7, 7), (Decimal("1e1"), 10)),
+        *(("0.000000000000000001", Fraction(1, 10**18)), (Decimal("1.10"), Fraction(11, 10))),
+        *((share, share) for share in (Fraction(1, 3), Fraction(1, 2**1023))),
     ],
 )
 def test_exact_numbers_are_taken_as_they_are(number: Number, exact: Fraction) -> None:
     assert exact_epsilon(number) == exact
 
 
-@pytest.mark.parametrize("epsilon", ["40.000000000000000001", "41", 41, -1, Fraction(-1, 10**9)])
-def test_epsilon_lies_between_0_and_40(epsilon: Number) -> None:
-    with pytest.raises(InvalidPrivacyParameter, match=r"epsilon must be in \[0, 40\]"):
-        RandomisedResponse(2, epsilon)
-
-
-@pytest.mark.parametrize("delta", ["1", "1.5", 2, -1, Fraction(-1, 10**9), Decimal("1.000")])
-def test_delta_lies_in_0_to_1_exclusive(delta: Number) -> None:
-    with pytest.raises(InvalidPrivacyParameter, match=r"delta must be in \[0, 1\)"):
-        RandomisedResponse(2, "1", delta)
-
-
-def test_epsilon_and_delta_are_not_both_0() -> None:
-    with pytest.raises(InvalidPrivacyParameter, match="both 0"):
-        RandomisedResponse(2, "0", "0")
-
-
-@pytest.mark.parametrize("categories", [-1, 0, 1, MAX_CATEGORIES + 1, 10**18])
-def test_there_are_2_to_65536_categories(categories: int) -> None:
-    with pytest.raises(ValueError, match=r"categories must be in \[2, 65536\]"):
-        RandomisedResponse(categories, "1")
-
-
-@pytest.mark.parametrize("bits", [-1, 0, 65])
-def test_the_grid_has_1_to_64_bits(bits: int) -> None:
-    with pytest.raises(ValueError, match=r"bits must be in \[1, 64\]"):
-        RandomisedResponse(2, "1", bits=bits)
-
-
 @pytest.mark.parametrize("value", [True, 2.0, "2", None, np.int64(2), Fraction(2)])
-def test_categories_and_bits_are_ints(value: object) -> None:
+def test_categories_and_bits_are_ints(value: Any) -> None:
     with pytest.raises(TypeError, match="must be ints"):
-        RandomisedResponse(value, "1")  # type: ignore[arg-type]
+        RandomisedResponse(value, "1")
     with pytest.raises(TypeError, match="must be ints"):
-        RandomisedResponse(2, "1", bits=value)  # type: ignore[arg-type]
+        RandomisedResponse(2, "1", bits=value)
+
+
+BOUNDS: list[tuple[str, list[dict[str, Any]]]] = [
+    (
+        r"categories must be in \[2, 65536\]",
+        [{"categories": n} for n in (-1, 0, 1, 65_537, 10**18)],
+    ),
+    (r"bits must be in \[1, 64\]", [{"bits": bits} for bits in (-1, 0, 65)]),
+    (r"epsilon must be in \[0, 40\]", [{"epsilon": e} for e in ("40.000000000000000001", 41, -1)]),
+    (r"delta must be in \[0, 1\)", [{"delta": d} for d in ("1", 2, -1, Decimal("1.000"))]),
+    ("both 0", [{"epsilon": "0", "delta": "0"}]),
+]
+
+
+@pytest.mark.parametrize(("reason", "changes"), BOUNDS)
+def test_each_parameter_has_its_bounds(reason: str, changes: list[dict[str, Any]]) -> None:
+    assert MAX_CATEGORIES == 65_536
+    for change in changes:
+        with pytest.raises(ValueError, match=reason):
+            RandomisedResponse(**dict[str, Any](categories=2, epsilon="1") | change)
 
 
 @pytest.mark.parametrize(
