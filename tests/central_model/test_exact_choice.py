@@ -84,7 +84,7 @@ scales = st.sampled_from([Fraction(1, 3), Fraction(1), Fraction(5, 2)])
 tables = st.lists(st.fractions(-3, 3, max_denominator=4), min_size=1, max_size=5)
 
 
-@PROPERTY
+@settings(PROPERTY, max_examples=effort(30))
 @given(scales, st.sampled_from([Fraction(1, 10), Fraction(2)]), tables, st.integers(0, 6))
 def test_unbounded_selection_has_the_law_it_states(
     scale: Fraction, epsilon: Fraction, table: list[Fraction], outcome: int
@@ -114,9 +114,6 @@ def test_parameters_outside_their_domain_are_refused(wrong: tuple[int, int, int,
     epsilon, moves, scale, least = wrong
     with pytest.raises(InvalidPrivacyParameter, match="must be positive, and least below most"):
         UnboundedSelection(epsilon, sensitivity=moves, scale=scale, least=least, most=1)
-
-
-def test_a_float_is_refused_as_a_utility() -> None:
     selection = UnboundedSelection(1, sensitivity=1, scale=1, least=0, most=1)
     with pytest.raises(TypeError, match="a utility must be") as refusal:
         selection.choose(lambda _r: 0.777, lambda: 0)  # type: ignore[arg-type, return-value]

@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -18,8 +20,9 @@ from deniable.central_model import laplace
 from deniable.central_model.laplace import DiscreteLaplace, LaplaceRelease, Neighbours, Query
 from deniable.mechanisms import Draw, InvalidPrivacyParameter, Number
 from deniable.mechanisms.mechanism import uniform_below
+from tests.mechanisms.laws import undrawable
 from tests.mechanisms.taylor import exp_bounds
-from tests.support.effort import effort
+from tests.support.effort import effort, some
 
 PROPERTY = settings(max_examples=effort(150))
 
@@ -63,25 +66,18 @@ def tail_bounds(scale: Fraction, distance: int) -> tuple[Fraction, Fraction]:
 # From words to uniform integers: exact, by enumeration.
 
 
-@pytest.mark.parametrize("bound", range(1, 40))
+@pytest.mark.parametrize("bound", some(range(1, 40)))
 def test_every_integer_below_the_bound_has_one_word_and_the_others_are_rejected(bound: int) -> None:
     size = 1 << (bound - 1).bit_length()
     values, rejected = [], 0
     for low in range(size):
         # Only the low bits count; a rejected word is followed by another, here by 0.
-        taken: list[int] = []
-        words = listed(low + (WORD - size), 0)
-
-        def draw(words: Draw = words, taken: list[int] = taken) -> int:
-            taken.append(word := words())
-            return word
-
-        value = uniform_below(bound, draw)
-        if len(taken) == 2:
+        words = iter((low + (WORD - size), 0))
+        value = uniform_below(bound, words.__next__)
+        if not list(words):
             assert value == 0
             rejected += 1
         else:
-            assert len(taken) == (bound > 1)
             values.append(value)
     assert values == list(range(bound))
     assert rejected == size - bound < bound
@@ -89,11 +85,14 @@ def test_every_integer_below_the_bound_has_one_word_and_the_others_are_rejected(
 
 def test_large_bounds_take_several_words_the_first_on_top() -> None:
     bound = 5 * WORD  # 67 bits
-    assert uniform_below(bound, listed(4, 7)) == 4 * WORD + 7
-    assert uniform_below(bound, listed(WORD - 8 + 4, WORD - 1)) == bound - 1
-    assert uniform_below(bound, listed(5, 0, 7, WORD - 1, 0, 0)) == 0
-    assert uniform_below(WORD, listed(WORD - 1)) == WORD - 1
-    assert uniform_below(WORD + 1, listed(1, 0)) == WORD
+    for most, words, value in (
+        (bound, (4, 7), 4 * WORD + 7),
+        (bound, (WORD - 8 + 4, WORD - 1), bound - 1),
+        (bound, (5, 0, 7, WORD - 1, 0, 0), 0),
+        (WORD, (WORD - 1,), WORD - 1),
+        (WORD + 1, (1, 0), WORD),
+    ):
+        assert uniform_below(most, listed(*words)) == value
 
 
 # From uniform integers to the law: all ways through the sampler, each with its exact probability.
@@ -203,15 +202,14 @@ def test_the_ways_through_the_sampler_add_up_to_the_law(
     assert accepted > Fraction(49, 100)
 
 
+# Facts about the law.
+
+
 def test_by_default_the_operating_system_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     source, expected = random.Random(7), DiscreteLaplace("2.5").sample(seeded(7))
     monkeypatch.setattr(os, "urandom", lambda n: source.getrandbits(8 * n).to_bytes(n, "big"))
     assert DiscreteLaplace("2.5").sample() == expected
-    monkeypatch.setattr(os, "urandom", lambda n: (6).to_bytes(n, "big"))
-    assert uniform_below(10) == 6
 
-
-# Facts about the law.
 
 scales = st.one_of(
     st.sampled_from([Fraction(1, 40), Fraction(1), Fraction(2) ** 256]),
@@ -230,7 +228,7 @@ def test_the_loss_of_a_shift_is_the_largest_log_ratio(scale: Fraction, shift: in
     assert noise.loss(1) == 1 / noise.scale
 
 
-@pytest.mark.parametrize("scale", ["1/40", "1/3", "1", "5/2", "30", "1000"])
+@pytest.mark.parametrize("scale", ["1/40", "1/3", "1", "5/2", "100"])
 def test_the_tail_and_the_variance_are_those_of_the_law(scale: str) -> None:
     noise = DiscreteLaplace(Fraction(scale))
     s = noise.scale
@@ -269,11 +267,10 @@ def test_the_scale_lies_in_its_domain(scale: Number) -> None:
 
 # Releases.
 
+
 COUNTS = {"devices": Query(1), "ages": Query(1, cells=4)}
-
-
-def counts_release(epsilon: Number = "0.5") -> LaplaceRelease:
-    return LaplaceRelease(COUNTS, epsilon, neighbours=Neighbours.ADD_REMOVE)
+added: Callable[..., LaplaceRelease] = partial(LaplaceRelease, neighbours=Neighbours.ADD_REMOVE)
+counts_release: Callable[..., LaplaceRelease] = partial(added, COUNTS)
 
 
 @PROPERTY
@@ -287,20 +284,14 @@ def test_neighbouring_data_lose_exactly_epsilon_at_most(
     shapes: list[tuple[int, int]], epsilon: Fraction, step: Fraction, data: st.DataObject
 ) -> None:
     queries = {f"q{i}": Query(d * step, cells) for i, (d, cells) in enumerate(shapes)}
-    release = LaplaceRelease(queries, epsilon, neighbours=Neighbours.ADD_REMOVE, step=step)
+    release = added(queries, epsilon, step=step)
     # Spread each query's change over its cells in any way; the losses of all cells add up, and a
     # change that uses the sensitivities up loses epsilon, not more and not less.
     loss = Fraction(0)
     for sensitivity, cells in shapes:
-        cuts = data.draw(
-            st.lists(st.integers(0, sensitivity), min_size=cells - 1, max_size=cells - 1).map(
-                sorted
-            )
-        )
-        ends = [0, *cuts, sensitivity]
-        for cell in range(cells):
-            sign = data.draw(st.sampled_from([-1, 1]))
-            loss += release.noise.loss(sign * (ends[cell + 1] - ends[cell]))
+        cuts = st.lists(st.integers(0, sensitivity), min_size=cells - 1, max_size=cells - 1)
+        for start, end in pairwise([0, *sorted(data.draw(cuts)), sensitivity]):
+            loss += release.noise.loss(data.draw(st.sampled_from([-1, 1])) * (end - start))
     assert loss == epsilon
 
 
@@ -329,9 +320,7 @@ def test_noise_is_added_in_whole_steps_and_knows_nothing_of_the_values(
 
 
 def test_published_numbers_are_exact_whatever_they_were_given_as() -> None:
-    release = LaplaceRelease(
-        {"q": Query("0.5", 4)}, 1, neighbours=Neighbours.ADD_REMOVE, step="0.5"
-    )
+    release = added({"q": Query("0.5", 4)}, 1, step="0.5")
     values: list[Number] = ["-2.5", Decimal("-2.50"), Fraction(-5, 2), -2]
     noisy = release.publish({"q": values}, seeded(3))["q"]
     noise = release.publish({"q": [0] * 4}, seeded(3))["q"]
@@ -340,19 +329,14 @@ def test_published_numbers_are_exact_whatever_they_were_given_as() -> None:
 
 
 def test_the_error_covers_all_cells_together() -> None:
-    release = counts_release()
+    release = counts_release("0.5")
     assert release.error(0.9) == release.noise.bound(0.9, draws=5)
-    fine = LaplaceRelease({"q": Query(1)}, 1, neighbours=Neighbours.ADD_REMOVE, step="0.25")
+    fine = added({"q": Query(1)}, 1, step="0.25")
     assert fine.error() == Fraction(fine.noise.bound(0.95), 4)
-    none = LaplaceRelease({"q": Query(1)}, 40, neighbours=Neighbours.ADD_REMOVE)
-    assert none.error(0.5) == 0
+    assert added({"q": Query(1)}, 40).error(0.5) == 0
 
 
 # Refusals.
-
-
-def undrawable() -> int:
-    raise AssertionError("refused values must not cost a draw")
 
 
 MARKER = 7_777_777
@@ -370,36 +354,30 @@ MARKER = 7_777_777
 def test_a_value_that_is_not_exact_is_refused_without_draw_and_without_echo(
     value: object, error: type[Exception], reason: str
 ) -> None:
-    values: list[object] = [MARKER, 0, 0, value]
+    values: list[Any] = [MARKER, 0, 0, value]
     with pytest.raises(error, match=f"value of ages.*{reason}") as refusal:
-        counts_release().publish({"devices": [0], "ages": values}, undrawable)  # type: ignore[dict-item]
+        counts_release("0.5").publish({"devices": [0], "ages": values}, undrawable)
     assert str(MARKER) not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
     "values",
     [
-        {},
-        {"devices": [MARKER]},
-        {"devices": [MARKER], "ages": [0] * 4, "more": [0]},
-        {"devices": [MARKER], "ages": [0] * 3},
-        {"devices": [], "ages": [0] * 4},
-        {"devices": [MARKER], "ages": {"7777777": 0}},
-        {"devices": MARKER, "ages": [0] * 4},
+        *({}, {"devices": [MARKER]}, {"devices": [MARKER], "ages": [0] * 4, "more": [0]}),
+        *({"devices": [MARKER], "ages": ages} for ages in ([0] * 3, {"7777777": 0})),
+        *({"devices": [], "ages": [0] * 4}, {"devices": MARKER, "ages": [0] * 4}),
         {"devices": "7", "ages": [0] * 4},
         {"devices": [0], "ages": np.array([MARKER] * 4)},
     ],
 )
-def test_the_cells_are_those_declared_without_draw_and_without_echo(
-    values: dict[str, Sequence[Number]],
-) -> None:
+def test_the_cells_are_those_declared_without_draw_and_without_echo(values: Any) -> None:
     with pytest.raises((ValueError, TypeError), match=r"devices|ages") as refusal:
-        counts_release().publish(values, undrawable)
+        counts_release("0.5").publish(values, undrawable)
     assert str(MARKER) not in str(refusal.value)
 
 
 def test_nothing_of_the_values_stays_in_the_object() -> None:
-    release = counts_release()
+    release = counts_release("0.5")
     release.publish({"devices": [MARKER], "ages": [MARKER] * 4})
     held = [getattr(release, name) for name in type(release).__slots__]
     assert str(MARKER) not in f"{release!r} {held}"
@@ -412,26 +390,16 @@ def test_nothing_of_the_values_stays_in_the_object() -> None:
 @pytest.mark.parametrize(
     ("query", "step"),
     [
-        (Query(0), 1),
-        (Query(-1), 1),
-        (Query("0.5"), 1),
-        (Query(1), "0.3"),
-        (Query(1, cells=0), 1),
-        (Query(1, cells=-1), 1),
-        (Query(1, cells=True), 1),
-        (Query(1, cells=1.0), 1),  # type: ignore[arg-type]
-        (Query(1), 0),
-        (Query(1), -1),
+        *((Query(sensitivity), 1) for sensitivity in (0, -1, "0.5")),
+        *((Query(1, cells), 1) for cells in (0, -1, True, 1.0)),  # type: ignore[arg-type]
+        *((Query(1), step) for step in ("0.3", 0, -1)),
     ],
 )
 def test_a_query_has_a_sensitivity_in_steps_and_cells(query: Query, step: Number) -> None:
     with pytest.raises(ValueError, match=r"sensitivity of q must|step must|q must have"):
-        LaplaceRelease({"q": query}, 1, neighbours=Neighbours.ADD_REMOVE, step=step)
-
-
-def test_a_release_without_queries_is_refused() -> None:
+        added({"q": query}, 1, step=step)
     with pytest.raises(ValueError, match="at least one query"):
-        LaplaceRelease({}, 1, neighbours=Neighbours.ADD_REMOVE)
+        added({}, 1)
 
 
 @pytest.mark.parametrize("epsilon", [0, "0", "41", -1, Fraction(1, 2**300)])
@@ -441,13 +409,14 @@ def test_a_release_has_an_epsilon_that_can_be_met(epsilon: Number) -> None:
 
 
 def test_parameters_in_floats_are_refused() -> None:
-    with pytest.raises(TypeError, match="epsilon must be"):
-        counts_release(0.5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="scale must be"):
-        DiscreteLaplace(2.5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="step must be"):
-        LaplaceRelease(COUNTS, 1, neighbours=Neighbours.ADD_REMOVE, step=0.5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="sensitivity of q must be"):
-        LaplaceRelease({"q": Query(1.0)}, 1, neighbours=Neighbours.ADD_REMOVE)  # type: ignore[arg-type]
+    floats: list[tuple[str, Callable[[], object]]] = [
+        ("epsilon must be", lambda: counts_release(0.5)),
+        ("scale must be", lambda: DiscreteLaplace(2.5)),  # type: ignore[arg-type]
+        ("step must be", lambda: counts_release(1, step=0.5)),
+        ("sensitivity of q must be", lambda: added({"q": Query(1.0)}, 1)),  # type: ignore[arg-type]
+    ]
+    for reason, make in floats:
+        with pytest.raises(TypeError, match=reason):
+            make()
     with pytest.raises(ValueError, match="not a valid Neighbours"):
-        LaplaceRelease(COUNTS, 1, neighbours="some")  # type: ignore[arg-type]
+        counts_release(1, neighbours="some")
