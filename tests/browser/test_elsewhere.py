@@ -85,9 +85,7 @@ def test_another_site_shows_what_it_may(
 
 
 @pytest.mark.long
-def test_a_card_and_a_chart_say_when_figures_appear(
-    framing: tuple[Served, int], browser: Browser
-) -> None:
+def test_a_card_and_a_chart_say_when(framing: tuple[Served, int], browser: Browser) -> None:
     collector, _ = framing
     with browser.new_context(base_url=collector.origin) as context:
         page = context.new_page()

@@ -43,9 +43,7 @@ def test_numbers_are_summarised(collector: Served, page: Page) -> None:
     expect_data(row(page, statistic="mean"), low=mean["low"], high=mean["high"])
 
 
-def test_each_control_changes_what_is_shown_and_the_way_back_undoes_it(
-    collector: Served, page: Page
-) -> None:
+def test_each_control_changes_it_and_the_way_back_undoes_it(collector: Served, page: Page) -> None:
     page.goto(FIGURES)
     expect_figures(page, told(page, collector))
     page.locator("[name=epoch]").select_option("2")
@@ -187,9 +185,7 @@ def test_what_is_shown_can_be_downloaded(collector: Served, page: Page, tmp_path
 
 
 @pytest.mark.long
-def test_without_scripts_a_button_shows_what_was_chosen(
-    collector: Served, browser: Browser
-) -> None:
+def test_without_scripts_a_button_shows_what_is_chosen(collector: Served, browser: Browser) -> None:
     with browser.new_context(base_url=collector.origin, java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(FIGURES)

@@ -57,9 +57,7 @@ def test_a_token_leads_on_to_what_was_asked_for_until_its_holder_leaves(
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", ["login", "logout"])
-def test_another_site_s_page_can_send_no_form(
-    collector: Served, browser: Browser, path: str
-) -> None:
+def test_another_site_can_send_no_form(collector: Served, browser: Browser, path: str) -> None:
     with browser.new_context(base_url=collector.origin) as context:
         page = context.new_page()
         log_in(page, collector.token)

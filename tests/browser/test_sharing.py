@@ -12,9 +12,7 @@ from tests.browser.watched import Watched
 
 
 @pytest.mark.long
-def test_a_link_is_made_opened_and_revoked(
-    collector: Served, watched: Watched, browser: Browser
-) -> None:
+def test_a_link_is_made_and_revoked(collector: Served, watched: Watched, browser: Browser) -> None:
     page = watched.page
     log_in(page, collector.token)
     page.goto(f"/surveys/{MINUTES}")

@@ -40,9 +40,7 @@ def test_a_survey_that_is_not_taken_says_why_and_an_option_that_is_none_is_named
                 served.open(page, **unknown)
 
 
-def test_a_collector_that_does_not_let_the_page_ask_is_told_of(
-    served: Example, browser: Browser
-) -> None:
+def test_a_collector_that_lets_no_page_ask_is_told_of(served: Example, browser: Browser) -> None:
     stranger = served.origin.replace("127.0.0.1", "localhost")
     with browser.new_page() as page:
         page.clock.install()

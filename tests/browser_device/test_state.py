@@ -27,9 +27,7 @@ def consenting(served: Example, page: Page, **options: object) -> Driven:
     return device
 
 
-def test_of_several_tabs_one_draws_and_all_send_its_bytes_once(
-    served: Example, context: BrowserContext
-) -> None:
+def test_of_several_tabs_one_draws_for_all(served: Example, context: BrowserContext) -> None:
     before = len(served.receipts())
     tabs = [consenting(served, context.new_page(), deliverySeconds=0) for _ in range(3)]
     for tab in tabs:  # each at the same time as the others, and several times
@@ -51,9 +49,7 @@ def test_of_several_tabs_one_draws_and_all_send_its_bytes_once(
     assert len(served.receipts()) == before + 1
 
 
-def test_a_response_outlives_a_reload_and_a_clock_that_jumps(
-    served: Example, context: BrowserContext
-) -> None:
+def test_a_response_outlives_reload_and_clock(served: Example, context: BrowserContext) -> None:
     page = context.new_page()
     device = consenting(served, page)
     assert device.report() == "recorded"

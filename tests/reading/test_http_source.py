@@ -108,9 +108,7 @@ async def test_whatever_was_published_is_found_and_read(collector: Collector) ->
 ID = MANIFEST.survey_id.hex()
 
 
-async def test_a_survey_that_is_not_there_is_named_and_what_else_is_refused_says_why(
-    collector: Collector,
-) -> None:
+async def test_a_survey_that_is_not_there_is_named(collector: Collector) -> None:
     surveys = await filled(collector)
 
     def read() -> None:
@@ -269,9 +267,7 @@ SOUND = {"survey": MANIFEST.name, "survey_id": ID, "distrusted_issuers": [], "ep
 
 @settings(deadline=None)
 @given(places=PLACES, by=JSON)
-def test_no_answer_makes_another_error_than_those_that_say_what_to_do(
-    places: list[int], by: Any
-) -> None:
+def test_every_answer_is_read_or_an_error_that_is_ours(places: list[int], by: Any) -> None:
     for read in (read_counts, read_epochs):
         read(MANIFEST, SOUND)
         with suppress(ReadingError):

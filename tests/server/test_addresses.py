@@ -62,9 +62,7 @@ FORWARDED = {
 
 
 @pytest.mark.parametrize(("expected", "headers"), FORWARDED.items())
-def test_behind_a_proxy_it_is_the_nearest_that_is_no_proxy(
-    expected: str, headers: list[str]
-) -> None:
+def test_behind_a_proxy_it_is_the_nearest_that_is_none(expected: str, headers: list[str]) -> None:
     for forwarded in headers:
         assert sender("10.0.0.1", forwarded, PROXIES) == expected
 

@@ -76,9 +76,7 @@ async def test_every_bad_report_has_its_code_among_good_ones(tmp_path: Path) -> 
     assert len(REPORTS) > 150
 
 
-async def test_a_conflict_and_a_survey_that_is_over_spoil_no_good_report(
-    collector: Collector,
-) -> None:
+async def test_a_conflict_or_a_survey_that_is_over_spoils_no_report(collector: Collector) -> None:
     past = manifest(name="past", schedule=Schedule(START - 9 * DAY, DAY, 8, DAY))
     await collector.publish(past)
     await collector.send(envelope(1, 0))
@@ -115,9 +113,7 @@ async def refused(collector: Collector, envelope: bytes) -> str:
     return code.value
 
 
-async def test_tokens_are_taken_once_counted_by_issuer_and_distrusted_by_name(
-    tmp_path: Path,
-) -> None:
+async def test_tokens_are_taken_once_counted_by_issuer_and_distrusted(tmp_path: Path) -> None:
     async with running(tmp_path, authority=scene.AUTHORITY.public_key) as collector:
         collector.clock.time = scene.NOW
         await collector.store.publish(SURVEY, sign_manifest(SURVEY, scene.AUTHORITY))

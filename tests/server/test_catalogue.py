@@ -49,9 +49,7 @@ def fall_silent(proxy: PostgresProxy, collector: Collector) -> None:
 
 
 @pytest.mark.long
-async def test_while_the_database_is_silent_what_is_known_is_answered_from_memory(
-    tmp_path: Path,
-) -> None:
+async def test_while_the_database_is_silent_what_is_known_is_answered(tmp_path: Path) -> None:
     async with behind_a_proxy(tmp_path) as (collector, proxy):
         fall_silent(proxy, collector)
         for path in (KNOWN, "/v1/surveys", "/v1/authority", "/healthz"):
@@ -176,9 +174,7 @@ async def test_unknown_surveys_make_the_store_be_read_once_a_second_at_most(
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["away", "silent"])
-async def test_a_collector_without_its_database_is_up_and_not_ready(
-    tmp_path: Path, how: str
-) -> None:
+async def test_a_collector_without_its_database_is_up_not_ready(tmp_path: Path, how: str) -> None:
     server = postgres_server()
     database = await server.create_store()
     async with AsyncExitStack() as network:

@@ -115,9 +115,7 @@ async def test_only_closed_epochs_of_named_surveys_are_told_of(
     assert samples["estimate_epoch_end_timestamp_seconds", ""] == end
 
 
-async def test_of_many_answers_there_are_the_largest(
-    collector: Collector, figures: ClosedFigures
-) -> None:
+async def test_of_many_answers_the_largest(collector: Collector, figures: ClosedFigures) -> None:
     await collector.publish(MANY)
     counts = await send(collector, MANY, 0, 500)
     collector.clock.time += 3 * DAY

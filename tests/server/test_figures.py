@@ -34,9 +34,7 @@ async def get(collector: Collector, path: str, name: str = NAME) -> Any:
     return await answer.json()
 
 
-async def test_all_versions_of_a_name_are_listed_for_anyone_also_ended_ones(
-    collector: Collector,
-) -> None:
+async def test_all_versions_of_a_name_are_listed_also_ended_ones(collector: Collector) -> None:
     await collector.publish(SUCCESSOR)
     await collector.store.end(MANIFEST.survey_id, START + 5)
     collector.clock.time += 1
@@ -61,9 +59,7 @@ def twins() -> tuple[Manifest, Manifest]:
     raise AssertionError
 
 
-async def test_an_older_survey_is_named_by_a_beginning_of_its_id_that_no_other_has(
-    collector: Collector,
-) -> None:
+async def test_an_older_survey_is_named_by_a_beginning_of_its_id(collector: Collector) -> None:
     older, newer = twins()
     await collector.publish(older)
     await collector.publish(newer)
@@ -77,9 +73,7 @@ async def test_an_older_survey_is_named_by_a_beginning_of_its_id_that_no_other_h
     assert "2 ids of this name begin so" in await ambiguous.text()
 
 
-async def test_what_is_read_over_http_is_what_the_object_says_of_every_kind(
-    collector: Collector,
-) -> None:
+async def test_what_is_read_is_what_the_object_says_of_every_kind(collector: Collector) -> None:
     tried = some(SURVEYS)
     for survey in tried:
         await collector.publish(survey)
@@ -134,9 +128,7 @@ async def text(collector: Collector, path: str, name: str) -> str:
     return await answer.text()
 
 
-async def test_a_series_has_every_survey_of_the_name_unless_one_is_named(
-    collector: Collector,
-) -> None:
+async def test_a_series_has_every_survey_of_its_name_or_the_named(collector: Collector) -> None:
     later = manifest(sequence=1, schedule=replace(MANIFEST.schedule, epochs=30))
     await collector.publish(later)
     for epoch in (0, 2):
@@ -209,9 +201,7 @@ async def test_a_series_is_no_way_around_the_steps(collector: Collector) -> None
 
 
 @pytest.mark.long
-async def test_what_would_take_minutes_or_gigabytes_is_for_a_machine_of_ones_own(
-    collector: Collector,
-) -> None:
+async def test_what_takes_minutes_or_gigabytes_is_for_ones_own(collector: Collector) -> None:
     large, huge = large_survey(1024), large_survey(10_000)
     for survey in (large, huge):
         await collector.publish(survey)

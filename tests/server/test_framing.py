@@ -90,9 +90,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("request_", MALFORMED.values(), ids=MALFORMED)
-async def test_what_is_no_http_is_malformed_and_ends_the_connection(
-    lasting: Collector, request_: bytes
-) -> None:
+async def test_what_is_no_http_ends_the_connection(lasting: Collector, request_: bytes) -> None:
     (answer,) = await exchange(lasting, request_)
     assert answer.problem() == (400, "malformed")
     assert answer.headers["connection"] == "close"
@@ -196,9 +194,7 @@ async def test_connect_opens_no_tunnel(lasting: Collector) -> None:
 
 
 @pytest.mark.parametrize("protocol", [b"websocket", b"h2c", b"TLS/1.3", b"xyzzy"])
-async def test_an_upgrade_is_declined_by_answering_the_request(
-    lasting: Collector, protocol: bytes
-) -> None:
+async def test_an_upgrade_is_declined_by_an_answer(lasting: Collector, protocol: bytes) -> None:
     upgrade = b"Connection: Upgrade\r\nUpgrade: " + protocol + b"\r\n"
     key = b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     first, second = await exchange(
@@ -223,9 +219,7 @@ async def test_frames_behind_a_declined_upgrade_are_malformed(lasting: Collector
         b"Transfer-Encoding: chunked\r\n\r\n" + chunked(bytes(40_000), bytes(40_000)),
     ],
 )
-async def test_what_is_too_large_is_refused_before_all_has_come(
-    lasting: Collector, rest: bytes
-) -> None:
+async def test_what_is_too_large_is_refused_at_once(lasting: Collector, rest: bytes) -> None:
     async with connected(lasting) as (reader, writer):
         writer.write(UPLOAD + rest)
         answer = await read_answer(reader)

@@ -96,7 +96,7 @@ def code_of(answer: BinaryResponse) -> RefusalCode | None:
     return read_problem(answer.body, dict(answer.headers)["content-type"], answer.status)
 
 
-async def test_what_devices_ask_is_answered_as_directly(
+async def test_devices_are_answered_as_directly(
     collector: Collector, key: KeyConfiguration
 ) -> None:
     counted, size = await relay(collector, key, REPORT)
@@ -138,9 +138,7 @@ WRONG: list[tuple[BinaryRequest, tuple[int, str | None]]] = [
 ]
 
 
-async def test_whatever_is_wrong_inside_is_told_sealed(
-    collector: Collector, key: KeyConfiguration
-) -> None:
+async def test_what_is_wrong_inside_is_sealed(collector: Collector, key: KeyConfiguration) -> None:
     for request, (status, code) in WRONG:
         answer, size = await relay(collector, key, request)
         assert (answer.status, size) == (status, 512), request
@@ -269,9 +267,7 @@ async def test_a_relays_headers_reach_no_handler_and_its_address_no_log(
     assert "192.0.2.77" not in logged
 
 
-async def test_answers_show_a_relay_one_of_few_sizes(
-    collector: Collector, key: KeyConfiguration
-) -> None:
+async def test_a_relay_sees_one_of_few_sizes(collector: Collector, key: KeyConfiguration) -> None:
     sizes = set()
     for length in (1, 100, 900, 4_000, 60_000):
         answers = tuple(f"{number} " + "x" * 200 for number in range(length // 200 + 1))

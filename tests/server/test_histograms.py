@@ -41,9 +41,7 @@ async def read(collector: Collector, query: str = "", path: str = PATH) -> dict[
     return body
 
 
-async def test_the_newest_epoch_with_figures_is_shown_unless_one_is_named(
-    collector: Collector,
-) -> None:
+async def test_the_newest_epoch_with_figures_is_shown_or_the_named(collector: Collector) -> None:
     for query, refused in (
         *((query, (409, "too-few-reports")) for query in ("", "?epoch=0", "?epoch=7")),
         (f"?survey={'0' * 64}", (404, "not-found")),
@@ -58,9 +56,7 @@ async def test_the_newest_epoch_with_figures_is_shown_unless_one_is_named(
         assert (body["epochs"], body["n"]) == shown
 
 
-async def test_epochs_whose_devices_keep_responses_are_told_and_never_pooled(
-    collector: Collector,
-) -> None:
+async def test_epochs_whose_devices_keep_responses_are_never_pooled(collector: Collector) -> None:
     await collector.publish(MEMOISED)
     path = f"/v1/surveys/{MEMOISED.name}/histogram"
     for epoch in range(8):

@@ -123,9 +123,7 @@ async def test_reports_are_counted_by_what_became_of_them(collector: Collector) 
     assert samples["deniable_reports_in_hand", ""] == 0
 
 
-async def test_what_comes_outside_of_its_epoch_shows_the_devices_clocks(
-    collector: Collector,
-) -> None:
+async def test_what_comes_outside_of_its_epoch_shows_their_clocks(collector: Collector) -> None:
     early, late = list[float](), list[float]()
     for device, (now, epoch, kept, seconds) in enumerate(
         (

@@ -132,9 +132,7 @@ async def text_of(answer: ClientResponse, status: int = 200) -> str:
 
 
 @in_public
-async def test_every_page_of_every_kind_is_shown_and_loads_nothing_from_elsewhere(
-    public: Collector,
-) -> None:
+async def test_every_page_of_every_kind_loads_nothing_from_elsewhere(public: Collector) -> None:
     for survey in SEEN:
         for path in PATHS:
             answer = await public.client.get(f"/surveys/{survey.name}{path}")
@@ -149,9 +147,7 @@ async def test_every_page_of_every_kind_is_shown_and_loads_nothing_from_elsewher
 
 
 @in_public
-async def test_numbers_of_page_api_and_command_are_the_same_for_every_kind(
-    public: Collector,
-) -> None:
+async def test_numbers_of_page_api_and_command_are_the_same(public: Collector) -> None:
     """The command reads counts, and makes the histogram of them on this side."""
     sure = ("--authority", AUTHORITY.public_key.hex(), "--json")
     at = str(public.client.make_url("/")).rstrip("/")
@@ -234,9 +230,7 @@ def numbers(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-async def test_answers_of_a_large_survey_are_found_by_name_everywhere(
-    analyst: Collector,
-) -> None:
+async def test_answers_of_a_large_survey_are_found_by_name_everywhere(analyst: Collector) -> None:
     answers = tuple(f"place {number}" for number in range(200))
     await fill(analyst, manifest(name="large", categories=answers), 400)
     wanted = {name for name in answers if "7" in name}
@@ -264,9 +258,7 @@ async def test_answers_of_a_large_survey_are_found_by_name_everywhere(
     ("answers", "kept"),
     some([*product((2, 5, 12, 24, 105), (False,)), *product((2, 5, 12, 16), (True,))]),
 )
-async def test_page_command_and_interface_plan_the_same(
-    tmp_path: Path, answers: int, kept: bool
-) -> None:
+async def test_page_command_and_python_plan_alike(tmp_path: Path, answers: int, kept: bool) -> None:
     """At other epsilons as well, and where responses are kept, of which there may be but few."""
     file = tmp_path / "survey.toml"
     categories = json.dumps([f"answer {x}" for x in range(answers)])
@@ -347,9 +339,7 @@ async def test_texts_of_surveys_never_become_markup(public: Collector) -> None:
     assert "&lt;b&gt;odd&lt;/b&gt;" in listed
 
 
-async def test_strangers_are_asked_for_a_token_whether_or_not_there_is_such_a_survey(
-    collector: Collector,
-) -> None:
+async def test_strangers_are_asked_for_a_token_whatever_there_is(collector: Collector) -> None:
     for path in PATHS:
         if path == "/about":  # of what devices are asked anyway
             continue
@@ -369,9 +359,7 @@ async def logged_in(collector: Collector, **fields: str) -> ClientResponse:
     )
 
 
-async def test_a_session_is_as_good_as_its_token_and_ends_with_it_or_on_request(
-    collector: Collector,
-) -> None:
+async def test_a_session_is_its_token_and_ends_with_it_or_on_request(collector: Collector) -> None:
     await collector.send(*(envelope(device, device % 5) for device in range(9)))
     wrong = await collector.client.post("/login", data={"token": "deniable_" + "0" * 64})
     assert "no such token" in await text_of(wrong, 401)
@@ -450,9 +438,7 @@ async def test_what_a_page_cannot_show_is_said_on_it(collector: Collector) -> No
         assert [read["value"] for read in ticks if read["name"] == "group"] == ["good"]
 
 
-async def test_failures_are_pages_for_browsers_and_problems_for_programs(
-    collector: Collector,
-) -> None:
+async def test_failures_are_pages_to_browsers_problems_to_programs(collector: Collector) -> None:
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     for path, status in (("/nothing", 404), ("/surveys/a/b/c", 404), ("/logout", 405)):
         shown = await collector.client.get(path, headers=browser)
@@ -481,9 +467,7 @@ async def test_what_the_collector_counts_is_for_operators(collector: Collector) 
         assert ("last report" in text) is (role is Role.OPERATOR)
 
 
-async def test_what_changes_is_asked_for_alone_and_anew_while_the_survey_runs(
-    analyst: Collector,
-) -> None:
+async def test_what_changes_is_asked_for_anew_while_a_survey_runs(analyst: Collector) -> None:
     async def text(query: str = "") -> str:
         return await text_of(await analyst.client.get(f"{PAGE}{query}", headers=SCRIPT))
 
@@ -497,9 +481,7 @@ async def test_what_changes_is_asked_for_alone_and_anew_while_the_survey_runs(
     assert "every 4s" not in await text()
 
 
-async def test_a_page_that_tells_of_another_survey_by_now_is_asked_for_as_a_whole(
-    analyst: Collector,
-) -> None:
+async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Collector) -> None:
     tags = Tables(await text_of(await analyst.client.get(PAGE))).tags
     (main,) = (read for tag, read in tags if tag == "main")
     headers, older = SCRIPT | json.loads(main["hx-headers"]), MANIFEST.survey_id.hex()[:12]

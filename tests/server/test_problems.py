@@ -64,9 +64,7 @@ async def test_readiness_is_told_and_takes_one_write_for_all_who_ask(
     assert len(writes) == 1
 
 
-async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
-    tmp_path: Path,
-) -> None:
+async def test_a_store_that_became_read_only_is_not_ready(tmp_path: Path) -> None:
     store = HookedStore(tmp_path / "store.sqlite")
     async with running(tmp_path, store=store) as collector:
         with store._writer.reading() as connection:
@@ -98,9 +96,7 @@ async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
             assert (await waiting).status == 200
 
 
-async def test_a_store_that_was_moved_shows_no_figures_and_says_why_not(
-    collector: Collector,
-) -> None:
+async def test_a_store_that_was_moved_shows_no_figures_and_why(collector: Collector) -> None:
     analyst = await collector.token()
     assert await collector.send(envelope(1)) == UploadAnswer(1, 0)
     await collector.store.move_away("/a/path/that/is/nobody's/business")

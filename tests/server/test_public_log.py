@@ -14,9 +14,7 @@ NAME = MANIFEST.name
 ENVELOPE = sign_manifest(MANIFEST, AUTHORITY)
 
 
-async def test_the_logs_files_are_served_and_kept_but_for_the_checkpoint(
-    collector: Collector,
-) -> None:
+async def test_the_logs_files_are_served_and_kept_but_a_checkpoint(collector: Collector) -> None:
     assert await problem(await collector.client.get("/log/checkpoint")) == (404, "not-found")
     logged = [ENVELOPE, *(b"entry %d" % number for number in range(300))]
     await collector.store.extend_log(extension([], logged, cosigners=2))

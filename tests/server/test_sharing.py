@@ -203,9 +203,7 @@ def _sentence(url: str, token: str | None, key: str, name: str) -> str:
     return connect(url, token, authority=key)[name].headline().sentence
 
 
-async def test_the_line_and_the_list_show_each_visitor_what_they_may_see(
-    tmp_path: Path,
-) -> None:
+async def test_the_line_and_the_list_show_each_visitor_what_they_may_see(tmp_path: Path) -> None:
     async with running(tmp_path, public=frozenset({OTHER.name})) as collector:
         await fill(collector, MANIFEST, OTHER)
         analyst = await collector.token(Role.ANALYST)
@@ -270,9 +268,7 @@ async def test_how_many_reports_there_are_before_figures_is_for_those_who_may_kn
         assert 'id="downloads"' not in text
 
 
-async def test_the_list_tells_analysts_of_a_survey_that_no_device_takes(
-    collector: Collector,
-) -> None:
+async def test_the_list_tells_analysts_what_no_device_takes(collector: Collector) -> None:
     moved = manifest(name="moved", origin="https://former.example")
     await fill(collector, moved)
     analyst = await collector.token(Role.ANALYST)

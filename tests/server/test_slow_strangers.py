@@ -203,9 +203,7 @@ async def test_too_many_connections_are_turned_away_and_the_others_served(
             writer.close()
 
 
-async def test_hundreds_of_requests_in_one_segment_are_answered_in_their_order(
-    collector: Collector,
-) -> None:
+async def test_hundreds_of_requests_are_answered_in_their_order(collector: Collector) -> None:
     async with connected(collector) as (reader, writer):
         several = (HEALTH + b"\r\n" + upload() + b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n") * 70
         writer.write(several + HEALTH + CLOSE + b"\r\n")
@@ -264,7 +262,7 @@ async def test_a_head_may_have_32_kib_and_no_more(collector: Collector) -> None:
         UPLOAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\n",
     ],
 )
-async def test_a_connection_that_is_closed_on_one_side_is_closed(
+async def test_a_connection_closed_on_one_side_is_closed(
     collector: Collector, begun: bytes
 ) -> None:
     async with connected(collector) as (reader, writer):

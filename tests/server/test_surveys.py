@@ -70,9 +70,7 @@ async def test_an_older_survey_is_found_by_its_id_under_its_name_only(collector:
     assert await problem(answer) == (404, "not-found")
 
 
-async def test_who_holds_the_manifest_is_told_so_without_a_body_and_nobody_else(
-    collector: Collector,
-) -> None:
+async def test_who_holds_the_manifest_is_told_so_without_a_body(collector: Collector) -> None:
     path, envelope = f"/v1/surveys/{NAME}/manifest", sign_manifest(MANIFEST, AUTHORITY)
     held = {f'"{ID}"': 304, f'"{"0" * 64}", "{ID}"': 304}
     held |= dict.fromkeys([f'"{"0" * 64}"', ID, "nonsense", f'"{ID.upper()}"', '""'], 200)
@@ -98,9 +96,7 @@ async def offered(collector: Collector, name: str = NAME) -> list[Manifest]:
     return [open_manifest(envelope, AUTHORITY.public_key) for envelope, _ in envelopes]
 
 
-async def test_all_manifests_of_a_name_that_have_not_ended_are_offered(
-    collector: Collector,
-) -> None:
+async def test_all_manifests_of_a_name_are_offered_until_they_end(collector: Collector) -> None:
     briefer = manifest(sequence=2, schedule=replace(MANIFEST.schedule, epochs=3))
     future = manifest(
         sequence=3, schedule=replace(MANIFEST.schedule, start=START + 5 * DAY, epochs=5)

@@ -78,9 +78,7 @@ async def ask(port: int, trusted: Path) -> tuple[Answer, str]:
     return answer, hashlib.sha256(certificate).hexdigest()
 
 
-async def test_a_socket_that_was_taken_off_the_port_is_no_lack_of_descriptors(
-    tmp_path: Path,
-) -> None:
+async def test_a_socket_taken_off_the_port_is_no_lack_of_descriptors(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     store = await SqliteStore.open(tmp_path / "store.sqlite")
     server = await build_server(config, store)
@@ -138,9 +136,7 @@ async def test_a_handshake_that_stalls_is_ended(
         await writer.wait_closed()
 
 
-async def test_what_a_failed_handshake_held_waits_for_no_collector_of_garbage(
-    tmp_path: Path,
-) -> None:
+async def test_what_a_failed_handshake_held_waits_for_no_garbage(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     async with listening(config, tls_context(config)) as (port, _):
         gc.collect()
@@ -185,9 +181,7 @@ def test_a_certificate_that_tells_no_end_is_refused_and_the_old_one_kept(tmp_pat
     assert context.ends == ends
 
 
-def test_nobody_is_asked_for_a_password_and_an_error_says_where_its_setting_stands(
-    tmp_path: Path,
-) -> None:
+def test_nobody_is_asked_for_a_password_and_a_setting_is_named(tmp_path: Path) -> None:
     config = config_of(tmp_path, places={"tls_key": "DENIABLE_TLS_KEY"})
     assert config.tls_key is not None
     encrypted = PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")

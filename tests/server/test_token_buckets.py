@@ -98,9 +98,7 @@ def test_what_is_given_back_can_be_taken_again_and_never_overfills() -> None:
 
 
 @given(st.data())
-def test_an_issuer_pays_for_what_is_counted_whatever_is_replayed_meanwhile(
-    data: st.DataObject,
-) -> None:
+def test_an_issuer_pays_for_what_is_counted_not_for_replays(data: st.DataObject) -> None:
     """Reports of few keys come and are decided in any order; of each key the first is counted."""
     burst = 5
     issuers, _ = buckets(rate=1, burst=burst)

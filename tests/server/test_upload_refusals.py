@@ -26,9 +26,7 @@ def padded(size: int) -> bytes:
     return b"\x92" + GOOD[1:] + filler
 
 
-async def test_the_media_type_is_read_as_http_has_it_and_no_encoded_body_is_taken(
-    collector: Collector,
-) -> None:
+async def test_the_media_type_is_read_and_no_encoding_taken(collector: Collector) -> None:
     skip, post = ["Content-Type"], collector.client.post
     missing = await post("/v1/reports", data=GOOD, skip_auto_headers=skip)
     assert await problem(missing) == (415, "unsupported-media-type")
