@@ -28,16 +28,11 @@ def told(page: Page, collector: Served, name: str = MARRIAGE, **query: object) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [USAGE, VOUCHED])
-def test_the_figures_are_what_a_program_gets(collector: Served, page: Page, name: str) -> None:
+def test_the_figures_are_what_a_program_gets(collector: Served, page: Page) -> None:
     log_in(page, collector.token)
-    page.goto(f"/surveys/{name}")
-    expect_figures(page, told(page, collector, name))
-
-
-@pytest.mark.long
-def test_numbers_are_summarised(collector: Served, page: Page) -> None:
-    log_in(page, collector.token)
+    for name in (USAGE, VOUCHED):
+        page.goto(f"/surveys/{name}")
+        expect_figures(page, told(page, collector, name))
     page.goto(f"/surveys/{MINUTES}")
     mean = told(page, collector, MINUTES)["numeric"]["mean"]
     expect_data(row(page, statistic="mean"), low=mean["low"], high=mean["high"])

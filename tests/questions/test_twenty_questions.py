@@ -192,16 +192,6 @@ QUESTIONS: dict[str, tuple[Callable[[Surveys], Any], str, str]] = {
 }
 
 
-def test_how_many_chose_each_answer(scene: Scene) -> None:
-    histogram = scene.surveys["theme"].histogram()
-    printed, page = scene.printed("hist", "theme"), scene.page("theme")
-    for row in histogram.document().tables[0].rows:
-        shares = " ".join(f"{100 * row[key]:.1f}%" for key in ("estimate", "standard_error"))
-        ends = " to ".join(f"{100 * row[end]:.1f}%" for end in ("low", "high"))
-        assert f"{shares} {ends}" in printed
-        assert f"{row['category']} {shares} {ends}" in page
-
-
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_has_one_answer(scene: Scene, question: str) -> None:
     python, command, page = QUESTIONS[question]

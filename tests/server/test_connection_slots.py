@@ -45,9 +45,7 @@ class SlotsMachine(RuleBasedStateMachine):
         self.patched.setattr(connection_slots, "SLICE_BYTES", SLICE)
         self.meters = Meters()
         config = Config(
-            origin=ORIGIN,
-            authority=AUTHORITY.public_key,
-            trusted_proxies=(ip_network(PROXY),),
+            origin=ORIGIN, authority=AUTHORITY.public_key, trusted_proxies=(ip_network(PROXY),)
         )
         self.slots = ConnectionSlots(config, self.meters)
         self.evicted: list[Holder] = []

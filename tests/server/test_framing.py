@@ -20,10 +20,7 @@ from tests.server.sockets import (
 )
 from tests.support.reports import envelope
 
-pytestmark = [
-    pytest.mark.usefixtures("nothing_logged"),
-    pytest.mark.asyncio(loop_scope="module"),
-]
+pytestmark = [pytest.mark.usefixtures("nothing_logged"), pytest.mark.asyncio(loop_scope="module")]
 
 BODY = pack_upload([envelope(1)])
 CHUNKED = UPLOAD + b"Transfer-Encoding: chunked\r\n"

@@ -155,7 +155,13 @@ def never(*_: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("kind", "categories"),
-    [("sqlite", 1024), pytest.param("sqlite", 10_000, marks=pytest.mark.long), ("postgres", 1024)],
+    [
+        ("sqlite", 1024),
+        *(
+            pytest.param(*more, marks=pytest.mark.long)
+            for more in (("sqlite", 10_000), ("postgres", 1024))
+        ),
+    ],
 )
 async def test_reports_of_a_large_design_become_a_histogram_of_its_categories(
     tmp_path: Path, kind: str, categories: int, monkeypatch: pytest.MonkeyPatch

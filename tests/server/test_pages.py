@@ -575,10 +575,6 @@ async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
     await collector.publish(manifest(name="simulated-rating"))
     collector.clock.time += 1
     headers = await collector.token()
-    for path, marks in (
-        ("/", 1),
-        ("/surveys/simulated-rating", 1),
-        (PAGE, 0),
-    ):
+    for path, marks in (("/", 1), ("/surveys/simulated-rating", 1), (PAGE, 0)):
         text = await text_of(await collector.client.get(path, headers=headers))
         assert len(re.findall(r">simulated<|Simulated: no real device answered", text)) == marks
