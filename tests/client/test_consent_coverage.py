@@ -26,9 +26,8 @@ from deniable.client.client import engine_of
 from deniable.client.state.mark import Mark
 from deniable.fakes import FakeIssuer
 from deniable.messages import SigningKey
-from tests.support.clients import client_of
 from tests.support.devices import NAME, Bench, plain
-from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
+from tests.support.surveys import DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 
 FAITH = Survey("faith", "Which faith do you have?", ("none", "another"), max_epsilon="5")
 FAITH_MANIFEST = manifest(
@@ -160,31 +159,27 @@ def _limits(declared: dict[str, Any]) -> tuple[float | Decimal, ...]:
 @pytest.mark.parametrize(
     ("field", "before", "own_total"),
     [
-        (field, before, own_total)
-        for field, values in _VALUES.items()
-        for before in values
-        for own_total in ((None, "8") if field == "lifetime_epsilon" else (None,))
+        *((field, before, None) for field, values in _VALUES.items() for before in values),
+        *(("lifetime_epsilon", before, "8") for before in _VALUES["lifetime_epsilon"]),
     ],
 )
 def test_d12_a_declaration_asks_anew_exactly_if_it_differs_or_a_ceiling_rose(
-    tmp_path: Path, field: str, before: Any, own_total: str | None
+    bench: Bench, field: str, before: Any, own_total: str | None
 ) -> None:
     base = {name: values[0] for name, values in _VALUES.items()} | {"max_total_epsilon": own_total}
     old = base | {field: before}
 
     def client(declared: dict[str, Any]) -> Client:
         given = dict(declared)
-        sliding = _SLIDING[given.pop("sliding")]
-        return client_of(
-            given.pop("collector"),
-            authority=AUTHORITY.public_key,
-            lifetime_epsilon=given.pop("lifetime_epsilon"),
+        collector, lifetime = given.pop("collector"), given.pop("lifetime_epsilon")
+        sliding, enrols = _SLIDING[given.pop("sliding")], given.pop("enrols")
+        return updated(
+            bench,
+            Survey("any", **given),
+            collector=collector,
+            lifetime_epsilon=lifetime,
             sliding=sliding and SlidingCeiling(*sliding),
-            enrol=(lambda _: None) if given.pop("enrols") else None,
-            surveys=[Survey("any", **given)],
-            state=tmp_path / "device.sqlite",
-            background=False,
-            environment={},
+            enrol=(lambda _: None) if enrols else None,
         )
 
     with client(old) as first:

@@ -230,23 +230,19 @@ def test_a_callback_may_close_the_client(vouched: Vouched, hurried: None) -> Non
     assert not holds(vouched)
 
 
-def test_a_state_that_cannot_be_written_is_not_tried_without_end(vouched: Vouched) -> None:
+@pytest.mark.parametrize("what", ["state", "thread"])
+def test_what_cannot_be_written_or_started_is_tried_again_later(
+    vouched: Vouched, what: str
+) -> None:
     client = vouched.holding()
-    full = Mock(side_effect=StateUnavailable("full"))
-    with patch.object(enroller_of(client)._credentials, "begin", full):
+    full, credentials = Mock(side_effect=StateUnavailable), enroller_of(client)._credentials
+    owner: Any = threading.Thread if what == "thread" else credentials
+    with patch.object(owner, *(("start", NO_THREAD) if what == "thread" else ("begin", full))):
         enroller_of(client).step()
         until(lambda: asking() == [])
         assert enroller_of(client).step() == 60.0
     assert vouched.issuer.requests == ()
     vouched.bench.clock.time += 60.0
-    enroller_of(client).step()
-    until(lambda: holds(vouched))
-
-
-def test_a_thread_that_cannot_start_is_tried_again(vouched: Vouched) -> None:
-    client = vouched.holding()
-    with patch.object(threading.Thread, "start", NO_THREAD):
-        assert enroller_of(client).step() == 60.0
     enroller_of(client).step()
     until(lambda: holds(vouched))
 

@@ -390,8 +390,8 @@ def scene() -> Iterator[Scene]:
 @pytest.mark.parametrize("misbehaviour", UPLOAD_FAULTS, ids=str)
 def test_a_report_is_delivered_or_dropped(scene: Scene, misbehaviour: AnyMisbehaviour) -> None:
     assert scene.client.refresh(force=True).ready == ("theme",)
-    assert scene.client.report("theme", "dark", strict=True).ok
 
+    assert scene.client.report("theme", "dark", strict=True).ok
     with scene.misbehaving(misbehaviour, "uploads"):
         scene.client.flush(SECONDS)
     dropped = isinstance(misbehaviour, Refused | Problem) and misbehaviour.code in DROPPED
