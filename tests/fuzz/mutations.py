@@ -24,9 +24,7 @@ DEVICES: Final = 40
 BLIND: Final = manifest(
     name="blind",
     schedule=replace(MANIFEST.schedule, epochs=len(RSA_KEYS)),
-    enrolment=Enrolment(
-        "blind", issuer="issuer.example", keys=tuple(key.modulus for key in RSA_KEYS)
-    ),
+    enrolment=Enrolment("blind", issuer="issuer.example", keys=tuple(k.modulus for k in RSA_KEYS)),
 )
 BLIND_DEVICES: Final = 4
 """How many devices have a token of its epoch 0."""

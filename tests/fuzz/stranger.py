@@ -117,10 +117,8 @@ async def visited(directory: Path) -> AsyncIterator[Stranger]:
         patch.object(connections, "_SWEEP_SECONDS", 0.02),
         patch.object(connections, "_LINGER_SECONDS", _SHORT),
     ):
-        async with running(
-            directory, public=frozenset({MANIFEST.name}), address_rate=0.0
-        ) as collector:
-            stranger = Stranger(collector)
+        async with running(directory, public=frozenset({MANIFEST.name}), address_rate=0.0) as ours:
+            stranger = Stranger(ours)
             logging.getLogger().addHandler(stranger)
             try:
                 yield stranger

@@ -85,14 +85,13 @@ _ENVIRONMENTS: list[dict[str, str]] = [
     {"DENIABLE_CONSENT": "on"},
 ]
 
+_SECONDS = [0.0, 1.0, 1.0, 100.0, FLUSH_SECONDS]
 _who = st.integers(0, 1)
 _names = st.sampled_from(NAMES)
 _answers = st.integers(0, len(CATEGORIES) - 1)
 _lengths = st.sampled_from([1, SHORTEST_EPOCH, 60, 3600, DAY, 7 * DAY])
 _offsets = st.one_of(st.just(0), st.integers(-9 * DAY, 9 * DAY), st.integers(-90, 90))
-_sliding = st.sampled_from(
-    [None, None, SlidingCeiling("3", days=2), SlidingCeiling("1.5", days=20)]
-)
+_slides = st.sampled_from([None, None, SlidingCeiling("3", days=2), SlidingCeiling("1.5", days=20)])
 _consents = st.sampled_from([*[Consent.ON] * 5, Consent.LOCAL, Consent.OFF, Consent.UNSET])
 
 
@@ -132,11 +131,7 @@ class DeviceMachine(RuleBasedStateMachine):
         self.patches = ExitStack()
         for owner, name, value in (
             (state_file, "_connect", self.connect),
-            (
-                os,
-                "fsync",
-                self.before_a_statement,
-            ),  # nobody pulls the plug, but a mark is half done
+            (os, "fsync", self.before_a_statement),  # of a mark that is half done
             (engine, "uniform", seeded.random),
             (secrets, "token_bytes", seeded.randbytes),
             (secrets, "token_hex", lambda size: seeded.randbytes(size).hex()),
@@ -303,7 +298,7 @@ class DeviceMachine(RuleBasedStateMachine):
         length=st.sampled_from([SHORTEST_EPOCH, 60, 3600, DAY, DAY, 7 * DAY]),
         initial=st.sampled_from([*[Consent.ON] * 9, Consent.LOCAL, Consent.OFF, Consent.UNSET]),
         terms=st.sampled_from(_FOLLOWED),
-        sliding=_sliding,
+        sliding=_slides,
         ceilings=st.sampled_from(
             [*[(50, "9999", "9999")] * 4, (50, "53", "9999"), (2, "9999", "3"), (2, "3", "9999")]
         ),
@@ -536,11 +531,7 @@ class DeviceMachine(RuleBasedStateMachine):
             self.memory.offered(served, self.clock.now())
         self.collector.served.clear()
 
-    @rule(
-        who=_who,
-        fate=st.sampled_from(FATES),
-        seconds=st.sampled_from([0.0, 1.0, 1.0, 100.0, FLUSH_SECONDS]),
-    )
+    @rule(who=_who, fate=st.sampled_from(FATES), seconds=st.sampled_from(_SECONDS))
     def flush(self, who: int, fate: str, seconds: float) -> None:
         self.collector.fate = fate
         delivery = self.clients[who].flush(seconds)
@@ -649,7 +640,7 @@ class DeviceMachine(RuleBasedStateMachine):
         lifetime=st.sampled_from(["9999", "9999", "120", "53", "3"]),
         total=st.sampled_from(["9999", "9999", "53", "3", "2"]),
         caps=st.sampled_from([OutboxCaps(), OutboxCaps(reports=2), OutboxCaps(days=3)]),
-        sliding=_sliding,
+        sliding=_slides,
     )
     def restart(
         self,

@@ -116,9 +116,7 @@ def behind_a_proxy(
         yield collector, Fleet(proxy.origin, collector.authority, seconds, folder, threads)
 
 
-def assert_counted_once(
-    collector: CollectorProcess, devices: Sequence[Held], expected: int
-) -> None:
+def assert_counted_once(collector: CollectorProcess, devices: list[Held], expected: int) -> None:
     """See that so many devices delivered, and that the collector counted each of them once."""
     assert len(devices) == expected
     assert {device.status for device in devices} == {"delivered"}
@@ -131,8 +129,5 @@ def assert_counted_once(
 
 def results(tasks: Sequence[Future[list[Held]]], seconds: float) -> list[Held]:
     deadline = time.monotonic() + seconds
-    return [
-        record
-        for task in tasks
-        for record in task.result(timeout=max(0.0, deadline - time.monotonic()))
-    ]
+    lists = [task.result(timeout=max(0.0, deadline - time.monotonic())) for task in tasks]
+    return [record for records in lists for record in records]

@@ -20,6 +20,7 @@ from tests.support.devices import PORTAL, dated, judged, problem
 from tests.support.surveys import AUTHORITY
 from tests.support.transports import Call, TransportDouble
 
+_NOT_FOUND = HttpAnswer(404, {"content-type": "text/html"}, b"<h1>Not Found</h1>")
 _STRANGER = SigningKey(b"a stranger's seed of the tests 1")
 FATES: tuple[str, ...] = (
     "honest",
@@ -32,7 +33,6 @@ FATES: tuple[str, ...] = (
     *(f"refused:{code.value}" for code in RefusalCode),
     *(f"problem:{code.value}" for code in RefusalCode if code.http_status),
 )
-
 """What may become of an upload."""
 
 FETCHES: tuple[str, ...] = ("served", "several", "portal", "missing", "unreachable", "forged")
@@ -104,10 +104,8 @@ class HostileCollector(TransportDouble):
     def _serve(self, name: str) -> HttpAnswer:
         if self.fetch == "unreachable":
             raise TransportError("cut")
-        if self.fetch == "portal":
-            return PORTAL
-        if self.fetch == "missing":
-            return HttpAnswer(404, {"content-type": "text/html"}, b"<h1>Not Found</h1>")
+        if self.fetch in {"portal", "missing"}:
+            return PORTAL if self.fetch == "portal" else _NOT_FOUND
         ours = [manifest for manifest in self.manifests.values() if manifest.name == name]
         latest = ours[: -_SEVERAL - 1 : -1] if self.fetch == "several" else ours[-1:]
         if self.fetch == "forged":
@@ -130,7 +128,7 @@ class HostileCollector(TransportDouble):
         if kind == "portal":
             return PORTAL
         if kind == "proxy":
-            return HttpAnswer(404, {"content-type": "text/html"}, b"<h1>Not Found</h1>")
+            return _NOT_FOUND
         if kind == "nonsense":
             sums = {"accepted": 1, "duplicates": 1, "refused": []}
             return HttpAnswer(200, {"content-type": "application/json"}, json.dumps(sums).encode())

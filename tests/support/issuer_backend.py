@@ -34,17 +34,15 @@ class IssuerBackend:
         """Return what a client of this account is to be given as ``enrol``."""
 
         def enrol(request: EnrolmentRequest) -> bytes | None:
-            connection = http.client.HTTPConnection(
-                urlsplit(self._address).netloc, timeout=_SECONDS
-            )
+            asking = http.client.HTTPConnection(urlsplit(self._address).netloc, timeout=_SECONDS)
             headers = {"Content-Type": "application/msgpack", "Authorization": name}
             try:
-                connection.request("POST", "/v1/enrolments", request.body, headers)
-                answer = connection.getresponse()
+                asking.request("POST", "/v1/enrolments", request.body, headers)
+                answer = asking.getresponse()
                 self.statuses.append(answer.status)
                 return request.read_answer(answer.read()) if answer.status == 200 else None
             finally:
-                connection.close()
+                asking.close()
 
         return enrol
 

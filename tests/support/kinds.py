@@ -50,6 +50,7 @@ KINDS: dict[str, Manifest] = {survey.name: survey for survey in (MATRIX, NUMERIC
 
 THREE = ("never", "sometimes", "always")
 NUMBERS = ("-1", "0", "1")
+_THIRDS = (Fraction(2, 3), Fraction(1, 3))
 WIDE = (
     ("0.5", "0.25", "0.125", "0.125"),
     ("0.25", "0.5", "0.125", "0.125"),
@@ -66,10 +67,7 @@ EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
     "numeric": [({}, NUMBERS)],
     "matrix": [
         ({"matrix": WIDE, "responses": ("a", "b", "c", "d")}, THREE),
-        (
-            {"matrix": ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))},
-            ("yes", "no"),
-        ),
+        ({"matrix": (_THIRDS, _THIRDS[::-1])}, ("yes", "no")),
     ],
     "subset": [({"d": 2}, tuple("abcd")), ({"d": 3}, tuple("abcdef"))],
     "affine": [
@@ -78,18 +76,12 @@ EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
     ],
     "difference-set": [({"v": 13}, tuple("abcdefghijklm")), ({"v": 16}, tuple("abcdefghijk"))],
     "one-question": [
-        ({"dimensions": QUESTIONS}, answer_labels(QUESTIONS)),
-        (
-            {"dimensions": QUESTIONS, "mechanisms": (("affine", 3, 1, 1), ("subset", 2))},
-            answer_labels(QUESTIONS),
-        ),
+        ({"dimensions": QUESTIONS, **more}, answer_labels(QUESTIONS))
+        for more in ({}, {"mechanisms": (("affine", 3, 1, 1), ("subset", 2))})
     ],
     "joint": [
-        ({"dimensions": QUESTIONS}, combination_labels(QUESTIONS)),
-        (
-            {"dimensions": QUESTIONS, "mechanism": ("affine", 3, 2, 1)},
-            combination_labels(QUESTIONS),
-        ),
+        ({"dimensions": QUESTIONS, **more}, combination_labels(QUESTIONS))
+        for more in ({}, {"mechanism": ("affine", 3, 2, 1)})
     ],
     "levels": [
         ({"widths": (1,)}, THREE),

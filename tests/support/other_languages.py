@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -48,9 +49,7 @@ def go(folder: Path, package: str, built: Path) -> Iterator[Ask]:
 @contextmanager
 def _answering(command: Sequence[str | Path]) -> Iterator[Ask]:
     """Run a program that answers each line of JSON with one."""
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         stdin, stdout = process.stdin, process.stdout

@@ -137,7 +137,6 @@ class PostgresServer:
             "shared_buffers=64MB",
             "max_wal_size=256MB",
         ]
-        chosen += settings
         self._process = subprocess.Popen(
             [
                 *self._switch,
@@ -145,7 +144,7 @@ class PostgresServer:
                 f"-D{self.directory / 'data'}",
                 f"-k{self.directory}",
                 "-p5432",  # no port is taken: it is part of the socket's name
-                *(f"-c{setting}" for setting in chosen),
+                *(f"-c{setting}" for setting in [*chosen, *settings]),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

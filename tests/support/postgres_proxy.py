@@ -39,9 +39,7 @@ class PostgresProxy:
         """
         self._silenced[what] = math.inf if later else self.connections
 
-    async def serve(
-        self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter
-    ) -> None:
+    async def serve(self, client: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
         """Serve one connection until either side ends it, or it is cut."""
         self.connections += 1
         number = self.connections
@@ -49,7 +47,7 @@ class PostgresProxy:
         held = asyncio.Event()
 
         async def upwards() -> None:
-            while message := await from_client.read(1 << 20):
+            while message := await client.read(1 << 20):
                 if number <= self._silenced["requests"]:
                     await asyncio.Event().wait()
                 if self.request is not None and self.request in message:
@@ -69,15 +67,15 @@ class PostgresProxy:
                     if _READY in message:
                         return
                     continue
-                to_client.write(message)
-                await to_client.drain()
+                answers.write(message)
+                await answers.drain()
 
         ways = {asyncio.ensure_future(upwards()), asyncio.ensure_future(downwards())}
         try:
             with suppress(OSError):
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for writer in (to_client, to_server):  # before anything that may be cancelled
+            for writer in (answers, to_server):  # before anything that may be cancelled
                 writer.transport.abort()
             for way in ways:
                 way.cancel()

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import threading
+from asyncio import StreamReader, StreamWriter
 from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
@@ -72,7 +73,7 @@ class Proxy:
         await asyncio.gather(*others, return_exceptions=True)
         await asyncio.sleep(0.05)  # closed transports let go of their sockets
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
         try:
             async with asyncio.timeout(_SECONDS):
                 request = await _read_message(reader)
@@ -128,9 +129,7 @@ class Proxy:
         return await _exchange(*await asyncio.open_connection("127.0.0.1", self.port), request)
 
 
-async def _exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
-) -> bytes:
+async def _exchange(reader: StreamReader, writer: StreamWriter, request: bytes) -> bytes:
     try:
         writer.write(request)
         await writer.drain()
@@ -139,7 +138,7 @@ async def _exchange(
         writer.close()
 
 
-async def _read_message(reader: asyncio.StreamReader) -> bytes:
+async def _read_message(reader: StreamReader) -> bytes:
     """Return one HTTP request or answer: its head, and a body of its Content-Length."""
     head = await reader.readuntil(b"\r\n\r\n")
     fields = [line.partition(b":") for line in head.lower().split(b"\r\n")]

@@ -9,7 +9,6 @@ import resource
 import runpy
 import sqlite3
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -21,90 +20,46 @@ _NOBODY: Final = 65_534
 held: list[sqlite3.Connection] = []
 
 
-def _drop_privileges() -> None:
-    if os.geteuid() == 0:  # whom no permission stops
-        os.setgid(_NOBODY)
-        os.setuid(_NOBODY)
+EMPTIED: Final = ("new", "full from the start", "missing", "of others")
+REPLACED: Final = ("a file for a folder", "a folder for the file")
+DISKS: Final = (*EMPTIED, *REPLACED, "read-only", "sealed", "full", "corrupt", "newer", "locked")
+"""What is done to a state that the app has used before; of the first ones no file is left."""
 
 
-def _read_only(state: Path) -> None:
-    for file in state.parent.iterdir():
-        file.chmod(0o444)
-    _sealed(state, 0o555)
-
-
-def _sealed(state: Path, mode: int = 0o000) -> None:
-    state.parent.chmod(mode)
-    _drop_privileges()
-
-
-def _full_at_first(state: Path) -> None:
-    _emptied(state)
-    _full(state)
-
-
-def _full(_state: Path) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-
-def _file_for_a_folder(state: Path) -> None:
-    _emptied(state)
-    state.parent.rmdir()
-    state.parent.write_text("a note")
-
-
-def _folder_for_a_file(state: Path) -> None:
-    _emptied(state)
-    state.mkdir()
-
-
-def _of_others(state: Path) -> None:
-    _emptied(state)
-    state.write_bytes(b"hello" * 500)
-
-
-def _missing(state: Path) -> None:
-    _emptied(state)
-    os.environ["HOME"] = "/proc/missing"
-
-
-def _emptied(state: Path) -> None:
-    for file in state.parent.iterdir():
-        file.unlink()
-
-
-def _corrupt(state: Path) -> None:
-    content = bytearray(state.read_bytes())
-    content[100:] = b"\xa5" * (len(content) - 100)
-    state.write_bytes(content)
-
-
-def _newer(state: Path) -> None:
-    with sqlite3.connect(state) as connection:
-        connection.execute("PRAGMA user_version = 1000")
-
-
-def _locked(state: Path) -> None:
-    held.append(sqlite3.connect(state, isolation_level=None))
-    held[0].execute("PRAGMA locking_mode = EXCLUSIVE")
-    held[0].execute("BEGIN EXCLUSIVE")
-
-
-DISKS: Final[dict[str, Callable[[Path], None]]] = {
-    "new": _emptied,
-    "read-only": _read_only,
-    "sealed": _sealed,
-    "full": _full,
-    "full from the start": _full_at_first,
-    "missing": _missing,
-    "a file for a folder": _file_for_a_folder,
-    "a folder for the file": _folder_for_a_file,
-    "of others": _of_others,
-    "corrupt": _corrupt,
-    "newer": _newer,
-    "locked": _locked,
-}
-"""What is done to a state that the app has used before."""
+def spoil(disk: str, state: Path) -> None:
+    folder = state.parent
+    if disk in EMPTIED + REPLACED:
+        for file in folder.iterdir():
+            file.unlink()
+    match disk:
+        case "full" | "full from the start":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        case "missing":
+            os.environ["HOME"] = "/proc/missing"
+        case "of others":
+            state.write_bytes(b"hello" * 500)
+        case "a file for a folder":
+            folder.rmdir()
+            folder.write_text("a note")
+        case "a folder for the file":
+            state.mkdir()
+        case "read-only" | "sealed":
+            for file in folder.iterdir():
+                file.chmod(0o444)
+            folder.chmod(0o555 if disk == "read-only" else 0)
+            if os.geteuid() == 0:  # whom no permission stops
+                os.setgid(_NOBODY)
+                os.setuid(_NOBODY)
+        case "corrupt":
+            content = state.read_bytes()
+            state.write_bytes(content[:100] + b"\xa5" * (len(content) - 100))
+        case "newer":
+            with sqlite3.connect(state) as connection:
+                connection.execute("PRAGMA user_version = 1000")
+        case "locked":
+            held.append(sqlite3.connect(state, isolation_level=None))
+            held[0].execute("PRAGMA locking_mode = EXCLUSIVE")
+            held[0].execute("BEGIN EXCLUSIVE")
 
 
 def use(client: Client) -> None:
@@ -129,7 +84,7 @@ def main() -> None:
         return runpy.run_path(program)
 
     app()["client"].close()
-    DISKS[disk](state)
+    spoil(disk, state)
     # A disk that others use is waited for as long as calls say; here for less.
     state_file.BUSY_SECONDS = engine.LOOK_SECONDS = 0.03  # type: ignore[misc]
     found = app()

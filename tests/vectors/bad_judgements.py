@@ -71,18 +71,9 @@ def signatures() -> Iterator[Case]:
         yield vector("signature", what, "bad-signature", envelope=assemble(key, signature))
     envelope = assemble(off_the_curve(), honest)
     yield vector("signature", "under a key off the curve", "bad-signature", envelope=envelope)
-    yield vector(
-        "order of checks",
-        "malformed before bad-key",
-        "malformed",
-        envelope=assemble(SMALL_ORDER, honest, PAYLOAD[:-1]),
-    )
-    yield vector(
-        "order of checks",
-        "bad-key before bad-signature",
-        "bad-key",
-        envelope=assemble(SMALL_ORDER, bytes(64)),
-    )
+    short, identity = assemble(SMALL_ORDER, honest, PAYLOAD[:-1]), assemble(SMALL_ORDER, bytes(64))
+    yield vector("order of checks", "malformed before bad-key", "malformed", envelope=short)
+    yield vector("order of checks", "bad-key before bad-signature", "bad-key", envelope=identity)
 
 
 def credentials() -> Iterator[Case]:
@@ -105,26 +96,17 @@ def credentials() -> Iterator[Case]:
         envelope = report_envelope(payload, by=key, credential=value)
         yield vector("credential", what, "not-enrolled", envelope=envelope)
     unsigned = pack([key.public_key, payload, bytes(64), None])
-    yield vector(
-        "order of checks", "bad-signature before not-enrolled", "bad-signature", envelope=unsigned
-    )
+    what = "bad-signature before not-enrolled"
+    yield vector("order of checks", what, "bad-signature", envelope=unsigned)
     # Judged by intake, which knows the survey's mode, after the signature.
     for what, value in {"a good one": credential(), "zeros": bytes(64)}.items():
+        envelope = report_envelope(credential=value)
         yield vector(
-            "credential in open mode",
-            what,
-            "malformed",
-            layer="intake",
-            envelope=report_envelope(credential=value),
+            "credential in open mode", what, "malformed", layer="intake", envelope=envelope
         )
     broken = pack([report_key().public_key, PAYLOAD, bytes(64), credential()])
-    yield vector(
-        "order of checks",
-        "bad-signature before a credential in open mode",
-        "bad-signature",
-        layer="intake",
-        envelope=broken,
-    )
+    what = "bad-signature before a credential in open mode"
+    yield vector("order of checks", what, "bad-signature", layer="intake", envelope=broken)
 
 
 def tokens() -> Iterator[Case]:

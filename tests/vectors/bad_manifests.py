@@ -26,6 +26,9 @@ from tests.vectors.scene import (
     vector,
 )
 
+STRANGER = SigningKey(seed("somebody else"))
+Fields = dict[str, object]
+
 LOOK_ALIKES = {
     "sharp s and ss": ["Straße", "STRASSE"],
     "capital sharp s and ss": ["Stra\u1e9ee", "strasse"],
@@ -87,9 +90,7 @@ def envelopes() -> Iterator[Case]:
         ),
         "a flipped bit of the question": good.replace(b"tea?", b"tea>"),
         "S + L": pack([OPEN_PAYLOAD, curve.signature_bytes(signature[:32], s + curve.L)]),
-        "signed by somebody else": manifest_envelope(
-            OPEN_PAYLOAD, by=SigningKey(seed("somebody else"))
-        ),
+        "signed by somebody else": manifest_envelope(OPEN_PAYLOAD, by=STRANGER),
         "in the context of reports": manifest_envelope(OPEN_PAYLOAD, context=CONTEXT_REPORT),
         "in the context of enrolment": manifest_envelope(OPEN_PAYLOAD, context=CONTEXT_ENROL),
         "without a context": manifest_envelope(OPEN_PAYLOAD, context=b""),
@@ -153,7 +154,7 @@ def maps() -> Iterator[Case]:
 
 def values() -> Iterator[Case]:
     """Return payloads with one field outside its domain; the authority signed each of them."""
-    kinds: dict[str, object] = {
+    kinds: Fields = {
         "nil": None,
         "true": True,
         "a float": 1.0,
@@ -258,7 +259,7 @@ def sizes() -> Iterator[Case]:
 def blind_enrolments() -> Iterator[Case]:
     """Return blind enrolments whose map or keys are not sound; the authority signed each."""
     good, (first, *rest) = BLIND, RSA_KEYS
-    faults: dict[str, dict[str, object]] = {
+    faults: dict[str, Fields] = {
         "without keys": good | {"keys": []},
         "a name in upper case": good | {"issuer": "Issuer.example"},
         "a name with a port": good | {"issuer": "issuer.example:443"},
@@ -282,18 +283,18 @@ def blind_enrolments() -> Iterator[Case]:
 
 def mechanisms() -> Iterator[Case]:
     """Return payloads whose mechanism cannot be certified; the authority signed each of them."""
-    noise: dict[str, object] = {"kind": "numeric", "ratio": [3, 4]}
-    maps: dict[str, dict[str, object]] = {
+    noise: Fields = {"kind": "numeric", "ratio": [3, 4]}
+    maps: dict[str, Fields] = {
         "no kind": {},
         "a kind in bytes": {"kind": b"numeric"},
         "randomised response with a ratio": {"kind": "randomised-response", "ratio": [1, 2]},
     }
-    numerics: dict[str, dict[str, object]] = {
+    numerics: dict[str, Fields] = {
         "without a ratio": {"kind": "numeric"},
         "with keys exchanged": {"ratio": [3, 4], "kind": "numeric"},
         "with an unknown key": noise | {"colour": 1},
     }
-    ratios: dict[str, object] = {
+    ratios: Fields = {
         "that exceeds epsilon": [1, 2],
         "that exceeds epsilon by a hair": [6_608_834_853_477_192_515, 2**63 - 1],
         "of 0": [0, 1],
@@ -308,7 +309,7 @@ def mechanisms() -> Iterator[Case]:
     }
     four = {"categories": ["1", "2", "3", "4"]}
     numerics |= {f"with a ratio {what}": noise | {"ratio": value} for what, value in ratios.items()}
-    changes: dict[str, dict[str, object]] = {
+    changes: dict[str, Fields] = {
         **{what: {"mechanism": value} for what, value in maps.items()},
         **{f"numeric {what}": four | {"mechanism": value} for what, value in numerics.items()},
         "numeric with a delta": four | {"mechanism": noise, "delta": "0.1"},
@@ -340,10 +341,10 @@ def mechanisms() -> Iterator[Case]:
         yield vector("manifest mechanism", what, "malformed", envelope=envelope)
 
 
-def _two_rounds() -> Iterator[tuple[str, dict[str, object]]]:
+def _two_rounds() -> Iterator[tuple[str, Fields]]:
     """Return changes that leave nothing to be kept, or nothing that may be kept."""
-    rounds: dict[str, object] = {"kind": "two-round", "kept": "2", "fresh": ["subset", 1]}
-    kept: dict[str, object] = {"repeat": {"kind": "memoised", "epochs": 7}}
+    rounds: Fields = {"kind": "two-round", "kept": "2", "fresh": ["subset", 1]}
+    kept: Fields = {"repeat": {"kind": "memoised", "epochs": 7}}
     for what, change in {
         "not memoised": {},
         "with a delta": kept | {"delta": "0.1"},
@@ -352,7 +353,7 @@ def _two_rounds() -> Iterator[tuple[str, dict[str, object]]]:
         "with epsilon 0 beside a delta": kept | {"epsilon": "0", "delta": "0.1"},
     }.items():
         yield f"two rounds {what}", {"mechanism": rounds} | change
-    maps: dict[str, object] = {
+    maps: Fields = {
         "without a kept epsilon": {"kind": "two-round", "fresh": ["subset", 1]},
         "without a fresh round": {"kind": "two-round", "kept": "2"},
         "whose fresh round is no design": rounds | {"fresh": ["randomised-response"]},
@@ -377,13 +378,13 @@ def _two_rounds() -> Iterator[tuple[str, dict[str, object]]]:
     yield "memoised numbers with 17 categories", kept | numbers
 
 
-def _matrices() -> Iterator[tuple[str, dict[str, object]]]:
+def _matrices() -> Iterator[tuple[str, Fields]]:
     """Return matrices that are none, are not private enough, or whose responses have no names."""
     unit = 2**60
     rows = [[(7 if x == y else 3) * unit for y in range(4)] for x in range(4)]
     wide = [[*row[:3], row[3] - unit, unit] for row in rows]
-    good: dict[str, object] = {"kind": "matrix", "weights": rows, "responses": []}
-    weights: dict[str, object] = {
+    good: Fields = {"kind": "matrix", "weights": rows, "responses": []}
+    weights: Fields = {
         "a row too few": rows[:3],
         "a row too many": [*rows, rows[0]],
         "a short row": [*rows[:3], [7 * unit, 9 * unit]],
@@ -400,7 +401,7 @@ def _matrices() -> Iterator[tuple[str, dict[str, object]]]:
         "nil": None,
         "more responses than categories, without names": wide,
     }
-    labels: dict[str, object] = {
+    labels: Fields = {
         "a name too few": ["a", "b", "c"],
         "two names that look alike": ["a", "b", "c", "C"],
         "a name with a line feed": ["a", "b", "c", "d\n"],
@@ -416,7 +417,7 @@ def _matrices() -> Iterator[tuple[str, dict[str, object]]]:
         yield f"a matrix: {what}", {"mechanism": good | {"responses": value}}
     narrow = good | {"weights": [[6 * unit, 5 * unit, 5 * unit]] * 4, "responses": ["a", "b", "c"]}
     yield "a matrix: fewer responses than categories", {"mechanism": narrow}
-    swapped: dict[str, object] = {"kind": "matrix", "responses": [], "weights": rows}
+    swapped: Fields = {"kind": "matrix", "responses": [], "weights": rows}
     yield "a matrix: keys exchanged", {"mechanism": swapped}
     many = [f"category {number}" for number in range(17)]
     even = [[2**64 // 32] * 15 + [2**64 // 64] * 2 + [2**64 // 2]] * 17
@@ -431,11 +432,11 @@ def _matrices() -> Iterator[tuple[str, dict[str, object]]]:
     )
 
 
-def _designs() -> Iterator[tuple[str, dict[str, object]]]:
+def _designs() -> Iterator[tuple[str, Fields]]:
     """Return designs that are none, have too few or too many points, or say nothing."""
-    plane: dict[str, object] = {"kind": "affine", "q": 3, "m": 2, "s": 1}
-    pairs: dict[str, object] = {"kind": "subset", "d": 2}
-    parameters: dict[str, dict[str, object]] = {
+    plane: Fields = {"kind": "affine", "q": 3, "m": 2, "s": 1}
+    pairs: Fields = {"kind": "subset", "d": 2}
+    parameters: dict[str, Fields] = {
         "q is no prime": {"q": 4},
         "q is 1": {"q": 1},
         "q is above 2^17": {"q": 131_101, "m": 1, "s": 1},
@@ -453,45 +454,38 @@ def _designs() -> Iterator[tuple[str, dict[str, object]]]:
         yield f"an affine design: {what}", {"mechanism": plane | changed}
     for what, size in {"0": 0, "all": 4, "more than all": 5, "a text": "2", "true": True}.items():
         yield f"a subset design: {what}", {"mechanism": pairs | {"d": size}}
-    translates: dict[str, object] = {"kind": "difference-set", "v": 13}
+    translates: Fields = {"kind": "difference-set", "v": 13}
     for what, points in {"7": 7, "14": 14, "a text": "13", "true": True}.items():
         yield f"a difference set of {what}", {"mechanism": translates | {"v": points}}
-    many: dict[str, object] = {"categories": [f"category {number}" for number in range(30)]}
+    many: Fields = {"categories": [f"category {number}" for number in range(30)]}
     yield "a difference set of fewer points than categories", many | {"mechanism": translates}
     yield "a subset design of more than 2^20 subsets", many | {"mechanism": pairs | {"d": 15}}
-    kept: dict[str, object] = {"repeat": {"kind": "memoised", "epochs": 2}}
+    kept: Fields = {"repeat": {"kind": "memoised", "epochs": 2}}
     for what, mechanism in {
         "an affine": plane,
         "a subset": pairs,
         "a difference set": translates,
     }.items():
         yield f"{what} design of epsilon and delta 0", {"mechanism": mechanism, "epsilon": "0"}
-        yield (
-            f"{what} design whose delta allows anything",
-            {"mechanism": mechanism, "delta": "0.9"},
-        )
+        yield f"{what} design whose delta allows anything", {"mechanism": mechanism, "delta": "0.9"}
     yield "a memoised design of 30 responses", kept | {"mechanism": plane | {"q": 5}}
-    swapped: dict[str, object] = {"kind": "affine", "m": 2, "q": 3, "s": 1}
+    swapped: Fields = {"kind": "affine", "m": 2, "q": 3, "s": 1}
     yield "an affine design: keys exchanged", {"mechanism": swapped}
 
 
-def _questions() -> Iterator[tuple[str, dict[str, object]]]:
+def _questions() -> Iterator[tuple[str, Fields]]:
     """Return several questions that are none, or whose categories or mechanisms are others'."""
     plan, theme = ["plan", "free", "paid"], ["theme", "A", "B", "C", "D"]
     labels = ["plan: free", "plan: paid", *(f"theme: {each}" for each in "ABCD")]
     rr: list[object] = ["randomised-response"]
-    one: dict[str, object] = {
+    one: Fields = {
         "kind": "one-question",
         "dimensions": [plan, theme],
         "mechanisms": [rr, ["subset", 2]],
     }
     crossed = [f"{a} + {b}" for a in ("free", "paid") for b in "ABCD"]
-    joint: dict[str, object] = {
-        "kind": "joint",
-        "dimensions": [plan, theme],
-        "mechanism": ["affine", 3, 2, 1],
-    }
-    dimensions: dict[str, object] = {
+    joint: Fields = {"kind": "joint", "dimensions": [plan, theme], "mechanism": ["affine", 3, 2, 1]}
+    dimensions: Fields = {
         "one question": [plan],
         "a question with one answer": [["plan", "free"], theme],
         "names that look alike": [plan, ["PLAN", *theme[1:]]],
@@ -509,7 +503,7 @@ def _questions() -> Iterator[tuple[str, dict[str, object]]]:
                 f"{name} several questions: {what}",
                 {"mechanism": good | {"dimensions": value}, "categories": categories},
             )
-    mechanisms: dict[str, object] = {
+    mechanisms: Fields = {
         "a mechanism too few": [rr],
         "a mechanism too many": [rr, rr, rr],
         "a numeric mechanism": [rr, ["numeric", 1]],
@@ -537,7 +531,7 @@ def _questions() -> Iterator[tuple[str, dict[str, object]]]:
             f"joint several questions: {what}",
             {"mechanism": joint | {"mechanism": value}, "categories": crossed},
         )
-    others: dict[str, dict[str, object]] = {
+    others: dict[str, Fields] = {
         "categories in another order": {"mechanism": one, "categories": labels[::-1]},
         "the categories of a joint survey": {"mechanism": one, "categories": crossed},
         "an own category": {"mechanism": one, "categories": [*labels[:-1], "theme: E"]},
@@ -554,24 +548,20 @@ def _questions() -> Iterator[tuple[str, dict[str, object]]]:
     }
     for what, change in others.items():
         yield f"one of several questions: {what}", change
-    swapped: dict[str, object] = {
-        "kind": "one-question",
-        "mechanisms": [rr, rr],
-        "dimensions": [plan, theme],
-    }
+    swapped: Fields = {"kind": "one-question", "mechanisms": [rr, rr], "dimensions": [plan, theme]}
     yield ("one of several questions: keys exchanged", {"mechanism": swapped, "categories": labels})
 
 
-def _levels() -> Iterator[tuple[str, dict[str, object]]]:
+def _levels() -> Iterator[tuple[str, Fields]]:
     """Return trees over ordered answers that are none, or whose levels others answer."""
     rr: list[object] = ["randomised-response"]
-    good: dict[str, object] = {
+    good: Fields = {
         "kind": "levels",
         "widths": [4, 2, 1],
         "mechanisms": [rr, ["subset", 2], ["affine", 7, 1, 2]],
     }
-    fields: dict[str, object] = {"mechanism": good, "categories": list("abcdefg")}
-    widths: dict[str, object] = {
+    fields: Fields = {"mechanism": good, "categories": list("abcdefg")}
+    widths: Fields = {
         "no level": [],
         "no level of single answers": [8, 4, 2],
         "a width that is no multiple": [5, 2, 1],
@@ -589,7 +579,7 @@ def _levels() -> Iterator[tuple[str, dict[str, object]]]:
     }
     for what, value in widths.items():
         yield f"levels: {what}", fields | {"mechanism": good | {"widths": value}}
-    mechanisms: dict[str, object] = {
+    mechanisms: Fields = {
         "a mechanism too few": [rr, rr],
         "another kind": [rr, rr, ["numeric", 1]],
         "itself": [rr, rr, ["levels"]],
@@ -609,5 +599,5 @@ def _levels() -> Iterator[tuple[str, dict[str, object]]]:
             "mechanism": {"kind": "levels", "widths": [1], "mechanisms": [rr]},
         },
     )
-    swapped: dict[str, object] = {"kind": "levels", "mechanisms": [rr], "widths": [1]}
+    swapped: Fields = {"kind": "levels", "mechanisms": [rr], "widths": [1]}
     yield "levels: keys exchanged", fields | {"mechanism": swapped}

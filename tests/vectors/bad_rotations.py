@@ -14,8 +14,8 @@ from tests.vectors.scene import rotation_envelope as hand_over
 THIEF = SigningKey(seed("thief"))
 GOOD = hand_over(AUTHORITY, NEXT, 1)
 PAYLOAD = rotation_payload(AUTHORITY.public_key, NEXT.public_key, 1)
-OLD_SIGNATURE = AUTHORITY.sign(CONTEXT_AUTHORITY, PAYLOAD)
-NEW_SIGNATURE = NEXT.sign(CONTEXT_AUTHORITY_ACCEPT, PAYLOAD)
+OLD = AUTHORITY.sign(CONTEXT_AUTHORITY, PAYLOAD)
+NEW = NEXT.sign(CONTEXT_AUTHORITY_ACCEPT, PAYLOAD)
 IDENTITY = b"\1" + bytes(31)
 
 
@@ -50,14 +50,12 @@ def shapes() -> Iterator[Case]:
         "nil for a proof": b"\x91\x92" + GOOD + b"\xc0",
         "no proof": b"\x91" + GOOD,
         "an envelope as bytes": array(pack(GOOD)),
-        "one signature": array(pack([PAYLOAD, OLD_SIGNATURE])),
-        "three signatures": array(pack([PAYLOAD, OLD_SIGNATURE, NEW_SIGNATURE, NEW_SIGNATURE])),
-        "a short signature of the old key": array(
-            pack([PAYLOAD, OLD_SIGNATURE[:-1], NEW_SIGNATURE])
-        ),
-        "text for the signature of the new key": array(pack([PAYLOAD, OLD_SIGNATURE, "x" * 64])),
-        "nil for the signature of the new key": array(pack([PAYLOAD, OLD_SIGNATURE, None])),
-        "the payload as an array": array(pack([[1, 2, 3], OLD_SIGNATURE, NEW_SIGNATURE])),
+        "one signature": array(pack([PAYLOAD, OLD])),
+        "three signatures": array(pack([PAYLOAD, OLD, NEW, NEW])),
+        "a short signature of the old key": array(pack([PAYLOAD, OLD[:-1], NEW])),
+        "text for the signature of the new key": array(pack([PAYLOAD, OLD, "x" * 64])),
+        "nil for the signature of the new key": array(pack([PAYLOAD, OLD, None])),
+        "the payload as an array": array(pack([[1, 2, 3], OLD, NEW])),
     }
     for what, body in bodies.items():
         yield vector("rotations", what, "malformed", body=body)
@@ -96,34 +94,30 @@ def payloads() -> Iterator[Case]:
 
 def signatures() -> Iterator[Case]:
     """Return hand-overs that one of their keys did not sign."""
-    old_s = int.from_bytes(OLD_SIGNATURE[32:], "little")
-    new_s = int.from_bytes(NEW_SIGNATURE[32:], "little")
+    old_s = int.from_bytes(OLD[32:], "little")
+    new_s = int.from_bytes(NEW[32:], "little")
     envelopes = {
         "signed by a thief for the old key": hand_over(AUTHORITY, NEXT, 1, old=THIEF),
         "signed by a thief for the new key": hand_over(AUTHORITY, NEXT, 1, new=THIEF),
         "signed by the old key only": hand_over(AUTHORITY, NEXT, 1, new=AUTHORITY),
-        "the signatures exchanged": pack([PAYLOAD, NEW_SIGNATURE, OLD_SIGNATURE]),
+        "the signatures exchanged": pack([PAYLOAD, NEW, OLD]),
         "the new key in the context of the old": pack(
-            [PAYLOAD, OLD_SIGNATURE, NEXT.sign(CONTEXT_AUTHORITY, PAYLOAD)]
+            [PAYLOAD, OLD, NEXT.sign(CONTEXT_AUTHORITY, PAYLOAD)]
         ),
         "the old key in the context of the new": pack(
-            [PAYLOAD, AUTHORITY.sign(CONTEXT_AUTHORITY_ACCEPT, PAYLOAD), NEW_SIGNATURE]
+            [PAYLOAD, AUTHORITY.sign(CONTEXT_AUTHORITY_ACCEPT, PAYLOAD), NEW]
         ),
         "the old key in the context of manifests": pack(
-            [PAYLOAD, AUTHORITY.sign(CONTEXT_MANIFEST, PAYLOAD), NEW_SIGNATURE]
+            [PAYLOAD, AUTHORITY.sign(CONTEXT_MANIFEST, PAYLOAD), NEW]
         ),
         "the signatures of another sequence": pack(
-            [
-                rotation_payload(AUTHORITY.public_key, NEXT.public_key, 2),
-                OLD_SIGNATURE,
-                NEW_SIGNATURE,
-            ]
+            [rotation_payload(AUTHORITY.public_key, NEXT.public_key, 2), OLD, NEW]
         ),
         "S + L of the old key": pack(
-            [PAYLOAD, curve.signature_bytes(OLD_SIGNATURE[:32], old_s + curve.L), NEW_SIGNATURE]
+            [PAYLOAD, curve.signature_bytes(OLD[:32], old_s + curve.L), NEW]
         ),
         "S + L of the new key": pack(
-            [PAYLOAD, OLD_SIGNATURE, curve.signature_bytes(NEW_SIGNATURE[:32], new_s + curve.L)]
+            [PAYLOAD, OLD, curve.signature_bytes(NEW[:32], new_s + curve.L)]
         ),
         "a bad one behind a good one": hand_over(NEXT, LAST, 2, new=THIEF),
     }

@@ -27,7 +27,6 @@ from tests.vectors.scene import (
     AUTHORITY,
     BLIND_SURVEY,
     CERTIFICATE_PAYLOAD,
-    CERTIFICATE_SURVEY,
     DAY,
     DEVICE_SECRET,
     EPOCH,
@@ -47,14 +46,11 @@ from tests.vectors.scene import (
     token,
     vector,
 )
+from tests.vectors.scene import CERTIFICATE_SURVEY as CERTIFIED
 
 REPORTS: dict[str, tuple[bytes, Report, bytes | None]] = {
     "open": (DEVICE_SECRET, Report(OPEN_SURVEY.survey_id, EPOCH, RESPONSE), None),
-    "certificate": (
-        DEVICE_SECRET,
-        Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE),
-        credential(),
-    ),
+    "certificate": (DEVICE_SECRET, Report(CERTIFIED.survey_id, EPOCH, RESPONSE), credential()),
     "blind": (DEVICE_SECRET, Report(BLIND_SURVEY.survey_id, EPOCH, RESPONSE), token()),
     "next epoch": (DEVICE_SECRET, Report(OPEN_SURVEY.survey_id, EPOCH + 1, RESPONSE), None),
     "zeros": (bytes(32), Report(bytes(32), 0, 0), None),
@@ -144,37 +140,31 @@ def uploads() -> Iterator[Case]:
         sign_report(seed(f"device {number}"), Report(OPEN_SURVEY.survey_id, EPOCH, number))
         for number in range(2)
     )
-    malformed, conflict = RefusalCode.MALFORMED, RefusalCode.REPORT_CONFLICT
+    bad, twice = RefusalCode.MALFORMED, RefusalCode.REPORT_CONFLICT
     given = {
         "one report": ([good], UploadAnswer(1, 0)),
         "the same report twice": ([good, good], UploadAnswer(1, 1)),
         "one report 256 times": ([good] * 256, UploadAnswer(1, 255)),
-        "nil between two reports": (
-            [another, b"\xc0", third],
-            UploadAnswer(2, 0, ((1, malformed),)),
-        ),
-        "another response under one key": (
-            [good, other, good],
-            UploadAnswer(1, 1, ((1, conflict),)),
-        ),
+        "nil between two reports": ([another, b"\xc0", third], UploadAnswer(2, 0, ((1, bad),))),
+        "another response under one key": ([good, other, good], UploadAnswer(1, 1, ((1, twice),))),
     }
     for what, (envelopes, answer) in given.items():
-        flag = "Conflict" if conflict in dict(answer.refused).values() else "Ordinary"
+        flag = "Conflict" if twice in dict(answer.refused).values() else "Ordinary"
         text = answer.to_json().decode()
         yield case(f"upload: {what}", flag, now=NOW, body=pack_upload(envelopes), answer=text)
 
 
 def enrolments() -> Iterator[Case]:
     """Return the request for a certificate, and its answer."""
-    public_key = report_key(CERTIFICATE_SURVEY).public_key
+    public_key = report_key(CERTIFIED).public_key
     yield case(
         "the device's key",
         "Ordinary",
         now=NOW,
-        survey_id=CERTIFICATE_SURVEY.survey_id,
+        survey_id=CERTIFIED.survey_id,
         epoch=str(EPOCH),
         public_key=public_key,
-        request=pack([CERTIFICATE_SURVEY.survey_id, EPOCH, public_key]),
+        request=pack([CERTIFIED.survey_id, EPOCH, public_key]),
         answer=pack(credential()),
         credential=credential(),
     )

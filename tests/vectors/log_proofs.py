@@ -83,7 +83,7 @@ def bad() -> Iterator[Case]:
     honest, thief = proof(617), SigningKey(seed("thief"))
     path, checkpoint = honest.path, honest.checkpoint.checkpoint
     entry, first = ENTRIES[617], base64.b64encode(path[0]).decode()
-    older = proof(617, 700).checkpoint.checkpoint
+    stale = proof(617, cosigned=proof(617, 700).checkpoint.checkpoint)
     again = logs.cosign(checkpoint, *next(iter(WITNESSES.items())), NOW + 1)
     once = proof(617, witnesses=(0,)).text
     twice = f"{once}{again}\n"
@@ -103,11 +103,7 @@ def bad() -> Iterator[Case]:
         "one cosignature": ("Unwitnessed", entry, once),
         "no cosignature": ("Unwitnessed", entry, proof(617, witnesses=()).text),
         "one witness, two times": ("Unwitnessed", entry, twice),
-        "cosignatures of an older checkpoint": (
-            "Unwitnessed",
-            entry,
-            proof(617, cosigned=older).text,
-        ),
+        "cosignatures of an older checkpoint": ("Unwitnessed", entry, stale.text),
         "signed by another log key": ("Forged", entry, proof(617, by=thief).text),
         "another log": ("Forged", entry, proof(617, origin="other.example/log").text),
         "another size": (

@@ -136,9 +136,7 @@ def edges(mechanism: Mechanism, answer: int) -> Iterable[int]:
         case TwoRound():
             return edges(mechanism.kept, answer)
         case RandomisedResponse():
-            return range(
-                mechanism.lies, (mechanism.categories + 1) * mechanism.lies, mechanism.lies
-            )
+            return [x * mechanism.lies for x in range(1, mechanism.categories + 1)]
         case TurnedDesign():
             n, s = mechanism.design.positions, mechanism.design.size
             missed = (n - s) * mechanism.outside

@@ -18,9 +18,7 @@ from tests.vectors.generate import TOPICS, documents
 from tests.vectors.layout import case
 from tests.vectors.stored import FOLDER, read, vectors_of
 
-SCHEMAS = {
-    path.name: json.loads(path.read_text("utf-8")) for path in (FOLDER / "schemas").iterdir()
-}
+SCHEMAS = {path.name: json.loads(path.read_bytes()) for path in (FOLDER / "schemas").iterdir()}
 REGISTRY: Registry[Any] = Registry().with_resources(
     (name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items()
 )

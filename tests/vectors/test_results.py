@@ -24,6 +24,7 @@ from tests.vectors.mechanisms import matrix_digest
 from tests.vectors.msgpack_forms import described
 from tests.vectors.stored import BY_ID, SURVEYS, name_of, vectors_of
 
+BLIND = SURVEYS["blind"]
 Outcome = dict[str, Any]
 """What came of a test: its code, or of a valid one what the vector says besides."""
 
@@ -129,9 +130,7 @@ def enrolment(test: dict[str, Any]) -> Outcome:
 
 
 def blind_token(test: dict[str, Any]) -> Outcome:
-    request = messages.blind_request(
-        data(test, "device_secret"), SURVEYS["blind"], int(test["epoch"])
-    )
+    request = messages.blind_request(data(test, "device_secret"), BLIND, int(test["epoch"]))
     assert request.body.hex() == test["request"]
     return {"credential": request.finish(data(test, "answer")).hex()}
 

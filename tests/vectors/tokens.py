@@ -13,6 +13,7 @@ from tests.support.rsa_keys import RSA_KEYS
 from tests.vectors import scene
 from tests.vectors.layout import Case, case, group
 
+START, DAY = scene.START, scene.DAY
 ENROLMENT = scene.BLIND_SURVEY.enrolment
 
 
@@ -45,10 +46,7 @@ def tokens() -> Iterator[Case]:
 
 def answers() -> Iterator[Case]:
     """Return answers of an issuer that a device must not make a token of."""
-    key, other = (
-        RSA_KEYS[scene.EPOCH - ENROLMENT.first],
-        RSA_KEYS[scene.EPOCH - ENROLMENT.first - 1],
-    )
+    other, key = RSA_KEYS[scene.EPOCH - ENROLMENT.first - 1 :][:2]
     request = blind_request(scene.DEVICE_SECRET, scene.BLIND_SURVEY, scene.EPOCH).body
     foreign = blind_request(scene.seed("another device"), scene.BLIND_SURVEY, scene.EPOCH).body
     good = key.answer(request)
@@ -108,16 +106,14 @@ def draws() -> Iterator[Case]:
     three, many = ["light", "tabs", "theme"], [f"survey-{number}" for number in range(64)]
     for name in ("device secret", "another device"):
         for epoch in range(8):
-            yield _drawn(
-                f"{name}, epoch {epoch}, of three", name, scene.START + epoch * scene.DAY, three
-            )
+            yield _drawn(f"{name}, epoch {epoch}, of three", name, START + epoch * DAY, three)
         # Fewer surveys change nothing, if the one that was drawn is among them; nor does an order.
         for left in three:
             names = [other for other in three if other != left]
-            yield _drawn(f"{name}, epoch 0, without {left}", name, scene.START, names)
-        yield _drawn(f"{name}, epoch 0, of three in reverse", name, scene.START, three[::-1])
-        yield _drawn(f"{name}, epoch 0, of one", name, scene.START, ["tea"])
-        yield _drawn(f"{name}, epoch 0, of 64", name, scene.START, many)
+            yield _drawn(f"{name}, epoch 0, without {left}", name, START, names)
+        yield _drawn(f"{name}, epoch 0, of three in reverse", name, START, three[::-1])
+        yield _drawn(f"{name}, epoch 0, of one", name, START, ["tea"])
+        yield _drawn(f"{name}, epoch 0, of 64", name, START, many)
         yield _drawn(f"{name}, an epoch that begins at 0", name, 0, ["a", "aa", "aaa"])
 
 
