@@ -155,7 +155,7 @@ MOST_AHEAD = BELIEVED_SECONDS + DAY + DAY // 2 + EARLY_SECONDS
 _OFFSETS = st.sampled_from([0, DAY, -DAY, 80 * DAY, -80 * DAY]) | st.integers(-9 * DAY, 99 * DAY)
 
 
-@settings(max_examples=effort(250))
+@settings(max_examples=effort(500))
 @given(
     history=st.lists(
         st.tuples(st.integers(0, 2 * DAY), st.booleans(), st.lists(_OFFSETS, max_size=3)),

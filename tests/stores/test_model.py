@@ -29,7 +29,7 @@ from deniable.stores import (
     counts_digest,
 )
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, PLACES, Place, publish
-from tests.support.effort import effort
+from tests.support.effort import THOROUGH
 from tests.support.reports import report
 from tests.support.surveys import manifest
 
@@ -267,9 +267,9 @@ STEPS: list[Operation] = [
 
 
 # The rules are the same text for both (deniable.stores.rules); a step takes PostgreSQL longer.
-@pytest.mark.parametrize(("kind", "examples"), [("sqlite", 90), ("postgres", 40)])
+@pytest.mark.parametrize(("kind", "examples"), [("sqlite", 12), ("postgres", 5)])
 def test_the_store_does_what_the_rules_say(kind: str, examples: int) -> None:
-    @settings(max_examples=effort(examples))
+    @settings(max_examples=120 if THOROUGH else examples)
     @given(minimum=st.sampled_from([0, 1, 2, 4]), steps=operations)
     @example(minimum=2, steps=STEPS)
     def obeys(minimum: int, steps: list[Operation]) -> None:
