@@ -52,7 +52,7 @@ _SHUFFLED = (
     "estimates/test_revealed:test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says"
 )
 _GUESS = "planning/test_guidance:test_no_guess_is_better_than_stated"
-_RESERVED = "cli/test_running:test_what_is_set_aside_is_for_the_epochs_to_come"
+_RESERVED = "cli/test_successors:test_what_is_set_aside_is_for_the_epochs_to_come"
 _CHANCE = (
     "estimates/test_nearest_possible:test_chance_exceeds_the_number_it_is_said_to_in_few_histograms"
 )

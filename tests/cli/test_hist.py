@@ -13,8 +13,10 @@ from click.testing import CliRunner
 
 from deniable.cli.root import deniable
 from deniable.estimates import estimate_histogram
+from deniable.mechanisms.affine import incidences
 from deniable.reading import EpochStanding, EpochState
-from tests.cli.commands import Workplace, all_commands, changed
+from tests.cli.commands import SURVEY, Workplace, all_commands, changed
+from tests.support.designs import SIZES
 
 MARKUP = ["[bold]x[/]", "[/]", ":smile:", "[link=x]y[/link]", "50 % [red]"]
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "plain", "'quoted", 'a, "b"', "1=1"]
@@ -212,3 +214,37 @@ def test_every_form_for_programs_is_utf_8() -> None:
     for callback in callbacks:
         assert callback is not None
         assert callback.__qualname__.startswith("program_option.")
+
+
+def test_a_large_design_is_published_read_sealed_checked_and_backed_up(tmp_path: Path) -> None:
+    place, categories = Workplace.made(tmp_path / "collector"), 1024
+    q, m, s = SIZES[categories]
+    labels = [f"category {j}" for j in range(categories)]
+    place.publish(
+        SURVEY,
+        categories=json.dumps(labels),
+        mechanism='"affine"',
+        **{name: str(value) for name, value in zip("qms", (q, m, s), strict=True)},
+        start="2026-01-05T00:00:00Z",
+    )
+    responses = incidences(q, m, s)[0]
+    place.count([responses - 1, 0, *range(3, responses, responses // 100)])
+
+    whole = json.loads(place.succeed("hist tea --json"))
+    assert [row["category"] for row in whole["categories"]] == labels
+    assert "responses" not in whole
+    rows = list(csv.DictReader(io.StringIO(place.succeed("hist tea --csv"))))
+    assert [row["category"] for row in rows] == labels
+    assert [int(row["raw"]) for row in rows] == [row["raw"] for row in whole["categories"]]
+    shown = place.succeed("hist tea").splitlines()
+    assert 50 < len(shown) < 90
+    assert "supported" in next(line for line in shown if line.startswith("answer"))
+    assert f"supports about {categories * s / q:.0f} of {categories:,} answers" in " ".join(shown)
+    assert f"{whole['n']}" in place.succeed("survey epochs tea")
+
+    assert whole["n"] > 100
+    place.succeed("survey seal tea 0 --yes")
+    assert place.succeed("store check") == "the store is in order\n"
+    backup = tmp_path / "copy.backup"
+    place.succeed("store backup", backup)
+    assert backup.stat().st_size < 200_000 + 100 * categories

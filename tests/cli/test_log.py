@@ -19,13 +19,7 @@ from deniable.client import (
     Survey,
 )
 from deniable.key_files import read_key_file
-from deniable.logs import (
-    COSIGNER,
-    LogPolicy,
-    LogProof,
-    SignedCheckpoint,
-    VerifierKey,
-)
+from deniable.logs import COSIGNER, LogPolicy, LogProof, SignedCheckpoint, VerifierKey
 from deniable.messages import SigningKey, log_entry, open_manifest, split_manifests
 from deniable.messages.bundle import read_bundle
 from deniable.public_log.publish import log_key_file, record_file, verifier_key
@@ -33,6 +27,12 @@ from tests.cli.commands import Workplace
 from tests.cli.serving import answering, serving
 from tests.support.fake_witness import FakeWitness
 from tests.support.watched import until
+
+
+def put_back(place: Workplace, backup: Path) -> None:
+    for file in place.directory.glob("store.sqlite*"):
+        file.unlink()
+    place.succeed("store restore", backup)
 
 
 @pytest.fixture
@@ -66,9 +66,7 @@ def witness(place: Workplace, log_key: VerifierKey) -> Iterator[FakeWitness]:
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    settings = place.settings.read_text("utf-8")
-    url = f"http://127.0.0.1:{server.server_port}"
-    place.settings.write_text(f'witnesses = ["{made.key} {url}"]\n{settings}', "utf-8")
+    place.set(witnesses=f'["{made.key} http://127.0.0.1:{server.server_port}"]')
     yield made
     server.shutdown()
     thread.join()
@@ -97,8 +95,8 @@ def test_too_few_witnesses_are_said_and_asked_for_again(
 ) -> None:
     strange = FakeWitness("silent.example").key
     settings = place.settings.read_text("utf-8")
-    first, rest = settings.split("]", 1)
-    place.settings.write_text(f'{first}, "{strange} http://127.0.0.1:9/"]{rest}', "utf-8")
+    (named,) = re.findall("^witnesses = (.*)]$", settings, re.MULTILINE)
+    place.set(witnesses=f'{named}, "{strange} http://127.0.0.1:9/"]')
     assert "by 1 of 2 witnesses, of which 2 must" in " ".join(place.publish().split())
     result = place.run("log cosign")
     assert result.exit_code == 1
@@ -165,9 +163,7 @@ def test_a_store_that_was_put_back_is_recovered_and_a_lost_key_replaced(
     place.succeed("store backup", tmp_path / "backup")
     place.publish(epsilon='"0.5"')
     place.succeed("log export", tmp_path / "copy")
-    for file in place.directory.glob("store.sqlite*"):
-        file.unlink()
-    place.succeed("store restore", tmp_path / "backup")
+    put_back(place, tmp_path / "backup")
     told = place.fail("survey publish", place.written(epsilon='"0.4"'))
     assert "from a copy that has 2" in told
     assert "deniable log recover FROM" in told
@@ -202,9 +198,7 @@ def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_
     place.run("log cosign")
     assert record.read_bytes() == newer
     assert f"{record} is not the record of the log" in told(b"")
-    for file in place.directory.glob("store.sqlite*"):
-        file.unlink()
-    place.succeed("store restore", tmp_path / "backup")
+    put_back(place, tmp_path / "backup")
     assert "1 entry, of 2 that were signed" in told(newer)
     shown = place.run("log show")
     assert shown.exit_code == 1
@@ -225,18 +219,17 @@ def test_no_policy_has_another_name_than_the_collectors(
     assert place.succeed("log policy").startswith("log moved:")
 
 
-def test_settings_of_witnesses_are_checked(place: Workplace, witness: FakeWitness) -> None:
-    settings = place.settings.read_text("utf-8")
+def test_settings_of_witnesses_are_checked(place: Workplace) -> None:
     keys = [SigningKey(bytes([number] * 32)).public_key for number in range(17)]
     seventeen = json.dumps([f"{VerifierKey('w', COSIGNER, key)} https://w" for key in keys])
-    long = f"{VerifierKey('w' * 256, COSIGNER, keys[0])} https://w"
-    for line, wrong in (
-        (f'witnesses = ["{long}"]', "of at most 255 bytes"),
-        ('witnesses = ["no key"]', "must be a list of"),
-        (f'witnesses = ["{witness.key} https://a", "{witness.key} https://b"]', "each once"),
-        (f"witnesses = {seventeen}", "at most 16"),
+    long, key = (VerifierKey(name, COSIGNER, keys[0]) for name in ("w" * 256, "w"))
+    for witnesses, wrong in (
+        (f'["{long} https://w"]', "of at most 255 bytes"),
+        ('["no key"]', "must be a list of"),
+        (f'["{key} https://a", "{key} https://b"]', "each once"),
+        (seventeen, "at most 16"),
     ):
-        place.settings.write_text(f"{line}\n{settings.split(chr(10), 1)[1]}", "utf-8")
+        place.set(witnesses=witnesses)
         assert wrong in place.fail("log show")
 
 
@@ -298,16 +291,10 @@ def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
     place: Workplace, witness: FakeWitness, tmp_path: Path
 ) -> None:
     settings = place.settings.read_text("utf-8")
-    alone = settings.split("\n", 1)[1]
     place.publish()
     place.succeed("store backup", tmp_path / "backup")
 
     record = record_file(log_key_file(place.key_file), "127.0.0.1:8377/log")
-
-    def put_back(backup: Path) -> None:
-        for file in place.directory.glob("store.sqlite*"):
-            file.unlink()
-        place.succeed("store restore", backup)
 
     def examined(*options: str) -> str:
         return " ".join(place.run("doctor", *options).output.split())
@@ -315,12 +302,12 @@ def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
     place.publish(epsilon='"0.5"')
     place.succeed("store backup", tmp_path / "theirs")
     place.succeed("log export", tmp_path / "copy")
-    put_back(tmp_path / "backup")  # and the record is lost
+    put_back(place, tmp_path / "backup")  # and the record is lost
     record.unlink()
     told = examined("--online")
     assert "1 of them, such as witness.example, cosigned another history, of 2 entries" in told
     assert "or two histories were signed: deniable log recover FROM" in told
-    place.settings.write_text(alone, "utf-8")
+    place.set(witnesses="")
     place.publish(epsilon='"0.4"')
     place.settings.write_text(settings, "utf-8")
     told = examined()
@@ -333,23 +320,23 @@ def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
 
     # With theirs, from a copy: in the order of the documentation.
     assert "“a fork”" in place.fail("log recover", tmp_path / "copy")
-    put_back(tmp_path / "theirs")
+    put_back(place, tmp_path / "theirs")
     shown = place.run("log show")
     assert shown.exit_code == 1
     assert "record     is of another history, of 2 entries: docs/public-log.md" in shown.stdout
     assert "of another history → docs/public-log.md says under" in examined()
     record.rename(tmp_path / "kept")
-    put_back(tmp_path / "backup")
+    put_back(place, tmp_path / "backup")
     assert "recovered  1 entry" in place.succeed("log recover", tmp_path / "copy")
     assert "ok public log 2 entries, cosigned by 1 of 1 witnesses" in examined()
 
     # Without a copy, under another name.
-    put_back(tmp_path / "forked")
+    put_back(place, tmp_path / "forked")
     (tmp_path / "kept").rename(record)
     moved = re.sub("(?m)^origin = .*$", 'origin = "https://moved.example"', settings)
     place.settings.write_text(moved, "utf-8")
     assert "“a fork”" in place.fail("survey publish", place.written(epsilon='"0.3"'))
-    place.settings.write_text(moved.split("\n", 1)[1], "utf-8")
+    place.set(witnesses="")
     place.publish(epsilon='"0.3"')
     place.settings.write_text(moved, "utf-8")
     witness.logs = tuple(log.key for log in LogPolicy.parse(place.succeed("log policy")).logs)

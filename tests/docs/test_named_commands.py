@@ -16,44 +16,13 @@ from tests.cli.commands import all_commands, run
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"(?<![\w./=-])deniable ([a-z][^\s`'\"();#&<>]*(?: [^\s`'\"();#&<>]+)*)")
-PLACES = (
-    "README.md",
-    "CONTRIBUTING.md",
-    ".ci",
-    "client",
-    "collector",
-    "docs",
-    "examples",
-    "shared",
-)
+PLACES = ("README.md", "CONTRIBUTING.md", ".ci", "docs", "examples")
+PACKAGES = ("client", "collector", "shared")
 NO_TEXT = {".json", ".png", ".svg", ".js", ".ipynb", ".csv", ".lock", ".sql", ".css"}
 PROSE = {
-    *(
-        "and",
-        "before",
-        "collector",
-        "collectors",
-        "deniable-collector",
-        "did",
-        "does",
-        "for",
-        "has",
-    ),
-    *(
-        "from",
-        "imports",
-        "in",
-        "is",
-        "knows",
-        "may",
-        "migrated",
-        "needs",
-        "never",
-        "or",
-        "reads",
-        "refuses",
-    ),
-    *("tried", "wrote"),
+    *("and", "before", "collector", "collectors", "deniable-collector", "did", "does", "for"),
+    *("has", "from", "imports", "in", "is", "knows", "may", "migrated", "needs", "never", "or"),
+    *("reads", "refuses", "tried", "wrote"),
 }
 """Words that follow the product's name in a sentence about it; no command is called so."""
 
@@ -103,19 +72,22 @@ def texts(file: Path) -> Iterator[str]:
         yield text
 
 
+def committed(*places: str) -> list[Path]:
+    """Return the files of the repository in these places."""
+    names = ["git", "ls-files", "--", *places]
+    listed = subprocess.run(names, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.splitlines()]
+
+
 def mentions() -> Iterator[tuple[str, str]]:
     """Yield the files, and what they have behind ``deniable``."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--", *PLACES], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    for name in listed.stdout.splitlines():
-        file = ROOT / name
+    for file in committed(*PLACES, *PACKAGES):
         if file.suffix in NO_TEXT or not file.is_file():
             continue
         for text in texts(file):
             for found in NAMED.findall(text):
                 if file.suffix == ".md" or found.split()[0].strip(".,:") not in PROSE:
-                    yield name, found
+                    yield str(file.relative_to(ROOT)), found
 
 
 def test_every_command_and_option_that_is_named_exists() -> None:
@@ -172,14 +144,8 @@ def false_claims(page: str) -> Iterator[str]:
                 yield f"{what}: {match[1]}"
 
 
-def pages() -> Iterator[Path]:
-    names = ["git", "ls-files", "--", "*.md"]
-    listed = subprocess.run(names, cwd=ROOT, capture_output=True, text=True, check=True)
-    yield from map(ROOT.joinpath, listed.stdout.splitlines())
-
-
 def test_every_file_target_benchmark_and_package_that_a_page_names_is_there() -> None:
-    told = {file.name: [*false_claims(file.read_text("utf-8"))] for file in pages()}
+    told = {file.name: [*false_claims(file.read_text("utf-8"))] for file in committed("*.md")}
     assert len(told) > 30
     assert {name: false for name, false in told.items() if false} == {}
 

@@ -113,10 +113,7 @@ def test_programs_see_what_has_a_key_and_people_what_has_a_text() -> None:
         values={"value": 1},
     )
     keyed = {"known": None, "hidden": None, "value": 1, "rows": rows}
-    keyed["cautions"] = [
-        {"code": "a", "text": "Not used."},
-        {"code": "b", "text": "Misleading."},
-    ]
+    keyed["cautions"] = [{"code": "a", "text": "Not used."}, {"code": "b", "text": "Misleading."}]
     assert json.loads(document_json(document)) == keyed
     data = 'data-name="mean" data-value="12.345" data-by="2.0" data-kind="number"'
     first = f'<tr {data}><th scope="row" class="text">mean</th>'

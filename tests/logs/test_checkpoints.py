@@ -56,24 +56,24 @@ def test_the_texts_verifier_key_verifies_its_note() -> None:
     verify(key.public_key, b"", b"This is an example message.\n", signature[4:])
 
 
-def test_a_log_signs_and_witnesses_cosign() -> None:
-    signed = sign_checkpoint(CHECKPOINT, KEY)
-    log_key = VerifierKey(CHECKPOINT.origin, LOG, KEY.public_key)
-    witness = VerifierKey("witness.example/w", COSIGNER, WITNESS.public_key)
-    signed.verify(log_key)
-    assert signed.cosigned_by([witness]) == frozenset()
-    cosigned = signed.with_signatures([cosign(CHECKPOINT, witness.name, WITNESS, 1_700_000_000)])
-    assert SignedCheckpoint.parse(cosigned.text) == cosigned
-    assert cosigned.cosigning_times([witness]) == {witness: 1_700_000_000}
-    with pytest.raises(TransparencyLogError, match="no signature"):
-        signed.verify(VerifierKey(CHECKPOINT.origin, LOG, WITNESS.public_key))
-
-
 LOG_VKEY = VerifierKey(CHECKPOINT.origin, LOG, KEY.public_key)
 WITNESS_VKEY = VerifierKey("witness.example/w", COSIGNER, WITNESS.public_key)
 SIGNED = sign_checkpoint(CHECKPOINT, KEY)
 COSIGNED = SIGNED.with_signatures([cosign(CHECKPOINT, WITNESS_VKEY.name, WITNESS, 1_700_000_000)])
 OTHER = "— example.org/else " + base64.b64encode(b"some bytes").decode() + "\n"
+
+
+def test_a_log_signs_and_witnesses_cosign() -> None:
+    SIGNED.verify(LOG_VKEY)
+    assert SIGNED.cosigned_by([WITNESS_VKEY]) == frozenset()
+    assert SignedCheckpoint.parse(COSIGNED.text) == COSIGNED
+    assert COSIGNED.cosigning_times([WITNESS_VKEY]) == {WITNESS_VKEY: 1_700_000_000}
+    with pytest.raises(TransparencyLogError, match="no signature"):
+        SIGNED.verify(VerifierKey(CHECKPOINT.origin, LOG, WITNESS.public_key))
+    # Extension lines are kept and signed.
+    signed = sign_checkpoint(replace(CHECKPOINT, extensions=("one", "two words  ")), KEY)
+    assert SignedCheckpoint.parse(signed.text) == signed
+    signed.verify(LOG_VKEY)
 
 
 def broken(line: NoteSignature) -> NoteSignature:
@@ -135,13 +135,6 @@ def test_a_repeated_cosignature_counts_once_and_the_latest_time_stands() -> None
     assert SIGNED.with_signatures(lines).signatures[1:] == (NoteSignature.parse(lines[-1]),)
 
 
-def test_extension_lines_are_kept_and_signed() -> None:
-    checkpoint = replace(CHECKPOINT, extensions=("one", "two words  "))
-    signed = sign_checkpoint(checkpoint, KEY)
-    assert SignedCheckpoint.parse(signed.text) == signed
-    signed.verify(LOG_VKEY)
-
-
 def test_keys_are_for_one_thing() -> None:
     with pytest.raises(TransparencyLogError, match="not of the log"):
         COSIGNED.verify(WITNESS_VKEY)
@@ -161,47 +154,33 @@ ROOT = base64.b64encode(CHECKPOINT.root).decode()
 LINE = SIGNED.signatures[0].line
 
 
+SIZES = ("03", "+3", "3 ", "\u0663", "-3", str(2**63))
+CHANGED = [
+    *(("\n\n", "\n"), ("\n\n", "\n\n\n"), ("\n", "\r\n"), ("\n3\n", "\n")),
+    *(("\n3\n", f"\n{size}\n") for size in SIZES),
+    *((ROOT, root) for root in (ROOT[:-1], base64.b64encode(bytes(31)).decode())),
+    *((ROOT, root) for root in (f"{ROOT}\nfurther\n", f"{ROOT[:-2]}9=")),  # bits that no byte has
+    *((CHECKPOINT.origin, origin) for origin in ("", "tab\tbed", "\ud800")),
+    *(("— ", dash) for dash in ("- ", "—  ", "—", "\u2013 ")),
+]
+APPENDED = [
+    *(f"{name} {LINE.split()[-1]}" for name in ("a+b", "a\u00a0b", "a b")),
+    *("name", "name ", "name AAAA AAAA"),
+    "name AAAAAA==",  # an id without a signature
+]
+LARGE = f"— name {base64.b64encode(bytes(100_000)).decode()}\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "\n",
-        "\n\n",
-        TEXT[:-1],
-        TEXT + "\n",
-        TEXT.replace("\n\n", "\n"),
-        TEXT.replace("\n\n", "\n\n\n"),
-        TEXT.replace("\n", "\r\n"),
-        TEXT.replace("\n3\n", "\n03\n"),
-        TEXT.replace("\n3\n", "\n+3\n"),
-        TEXT.replace("\n3\n", "\n3 \n"),
-        TEXT.replace("\n3\n", "\n\u0663\n"),
-        TEXT.replace("\n3\n", "\n-3\n"),
-        TEXT.replace("\n3\n", f"\n{2**63}\n"),
-        TEXT.replace("\n3\n", "\n"),
-        TEXT.replace(ROOT, ROOT[:-1]),
-        TEXT.replace(ROOT, ROOT[:-2] + "9="),  # bits that no byte has
-        TEXT.replace(ROOT, base64.b64encode(bytes(31)).decode()),
-        TEXT.replace(ROOT, ROOT + "\nfurther\n"),
-        TEXT.replace(CHECKPOINT.origin, ""),
-        TEXT.replace(CHECKPOINT.origin + "\n", "tab\tbed\n", 1),
-        TEXT.replace("— ", "- "),
-        TEXT.replace("— ", "—  "),
-        TEXT.replace("— ", "—"),
-        TEXT.replace("— ", "\u2013 "),
-        TEXT + "— a+b " + LINE.split()[-1] + "\n",
-        TEXT + "— a\u00a0b " + LINE.split()[-1] + "\n",
-        TEXT + "— a b " + LINE.split()[-1] + "\n",
-        TEXT + "— name\n",
-        TEXT + "— name \n",
-        TEXT + "— name AAAAAA==\n",  # an id without a signature
-        TEXT + "— name AAAA AAAA\n",
-        SIGNED.text + OTHER * 100,
-        SIGNED.text + f"— name {base64.b64encode(bytes(100_000)).decode()}\n",
-        TEXT.replace(CHECKPOINT.origin, "\ud800"),
+        *("", "\n", "\n\n", TEXT[:-1], f"{TEXT}\n", SIGNED.text + OTHER * 100, SIGNED.text + LARGE),
+        *(TEXT.replace(old, new) for old, new in CHANGED),
+        *(f"{TEXT}— {line}\n" for line in APPENDED),
     ],
 )
 def test_no_other_form_is_read(text: str) -> None:
+    assert text != TEXT
     with pytest.raises(TransparencyLogError):
         SignedCheckpoint.parse(text)
 

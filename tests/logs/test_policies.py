@@ -1,7 +1,9 @@
-"""Policies and the proofs that they accept."""
+"""Policies, the proofs that they accept, and strangers' texts: read as they stand or refused."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from deniable.logs import (
     Log,
     LogPolicy,
     LogProof,
+    SignedCheckpoint,
     TransparencyLogError,
     VerifierKey,
     Witness,
@@ -22,7 +25,14 @@ from deniable.logs import (
     sign_checkpoint,
 )
 from deniable.messages import SigningKey
-from deniable.public_log.publish.tree import inclusion_path, root_hash
+from deniable.public_log.publish.tree import (
+    inclusion_path,
+    read_entry_bundle,
+    read_tile_path,
+    root_hash,
+    tile_path,
+)
+from tests.fuzz.mutations import mutated_bytes
 
 ORIGIN = "telemetry.example.org/log"
 LOG_KEY = SigningKey(bytes(range(32)))
@@ -138,22 +148,18 @@ def test_extra_data_is_read_and_of_no_meaning() -> None:
     ALL.check(ENTRIES[617], LogProof.parse(given.text))
 
 
+INDEX = "index 617\n"
+BEHIND = (f"{INDEX}extra AAAA\n", f"{INDEX}AAAA\n", INDEX + f"{'A' * 43}=\n" * 60)
+BEFORE = ("extra \n", "extra !\n", "extra AAAA\nextra AAAA\n")
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("@v1\n", "@v2\n"),
-        ("@v1\n", "@v1\n\n"),
-        ("index 617", "index 0617"),
-        ("index 617", "index -1"),
-        ("index 617", "index 617 "),
-        ("index 617", f"index {2**63}"),
-        ("index 617\n", ""),
-        ("index 617\n", "extra \nindex 617\n"),
-        ("index 617\n", "extra !\nindex 617\n"),
-        ("index 617\n", "extra AAAA\nextra AAAA\nindex 617\n"),
-        ("index 617\n", "index 617\nextra AAAA\n"),
-        ("index 617\n", "index 617\n" + f"{'A' * 43}=\n" * 60),
-        ("index 617\n", "index 617\nAAAA\n"),
+        *(("@v1\n", "@v2\n"), ("@v1\n", "@v1\n\n"), (INDEX, "")),
+        *((INDEX, f"index {number}\n") for number in ("0617", "-1", "617 ", str(2**63))),
+        *((INDEX, new) for new in BEHIND),
+        *((INDEX, before + INDEX) for before in BEFORE),
     ],
 )
 def test_no_other_form_of_a_proof_is_read(old: str, new: str) -> None:
@@ -218,10 +224,9 @@ def test_no_other_policy_is_read(text: str, reason: str) -> None:
 
 @pytest.mark.parametrize("members", range(1, 34))
 def test_a_quorum_is_more_than_half(members: int) -> None:
-    keys = [SigningKey(bytes([100 + number]) * 32) for number in range(members)]
+    keys = [SigningKey(bytes([100 + number]) * 32).public_key for number in range(members)]
     witnesses = tuple(
-        Witness(f"w{number}", VerifierKey(f"w{number}", COSIGNER, key.public_key))
-        for number, key in enumerate(keys)
+        Witness(f"w{n}", VerifierKey(f"w{n}", COSIGNER, k)) for n, k in enumerate(keys)
     )
     for quorum in range(members + 2):
         if members < 2 * quorum and quorum <= members:
@@ -232,12 +237,52 @@ def test_a_quorum_is_more_than_half(members: int) -> None:
 
 
 def test_a_policy_is_written_as_it_is_read() -> None:
-    keys = [
-        VerifierKey(f"w{n}.example", COSIGNER, SigningKey(bytes([n]) * 32).public_key)
-        for n in range(1, 4)
-    ]
-    log = VerifierKey("collector.example/log", LOG, SigningKey(bytes(32)).public_key)
     for url in (None, "https://w.example"):
-        witnesses = tuple(Witness(key.name, key, url) for key in keys)
-        policy = LogPolicy((Log(log, url),), witnesses, 2)
+        witnesses = tuple(Witness(key.name, key, url) for key in policy_keys())
+        policy = LogPolicy((Log(policy_log(), url),), witnesses, 2)
         assert LogPolicy.parse(policy.text) == policy
+
+
+def key_text(data: bytes) -> bytes:
+    return str(VerifierKey.parse(data.decode(errors="replace"))).encode()
+
+
+def policy(data: bytes) -> bytes:
+    LogPolicy.parse(data.decode(errors="surrogateescape"))
+    return data  # it has many texts
+
+
+def path(data: bytes) -> bytes:
+    level, index, width = read_tile_path(data.decode(errors="replace"))
+    assert level is not None
+    return tile_path(level, index, width).encode()
+
+
+def bundle(data: bytes) -> bytes:
+    return b"".join(len(one).to_bytes(2, "big") + one for one in read_entry_bundle(data, 2))
+
+
+READERS: dict[str, tuple[bytes, Callable[[bytes], bytes]]] = {
+    "checkpoint": (
+        PROOF.checkpoint.text.encode(),
+        lambda data: SignedCheckpoint.parse(data).text.encode(),
+    ),
+    "proof": (PROOF.text.encode(), lambda data: LogProof.parse(data).text.encode()),
+    "verifier key": (str(policy_log()).encode(), key_text),
+    "policy": (policy_text().encode(), policy),
+    "path": (b"tile/12/x001/x234/067.p/255", path),
+    "bundle": (b"\0\3abc\0\2de", bundle),
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+@given(st.randoms(use_true_random=False))
+def test_what_is_read_is_what_stands_there(kind: str, chance: Random) -> None:
+    text, read = READERS[kind]
+    assert read(text) == text
+    changed = mutated_bytes(chance, text)
+    try:
+        again = read(changed)
+    except TransparencyLogError:
+        return
+    assert again == changed
