@@ -26,9 +26,7 @@ from tests.support.devices import (
 from tests.support.surveys import DAY, MANIFEST, START
 
 
-def test_d7_every_report_has_a_request_of_its_own_and_two_share_nothing_but_their_form(
-    bench: Bench,
-) -> None:
+def test_d7_each_report_has_a_request_of_its_own_and_shares_only_its_form(bench: Bench) -> None:
     client = bench.several(4)
     bench.clock.time = START + DAY
     assert client.report("survey-0", "good").ok
@@ -43,9 +41,7 @@ def test_d7_every_report_has_a_request_of_its_own_and_two_share_nothing_but_thei
     assert [report.credential for report in signed] == 5 * [None]
 
 
-def test_d7_first_sends_are_spread_at_independent_times(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_d7_first_sends_are_spread_in_time(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     jitter = cycle((0.25, 0.5, 0.75, 0.0))
     monkeypatch.setattr("deniable.client.engine.uniform", lambda: next(jitter))
     bench.several(4)
@@ -111,9 +107,7 @@ def test_d8_what_the_collector_asked_to_wait_with_no_flush_sends(bench: Bench) -
     assert bench.clock.time >= START + 600
 
 
-def test_d9_delivered_bytes_are_erased_once_the_grace_is_over_and_dropped_ones_at_once(
-    bench: Bench,
-) -> None:
+def test_d9_delivered_bytes_are_erased_after_the_grace_and_dropped_ones_now(bench: Bench) -> None:
     client = bench.reported()
     envelope = bench.envelope
     client.flush()

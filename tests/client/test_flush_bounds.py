@@ -82,9 +82,7 @@ def test_d7_who_withdraws_during_the_handshake_has_no_byte_sent(
     assert bench.rows("SELECT attempts, unanswered FROM decisions") == [(0, 0)]
 
 
-def test_what_another_process_delivered_during_the_handshake_is_not_sent_again(
-    bench: Bench,
-) -> None:
+def test_what_another_process_delivered_in_the_handshake_is_not_resent(bench: Bench) -> None:
     other = bench.reported()
 
     class Slow(FakeTransport):
@@ -109,9 +107,7 @@ class Running(SystemClock):
 
 
 @pytest.mark.parametrize("script", some([nothing, slow_body, no_handshake, slow_handshake]))
-def test_a_flush_against_a_server_that_hangs_ends_with_its_timeout(
-    bench: Bench, script: Script
-) -> None:
+def test_a_flush_ends_in_time_if_the_server_hangs(bench: Bench, script: Script) -> None:
     # Each script goes on for seconds, and three reports wait.
     shakes = "handshake" in script.__name__
     bench.several(3).close()
@@ -229,9 +225,7 @@ def test_after_one_unanswered_request_the_others_of_a_run_wait_their_minute(benc
     assert len(bench.transport.requests) == 4
 
 
-def test_d8_a_day_offline_costs_few_looks_and_no_write(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_d8_a_day_offline_costs_few_looks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deniable.client.engine.uniform", random.Random(1).random)
     bench.several(3).close()
     bench.clock.time += DAY
@@ -267,9 +261,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("waiting", ["opens", "erases"])
-def test_a_report_does_not_wait_with_a_thread_that_opens_or_erases(
-    bench: Bench, waiting: str
-) -> None:
+def test_a_report_waits_for_no_thread_that_opens_or_erases(bench: Bench, waiting: str) -> None:
     client = bench.reported()
     bench.rows("UPDATE device SET remains = 1")
     state = engine_of(client).state

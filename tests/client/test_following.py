@@ -82,9 +82,7 @@ def test_d2_apps_of_different_age_each_follow_the_newest_that_matches(bench: Ben
     assert sent_to(bench) == [MANIFEST.survey_id, wider(1).survey_id]
 
 
-def test_d3_an_app_that_adds_a_category_releases_what_its_old_manifest_had_reserved(
-    bench: Bench,
-) -> None:
+def test_d3_an_app_that_adds_a_category_releases_what_was_reserved(bench: Bench) -> None:
     bench.reported(lifetime_epsilon="9").close()
     bench.transport.publish_all(MANIFEST, wider(1, START - 8 * DAY, epochs=16))
     bench.clock.time += DAY
@@ -108,18 +106,14 @@ def test_d2_what_begins_later_is_held_beside_what_runs(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_d2_two_offered_with_one_sequence_prove_an_equivocation(
-    bench: Bench, order: Sequence[int]
-) -> None:
+def test_d2_two_of_one_sequence_prove_an_equivocation(bench: Bench, order: Sequence[int]) -> None:
     twins = [manifest(sequence=1), twin(1)]
     offered = (twins[number] for number in order)
     assert offer(bench, bench.client(), *offered) is ManifestFault.EQUIVOCATION
     assert sorted(role for _, role in roles(bench)) == ["accepted", "equivocating"]
 
 
-def test_an_updated_app_that_was_never_online_follows_the_manifest_of_its_bundle(
-    bench: Bench,
-) -> None:
+def test_an_updated_app_that_was_never_online_follows_its_bundle(bench: Bench) -> None:
     bench.ready().close()
     client = bench.client(surveys=[WIDER], manifests=[sign_manifest(wider(1), AUTHORITY)])
     assert client.report(NAME, "no answer").status is RECORDED
@@ -158,9 +152,7 @@ def test_what_is_accepted_is_opened_before_the_state_is_locked(
     assert within == [False]
 
 
-def test_a_coming_manifest_that_the_app_does_not_declare_any_more_silences_nothing(
-    bench: Bench,
-) -> None:
+def test_a_coming_manifest_that_is_no_longer_declared_silences_nothing(bench: Bench) -> None:
     bench.transport.publish_all(MANIFEST, following(1, START + 2 * DAY, epsilon="2"))
     bench.ready(surveys=[replace(DECLARED, max_epsilon="2")], lifetime_epsilon="40").close()
     client = bench.client(lifetime_epsilon="40")
@@ -257,9 +249,7 @@ def test_d2_a_rollback_is_noticed_even_to_one_that_was_accepted(bench: Bench) ->
     assert reservations(bench) == [(0, "replaced", 8 * COST), (1, "accepted", 8 * COST)]
 
 
-def test_d2_a_second_manifest_of_a_refused_sequence_is_a_proof_that_outlives_what_follows(
-    bench: Bench,
-) -> None:
+def test_d2_a_second_manifest_of_a_refused_sequence_is_a_lasting_proof(bench: Bench) -> None:
     first, client = manifest(sequence=5, epsilon="2"), bench.ready()
     assert offer(bench, client, first) is ManifestFault.TOO_HIGH_EPSILON
     client.close()
@@ -340,9 +330,7 @@ def test_d3_an_app_that_allows_more_may_accept_what_was_over_budget(bench: Bench
     assert reservations(bench) == [(0, "accepted", 8 * COST)]
 
 
-def test_d2_an_app_that_demands_more_after_the_acceptance_is_obeyed_at_the_next_draw(
-    bench: Bench,
-) -> None:
+def test_d2_an_app_that_demands_more_later_is_obeyed_at_the_next_draw(bench: Bench) -> None:
     bench.ready().close()
     lowered: list[tuple[ManifestFault, dict[str, Any]]] = [
         (ManifestFault.TOO_HIGH_EPSILON, {"max_epsilon": "0.9"}),

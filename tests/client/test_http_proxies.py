@@ -99,7 +99,7 @@ def test_https_goes_through_a_tunnel_of_which_the_proxy_sees_the_name_alone(
     ]
 
 
-def test_the_proxy_of_the_environment_is_used(
+def test_the_environments_proxy_is_used(
     collector: RawServer, environment: pytest.MonkeyPatch
 ) -> None:
     for number, variable in enumerate(("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")):
@@ -148,9 +148,7 @@ def test_this_machine_is_never_reached_through_a_proxy(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "url", ["socks5://127.0.0.1:9050", "https://127.0.0.1:3128", "http://", "ftp://x", "http://[x"]
 )
-def test_a_proxy_that_cannot_be_used_is_not_gone_around(
-    monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
+def test_an_unusable_proxy_is_not_gone_around(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("all_proxy", url)
     with pytest.raises(TransportError):
         ask(f"https://{HOST}")
@@ -200,9 +198,7 @@ def silent_after(server: RawServer, connection: socket.socket) -> None:
         slow(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", b""),
     ],
 )
-def test_a_proxy_that_takes_its_time_is_given_up(
-    environment: pytest.MonkeyPatch, script: Script
-) -> None:
+def test_a_slow_proxy_is_given_up(environment: pytest.MonkeyPatch, script: Script) -> None:
     # Each script ends with something other than a time-out if it is waited for.
     with RawServer(script) as proxy, pytest.raises(TransportError, match="TimeoutError"):
         get(environment, proxy, timeout=QUICK)
@@ -237,9 +233,7 @@ def resolves(monkeypatch: pytest.MonkeyPatch, *ports: int) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
 
 
-def test_a_resolver_that_hangs_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch, over: threading.Event
-) -> None:
+def test_no_resolver_is_waited_for(monkeypatch: pytest.MonkeyPatch, over: threading.Event) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [] * over.wait(60))
     with pytest.raises(TransportError, match="TimeoutError") as caught:
         ask(f"https://{HOST}", timeout=0.05)
@@ -334,9 +328,7 @@ def test_d8_only_what_nobody_can_have_seen_is_unsent(
 
 
 @pytest.mark.parametrize("number", [errno.EAFNOSUPPORT, errno.EMFILE])
-def test_d8_where_no_socket_can_be_made_nothing_was_sent(
-    monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_d8_without_a_socket_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(socket, "socket", fails(OSError(number, "")))
     resolves(monkeypatch, 1, 2)
     with pytest.raises(TransportError, match=errno.errorcode[number]) as caught:

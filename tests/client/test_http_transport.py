@@ -60,9 +60,7 @@ def test_d7_a_request_has_these_bytes_and_no_others(
     assert server.requests == [head.encode() + body]
 
 
-def test_d7_every_request_has_a_connection_of_its_own_and_no_cookie_is_kept(
-    server: RawServer,
-) -> None:
+def test_d7_every_request_has_a_connection_of_its_own_and_no_cookie(server: RawServer) -> None:
     kept = ("Connection: keep-alive", "Set-Cookie: id=7; Path=/", 'ETag: "mark"')
     server.reply = answer("200 OK", b"yes", *kept)
     transport = HttpTransport(server.origin)
@@ -179,9 +177,7 @@ def test_an_encoded_answer_is_refused(server: RawServer) -> None:
     assert get(server).body == b"yes"
 
 
-def test_an_answer_may_come_in_chunks_or_until_the_end_and_be_as_long_as_the_limit(
-    server: RawServer,
-) -> None:
+def test_an_answer_may_come_in_chunks_and_be_as_long_as_the_limit(server: RawServer) -> None:
     for reply, body in (
         (chunked(b"ye", b"s"), b"yes"),
         (b"HTTP/1.0 200 OK\r\n\r\nyes", b"yes"),

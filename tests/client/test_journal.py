@@ -227,9 +227,7 @@ def test_what_was_erased_is_told_to_be(bench: Bench, ending: str) -> None:
 
 
 @pytest.mark.parametrize("consent", ["unset", "off", "local", "on"])
-def test_where_there_is_no_state_none_is_created(
-    bench: Bench, tmp_path: Path, consent: str
-) -> None:
+def test_where_there_is_no_state_none_is_made(bench: Bench, tmp_path: Path, consent: str) -> None:
     journal = bench.client(consent=consent).journal()
     assert (journal.entries, journal.memos, dict(journal.dropped)) == ((), (), {})
     assert "nothing was stored or sent" in str(journal)

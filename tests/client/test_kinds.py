@@ -41,7 +41,7 @@ def device(bench: Bench, survey: Manifest, **changes: Any) -> Any:
 
 
 @pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
-def test_each_kind_is_answered_with_what_its_matrix_says_to_the_word(
+def test_each_kind_is_answered_as_its_matrix_says_to_the_word(
     bench: Bench, survey: Manifest
 ) -> None:
     words = [0, 2**64 - 1, 2**63, 3 * 2**61]

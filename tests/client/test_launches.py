@@ -73,9 +73,7 @@ def test_d7_what_is_left_of_a_delay_is_kept_across_starts(bench: Bench, killed: 
         assert bench.rows("SELECT * FROM launches") == []
 
 
-def test_d7_a_thread_that_starts_draws_a_delay_for_what_is_overdue_and_sends_nothing(
-    bench: Bench,
-) -> None:
+def test_d7_a_thread_that_starts_draws_a_delay_for_what_is_overdue(bench: Bench) -> None:
     bench.reported().close()
     bench.clock.time += 2 * DAY  # report and fetch are overdue, and the clock stands still
     requests = len(bench.transport.requests)
@@ -87,9 +85,7 @@ def test_d7_a_thread_that_starts_draws_a_delay_for_what_is_overdue_and_sends_not
     assert bench.client().flush().delivered == 1  # the app's own moment
 
 
-def test_d7_a_delay_that_is_over_when_its_process_ends_is_not_none_at_the_next_start(
-    bench: Bench,
-) -> None:
+def test_d7_a_delay_that_is_over_at_the_end_is_not_none_at_the_start(bench: Bench) -> None:
     bench.reported().close()
     bench.clock.time += 2 * DAY
     client = bench.client()
@@ -111,9 +107,7 @@ def test_d7_what_is_not_overdue_at_a_start_draws_nothing(bench: Bench) -> None:
     assert len(bench.transport.uploads) == 1
 
 
-def test_d7_a_process_that_was_stopped_beyond_its_longest_nap_sends_nothing_as_it_goes_on(
-    bench: Bench,
-) -> None:
+def test_d7_a_process_that_was_stopped_long_sends_nothing_as_it_goes_on(bench: Bench) -> None:
     client = bench.reported(delivery_seconds=DAY)
     engine_of(client).uploader.step()
     ((due,),) = bench.rows("SELECT due FROM decisions")

@@ -78,9 +78,7 @@ def test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_on
             assert bench.draw.count == len(decided)
 
 
-def test_d6_a_report_asks_nothing_of_the_network_and_without_a_manifest_stores_nothing(
-    bench: Bench,
-) -> None:
+def test_d6_a_report_asks_nothing_and_without_a_manifest_stores_nothing(bench: Bench) -> None:
     client = bench.client()
     assert isinstance(client.report(NAME, "good").error, NotReady)
     assert bench.transport.requests == []
@@ -94,9 +92,7 @@ def test_d6_a_report_asks_nothing_of_the_network_and_without_a_manifest_stores_n
 
 
 @pytest.mark.parametrize("code", [RefusalCode.REPORT_CONFLICT, RefusalCode.EPOCH_CLOSED])
-def test_d4_a_drop_undoes_no_decision_and_refunds_no_budget(
-    bench: Bench, code: RefusalCode
-) -> None:
+def test_d4_a_drop_undoes_no_decision_and_refunds_nothing(bench: Bench, code: RefusalCode) -> None:
     client = bench.reported()
     spent = bench.rows("SELECT sum(cost) FROM decisions")
     bench.transport.answer = refused(code)
@@ -113,9 +109,7 @@ HOUR = 3600
 
 
 @pytest.mark.parametrize(("slots", "critical"), [(7, 38.26), (168, 268.68)])
-def test_every_slot_is_drawn_as_often_over_devices_and_over_epochs(
-    slots: int, critical: float
-) -> None:
+def test_every_slot_is_drawn_as_often_over_devices_and_epochs(slots: int, critical: float) -> None:
     # Chi-squared, slots - 1 degrees of freedom: false alarm below 1e-6, and the seeds are fixed.
     draws = 20_000
     secrets = [hashlib.sha256(number.to_bytes(4)).digest() for number in range(draws)]

@@ -111,9 +111,7 @@ def test_d2_what_the_pinned_witnesses_have_not_seen_is_not_answered(
     assert client.report(NAME, "good").status is RECORDED
 
 
-def test_d2_a_verdict_is_how_many_pinned_witnesses_cosigned_whoever_else_did_and_when(
-    log: ShownLog,
-) -> None:
+def test_d2_a_verdict_is_how_many_pinned_witnesses_cosigned_at_any_time(log: ShownLog) -> None:
     # Nobody looks at the times: a device's clock may be wrong, and what is in a log stays there.
     draws = random.Random(1)
     for _ in range(100):
@@ -154,9 +152,7 @@ def test_a_proof_that_comes_later_is_taken(bench: Bench, log: ShownLog) -> None:
     assert {entry.role for entry in manifests(client)} == {"accepted"}
 
 
-def test_a_newer_one_that_nobody_has_seen_leaves_the_older_in_its_place(
-    bench: Bench, log: ShownLog
-) -> None:
+def test_a_newer_one_that_nobody_has_seen_leaves_the_older_one(bench: Bench, log: ShownLog) -> None:
     prove(bench, log, ENVELOPE)
     bench.transport.publish_all(MANIFEST, manifest(sequence=1, epsilon="0.5"))
     client = pinned(bench, log)
@@ -238,9 +234,7 @@ def test_d2_two_devices_with_one_pin_are_never_shown_two_histories() -> None:
     assert shown > (20 if THOROUGH else 10)
 
 
-def test_one_dishonest_witness_more_than_a_quorum_allows_for_can_fork_a_log(
-    bench: Bench, log: ShownLog
-) -> None:
+def test_one_more_liar_than_a_quorum_allows_for_can_fork_a_log(bench: Bench, log: ShownLog) -> None:
     """k > (n + f) / 2: of three with one dishonest, two are too few and three are enough."""
     fork = ShownLog()
     mine, theirs = (sign_manifest(manifest(nonce=bytes([n]) * 16), AUTHORITY) for n in (1, 2))

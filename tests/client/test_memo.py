@@ -78,9 +78,7 @@ def test_a_key_is_of_one_survey_and_one_range_and_costs_what_distinct_answers_co
     assert bench.rows("SELECT reserved FROM manifests WHERE role = 'accepted'") == [(10 * 10**9,)]
 
 
-def test_the_key_of_a_range_is_erased_from_the_disk_when_the_range_ends(
-    bench: Bench, device: Client
-) -> None:
+def test_the_key_of_a_range_is_erased_when_the_range_ends(bench: Bench, device: Client) -> None:
     responses(bench, device, ["good"])
     key = the_key(bench)
     assert bench.on_disk(key) != []
@@ -93,9 +91,7 @@ def test_the_key_of_a_range_is_erased_from_the_disk_when_the_range_ends(
 
 
 @pytest.mark.parametrize("how", ["off", "local", "purge", "state lost", "copied"])
-def test_an_erased_key_ends_the_range_for_this_device(
-    bench: Bench, device: Client, how: str
-) -> None:
+def test_an_erased_key_ends_the_range_for_a_device(bench: Bench, device: Client, how: str) -> None:
     responses(bench, device, ["good"])
     key = the_key(bench)
     if how == "purge":

@@ -28,9 +28,7 @@ OPTIONAL = (
 )
 
 
-def test_an_open_surveys_report_loads_nothing_optional(
-    collector: FakeCollector, tmp_path: Path
-) -> None:
+def test_an_open_surveys_report_loads_no_option(collector: FakeCollector, tmp_path: Path) -> None:
     file, state = tmp_path / "survey.json", tmp_path / "state.sqlite"
     envelope, key = collector.publish(DECLARED), collector.authority
     file.write_bytes(make_bundle([envelope], bytes.fromhex(key)).to_json())

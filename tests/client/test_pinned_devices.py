@@ -95,7 +95,7 @@ def test_an_update_whose_bundle_has_the_proof_goes_on_offline(bench: Bench, log:
     assert bench.transport.requests == []
 
 
-def test_other_witnesses_are_another_pin_which_the_kept_proof_may_do_for(
+def test_other_witnesses_are_a_pin_that_the_kept_proof_may_do_for(
     bench: Bench, log: ShownLog
 ) -> None:
     prove(bench, log, ENVELOPE, cosigners=(1, 2, 3))
@@ -166,9 +166,7 @@ def test_a_hand_over_that_nobody_has_seen_is_not_followed(bench: Bench, log: Sho
     assert newest_key(bench, pinned(bench, log)) == NEXT.public_key
 
 
-def test_a_hand_over_that_was_followed_before_the_pin_needs_a_proof_too(
-    bench: Bench, log: ShownLog
-) -> None:
+def test_a_hand_over_from_before_the_pin_needs_a_proof_too(bench: Bench, log: ShownLog) -> None:
     bench.transport.rotations = [FIRST]
     successor = bench.transport.publish(manifest(sequence=1), NEXT)
     bench.reported().close()

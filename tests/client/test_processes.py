@@ -63,9 +63,7 @@ def play(forks: tuple[dict[str, Any], Path], bench: Bench) -> Any:
     return play
 
 
-def test_d5_workers_of_one_master_share_its_client_and_decide_each_epoch_once(
-    bench: Bench, play: Any
-) -> None:
+def test_d5_workers_share_a_client_and_decide_each_epoch_once(bench: Bench, play: Any) -> None:
     found = play("prefork")
     assert found["first"] == [ONE]
     by_day = [sorted(day) for day in zip(*found["workers"], found["master"], strict=True)]
@@ -85,7 +83,7 @@ def test_d5_a_child_decides_survives_its_parent_and_sends(play: Any) -> None:
 
 
 @pytest.mark.parametrize("scene", ["during_a_transaction_that_hangs", "within_its_own_transaction"])
-def test_d5_a_child_never_touches_a_transaction_of_its_parent(
+def test_d5_a_child_touches_no_transaction_of_its_parent(
     bench: Bench, play: Any, scene: str
 ) -> None:
     found = play(scene)
@@ -95,7 +93,7 @@ def test_d5_a_child_never_touches_a_transaction_of_its_parent(
     assert bench.rows("PRAGMA integrity_check") == [("ok",)]
 
 
-def test_d5_threads_that_fork_and_threads_that_report_do_not_wait_for_each_other(
+def test_d5_threads_that_fork_and_report_do_not_wait_for_each_other(
     bench: Bench, play: Any
 ) -> None:
     found = play("storm")
@@ -120,9 +118,7 @@ _STATUS = {"calls_exit": 3, "raises": 1, "leaves_at_once": 4, "is_killed": -sign
 
 
 @pytest.mark.parametrize("scene", some(sorted(plain_app.SCENES)))
-def test_however_an_app_ends_its_report_is_kept_and_nothing_is_said(
-    bench: Bench, scene: str
-) -> None:
+def test_however_an_app_ends_its_report_is_kept_in_silence(bench: Bench, scene: str) -> None:
     def hold(server: RawServer, _: object) -> None:
         """Never answer: a request's own timeout is longer than what the app is given."""
         server.over.wait()

@@ -6,10 +6,6 @@ Adding or losing a name is a decision.
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
-
-import pytest
 
 import deniable
 import deniable.client
@@ -32,7 +28,6 @@ SURFACE = [
     *("UndeclaredSurvey", "device_commands"),
 ]
 
-TESTING_SURFACE = ["Capture", "CapturedReport"]
 
 FAKES_SURFACE = [
     *("AnyMisbehaviour", "FakeCollector", "FakeIssuer", "FakeRelay"),
@@ -44,21 +39,15 @@ _COLLECTOR_SIDE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("module", "names"),
-    [
+def test_the_public_names_are_exactly_these() -> None:
+    for module, names in (
         (deniable.client, SURFACE),
-        (deniable.client.testing, TESTING_SURFACE),
+        (deniable.client.testing, ["Capture", "CapturedReport"]),
         (deniable.fakes, FAKES_SURFACE),
-    ],
-)
-def test_the_public_names_are_exactly_these(module: ModuleType, names: list[str]) -> None:
-    assert sorted(module.__all__) == names
-    assert [name for name in names if getattr(module, name) is None] == []
-
-
-def test_no_module_bears_a_public_name() -> None:
-    # Importing such a module would put it in the name's place.
+    ):
+        assert sorted(module.__all__) == names
+        assert [name for name in names if getattr(module, name) is None] == []
+    # Importing a module of such a name would put it in the name's place.
     folder = Path(deniable.client.__path__[0])
     assert not {file.stem for file in folder.glob("*.py")} & set(SURFACE)
 
@@ -83,13 +72,8 @@ def test_errors_are_the_apps_or_the_worlds_and_never_both() -> None:
         assert issubclass(error, ValueError)
         assert not issubclass(error, client.NotRecorded)
     for kind in (
-        client.ConsentMissing,
-        client.EpochUndecidable,
-        client.ManifestRefused,
-        client.NotReady,
-        client.NotRunning,
-        client.ReportDropped,
-        client.StateUnavailable,
+        *(client.ConsentMissing, client.EpochUndecidable, client.ManifestRefused, client.NotReady),
+        *(client.NotRunning, client.ReportDropped, client.StateUnavailable),
     ):
         assert issubclass(kind, client.NotRecorded)
         assert not issubclass(kind, client.AppError)
@@ -134,21 +118,19 @@ import cryptography.hazmat.primitives.kdf.hkdf
 """
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    folder = tmp_path_factory.mktemp("app")
-    program = _PROGRAM.format(
-        watched=_WATCHED, authority=AUTHORITY.public_key.hex(), dependencies=_NEEDED
-    )
-    done = run([sys.executable, "-I", "-B", "-c", program, folder / "device.sqlite"])
+def _is_module(path: str) -> bool:
+    return Path(path).suffix in {".py", ".pyc", ".so", ".pyd"}
+
+
+def test_importing_reads_modules_and_making_a_client_does_nothing_that_the_system_notices(
+    tmp_path: Path,
+) -> None:
+    authority = AUTHORITY.public_key.hex()
+    program = _PROGRAM.format(watched=_WATCHED, authority=authority, dependencies=_NEEDED)
+    done = run([sys.executable, "-I", "-B", "-c", program, tmp_path / "device.sqlite"])
     assert done.stderr == ""
-    assert list(folder.iterdir()) == []
-    shown: list[Any] = json.loads(done.stdout)
-    return shown
-
-
-def test_importing_reads_modules_and_does_nothing_else(found: list[Any]) -> None:
-    imported, unchanged, *_ = found
+    assert list(tmp_path.iterdir()) == []
+    imported, unchanged_by_import, made, unchanged_by_making = json.loads(done.stdout)
     assert imported != []
     others = [
         [event, arguments]
@@ -157,15 +139,6 @@ def test_importing_reads_modules_and_does_nothing_else(found: list[Any]) -> None
         if not (event == "open" and arguments[1] in {"rb", "r"} and _is_module(arguments[0]))
         and event != "os.listdir"
     ]
-    assert others == []
-    assert unchanged
-
-
-def test_making_a_client_does_nothing_that_the_system_notices(found: list[Any]) -> None:
-    *_, made, unchanged = found
-    assert made == []
-    assert unchanged
-
-
-def _is_module(path: str) -> bool:
-    return Path(path).suffix in {".py", ".pyc", ".so", ".pyd"}
+    assert (others, made) == ([], [])
+    assert unchanged_by_import
+    assert unchanged_by_making

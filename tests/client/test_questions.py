@@ -138,9 +138,7 @@ def test_a_bundle_declares_the_questions(collector: FakeCollector, kind: str) ->
     assert eval(declared_in_python(declaration), {"Survey": Survey}) == USAGE
 
 
-def test_many_questions_have_more_combinations_than_numbers_of_64_bits(
-    collector: FakeCollector,
-) -> None:
+def test_many_questions_have_combinations_beyond_64_bits(collector: FakeCollector) -> None:
     many = Survey.several(
         "features",
         "Which of these were used?",

@@ -37,9 +37,7 @@ class Answering(FakeTransport):
         return self.fetched
 
 
-def test_d7_a_refresh_asks_for_each_declared_survey_and_tells_nothing_of_this_device(
-    bench: Bench,
-) -> None:
+def test_d7_a_refresh_asks_for_each_survey_and_tells_nothing_of_the_device(bench: Bench) -> None:
     # No If-None-Match: it would tell which of several stories a device was told, and be kept
     # through purge and copies.
     bench.transport.publish(OTHER)
@@ -64,9 +62,7 @@ def asked_after(bench: Bench, seconds: float) -> int:
     return len(bench.transport.requests) - before
 
 
-def test_d10_a_manifest_that_is_held_is_asked_for_again_in_a_day_and_a_quarter(
-    bench: Bench,
-) -> None:
+def test_d10_a_manifest_that_is_held_is_asked_for_after_a_day_and_more(bench: Bench) -> None:
     assert asked_after(bench, DAY - 60) == 0
     assert asked_after(bench, DAY / 2) == 1
 
@@ -81,9 +77,7 @@ def test_d10_a_manifest_that_does_not_come_is_asked_for_more_and_more_seldom(
     assert asked_after(bench, 3 * DAY) <= 6
 
 
-def test_d10_no_answer_and_no_start_makes_a_device_ask_more_than_eight_times_a_day(
-    bench: Bench,
-) -> None:
+def test_d10_no_answer_and_no_start_makes_a_device_ask_nine_times_a_day(bench: Bench) -> None:
     for answer in (HttpAnswer(404, {}, b""), HttpAnswer(503, {"retry-after": "0"}, b""), PORTAL):
         asked, bench.transport = bench.transport.requests, Answering(answer)
         bench.transport.requests = asked
@@ -221,9 +215,7 @@ def test_a_clock_that_jumps_puts_off_the_next_refresh_by_a_day_and_a_quarter_at_
     assert len(bench.transport.requests) >= 2
 
 
-def test_the_verdict_on_a_bundled_manifest_is_not_remembered_beyond_its_reasons(
-    bench: Bench,
-) -> None:
+def test_the_verdict_on_a_bundled_manifest_is_forgotten_with_its_reasons(bench: Bench) -> None:
     bundled = [sign_manifest(MANIFEST, AUTHORITY)]
     client = bench.client(manifests=bundled)
     bench.clock.time = MANIFEST.schedule.end

@@ -183,9 +183,7 @@ def test_what_a_gateway_cannot_open_is_weather_and_said_to_be_a_lost_key(bench: 
     assert bench.client(gateway_keys=gateway.envelope()).flush().delivered == 1
 
 
-def test_who_must_come_by_a_relay_is_told_so(
-    bench: Behind, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_who_must_come_by_relay_is_told(bench: Behind, caplog: pytest.LogCaptureFixture) -> None:
     client = bench.reported(**bench.direct)
     bench.transport.answer = problem(RefusalCode.FORBIDDEN)
     assert client.flush(timeout=0.1).waiting == {"forbidden": 1}
@@ -222,9 +220,7 @@ def _transport(way: TransportDouble, gateway: Gateway) -> RelayTransport:
     return RelayTransport(way, RelayAddress.at(RELAY, ORIGIN), ORIGIN, lambda: key)
 
 
-def test_d8_status_date_and_retry_after_are_those_that_were_sealed(
-    bench: Behind, gateway: Gateway
-) -> None:
+def test_d8_status_date_and_retry_after_are_those_sealed(bench: Behind, gateway: Gateway) -> None:
     class Dates(Relay):
         def treat(self, call: Call) -> HttpAnswer:
             answer = super().treat(call)
@@ -263,9 +259,7 @@ def test_an_encoded_or_long_answer_is_none_though_it_opens(bench: Behind, gatewa
 # The gateway's keys.
 
 
-def test_keys_are_refreshed_with_manifests_and_kept_across_starts(
-    bench: Behind, gateway: Gateway
-) -> None:
+def test_keys_are_refreshed_with_manifests_and_stay_kept(bench: Behind, gateway: Gateway) -> None:
     bench.ready().close()
     gateway.rotate()
     assert bench.learnt()
@@ -308,9 +302,7 @@ def test_a_hand_over_of_the_authority_is_followed_for_its_gateway_keys(bench: Be
     assert bench.paths()[-1] == "/v1/authority"
 
 
-def test_a_former_key_s_list_is_none_once_its_key_handed_over(
-    bench: Behind, gateway: Gateway
-) -> None:
+def test_a_former_key_s_list_is_none_once_it_handed_over(bench: Behind, gateway: Gateway) -> None:
     """Whoever stole that key could have signed the highest number."""
     bench.ready().close()
     gateway.rotate()
@@ -347,9 +339,7 @@ def test_an_app_that_pins_its_surveys_keeps_the_keys_that_it_came_with(bench: Be
 
 
 @pytest.mark.parametrize("seed", range(8 if THOROUGH else 1))
-def test_whatever_a_relay_does_nothing_is_lost_doubled_or_sent_seven_times(
-    tmp_path: Path, seed: int
-) -> None:
+def test_whatever_a_relay_does_nothing_is_lost_or_doubled(tmp_path: Path, seed: int) -> None:
     """It drops, delays, repeats, reorders, forges and is down; then three weeks it does its duty.
 
     So reports are lost only where six sends were, and counted at most once each.
@@ -392,9 +382,7 @@ def test_whatever_a_relay_does_nothing_is_lost_doubled_or_sent_seven_times(
 # What is promised.
 
 
-def test_d11_whoever_is_asked_is_told_what_the_relay_sees_and_who_could_learn_more(
-    bench: Behind,
-) -> None:
+def test_d11_whoever_is_asked_is_told_what_relay_and_collector_learn(bench: Behind) -> None:
     for given, behind in ((bench.way, True), (bench.direct, False)):
         page = bench.client(**given, manifests=[sign_manifest(MANIFEST, AUTHORITY)]).explain()
         full, brief = (" ".join(text.split()) for text in (str(page), page.brief()))
@@ -421,9 +409,7 @@ def blind(bench: Behind) -> Manifest:
     return survey
 
 
-def test_blind_enrolment_is_promised_with_the_key_that_came_with_the_app_alone(
-    bench: Behind,
-) -> None:
+def test_blind_enrolment_is_promised_with_the_key_that_the_app_has_alone(bench: Behind) -> None:
     """One key for each device would join its reports, and with the issuer those to an account."""
     blind(bench)
     bench.client().refresh(force=True)
@@ -437,9 +423,7 @@ def test_blind_enrolment_is_promised_with_the_key_that_came_with_the_app_alone(
 
 
 @pytest.mark.parametrize("other", ["not held", "open", "blind"])
-def test_surveys_beside_a_blind_one_show_issuer_and_collector_when_it_is_open(
-    bench: Behind, other: str
-) -> None:
+def test_surveys_beside_a_blind_one_show_when_it_is_open(bench: Behind, other: str) -> None:
     beside = replace(blind(bench), name="beside")
     if other == "open":
         beside = replace(beside, enrolment=Enrolment())

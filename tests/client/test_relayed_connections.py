@@ -51,9 +51,7 @@ LONG = [pytest.param(fate, marks=pytest.mark.long) for fate in ("honest", "down"
 
 
 @pytest.mark.parametrize("fate", ["forged", *LONG])
-def test_d13_no_connection_and_no_question_for_a_name_goes_round_the_relay(
-    tmp_path: Path, fate: str
-) -> None:
+def test_d13_no_connection_and_no_name_asked_for_goes_round_it(tmp_path: Path, fate: str) -> None:
     now, named = int(time.time()), "https://collector.invalid"
     with FakeCollector() as collector, FakeRelay(collector.origin) as relay:
         key = KeyConfiguration(1, PrivateKey.generate().public_key)

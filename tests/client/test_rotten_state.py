@@ -42,9 +42,7 @@ def raises_nothing(bench: Bench, days: int) -> None:
         "decisions SET closes = 'x', due = 'x'",
     ],
 )
-def test_whatever_rots_no_call_raises_and_no_epoch_is_drawn_for_twice(
-    bench: Bench, damage: str
-) -> None:
+def test_whatever_rots_no_call_raises_and_no_epoch_is_redrawn(bench: Bench, damage: str) -> None:
     bench.reported().close()
     edit(bench, f"UPDATE {damage}")
     raises_nothing(bench, 3)

@@ -242,9 +242,7 @@ def test_a_thread_that_is_told_to_stop_while_it_sends_fetches_nothing(
     assert len(transport.requests) == before
 
 
-def test_d7_the_thread_does_not_send_before_the_delivery_time(
-    bench: Bench, transport: WatchedTransport
-) -> None:
+def test_d7_the_thread_sends_nothing_too_early(bench: Bench, transport: WatchedTransport) -> None:
     bench.reported()
     client = device(bench)
     assert client.report(NAME, "good").status is OutcomeStatus.REPEATED  # that starts it too

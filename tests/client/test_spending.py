@@ -44,6 +44,7 @@ def since(spent: Mapping[int, int], day: int) -> int:
     return sum(cost for other, cost in spent.items() if other >= day)
 
 
+@settings(max_examples=effort(100))
 @given(_spent, st.integers(0, 40_000), st.integers(0, 40_000))
 def test_merging_forgets_nothing_and_moves_costs_later_by_an_eighth_of_their_age(
     spent: dict[int, int], later: int, much_later: int
@@ -60,6 +61,7 @@ def test_merging_forgets_nothing_and_moves_costs_later_by_an_eighth_of_their_age
     assert merged(told, today + much_later) == merged(spent, today + much_later)
 
 
+@settings(max_examples=effort(100))
 @given(_spent, _spent, st.integers(0, 40_000), st.integers(0, 40_000))
 def test_what_a_backup_does_not_know_is_the_exact_difference(
     known: dict[int, int], since_then: dict[int, int], later: int, much_later: int
@@ -80,6 +82,7 @@ def test_what_a_backup_does_not_know_is_the_exact_difference(
     assert not unknown(merged(known, today), merged(whole, afterwards), afterwards)
 
 
+@settings(max_examples=effort(100))
 @given(st.lists(st.tuples(st.integers(0, 9 * DAY), st.integers(1, 9)), min_size=20, max_size=60))
 def test_the_sums_that_are_kept_are_those_of_all_decisions(costs: list[tuple[int, int]]) -> None:
     lived = 0
@@ -223,9 +226,7 @@ def test_an_old_mark_beside_a_state_that_followed_a_lost_one_counts_nothing_twic
         history.teardown()
 
 
-def test_the_days_that_have_grown_old_are_merged_by_whoever_looks_at_the_clock(
-    bench: Bench,
-) -> None:
+def test_the_days_that_grow_old_are_merged_by_whoever_looks_at_the_clock(bench: Bench) -> None:
     state = engine_of(bench.ready()).state
     for epoch in range(60):
         bench.clock.time = START + epoch * DAY

@@ -242,7 +242,7 @@ def stays(bench: Bench, old_secret: bytes) -> None:
 
 
 @pytest.mark.parametrize("copy", ["without its mark", "another's mark", "within the minute"])
-def test_d5_a_copy_is_a_new_device(
+def test_d5_copies_are_new_devices(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, copy: str
 ) -> None:
     prepared(bench, 0)
@@ -355,9 +355,7 @@ def test_d5_what_was_withdrawn_since_a_backup_stays_withdrawn(bench: Bench, cons
 
 
 @pytest.mark.parametrize("how", ["off", "purge"])
-def test_d5_a_state_put_back_without_its_mark_sends_nothing_that_was_erased(
-    bench: Bench, how: str
-) -> None:
+def test_d5_a_state_back_without_its_mark_sends_nothing_erased(bench: Bench, how: str) -> None:
     # The mark alone knew: without it withdrawn consent came back, and erased reports were sent.
     backup = prepared(bench, 1)
     erased(bench, how)
@@ -373,9 +371,7 @@ def test_d5_a_state_put_back_without_its_mark_sends_nothing_that_was_erased(
 
 @pytest.mark.parametrize("how", ["off", "local", "purge"])
 @pytest.mark.parametrize("lost", [False, True])
-def test_an_old_backup_sends_nothing_that_the_user_had_erased_since(
-    bench: Bench, how: str, lost: bool
-) -> None:
+def test_an_old_backup_sends_nothing_that_was_erased(bench: Bench, how: str, lost: bool) -> None:
     backup = prepared(bench, 1)
     erased(bench, how)
     if how != "purge":
@@ -397,7 +393,7 @@ def test_an_old_backup_sends_nothing_that_the_user_had_erased_since(
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_d5_who_was_not_asked_on_this_disk_begins_with_the_next_epoch(
+def test_d5_who_was_not_asked_here_begins_with_the_next_epoch(
     bench: Bench, in_memory: bool
 ) -> None:
     def start(**changes: Any) -> Client:

@@ -41,9 +41,7 @@ def written(client: Client, now: float) -> Iterator[Callable[[], int]]:
 
 
 @pytest.mark.parametrize("alone", [True, False], ids=["alone", "in a bundle"])
-def test_a_first_report_reads_what_came_with_the_app_once(
-    bench: Bench, read: list[bytes], alone: bool
-) -> None:
+def test_a_first_report_reads_its_bundle_once(bench: Bench, read: list[bytes], alone: bool) -> None:
     if alone:
         client = bench.client(manifests=bench.transport.envelopes)
     else:
@@ -69,9 +67,7 @@ def test_a_report_is_one_write_and_sending_it_four(bench: Bench) -> None:
         assert count() <= 4
 
 
-def test_what_a_report_reads_and_writes_hardly_grows_from_thirty_decisions_to_ten_thousand(
-    bench: Bench,
-) -> None:
+def test_what_a_report_reads_and_writes_hardly_grows_with_the_decisions(bench: Bench) -> None:
     bench.transport.publish(manifest(epsilon="0.001", schedule=Schedule(START, DAY, 10_000, DAY)))
     client = bench.ready(
         surveys=[replace(DECLARED, max_total_epsilon="20")], sliding=SlidingCeiling("1", days=30)
