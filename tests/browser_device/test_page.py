@@ -67,6 +67,7 @@ def test_a_visitor_is_asked_agrees_answers_is_counted_and_withdraws(
         }
 
 
+@pytest.mark.long
 def test_whoever_said_no_can_be_asked_again(served: Example, browser: Browser) -> None:
     with browser.new_page() as page:
         page.clock.install()

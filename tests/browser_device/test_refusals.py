@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 
 from tests.browser_device.example import Example
+from tests.browser_device.test_page import wait
 from tests.support.processes import ROOT
 
 KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
@@ -47,8 +48,7 @@ def test_a_collector_that_lets_no_page_ask_is_told_of(served: Example, browser: 
         page.goto(stranger)
         page.get_by_role("button", name="I agree").click()
         page.get_by_text("Thank you. Your first answer can be given at").wait_for()
-        for _ in range(60):
-            page.clock.run_for(1000)
+        wait(page, "document.querySelector('#state').innerText.includes('upload_origins')")
         said = page.inner_text("#state")
         assert f"its upload_origins does not name {stranger}" in said
         assert "Thank you" not in said

@@ -65,7 +65,7 @@ IDLE = {
 async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes, addresses: int
 ) -> None:
-    most, uploads = (30, 40) if THOROUGH else (10, 12)
+    most, uploads = (30, 40) if THOROUGH else (10, 6)
     monkeypatch.setattr(connection_slots, "MOST_CONNECTIONS", most)
     async with running(tmp_path) as collector:
         await collector.publish(LARGE)
