@@ -15,6 +15,7 @@ from deniable.audit import (
     distance_utility,
 )
 from deniable.mechanisms import Rows
+from tests.mechanisms.laws import entries as entries
 
 G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])
 """The matrix of the check values."""
@@ -62,11 +63,6 @@ def rational(ratio: ExponentialRatio) -> Fraction:
     exact = ratio.as_term()
     assert exact is not None
     return sum((coefficient for coefficient, _ in exact.terms), Fraction(0))
-
-
-def entries(matrix: Rows) -> list[list[Fraction]]:
-    """Return the probabilities."""
-    return [[Fraction(w, matrix.grid) for w in matrix.row(x)] for x in range(matrix.categories)]
 
 
 def worst_by_definition(matrix: Rows, level: Fraction) -> tuple[Fraction, tuple[int, int]]:

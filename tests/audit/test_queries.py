@@ -105,7 +105,7 @@ def test_the_matrix_of_a_query_adds_up_columns_and_is_no_less_private(
 
 @pytest.mark.parametrize(
     "mechanism",
-    [DiscreteExponential(3, 2, distance_utility), ProductMechanism(parent_matrix(2, "0.3"), 3)],
+    [DiscreteExponential(2, 2, distance_utility), ProductMechanism(parent_matrix(2, "0.3"), 3)],
 )
 def test_what_a_query_tells_is_between_nothing_and_everything(
     mechanism: SanitisedResponse[Database],

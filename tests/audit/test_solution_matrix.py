@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,10 @@ from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(80))
 
+
 G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])
+TWO = SolutionMatrix([[3, 1], [1, 3]], 4)
+
 
 # Zeros, certainties and equal rows among them.
 PATTERNS: dict[str, SolutionMatrix] = {
@@ -58,33 +62,17 @@ def identity(categories: int) -> SolutionMatrix:
     return SolutionMatrix([[int(x == y) for y in range(categories)] for x in range(categories)], 1)
 
 
-def two_valued(categories: int, odds: Fraction, delta: Fraction = Fraction(0)) -> SolutionMatrix:
-    """Return the optimal parent mechanism at rational odds: q = (1 - delta)/(E + m)."""
-    m = categories - 1
-    lie = (1 - delta) / (odds + m)
-    return SolutionMatrix.exact(
-        [[1 - m * lie if x == y else lie for y in range(categories)] for x in range(categories)]
-    )
-
-
-# --- What is no matrix ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("weights", "grid", "row", "reason"),
     [
         ([[1, 1], [2, 1]], 2, 1, "does not sum to 1 exactly, but to about 1.5"),
-        ([[1, 0], [1, 1], [3, 0]], 2, 0, "about 0.5"),
-        ([[2, 0], [3, -1]], 2, 1, "negative"),
-        ([[-1, 3], [0, 0]], 2, 0, "negative"),
+        *(([[1, 0], [1, 1], [3, 0]], 2, 0, "about 0.5"), ([[0, 0]], 2, 0, "about 0")),
+        *(([[2, 0], [3, -1]], 2, 1, "negative"), ([[-1, 3], [0, 0]], 2, 0, "negative")),
         ([[1, 1], [2]], 2, 1, "has 1 entries, others have 2"),
         ([[1, 1], [1, 1], [1, 1, 0]], 2, 2, "has 3 entries, others have 2"),
-        ([[1, 1], []], 2, 1, "1 to 4096 entries"),
-        ([[]], 2, 0, "1 to 4096 entries"),
-        ([[0, 0]], 2, 0, "about 0"),
+        *(([[1, 1], []], 2, 1, "1 to 4096 entries"), ([[]], 2, 0, "1 to 4096 entries")),
         ([[2**64, 1]], 2**64, 0, "does not sum to 1 exactly, but to about 1$"),
-        ([], 2, None, "1 to 4096 rows"),
-        ([[0]], 0, None, "positive"),
+        *(([], 2, None, "1 to 4096 rows"), ([[0]], 0, None, "positive")),
         ([[-1]], -1, None, "positive"),
     ],
 )
@@ -99,15 +87,21 @@ def test_what_is_no_matrix_is_refused_by_the_first_row_at_fault(
 
 def test_matrices_have_up_to_4096_rows_and_columns() -> None:
     assert MAX_DENSE == 4096
-    tall = SolutionMatrix([[1]] * 4096, 1)
-    wide = SolutionMatrix([[1] * 4096], 4096)
+    tall, wide = SolutionMatrix([[1]] * 4096, 1), SolutionMatrix([[1] * 4096], 4096)
     assert (tall.categories, wide.responses) == (4096, 4096)
-    with pytest.raises(InvalidMatrix, match="1 to 4096 rows"):
-        SolutionMatrix([[1]] * 4097, 1)
-    with pytest.raises(InvalidMatrix, match="row 0 must have 1 to 4096 entries"):
-        SolutionMatrix([[1] * 4097], 4097)
-    with pytest.raises(InvalidMatrix, match="at most 4096"):
-        SolutionMatrix.of(RandomisedResponse(4097, "1"))
+    vast = [[Fraction(1, 2**1000 + 2 * i + 1) for i in range(80)]]  # would fill the memory
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("1 to 4096 rows", lambda: SolutionMatrix([[1]] * 4097, 1)),
+        ("row 0 must have 1 to 4096 entries", lambda: SolutionMatrix([[1] * 4097], 4097)),
+        ("at most 4096", lambda: SolutionMatrix.of(RandomisedResponse(4097, "1"))),
+        ("common denominator", lambda: SolutionMatrix.exact(vast)),
+        ("far more", lambda: SolutionMatrix([[10**400]], 1)),  # beyond floats
+        ("far more", lambda: SolutionMatrix.approximate([[1e308] * 4])),
+        ("far more", lambda: SolutionMatrix.exact([[Fraction(2**1023)] * 2])),
+    ]
+    for reason, make in refused:
+        with pytest.raises(InvalidMatrix, match=reason):
+            make()
 
 
 @pytest.mark.parametrize("entry", [0.5, np.float64(0.5), 1.0, float("nan"), True, None, 1 + 0j])
@@ -135,25 +129,15 @@ def test_exact_names_the_row_that_is_not_exactly_a_distribution(
     assert refusal.value.row == row
 
 
-def test_exact_refuses_denominators_that_would_fill_the_memory() -> None:
-    rows = [[Fraction(1, 2**1000 + 2 * i + 1) for i in range(80)]]
-    with pytest.raises(InvalidMatrix, match="common denominator") as refusal:
-        SolutionMatrix.exact(rows)
-    assert refusal.value.row is None
-
-
 @pytest.mark.parametrize(
     ("rows", "row", "reason"),
     [
         ([[0.5, 0.5], [0.5, 0.4]], 1, "sums to about 0.9"),
         ([[0.5, 0.5 + 2e-9]], 0, "sums to about 1.000000002"),
-        ([[1.0], [float("nan")]], 1, "no finite number"),
-        ([[float("inf"), 0.0]], 0, "no finite number"),
-        ([[0.5, 0.5], [-float("inf"), float("inf")]], 1, "no finite number"),
-        ([[1.5, -0.5]], 0, "negative"),
-        ([[1.0 + 1e-300, -1e-300]], 0, "negative"),
-        ([[0.5, 0.5], []], 1, "empty"),
-        ([[0.5, 0.5], [1.0]], 1, "has 1 entries"),
+        *(([[1.0], [nan]], 1, "no finite number"), ([[inf, 0.0]], 0, "no finite number")),
+        ([[0.5, 0.5], [-inf, inf]], 1, "no finite number"),
+        *(([[1.5, -0.5]], 0, "negative"), ([[1.0 + 1e-300, -1e-300]], 0, "negative")),
+        *(([[0.5, 0.5], []], 1, "empty"), ([[0.5, 0.5], [1.0]], 1, "has 1 entries")),
         ([], None, "rows"),
     ],
 )
@@ -194,9 +178,6 @@ def test_approximate_takes_numpy_rows_and_zeros_of_either_sign() -> None:
     assert list(matrix.row(1)) == [1 << 64, 0, 0]
 
 
-# --- Reading it ----------------------------------------------------------------------------------
-
-
 def test_rows_can_be_changed_neither_through_the_view_nor_through_what_was_given() -> None:
     weights = [[1, 3], [4, 0]]
     big = [[2**64, 0], [1, 2**64 - 1]]
@@ -211,9 +192,6 @@ def test_rows_can_be_changed_neither_through_the_view_nor_through_what_was_given
         assert matrix.grid == grid
     with pytest.raises(AttributeError):
         SolutionMatrix([[1]], 1).surprise = 2  # type: ignore[attr-defined]
-
-
-# --- Sampling ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bits", [1, 3, 8])
@@ -268,11 +246,6 @@ def test_the_product_is_the_product_of_matrices_and_associative(
     assert one @ identity(3) == one == identity(one.categories) @ one
 
 
-def test_products_need_as_many_categories_as_responses() -> None:
-    with pytest.raises(InvalidMatrix, match="3 responses cannot enter 2 categories"):
-        G @ two_valued(2, Fraction(3))
-
-
 @PROPERTY
 @given(squares, squares, shares)
 def test_mixtures_are_mixtures_entry_by_entry(
@@ -288,19 +261,21 @@ def test_mixtures_are_mixtures_entry_by_entry(
     assert one.mixed(one, share) == one
 
 
-@pytest.mark.parametrize("share", [-1, 2, Fraction(-1, 10**9), "1.000000001"])
-def test_a_share_outside_0_to_1_is_refused(share: Number) -> None:
-    with pytest.raises(InvalidMatrix, match=r"share must be in \[0, 1\]"):
-        G.mixed(G, share)
-
-
-def test_only_like_shapes_mix_and_a_share_is_exact() -> None:
-    with pytest.raises(InvalidMatrix, match="same shape"):
-        G.mixed(two_valued(2, Fraction(3)), "0.5")
-    with pytest.raises(InvalidMatrix, match="same shape"):
-        PATTERNS["wide"].mixed(G, "0.5")
+def test_only_like_shapes_mix_and_fitting_ones_multiply() -> None:
+    for other, one in ((TWO, G), (G, PATTERNS["wide"])):
+        with pytest.raises(InvalidMatrix, match="same shape"):
+            one.mixed(other, "0.5")
+    shares: list[Number] = [-1, 2, Fraction(-1, 10**9), "1.000000001"]
+    for share in shares:
+        with pytest.raises(InvalidMatrix, match=r"share must be in \[0, 1\]"):
+            G.mixed(G, share)
     with pytest.raises(TypeError, match="share must be a decimal string"):
         G.mixed(G, 0.5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidMatrix, match="3 responses cannot enter 2 categories"):
+        G @ TWO
+    no_matrix: Any = RandomisedResponse(2, "1")
+    with pytest.raises(TypeError):
+        SolutionMatrix([[1]], 1) @ no_matrix
 
 
 @PROPERTY
@@ -327,25 +302,6 @@ def test_numpys_integers_are_taken_and_do_not_wrap() -> None:
     with pytest.raises(InvalidMatrix):
         SolutionMatrix(wrapping, 5)
     assert SolutionMatrix(wrapping[:, :2], 2**64) == SolutionMatrix([[1, 1]], 2)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: SolutionMatrix([[10**400]], 1),
-        lambda: SolutionMatrix.approximate([[1e308] * 4]),
-        lambda: SolutionMatrix.exact([[Fraction(2**1023), Fraction(2**1023)]]),
-    ],
-)
-def test_a_sum_beyond_floats_is_refused_in_words(make: Callable[[], SolutionMatrix]) -> None:
-    with pytest.raises(InvalidMatrix, match="far more"):
-        make()
-
-
-def test_only_a_matrix_multiplies_a_matrix() -> None:
-    other: Any = RandomisedResponse(2, "1")
-    with pytest.raises(TypeError):
-        SolutionMatrix([[1]], 1) @ other
 
 
 def test_a_matrix_is_copied_and_pickled_and_outlives_its_views() -> None:

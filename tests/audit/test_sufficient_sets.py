@@ -125,7 +125,7 @@ def test_theorem_2_and_its_strengthening_decide_what_every_set_decides(
 
 
 @PROPERTY
-@given(st.lists(halves, min_size=2, max_size=5).map(circulant), conditions)
+@given(st.lists(halves, min_size=2, max_size=4).map(circulant), conditions)
 def test_corollary_1_decides_what_every_set_decides_without_delta(
     mechanism: DiscreteExponential, condition: Condition
 ) -> None:

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import example, given, settings
 
 from deniable.accounting import PrivacyLoss
-from deniable.audit import Finding, SolutionMatrix, pure_level, tight_delta_at_odds, tight_epsilon
+from deniable.audit import (
+    Finding,
+    SolutionMatrix,
+    Witness,
+    pure_level,
+    tight_delta_at_odds,
+    tight_epsilon,
+)
 from deniable.audit import tight as tight_module
 from deniable.audit.tight import tight_delta
 from deniable.mechanisms import (
@@ -26,33 +33,22 @@ PROPERTY = settings(max_examples=effort(80))
 
 def shown_by(finding: Finding) -> Fraction:
     """Return P(x, S) - E P(x', S), after checking that the probabilities are those of S."""
-    assert finding.witness is not None
     assert finding.odds is not None
-    return finding.witness.excess(finding.odds)
+    return witness_of(finding).excess(finding.odds)
+
+
+def witness_of(finding: Finding) -> Witness:
+    assert finding.witness is not None
+    return finding.witness
 
 
 def check_witness(matrix: SolutionMatrix, finding: Finding) -> None:
-    witness = finding.witness
-    assert witness is not None
+    witness, p = witness_of(finding), entries(matrix)
     assert witness.category != witness.other
-    p = entries(matrix)
     assert all(p[witness.category][y] for y in witness.responses)
     assert sorted(set(witness.responses)) == list(witness.responses)
     assert witness.probability == sum(p[witness.category][y] for y in witness.responses)
     assert witness.other_probability == sum(p[witness.other][y] for y in witness.responses)
-
-
-# The check values
-
-
-def test_the_check_values_of_the_three_by_three_matrix() -> None:
-    assert pure_level(G).odds == 5
-    assert tight_epsilon(G, "0.05").odds == Fraction(9, 2)
-    assert tight_delta_at_odds(G, 1).delta == Fraction(2, 5)
-    assert tight_delta_at_odds(G, 2).delta == Fraction(3, 10)
-    # ln 5 = 1.6094379124341003…, ln 4.5 = 1.5040773967762740…, rounded up.
-    assert pure_level(G).epsilon == Decimal("1.609437912435")
-    assert tight_epsilon(G, "0.05").epsilon == Decimal("1.504077396777")
 
 
 def test_epsilon_takes_strings_decimals_and_fractions_and_no_floats() -> None:
@@ -77,9 +73,6 @@ def test_epsilon_takes_strings_decimals_and_fractions_and_no_floats() -> None:
             call(G, beyond)
 
 
-# Against the definition, and against the mechanisms' own arithmetic
-
-
 @PROPERTY
 @given(matrices(), odds)
 def test_the_tight_delta_is_that_of_the_definition_and_its_pair_the_first(
@@ -92,8 +85,7 @@ def test_the_tight_delta_is_that_of_the_definition_and_its_pair_the_first(
         assert finding.witness is None
         return
     check_witness(matrix, finding)
-    assert finding.witness is not None
-    assert (finding.witness.category, finding.witness.other) == pair
+    assert (witness_of(finding).category, witness_of(finding).other) == pair
     assert shown_by(finding) == delta
 
 
@@ -114,17 +106,15 @@ def test_the_tight_epsilon_holds_and_its_witness_rules_out_any_smaller_one(
     assert (finding.delta, finding.exact) == (delta, True)
     if finding.odds is None:
         check_witness(matrix, finding)
-        assert finding.witness is not None
-        assert finding.witness.probability > delta
-        assert finding.witness.other_probability == 0
+        assert witness_of(finding).probability > delta
+        assert witness_of(finding).other_probability == 0
         return
     assert worst_by_definition(matrix, finding.odds)[0] <= delta
     if finding.odds == 1:
         assert finding.witness is None
         return
     check_witness(matrix, finding)
-    assert finding.witness is not None
-    assert finding.witness.other_probability > 0
+    assert witness_of(finding).other_probability > 0
     assert shown_by(finding) == delta
 
 
@@ -161,8 +151,7 @@ def test_the_pure_level_is_attained_by_the_first_pair_in_its_first_response(
         assert finding.witness is None
         return
     check_witness(matrix, finding)
-    witness = finding.witness
-    assert witness is not None
+    witness = witness_of(finding)
     assert (witness.category, witness.other, *witness.responses) == min(attaining)
 
 
@@ -178,30 +167,20 @@ def test_a_pair_that_is_worse_by_less_than_floats_can_tell_is_found() -> None:
         matrix = SolutionMatrix([rows[x] for x in order], grid)
         worse = (order.index(2), order.index(1))
         for finding in (tight_epsilon(matrix, "0.1"), tight_delta_at_odds(matrix, 2)):
-            assert finding.witness is not None
-            assert (finding.witness.category, finding.witness.other) == worse
+            assert (witness_of(finding).category, witness_of(finding).other) == worse
         assert tight_epsilon(matrix, "0.1").odds == matrix.privacy.odds_at("0.1")
 
 
 def test_a_tie_at_exactly_the_odds_is_no_excess() -> None:
     # P(0, y)/P(1, y) = 3 exactly for y = 0, with thirds that no float holds.
-    matrix = SolutionMatrix.exact(
-        [
-            [Fraction(1, 3), Fraction(1, 7), Fraction(11, 21)],
-            [Fraction(1, 9), Fraction(1, 7), Fraction(47, 63)],
-        ]
-    )
+    matrix = of_weights([[21, 9, 33], [7, 9, 47]])
     assert pure_level(matrix).odds == 3
     finding = tight_delta_at_odds(matrix, 3)
     assert finding.delta == 0
     assert finding.witness is None
     below = tight_delta_at_odds(matrix, 3 - Fraction(1, 10**30))
     assert below.delta == Fraction(1, 9 * 10**30)
-    assert below.witness is not None
-    assert below.witness.responses == (0,)
-
-
-# Where floats have the last word
+    assert witness_of(below).responses == (0,)
 
 
 @pytest.mark.parametrize("budget", [0, 3_000])
