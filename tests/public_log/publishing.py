@@ -10,9 +10,15 @@ import pytest
 
 from deniable.directory import Config, create_collector, default_key_file, signed_surveys
 from deniable.key_files import read_key_file
-from deniable.logs import VerifierKey, log_origin
+from deniable.logs import SignedCheckpoint, VerifierKey, log_origin
 from deniable.messages import Manifest
-from deniable.public_log.publish import PublicLog, log_key_file, record_file, verifier_key
+from deniable.public_log.publish import (
+    PublicLog,
+    log_key_file,
+    read_record,
+    record_file,
+    verifier_key,
+)
 from deniable.publishing.publish import publish
 from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 from deniable.stores import Store, open_store
@@ -67,6 +73,18 @@ class Site:
     async def log(self) -> PublicLog:
         async with self.store() as store:
             return PublicLog(await store.log())
+
+    async def newest(self) -> SignedCheckpoint:
+        """Return the newest checkpoint of the log, which has one."""
+        newest = (await self.log()).newest
+        assert newest is not None
+        return newest
+
+    def recorded(self) -> SignedCheckpoint:
+        """Return what the record beside the key holds."""
+        record = read_record(log_key_file(self.key_file), self.verifier_key.name)
+        assert record is not None
+        return record
 
     async def names(self) -> set[str]:
         """Return the names of the surveys that are offered."""
