@@ -16,14 +16,10 @@ from deniable.mechanisms.subset import Subset
 @pytest.mark.parametrize(
     "mechanism",
     [
-        TwoRound(Subset(2, 1), "1", "2"),
-        TwoRound(Subset(7, 1), "0.5", "3"),
-        TwoRound(Subset(6, 2), "0.9", "3"),
-        TwoRound(Subset(6, 4), "0.5", "4"),
-        TwoRound(Affine(5, 7, 1, 3), "0.5", "3"),
-        TwoRound(Affine(6, 2, 3, 1), "1", "4"),
-        TwoRound(Affine(9, 3, 2, 1), "1", "4"),
-        TwoRound(DifferenceSet(14, 16), "0.5", "3"),
+        *(TwoRound(Subset(2, 1), "1", "2"), TwoRound(Subset(30, 1), "3.9", "4")),
+        *(TwoRound(Subset(6, 2), "0.9", "3"), TwoRound(Subset(6, 4), "0.5", "4")),
+        *(TwoRound(Affine(5, 7, 1, 3), "0.5", "3"), TwoRound(Affine(6, 2, 3, 1), "1", "4")),
+        *(TwoRound(Affine(9, 3, 2, 1), "1", "4"), TwoRound(DifferenceSet(14, 16), "0.5", "3")),
     ],
     ids=repr,
 )
@@ -51,13 +47,3 @@ def test_blocks_that_are_not_all_alike_are_averaged() -> None:
     of_two = np.outer(laws.mean(axis=0), laws.mean(axis=0))
     right = np.maximum(of_one, of_two).sum() / 2
     assert linking_probability(mechanism) == pytest.approx(right, abs=2e-3)
-
-
-@pytest.mark.parametrize("epsilon", ["0.01", "1", "3.99"])
-def test_of_randomised_response_the_best_guess_is_that_equal_reports_share_one(
-    epsilon: str,
-) -> None:
-    mechanism, k = TwoRound(Subset(100, 1), epsilon, "4"), 100
-    truth = float(mechanism.fresh.hit)
-    equal = truth**2 + (1 - truth) ** 2 / (k - 1)
-    assert linking_probability(mechanism) == pytest.approx((equal + 1 - 1 / k) / 2, abs=1e-12)

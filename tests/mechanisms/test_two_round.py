@@ -106,24 +106,6 @@ def test_the_published_figures_of_designs_are_these() -> None:
         assert log(made.constant_odds(2)) == pytest.approx(two, abs=6e-3)
 
 
-def test_the_published_parameters_for_ten_categories_deliver_far_less_than_was_asked_for() -> None:
-    # L-GRR takes E_2 = (E_1 E_inf - 1)/(E_inf - E_1) whatever k, right for k = 2 alone: asked for
-    # eps_1 = 1 beside eps_inf = 2 with k = 10, its reports have 0.69935 (and needless noise).
-    mechanism = TwoRound(Subset(10, 1), "1", "2")
-    first, kept = (exp_bounds(Fraction(level))[0] for level in (1, 2))
-    published = (first * kept - 1) / (kept - first)
-    fresh = TwoValuedMechanism(10, ceil(2**64 / (published + 9)))
-    contraction = Fraction(1)
-    for one in (mechanism.kept, fresh):
-        contraction *= one.truth - one.lie
-    report = TwoValuedMechanism(10, round((1 - contraction) / 10 * 2**64))
-    assert float(report.privacy.epsilon) == pytest.approx(0.69935, abs=5e-6)
-    assert float(fresh.privacy.epsilon) == pytest.approx(1.40761, abs=5e-6)
-    # For two categories there is nothing to correct, but for the rounding of a lie.
-    outside = TwoRound(Subset(2, 1), "1", "2").fresh.outside
-    assert abs(outside - 2**64 / (published + 1)) < 2
-
-
 def test_mechanisms_with_the_same_rounds_are_equal() -> None:
     one, same = TwoRound(Subset(5, 1), "1", "2"), TwoRound(Subset(5, 1), 1, Fraction(2))
     assert (one, hash(one)) == (same, hash(same))
