@@ -13,27 +13,16 @@ from typing import Final
 from tests.support.processes import ROOT
 
 ELSEWHERE: Final = {
-    "deniable.accounting.shuffled",
-    "deniable.central_model.laplace",
-    "deniable.client.testing",
-    "deniable.estimates.series",
-    "deniable.planning.accuracy",
+    *("deniable.accounting.shuffled", "deniable.central_model.laplace", "deniable.client.testing"),
+    *("deniable.estimates.series", "deniable.planning.accuracy"),
 }
 """Modules whose only users are in one other package.
 
 The command line is not counted: it is where everything is used, and nothing stands there for that.
 """
 AMBIGUOUS: Final = {
-    "accuracy",
-    "designs",
-    "document",
-    "following",
-    "gateway",
-    "levels",
-    "manifests",
-    "numeric",
-    "requests",
-    "specification",
+    *("accuracy", "designs", "document", "following", "gateway", "levels", "manifests", "numeric"),
+    *("requests", "specification"),
 }
 """File names that stand for modules of several packages.
 

@@ -10,19 +10,16 @@ from deniable.mechanisms import exp_enclosure, log_ceiling
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort
 
-# Derandomised: a failure found once is found again. No deadline: no test here measures time.
 PROPERTY = settings(max_examples=effort(150))
 
-# Fifty digits of e^x, truncated: the true value lies in [digits, digits + one unit in the last).
+
 DIGITS = {
     "0.1": "1.1051709180756476248117078264902466682245471947375",
-    "0.5": "1.6487212707001281468486507878141635716537761007101",
     "1": "2.7182818284590452353602874713526624977572470936999",
-    "3": "20.085536923187667740928529654581717896987907838554",
-    "5": "148.41315910257660342111558004055227962348766759387",
     "10": "22026.465794806716516957900645284244366353512618556",
     "40": "235385266837019985.40789991074903480450887161725455",
 }
+
 
 exponents = st.one_of(
     st.fractions(0, 40, max_denominator=10**18),

@@ -14,11 +14,9 @@ from deniable.planning.calibration import CALIBRATIONS
 
 RR: Answering = ("randomised-response",)
 TREES: list[tuple[int, dict[int, Answering]]] = [
-    (4, {1: RR}),
     (5, {2: RR, 1: ("affine", 5, 1, 2)}),
     (8, {4: RR, 2: ("subset", 2), 1: RR}),
     (9, {3: RR, 1: ("affine", 3, 2, 1)}),
-    (7, {6: RR, 3: RR, 1: ("subset", 3)}),
 ]
 
 

@@ -14,7 +14,6 @@ from deniable.planning.calibration import CALIBRATIONS
 
 RR: Answering = ("randomised-response",)
 ANSWERED: list[list[tuple[int, Answering]]] = [
-    [(2, RR), (3, RR)],
     [(2, ("affine", 3, 1, 1)), (4, ("subset", 2))],
     [(2, RR), (3, RR), (4, ("affine", 2, 2, 1))],
     [(5, ("affine", 5, 1, 2)), (3, RR)],

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import (
@@ -21,6 +21,7 @@ from deniable.messages.codec import encode
 from deniable.messages.ed25519 import CONTEXT_GATEWAY
 from deniable.messages.gateway import MAX_GATEWAY_KEYS, MAX_GATEWAY_KEYS_BYTES
 from deniable.oblivious_http import RESPONSE_OVERHEAD_BYTES, KeyConfiguration
+from tests.support.effort import effort
 from tests.support.surveys import AUTHORITY, ORIGIN
 
 OTHER = SigningKey(bytes(range(32)))
@@ -30,6 +31,7 @@ KEYS = GatewayKeys(ORIGIN, 3, (FULL[5], FULL[1]))
 LISTED = b"".join(b"\0\x29" + key.encode() for key in KEYS.configurations)
 
 
+@settings(max_examples=effort(100))
 @given(st.permutations(FULL), st.integers(1, MAX_GATEWAY_KEYS), st.integers(0, 2**32 - 1))
 def test_what_was_signed_is_opened_under_each_key_of_the_chain(
     configurations: list[KeyConfiguration], most: int, sequence: int

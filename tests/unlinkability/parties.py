@@ -72,10 +72,8 @@ class Relay:
     def exchange(self, device: int, peer: str, request: bytes) -> bytes:
         """Pass on what a device has sent, and the answer to it."""
         content = request.partition(_HEAD)[2]
-        head = (
-            f"POST {GATEWAY_PATH} HTTP/1.1\r\nHost: collector\r\nContent-Type: {REQUEST_TYPE}\r\n"
-            f"Content-Length: {len(content)}\r\n\r\n"
-        )
+        head = f"POST {GATEWAY_PATH} HTTP/1.1\r\nHost: collector\r\nContent-Type: {REQUEST_TYPE}"
+        head += f"\r\nContent-Length: {len(content)}\r\n\r\n"
         answer = self._collector.exchange(device, RELAY_ADDRESS, head.encode() + content)
         self.log.append(Entry(self._clock(), peer, request, answer, device))
         return answer

@@ -7,6 +7,7 @@ operating system.
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy.stats import binom
@@ -135,19 +136,14 @@ def test_nothing_joins_the_views_of_300_accounts_in_4_epochs(whole: World) -> No
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "setting",
-    [
-        Setting(100, 4, active=EVERY_SECOND),
-        Setting(100, 4, active=SLOW),
-        Setting(100, 4, second=0.0),
-        Setting(100, 4, second=HALF),
-    ],
+    "extra",
+    [{"active": EVERY_SECOND}, {"active": SLOW}, {"second": 0.0}, {"second": HALF}],
     ids=["a mute collector", "a slow issuer", "two surveys", "staggered epochs"],
 )
 def test_nothing_joins_the_views_of_active_parties_or_of_two_surveys(
-    setting: Setting, tmp_path: Path
+    extra: dict[str, Any], tmp_path: Path
 ) -> None:
-    world = live(setting, tmp_path)
+    world = live(Setting(100, 4, **extra), tmp_path)
     check_nothing_is_joined(world)
     check_halves(world)
     assert seen(world, views.issuer_and_collector).pairs > 0

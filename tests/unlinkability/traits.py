@@ -1,6 +1,7 @@
 """Traits of pairs: the cell, a small number, into which each pair of trails falls."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -55,14 +56,6 @@ def _incidence(grams: Sequence[NDArray[np.uint64]], common: NDArray[np.uint64]) 
     return csr_array((np.ones(len(columns)), columns, starts), shape=(len(grams), len(common)))
 
 
-def _request_sizes(pairing: Pairing) -> Cells:
-    return _sizes(pairing, 0)
-
-
-def _answer_sizes(pairing: Pairing) -> Cells:
-    return _sizes(pairing, 1)
-
-
 def _sizes(pairing: Pairing, which: int) -> Cells:
     left, right = (
         np.array([trail.sizes[which] for trail in trails]) % _SIZES
@@ -78,14 +71,6 @@ def _interval(pairing: Pairing) -> Cells:
     share = (right[None, :] - left[:, None]) / (3 * EPOCH_SECONDS) + 1 / 3
     cells: Cells = np.clip(share * 64, 0, 63).astype(np.int64)
     return cells
-
-
-def _hour(pairing: Pairing) -> Cells:
-    return _apart(pairing, DAY, 48)
-
-
-def _second(pairing: Pairing) -> Cells:
-    return _apart(pairing, 60.0, 40)
 
 
 def _apart(pairing: Pairing, period: float, parts: int) -> Cells:
@@ -155,11 +140,11 @@ def _times(pairing: Pairing) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 TRAITS: Final[Mapping[str, Callable[[Pairing], Cells]]] = {
     "bytes": _bytes,
-    "request sizes": _request_sizes,
-    "answer sizes": _answer_sizes,
+    "request sizes": partial(_sizes, which=0),
+    "answer sizes": partial(_sizes, which=1),
     "interval": _interval,
-    "hour": _hour,
-    "second": _second,
+    "hour": partial(_apart, period=DAY, parts=48),
+    "second": partial(_apart, period=60.0, parts=40),
     "order": _order,
     "nearest": _nearest,
     "fetches": _fetches,
