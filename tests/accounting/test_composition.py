@@ -61,18 +61,12 @@ def test_a_hundred_reports_have_the_published_epsilon(epsilon: Decimal, publishe
     assert float(epsilon) == pytest.approx(published, abs=5e-9)
 
 
-# Basic composition.
-
-
 @PROPERTY
 @given(st.lists(st.tuples(levels, slacks), max_size=6))
 def test_epsilons_and_deltas_add_up(parts: list[tuple[Fraction, Fraction]]) -> None:
     total = basic_composition(parts)
     assert Fraction(total.epsilon) == sum(epsilon for epsilon, _ in parts)
     assert total.delta == min(1, sum(delta for _, delta in parts))
-
-
-# The two closed forms.
 
 
 @PROPERTY
@@ -114,9 +108,6 @@ def test_each_answer_is_at_least_as_good_as_the_one_before(
     assert best.epsilon <= basic_composition([(epsilon, 0)] * times).epsilon + Decimal("1e-12")
 
 
-# The optimum.
-
-
 def test_a_delta_below_what_the_reports_reveal_has_no_epsilon() -> None:
     loss = optimal_composition("1", "0.001", 10)
     assert loss.infinite == 1 - Fraction(999, 1000) ** 10
@@ -132,9 +123,6 @@ def test_a_year_of_the_optimum_is_at_hand() -> None:
     exact = optimum(odds_above(Fraction(1, 10)), Fraction(1, 10**6), times, times // 3)
     # One of the two is off by the 2^-160 of the odds, the other by 2^-128 and its roundings.
     assert abs(corners[times // 3].delta - exact) < Fraction(1, 2**100)
-
-
-# What is refused.
 
 
 @pytest.mark.parametrize("compose", [advanced_composition, kairouz_oh_viswanath_composition])

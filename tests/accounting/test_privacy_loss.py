@@ -34,9 +34,6 @@ def matrix(weights: Sequence[Sequence[int]]) -> SolutionMatrix:
     return SolutionMatrix(weights, sum(weights[0]))
 
 
-# Published values.
-
-
 @pytest.mark.parametrize(("categories", "epsilon"), [(2, 4.77456759), (10, 2.07071978)])
 def test_a_hundred_reports_have_the_published_epsilon(categories: int, epsilon: float) -> None:
     loss = PrivacyLoss.of_mechanism(RandomisedResponse(categories, "0.1")).repeat(100)
@@ -44,9 +41,6 @@ def test_a_hundred_reports_have_the_published_epsilon(categories: int, epsilon: 
     assert len(loss.atoms) == (101 if categories == 2 else 201)
     assert sum(p for p, _ in loss.atoms) == sum(q for _, q in loss.atoms) == loss.grid
     assert float(loss.epsilon_at("0.000001")) == pytest.approx(epsilon, abs=5e-9)
-
-
-# One report.
 
 
 @PROPERTY
@@ -60,9 +54,6 @@ def test_a_mechanisms_loss_is_the_largest_of_all_pairs_of_rows_at_every_odds(
     # Below 1 too: that is what composition needs.
     loss = PrivacyLoss.of_mechanism(matrix(weights))
     assert loss.delta_at_odds(odds) == worst(fractions(weights), odds)
-
-
-# Several reports.
 
 
 @pytest.mark.parametrize(
@@ -107,14 +98,14 @@ def test_losses_of_pairs_compose_exactly_in_any_order(
     assert PrivacyLoss.of_reports((loss, 1) for loss in reversed(losses)) == total
 
 
-# Responses that exclude an answer.
-
-
-def test_no_report_loses_nothing() -> None:
-    nothing = PrivacyLoss.of_mechanism(G).repeat(0)
-    assert nothing.odds == 1
-    assert nothing.delta_at_odds(Fraction(1)) == 0
-    assert nothing.compose(PrivacyLoss.of_mechanism(G)) == PrivacyLoss.of_mechanism(G)
+def test_no_report_loses_nothing_and_telling_the_answer_itself_protects_nothing() -> None:
+    nothing, some = PrivacyLoss.of_mechanism(G).repeat(0), PrivacyLoss.of_mechanism(G)
+    assert (nothing.odds, nothing.delta_at_odds(Fraction(1))) == (1, 0)
+    assert nothing.compose(some) == some
+    loss = PrivacyLoss.of_pair([1, 0], [0, 1])
+    for total in (loss, loss.repeat(1000), loss.compose(some)):
+        assert (total.infinite, total.delta_at(10_000)) == (1, 1)
+        assert total.odds_at("0.999999999999999999") is None
 
 
 def test_revealing_the_answer_sometimes_has_no_epsilon_below_that_delta() -> None:
@@ -127,17 +118,6 @@ def test_revealing_the_answer_sometimes_has_no_epsilon_below_that_delta() -> Non
     # At least one of three reveals it.
     assert loss.repeat(3).infinite == 1 - Fraction(9, 10) ** 3
     assert loss.repeat(3).odds_at(loss.repeat(3).infinite) == 8
-
-
-def test_telling_the_answer_itself_protects_nothing() -> None:
-    loss = PrivacyLoss.of_pair([1, 0], [0, 1])
-    for total in (loss, loss.repeat(1000), loss.compose(PrivacyLoss.of_mechanism(G))):
-        assert total.infinite == 1
-        assert total.delta_at(10_000) == 1
-        assert total.odds_at("0.999999999999999999") is None
-
-
-# Reading the curve.
 
 
 @PROPERTY
@@ -175,9 +155,6 @@ def test_epsilons_of_many_reports_may_exceed_those_of_a_survey() -> None:
         loss.delta_at(10_001)
     with pytest.raises(TypeError, match="epsilon must be"):
         loss.delta_at(1.0)  # type: ignore[arg-type]
-
-
-# What is refused.
 
 
 @pytest.mark.parametrize(

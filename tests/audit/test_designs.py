@@ -32,19 +32,16 @@ from tests.mechanisms.test_designs import ALL
 from tests.support.effort import some
 
 WHOLE: list[Design] = [
-    Affine(9, 3, 2, 1),
-    Affine(9, 3, 2, 2),
-    Affine(8, 2, 3, 1),
-    Subset(6, 3),
-    Subset(5, 1),
-    DifferenceSet(13, 13),
+    *(Affine(9, 3, 2, 1), Affine(9, 3, 2, 2), Affine(8, 2, 3, 1)),
+    *(Subset(6, 3), Subset(5, 1), DifferenceSet(13, 13)),
 ]
+
+
 PARTS: list[Design] = [
-    Affine(7, 3, 2, 1),
-    Affine(5, 7, 1, 3),
-    Affine(20, 5, 2, 2),
-    DifferenceSet(11, 16),
+    *(Affine(7, 3, 2, 1), Affine(5, 7, 1, 3), Affine(20, 5, 2, 2), DifferenceSet(11, 16))
 ]
+
+
 LARGEST = Affine(1000, 1021, 1, 270)
 LARGE: list[Design] = [LARGEST, Affine(65_536, 7, 6, 2), Affine(10_000, 101, 2, 26), Subset(22, 7)]
 
@@ -112,9 +109,6 @@ def test_no_row_of_a_large_design_is_listed(
     assert 1 <= variance / bound < 1.1
 
 
-# Theorem 4 for designs
-
-
 NUMBERS = [(design, str(e), d) for design in (WHOLE[1], *PARTS) for e, d in (
     (1, "0"), ("1.5", "0.01"), (2, "0.1"), ("7.25", "0.001"),
 )]  # fmt: skip
@@ -143,9 +137,6 @@ def test_what_no_design_is_and_a_delta_that_allows_all_are_refused() -> None:
     for numbers in ((6, 6, 3), (12, 3, 4), (12, 3, 0)):
         with pytest.raises(ValueError, match="separating"):
             delta_of_design(*numbers, 3, 2)
-
-
-# Incidences
 
 
 @pytest.mark.parametrize("design", WHOLE + PARTS, ids=repr)
@@ -191,9 +182,6 @@ def test_what_is_not_balanced_is_no_design(
         setattr(mechanism.design, fault, getattr(mechanism.design, fault) + 1)
     with pytest.raises(NoDesign):
         incidences(mechanism)
-
-
-# Variances
 
 
 @pytest.mark.parametrize("made", some(some(ALL)), ids=repr)

@@ -63,9 +63,6 @@ def tail_bounds(scale: Fraction, distance: int) -> tuple[Fraction, Fraction]:
     return 2 * low / (1 + r_high), 2 * high / (1 + r_low)
 
 
-# From words to uniform integers: exact, by enumeration.
-
-
 @pytest.mark.parametrize("bound", some(range(1, 40)))
 def test_every_integer_below_the_bound_has_one_word_and_the_others_are_rejected(bound: int) -> None:
     size = 1 << (bound - 1).bit_length()
@@ -202,9 +199,6 @@ def test_the_ways_through_the_sampler_add_up_to_the_law(
     assert accepted > Fraction(49, 100)
 
 
-# Facts about the law.
-
-
 def test_by_default_the_operating_system_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     source, expected = random.Random(7), DiscreteLaplace("2.5").sample(seeded(7))
     monkeypatch.setattr(os, "urandom", lambda n: source.getrandbits(8 * n).to_bytes(n, "big"))
@@ -263,9 +257,6 @@ def test_the_bound_is_the_smallest_that_holds_at_its_level(
 def test_the_scale_lies_in_its_domain(scale: Number) -> None:
     with pytest.raises(InvalidPrivacyParameter, match="scale must be in"):
         DiscreteLaplace(scale)
-
-
-# Releases.
 
 
 COUNTS = {"devices": Query(1), "ages": Query(1, cells=4)}
@@ -334,9 +325,6 @@ def test_the_error_covers_all_cells_together() -> None:
     fine = added({"q": Query(1)}, 1, step="0.25")
     assert fine.error() == Fraction(fine.noise.bound(0.95), 4)
     assert added({"q": Query(1)}, 40).error(0.5) == 0
-
-
-# Refusals.
 
 
 MARKER = 7_777_777

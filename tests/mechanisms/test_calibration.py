@@ -88,8 +88,6 @@ def test_4096_categories_are_calibrated_too(epsilon: str) -> None:
     assert_nearly_tight(mechanism, epsilon)
 
 
-# --- The smallest epsilons -----------------------------------------------------------------------
-
 LAST = range(1, 41)
 """How many steps of 2^-62 below 1: epsilons of a few 10^-18 are decided among these ratios."""
 
@@ -116,9 +114,6 @@ def test_at_the_smallest_epsilons_the_smallest_ratio_is_found_or_there_is_none(
                 clamped_geometric(categories, epsilon)
 
 
-# --- Refusals ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("epsilon", "error"),
     [
@@ -130,8 +125,6 @@ def test_epsilon_is_exact_positive_and_at_most_40(epsilon: Number, error: type[E
     with pytest.raises(error):
         clamped_geometric(3, epsilon)
 
-
-# --- The search itself, before a guarantee that follows no rule ----------------------------------
 
 KEEPS, BREAKS = (
     TwoValuedPrivacy(Fraction(1, 2), Fraction(1, 2)),
