@@ -43,25 +43,17 @@ def test_a_manifest_has_at_most_a_mebibyte() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "field"),
+    ("field", "value"),
     [
-        ({"name": "Tea"}, "name"),
-        ({"sequence": -1}, "sequence"),
-        ({"nonce": b""}, "nonce"),
-        ({"question": ""}, "question"),
-        ({"categories": ("yes", "YES")}, "categories"),
-        ({"epsilon": "1.0"}, "epsilon"),
-        ({"epsilon": "41"}, "epsilon"),
-        ({"epsilon": "0"}, "epsilon"),
-        ({"delta": "0.0"}, "delta"),
-        ({"delta": "1"}, "delta"),
-        ({"origin": "collector.example"}, "origin"),
-        ({"minimum_reports": -1}, "minimum_reports"),
+        *(("name", "Tea"), ("sequence", -1), ("nonce", b""), ("question", "")),
+        *(("epsilon", "1.0"), ("epsilon", "41"), ("epsilon", "0"), ("categories", ("yes", "YES"))),
+        *(("delta", "0.0"), ("delta", "1"), ("origin", "collector.example")),
+        ("minimum_reports", -1),
     ],
 )
-def test_an_operator_is_told_which_field_is_at_fault(change: dict[str, Any], field: str) -> None:
+def test_an_operator_is_told_which_field_is_at_fault(field: str, value: Any) -> None:
     with pytest.raises(InvalidManifest) as invalid:
-        replace(OPEN_SURVEY, **change)
+        replace(OPEN_SURVEY, **{field: value})
     assert invalid.value.field == field
     assert str(invalid.value) == f"{field}: {invalid.value.reason}"
 
