@@ -1,88 +1,61 @@
 """The covariance of the estimate: exact in both models, and estimated without bias."""
 
-from collections.abc import Sequence
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 
 from deniable.audit import SolutionMatrix
-from deniable.estimates import Model, covariance, debias, estimated_covariance, standard_errors
-from deniable.mechanisms import Mechanism
-from tests.estimates.matrices import (
-    FORMULAS,
-    FREQUENCIES,
-    MECHANISMS,
-    Floats,
-    Law,
-    fixed_law,
-    sampled_law,
+from deniable.estimates import (
+    Model,
+    covariance,
+    debias,
+    estimated_covariance,
+    linear_query,
+    standard_errors,
 )
+from deniable.mechanisms import Mechanism
+from tests.estimates.matrices import FORMULAS, FREQUENCIES, MECHANISMS, fixed_law, sampled_law
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 N = 4
 
 
-def as_floats(values: Sequence[Fraction]) -> Floats:
-    return np.array([float(value) for value in values])
-
-
-def moments(mechanism: Mechanism, law: Law) -> tuple[Floats, Floats]:
-    """Return mean and covariance of the estimate under an exact law of the counts."""
-    outcomes = [(float(chance), debias(mechanism, counts)) for counts, chance in law]
-    mean = np.sum([chance * estimate for chance, estimate in outcomes], axis=0)
-    spread = [chance * np.outer(e - mean, e - mean) for chance, e in outcomes]
-    return mean, np.asarray(np.sum(spread, axis=0))
-
-
-def answers(mechanism: Mechanism) -> list[int]:
-    """Return N answers with exactly the frequencies of FREQUENCIES."""
-    f = FREQUENCIES[mechanism.categories]
-    return [x for x, share in enumerate(f) for _ in range(int(share * N))]
-
-
-def law_of(mechanism: Mechanism, model: Model, n: int = N) -> Law:
-    """Return the exact law of the counts of n devices with the frequencies of FREQUENCIES."""
-    if model is Model.SAMPLED:
-        return sampled_law(mechanism, FREQUENCIES[mechanism.categories], n)
-    return fixed_law(mechanism, answers(mechanism))
-
-
-@every_mechanism
-@pytest.mark.parametrize("model", Model)
-def test_the_estimate_is_unbiased_and_has_the_exact_covariance(
-    mechanism: Mechanism, model: Model
-) -> None:
-    f = as_floats(FREQUENCIES[mechanism.categories])
-    mean, enumerated = moments(mechanism, law_of(mechanism, model))
-    np.testing.assert_allclose(mean, f, atol=1e-12)
-    np.testing.assert_allclose(
-        covariance(mechanism, f, N, model), enumerated, rtol=1e-10, atol=1e-12
-    )
-
-
 @every_mechanism
 @pytest.mark.parametrize(("model", "n"), [(Model.SAMPLED, 2), (Model.SAMPLED, N), (Model.FIXED, N)])
-def test_the_estimate_of_the_covariance_is_unbiased(
+def test_over_all_samples_estimates_and_covariances_are_right_on_average(
     mechanism: Mechanism, model: Model, n: int
 ) -> None:
-    mean = sum(
-        float(chance) * estimated_covariance(mechanism, counts, model)
-        for counts, chance in law_of(mechanism, model, n)
-    )
-    exact = covariance(mechanism, as_floats(FREQUENCIES[mechanism.categories]), n, model)
+    shares = FREQUENCIES[mechanism.categories]
+    f, weights = np.array(shares, dtype=float), np.array([-2, 1 / 3, 5])[: len(shares)]
+    if model is Model.SAMPLED:
+        law = [*sampled_law(mechanism, shares, n)]
+    else:
+        answers = [x for x, share in enumerate(shares) for _ in range(int(share * N))]
+        law = [*fixed_law(mechanism, answers)]
+    chances = np.array([float(chance) for _, chance in law])
+    estimates = np.array([debias(mechanism, counts) for counts, _ in law])
+    np.testing.assert_allclose(chances @ estimates, f, atol=1e-12)
+    off = estimates - f
+    enumerated, exact = (off.T * chances) @ off, covariance(mechanism, f, n, model)
+    np.testing.assert_allclose(exact, enumerated, rtol=1e-10, atol=1e-12)
+    estimated = [estimated_covariance(mechanism, counts, model) for counts, _ in law]
+    mean = np.tensordot(chances, estimated, 1)
     np.testing.assert_allclose(mean, exact, rtol=1e-9, atol=1e-11)
+    queries = [linear_query(mechanism, counts, weights.tolist(), model=model) for counts, _ in law]
+    values = chances @ [query.value for query in queries]
+    assert values == pytest.approx(weights @ f, abs=1e-10)
+    if model is Model.SAMPLED:  # of fixed devices a variance may seem negative, and is 0
+        variance = chances @ [query.standard_error**2 for query in queries]
+        assert variance == pytest.approx(weights @ exact @ weights, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "mechanism", [FORMULAS, SolutionMatrix.of(FORMULAS)], ids=["closed", "general"]
-)
-def test_one_report_has_a_standard_error_in_the_fixed_model_only(mechanism: Mechanism) -> None:
-    for call in (standard_errors, estimated_covariance):
-        with pytest.raises(ValueError, match="one report"):
-            call(mechanism, (0, 1, 0, 0), Model.SAMPLED)
-    assert (standard_errors(mechanism, (0, 1, 0, 0), Model.FIXED) > 0).all()
+def test_one_report_has_a_standard_error_in_the_fixed_model_only() -> None:
+    for mechanism in (FORMULAS, SolutionMatrix.of(FORMULAS)):
+        for call in (standard_errors, estimated_covariance):
+            with pytest.raises(ValueError, match="one report"):
+                call(mechanism, (0, 1, 0, 0), Model.SAMPLED)
+        assert (standard_errors(mechanism, (0, 1, 0, 0), Model.FIXED) > 0).all()
 
 
 @every_mechanism

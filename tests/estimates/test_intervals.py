@@ -1,7 +1,6 @@
 """Intervals: the binomial ones of the literature, mapped back, with the coverage they claim."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from deniable.estimates import (
     clopper_pearson,
     debias,
     frequency_intervals,
-    left_inverse,
     solution_matrix,
     standard_errors,
     wilson,
@@ -24,46 +22,31 @@ from tests.estimates.matrices import (
     FORMULAS,
     SURVEYED,
     WIDE,
-    Floats,
     exact_left_inverse,
 )
 
 W, CP, NORMAL = IntervalMethod.WILSON, IntervalMethod.CLOPPER_PEARSON, IntervalMethod.NORMAL
 
 
-def all_counts(n: int) -> Floats:
-    return np.arange(n + 1, dtype=np.float64)
-
-
 @pytest.mark.parametrize("n", [1, 7, 30])
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 def test_both_intervals_are_those_of_scipy(n: int, level: float) -> None:
-    ours = {
-        "wilson": np.transpose(wilson(all_counts(n), n, level)),
-        "exact": np.transpose(clopper_pearson(all_counts(n), n, level)),
-    }
-    for count in range(n + 1):
-        test = binomtest(count, n)
-        for theirs, limits in (
-            (test.proportion_ci(level, "wilson"), ours["wilson"][count]),
-            (test.proportion_ci(level, "exact"), ours["exact"][count]),
-        ):
-            assert tuple(limits) == pytest.approx(tuple(theirs), rel=1e-9, abs=1e-12)
+    counts = np.arange(n + 1, dtype=np.float64)
+    for ours, name in ((wilson, "wilson"), (clopper_pearson, "exact")):
+        limits = np.transpose(ours(counts, n, level))
+        theirs = [binomtest(count, n).proportion_ci(level, name) for count in range(n + 1)]
+        np.testing.assert_allclose(limits, theirs, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("counts", "methods"),
-    [
-        ((4, 96), (W, W)),  # about the count of the nearest possible share, here 27
-        ((5, 95), (W, W)),
-        ((96, 4), (W, W)),
-        ((1, 14), (CP, CP)),
-        ((95, 5), (W, W)),
-        ((0, 50, 4, 5), (W, W, W, W)),
-        ((0, 12, 5, 4), (CP, W, W, CP)),
-        ((1, 0), (CP, CP)),
-    ],
-)
+# About the count of the nearest possible share, of the first here 27.
+METHODS = [
+    *[((4, 96), (W, W)), ((5, 95), (W, W)), ((96, 4), (W, W)), ((1, 14), (CP, CP))],
+    *[((95, 5), (W, W)), ((0, 50, 4, 5), (W, W, W, W)), ((1, 0), (CP, CP))],
+    ((0, 12, 5, 4), (CP, W, W, CP)),
+]
+
+
+@pytest.mark.parametrize(("counts", "methods"), METHODS)
 def test_fewer_than_five_with_or_without_a_response_get_the_guaranteed_interval(
     counts: tuple[int, ...], methods: tuple[IntervalMethod, ...]
 ) -> None:
@@ -108,77 +91,47 @@ def test_a_very_small_epsilon_gives_the_whole_interval_and_no_false_alarm() -> N
         assert not intervals.outside.any()
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.1, 1.1, 2, math.nan, math.inf])
 @pytest.mark.parametrize("mechanism", [FORMULAS, WIDE], ids=["structured", "general"])
-def test_levels_outside_the_open_unit_interval_are_refused(
-    mechanism: RandomisedResponse, level: float
+def test_levels_outside_the_open_unit_interval_are_refused_and_others_have_finite_ends(
+    mechanism: Mechanism,
 ) -> None:
-    with pytest.raises(ValueError, match="level must be"):
-        frequency_intervals(mechanism, (1, 2, 3, 4), level)
+    for level in (0, 1, -0.1, 1.1, 2, math.nan, math.inf):
+        with pytest.raises(ValueError, match="level must be"):
+            frequency_intervals(mechanism, (1, 2, 3, 4), level)
+    for level in (1e-300, 1e-9, 1 - 1e-9, 1 - 2**-52, 1 - 2**-53):
+        intervals = frequency_intervals(mechanism, (60, 30, 27, 3), level)
+        assert np.isfinite([intervals.low, intervals.high]).all()
+        assert (intervals.low <= intervals.high).all()
 
 
-@pytest.mark.parametrize("level", [1e-300, 1e-9, 1 - 1e-9, 1 - 2**-52, 1 - 2**-53])
-@pytest.mark.parametrize("mechanism", [FORMULAS, WIDE], ids=["structured", "general"])
-def test_every_level_between_has_finite_intervals(
-    mechanism: RandomisedResponse, level: float
-) -> None:
-    intervals = frequency_intervals(mechanism, (60, 30, 27, 3), level)
-    assert np.isfinite([intervals.low, intervals.high]).all()
-    assert (intervals.low <= intervals.high).all()
+FEW = (30, 0, 0, 0, 0, 0, 0)
+UNSTRUCTURED: dict[str, tuple[Mechanism, tuple[int, ...]]] = {
+    "wide": (WIDE, (40, 40, 20, 20)),
+    "square": (SolutionMatrix.of(FORMULAS), (48, 28, 24, 20)),
+    **{f"{name}, few": (mechanism, FEW) for name, mechanism in SURVEYED.items()},
+}
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "counts"),
-    [(WIDE, (40, 40, 20, 20)), (SolutionMatrix.of(FORMULAS), (48, 28, 24, 20))],
-    ids=["wide", "square"],
-)
+@pytest.mark.parametrize(("mechanism", "counts"), UNSTRUCTURED.values(), ids=UNSTRUCTURED)
 def test_an_unstructured_matrix_gets_the_normal_interval_and_says_so(
     mechanism: Mechanism, counts: tuple[int, ...]
 ) -> None:
-    intervals = frequency_intervals(mechanism, counts, 0.9)
-    estimate = debias(mechanism, counts)
-    half = norm.ppf(0.95) * np.sqrt(allowing_for_unseen(mechanism, counts, 0.9))
-    assert intervals.methods == (NORMAL,) * mechanism.categories
-    possible = np.clip(estimate, 0, 1)
-    np.testing.assert_allclose(intervals.low, np.clip(possible - half, 0, 1), atol=1e-12)
-    np.testing.assert_allclose(intervals.high, np.clip(possible + half, 0, 1), atol=1e-12)
-    assert intervals.outside.tolist() == ((estimate + half < 0) | (estimate - half > 1)).tolist()
-
-
-@pytest.mark.parametrize("mechanism", SURVEYED.values(), ids=SURVEYED)
-def test_a_category_near_which_nobody_responded_is_not_taken_as_known(mechanism: Mechanism) -> None:
-    # The sample's variance is 0, or almost; the matrix knows a least variance of every kernel.
-    counts = (30, 0, 0, 0, 0, 0, 0)
-    intervals = frequency_intervals(mechanism, counts, 0.95)
-    assert standard_errors(mechanism, counts, Model.SAMPLED).max() < 1e-6
-    least = least_variances(mechanism)
-    estimate = np.clip(debias(mechanism, counts), 0, 1)
-    variance = np.maximum(allowing_for_unseen(mechanism, counts, 0.95), least / 30)
-    half = norm.ppf(0.975) * np.sqrt(variance)
-    assert half.min() > 0.05
-    np.testing.assert_allclose(intervals.low, np.clip(estimate - half, 0, 1), atol=1e-9)
-    np.testing.assert_allclose(intervals.high, np.clip(estimate + half, 0, 1), atol=1e-9)
-
-
-def allowing_for_unseen(mechanism: Mechanism, counts: Sequence[int], level: float) -> Floats:
-    """Return the variance of each estimate if each response were seen z^2/2 times more."""
-    n, inverse = sum(counts), left_inverse(solution_matrix(mechanism))
-    squares = inverse**2 @ (np.array(counts) + norm.ppf((1 + level) / 2) ** 2 / 2) / n
-    return np.asarray((squares - debias(mechanism, counts) ** 2) / (n - 1))
-
-
-def least_variances(mechanism: Mechanism) -> Floats:
-    """Return the least variance of each category's kernel over the true categories, exactly."""
-    inverse, k = exact_left_inverse(mechanism), mechanism.categories
+    n, level, inverse = sum(counts), 0.9, exact_left_inverse(mechanism)
     assert inverse is not None
-    return np.array(
-        [
-            min(
-                float(
-                    sum(mechanism.probability(x, y) * g**2 for y, g in enumerate(kernel)) - (x == j)
-                )
-                for x in range(k)
-            )
-            for j, kernel in enumerate(inverse)
-        ]
-    )
+    g, estimate = np.array(inverse, dtype=float), debias(mechanism, counts)
+    # As if each response had been seen z^2/2 times more; and no less than the least variance of the
+    # category's kernel over the true categories, which tells where the sample's is 0.
+    seen = np.array(counts) + norm.ppf((1 + level) / 2) ** 2 / 2
+    matrix = solution_matrix(mechanism)
+    least = (g**2 @ matrix.T - np.eye(mechanism.categories)).min(axis=1)
+    squares = g**2 @ seen / n - estimate**2
+    half = norm.ppf((1 + level) / 2) * np.sqrt(np.maximum(squares / (n - 1), least / n))
+    if counts is FEW:
+        assert standard_errors(mechanism, counts, Model.SAMPLED).max() < 1e-6
+        assert half.min() > 0.05
+    intervals, possible = frequency_intervals(mechanism, counts, level), np.clip(estimate, 0, 1)
+    assert intervals.methods == (NORMAL,) * mechanism.categories
+    np.testing.assert_allclose(intervals.low, np.clip(possible - half, 0, 1), atol=1e-9)
+    np.testing.assert_allclose(intervals.high, np.clip(possible + half, 0, 1), atol=1e-9)
+    if counts is not FEW:
+        assert intervals.outside.tolist() == (abs(estimate - 0.5) - half > 0.5).tolist()
