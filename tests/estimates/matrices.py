@@ -38,13 +38,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "coarse grid": RandomisedResponse(3, "1", bits=6),
     "with delta": RandomisedResponse(3, "1", "0.125"),
     "wide": WIDE,
-    "skewed square": SolutionMatrix.exact(
-        (
-            (Fraction(3, 5), Fraction(3, 10), Fraction(1, 10)),
-            (Fraction(1, 5), Fraction(1, 2), Fraction(3, 10)),
-            (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)),
-        )
-    ),
+    "skewed square": SolutionMatrix([[12, 6, 2], [4, 10, 6], [5, 5, 10]], 20),
     "numeric": ClampedGeometric(3, Fraction(1, 2)),
 }
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -36,7 +37,6 @@ from tests.support.surveys import MANIFEST, manifest
 
 
 def names_answers(mechanism: Mechanism) -> bool:
-    """Return whether each response supports the one category that it names."""
     return isinstance(decoder_of(mechanism), TwoValuedDecoder)
 
 
@@ -44,22 +44,10 @@ SMALL: dict[str, Mechanism] = {
     **MECHANISMS,
     "two-round": TwoRound(Subset(3, 1), "1", "2"),
     # Randomised response with unequal lies, and by entries.
-    "lopsided": SolutionMatrix.exact(
-        (
-            (Fraction(6, 10), Fraction(3, 10), Fraction(1, 10)),
-            (Fraction(3, 10), Fraction(6, 10), Fraction(1, 10)),
-            (Fraction(3, 10), Fraction(3, 10), Fraction(4, 10)),
-        )
-    ),
+    "lopsided": SolutionMatrix([[6, 3, 1], [3, 6, 1], [3, 3, 4]], 10),
     # The third category is told by responses that no other gives often: of few reports, those who
     # hold it decide how far its estimate may fall.
-    "uneven": SolutionMatrix.exact(
-        (
-            (Fraction(95, 100), Fraction(2, 100), Fraction(3, 100)),
-            (Fraction(97, 100), Fraction(1, 100), Fraction(2, 100)),
-            (Fraction(37, 100), Fraction(25, 100), Fraction(38, 100)),
-        )
-    ),
+    "uneven": SolutionMatrix([[95, 2, 3], [97, 1, 2], [37, 25, 38]], 100),
 }
 SEVEN: dict[str, Mechanism] = {
     **SURVEYED,
@@ -100,31 +88,19 @@ def expected_counts(
 
 
 @every_small
-@pytest.mark.parametrize("chance", [0.5, 0.1, 0.01])
-def test_honest_devices_are_flagged_at_most_so_often_exactly(
-    mechanism: Mechanism, chance: float
-) -> None:
-    # All populations of quarters, of which the vertices are the worst.
+def test_honest_devices_are_flagged_at_most_so_often_exactly(mechanism: Mechanism) -> None:
+    # All populations of quarters, of which the vertices are the worst, and all fixed devices.
     k = mechanism.categories
-    for quarters in product(range(5), repeat=k):
-        if sum(quarters) != 4:
-            continue
-        law = sampled_law(mechanism, [Fraction(quarter, 4) for quarter in quarters], 6)
-        flagged = sum(
-            (p for counts, p in law if p and alarm(mechanism, counts, chance)), Fraction()
-        )
-        assert flagged <= chance
-
-
-@every_small
-def test_devices_that_are_all_there_are_flagged_at_most_so_often_exactly(
-    mechanism: Mechanism,
-) -> None:
-    for answers in combinations_with_replacement(range(mechanism.categories), 4):
-        law = fixed_law(mechanism, answers)
-        assert (
-            sum((p for counts, p in law if p and alarm(mechanism, counts, 0.5)), Fraction()) <= 0.5
-        )
+    quarters = [each for each in product(range(5), repeat=k) if sum(each) == 4]
+    laws = [sampled_law(mechanism, [Fraction(one, 4) for one in each], 6) for each in quarters]
+    laws += [fixed_law(mechanism, each) for each in combinations_with_replacement(range(k), 4)]
+    flags = cache(alarm)
+    for law in laws:
+        flagged = dict.fromkeys((0.5, 0.1, 0.01), Fraction())
+        for counts, p in law:
+            for chance in flagged:
+                flagged[chance] += p * (p > 0 and flags(mechanism, counts, chance))
+        assert all(share <= chance for chance, share in flagged.items())
 
 
 @every
@@ -223,27 +199,21 @@ def test_fakes_show_from_the_detectable_share_on_at_best(mechanism: Mechanism) -
 
     assert shown(1.03 * share)
     assert not shown(0.97 * share)
-
-
-def test_where_all_reports_could_be_fake_no_share_is_detectable() -> None:
-    assert detectable_share(RandomisedResponse(1000, "1"), 100) is None
+    assert detectable_share(RandomisedResponse(1000, "1"), 100) is None  # all could be fake
 
 
 @pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.specification.kind)
 def test_a_histogram_states_what_fakes_can_do(survey: Manifest) -> None:
-    mechanism, k = survey.mechanism, len(survey.categories)
-    counts = [1000 + 13 * y for y in range(k)]
-    histogram = estimate_histogram(survey, 0, counts)
+    mechanism, counts = survey.mechanism, [1000 + 13 * y for y in range(len(survey.categories))]
+    histogram, n = estimate_histogram(survey, 0, counts), sum(counts)
     stated = histogram.poisoning
     assert stated.influence == influence(mechanism)
-    assert stated.detectable_share == detectable_share(mechanism, sum(counts))
+    assert stated.detectable_share == detectable_share(mechanism, n)
     assert stated.bias(0.05) == pytest.approx(0.05 * influence(mechanism))
     # So many move every estimate by its standard error, one fewer does not.
     down, up = worst_shifts(mechanism, histogram.estimate, 1.0)
-    needed = [
-        fakes_needed(sum(counts), float(error), float(reach))
-        for error, reach in zip(histogram.standard_error, np.maximum(-down, up), strict=True)
-    ]
+    reaches = zip(histogram.standard_error.tolist(), np.maximum(-down, up).tolist(), strict=True)
+    needed = [fakes_needed(n, error, reach) for error, reach in reaches]
     assert stated.fakes_for_one_error == max(filter(None, needed))
 
 
@@ -251,16 +221,15 @@ def test_a_histogram_states_what_fakes_can_do(survey: Manifest) -> None:
 def test_the_fakes_said_to_be_there_are_there_but_so_seldom_exactly(mechanism: Mechanism) -> None:
     # Six honest devices with all answers alike, and up to three fakes that all send one response,
     # whatever they look like to the tests: the bound may exceed their number in a share of cases.
-    chance, responses = 0.5, mechanism.responses
-    most = 0
+    chance, responses, most, fewest = 0.5, mechanism.responses, 0, cache(fewest_fakes)
     for category in range(mechanism.categories):
         f = [Fraction(int(x == category)) for x in range(mechanism.categories)]
         law = [(counts, p) for counts, p in sampled_law(mechanism, f, 6) if p]
         for fakes, response in product((0, 1, 3), range(responses)):
             wrong = Fraction()
             for counts, p in law:
-                seen = [c + fakes * (y == response) for y, c in enumerate(counts)]
-                bound = fewest_fakes(mechanism, seen, chance)
+                seen = tuple(c + fakes * (y == response) for y, c in enumerate(counts))
+                bound = fewest(mechanism, seen, chance)
                 most = max(most, bound)
                 wrong += p * (bound > fakes)
             assert wrong <= chance
