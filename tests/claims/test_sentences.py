@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -40,15 +41,10 @@ from deniable.simulation import SimulatedReports
 from tests.mechanisms.laws import entries
 from tests.support.devices import NAME, Bench
 from tests.support.effort import some
-from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.kinds import SURVEYS
 from tests.support.surveys import DAY, DECLARED, START, manifest
 
-SURVEYS = [
-    survey
-    for kind, examples in EXAMPLES.items()
-    for survey in (example_survey(kind, *one) for one in examples)
-    if survey.mechanism.categories * survey.mechanism.responses <= 1 << 12
-]
+SMALL = [one for one in SURVEYS if one.mechanism.categories * one.mechanism.responses <= 1 << 12]
 
 
 def answers(count: int) -> tuple[str, ...]:
@@ -63,7 +59,7 @@ def texts(facts: Iterator[Fact], label: str) -> list[str]:
     return [fact.text for fact in facts if fact.label == label]
 
 
-@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.specification.kind)
+@pytest.mark.parametrize("survey", SMALL, ids=lambda survey: survey.specification.kind)
 def test_shares_of_the_time_are_those_of_the_matrix(survey: Manifest) -> None:
     mechanism, tenth = survey.mechanism, Fraction(1, 1000)
     law, k = entries(mechanism), mechanism.categories
@@ -185,7 +181,7 @@ def test_the_least_epsilon_that_is_told_is_the_least_that_does() -> None:
     assert any(needed(epsilon) > reports for epsilon in grid if float(epsilon) > float(told[1]))
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(2, "1"), (3, "8"), (5, "4"), (50, "6")])
+@pytest.mark.parametrize(("k", "epsilon"), some([(2, "1"), (3, "8"), (5, "4"), (50, "6")]))
 @pytest.mark.parametrize("n", some([100, 30, 500]))
 def test_chance_alarms_about_as_often_as_the_note_says(n: int, k: int, epsilon: str) -> None:
     made = specified("randomised-response", k, epsilon)
@@ -245,8 +241,7 @@ def test_so_many_reports_make_intervals_as_narrow_as_the_caution_says(k: int) ->
     assert widest(int(0.8 * reports)) > width
 
 
-@pytest.mark.parametrize("epsilon", ["0.7", "1", "3"])
-@pytest.mark.parametrize("epochs", [30, 365])
+@pytest.mark.parametrize(("epsilon", "epochs"), some([*product(("0.7", "1", "3"), (30, 365))]))
 def test_what_is_said_to_fit_a_lifetime_does_and_more_does_not(epsilon: str, epochs: int) -> None:
     def survey(epsilon: str, epochs: int) -> Manifest:
         return manifest(epsilon=epsilon, schedule=Schedule(START, DAY, epochs, DAY))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from html import unescape
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from deniable.documents import Caution, Document, Level
@@ -61,14 +62,9 @@ EXAMPLES: Mapping[str, Example] = {
 }
 COMPARED = {"different-surveys"}
 """Of two results or more only."""
-OF_ONE_HISTOGRAM = (
-    "outside",
-    "chosen-by-size",
-    "biased-view",
-    "few-reports",
-    "smoothed",
-    "unseen-fakes",
-)
+OF_ONE_HISTOGRAM = {
+    *("outside", "chosen-by-size", "biased-view", "few-reports", "smoothed", "unseen-fakes"),
+}
 
 
 def words(text: str) -> str:
@@ -113,7 +109,7 @@ def test_a_caution_of_a_histogram_is_on_every_surface(code: str) -> None:
             check(share.cautions, share.sentence, brief=True)
 
 
-@pytest.mark.parametrize("code", sorted({*EXAMPLES, *COMPARED} - {*OF_ONE_HISTOGRAM}))
+@pytest.mark.parametrize("code", sorted({*EXAMPLES, *COMPARED} - OF_ONE_HISTOGRAM))
 def test_a_caution_of_a_comparison_or_series_is_on_every_surface(code: str) -> None:
     example = EXAMPLES.get(code, PLAIN)
     successor = replace(example.survey, sequence=1)
@@ -164,3 +160,31 @@ def test_every_caution_of_the_table_has_an_example() -> None:
     assert all(re.fullmatch("[a-z-]+", rule.code) for rule in CAUTIONS)  # CSV joins them by spaces
     levels = [[*Level].index(rule.level) for rule in CAUTIONS]
     assert levels == sorted(levels), "alerts stand first, then warnings, then notes"
+
+
+CUPS = manifest(
+    name="simulated-cups",
+    categories=tuple(map(str, range(1, 9))),
+    specification=Specification("numeric", {"ratio": (10, 11)}),
+)
+
+
+def test_the_sentence_of_a_quantile_has_the_cautions_of_others() -> None:
+    found = estimate_histogram(CUPS, 0, [900, 500, 400, 300, 300, 200, 200, 200])
+    median, mean = found.quantile(0.5), found.mean()
+    codes = [
+        [one.code.removesuffix("-decide") for one in each.cautions if one.brief]
+        for each in (median, mean)
+    ]
+    assert codes[0] == codes[1]
+    assert "Simulated: no real device answered." in median.sentence
+    # The fakes' caution: 1 % that all say the greatest, or the least, answer's response.
+    up_to = np.array([float(answer) <= float(median.value) for answer in CUPS.categories])
+    rows = np.array([CUPS.mechanism.row(x) for x in range(8)], dtype=float)
+    kernel = np.linalg.solve(rows / float(CUPS.mechanism.grid), up_to.astype(float))
+    # A share is at least 0 and at most 1, whatever it is now.
+    furthest = max(kernel.max() - 0, 1 - kernel.min())
+    said = next(one.text for one in median.cautions if one.code.startswith("fakes"))
+    told = re.search(r"the share up to it is off by up to ([\d,.]+) percentage points", said)
+    assert told is not None
+    assert float(told[1].replace(",", "")) == pytest.approx(furthest, rel=0.05)

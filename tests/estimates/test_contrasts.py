@@ -1,21 +1,64 @@
-"""Differences and multiples of shares within groups, beside the formulas they are made of."""
+"""Margins, shares within groups, and their differences and multiples, beside their formulas."""
 
+import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from operator import sub, truediv
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deniable.estimates import Estimate, Histogram, Model, estimate_histogram, estimated_covariance
+from deniable.estimates import (
+    Estimate,
+    Histogram,
+    Model,
+    estimate_histogram,
+    estimated_covariance,
+    margins,
+)
 from deniable.estimates.comparison import compare
+from deniable.estimates.decoders import decoder_of
 from deniable.estimates.ratios import Ends, difference_ends, multiple_ends
+from deniable.messages import Manifest
+from deniable.planning.calibration import calibrated
+from deniable.planning.specification import answered_best
 from deniable.presenting.estimate import estimate_text
 from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
-from tests.estimates.test_margins import JOINT, SHAPE, expected
 from tests.support.surveys import manifest
 
+DIMENSIONS = (("plan", "free", "paid"), ("theme", "A", "B", "C"), ("beta", "no", "yes"))
+SHAPE = (2, 3, 2)
+TABLE = np.array([4, 6, 1, 2, 3, 4, 10, 5, 2, 8, 1, 4]).reshape(SHAPE) / 50
+SUMS = [TABLE.sum(axis=axes) for axes in ((1, 2), (0, 2), (0, 1))]
+
+
+def answered(kind: str, epsilon: str = "2", **answered: Any) -> Manifest:
+    settings = answered_best(kind, DIMENSIONS, epsilon) | answered
+    specification = calibrated(kind, 0, epsilon, settings=settings)
+    return manifest(
+        categories=specification.labels(DIMENSIONS), epsilon=epsilon, specification=specification
+    )
+
+
+JOINT = [
+    answered("joint"),
+    answered("joint", mechanism=("randomised-response",)),
+    answered("joint", mechanism=("affine", 13, 1, 3)),
+]
+ONE = answered("one-question")
+
+
+def expected(asked: Manifest, n: int) -> list[int]:
+    decoder = decoder_of(asked.mechanism)
+    frequencies = TABLE.reshape(-1) if len(decoder.parts) == 1 else np.concatenate(SUMS)
+    return [round(n * share) for share in decoder.response_shares(frequencies)]
+
+
+every_joint = pytest.mark.parametrize("asked", JOINT, ids=lambda one: str(one.specification))
 DISTANCES = st.floats(1e-3, 2.0)
 
 
@@ -39,8 +82,10 @@ def test_a_multiple_ends_where_one_less_so_many_times_the_other_is_as_good_as_0(
     assert (high == math.inf) == (other.low <= 0)
 
 
-@pytest.mark.parametrize("asked", JOINT, ids=lambda one: str(one.specification))
-def test_a_difference_of_two_groups_has_the_error_of_both_with_their_covariance(asked) -> None:  # type: ignore[no-untyped-def]
+@every_joint
+def test_a_difference_of_two_groups_has_the_error_of_both_with_their_covariance(
+    asked: Manifest,
+) -> None:
     counts = expected(asked, 10**6)
     found = estimate_histogram(asked, 0, counts)
     one, other = (found.share({"theme": "B"}, given={"plan": plan}) for plan in ("paid", "free"))
@@ -132,17 +177,17 @@ def test_of_counts_that_honest_devices_do_not_cause_nothing_is_concluded() -> No
     assert "Not to be used" in table.sentence
 
 
-@pytest.mark.parametrize("name", ["difference", "multiple"])
-def test_no_fakes_move_what_two_groups_are_compared_by_further_than_is_said(name: str) -> None:
-    def figure(histogram: Histogram) -> Estimate:
-        one, other = (histogram.share("0", given=["0", to]) for to in "12")
-        return one - other if name == "difference" else one / other
-
-    mechanism = JOINT[0].mechanism
+def test_no_fakes_move_what_two_groups_are_compared_by_further_than_is_said() -> None:
     truth = np.random.default_rng(7).dirichlet(np.ones(12))
-    moved, stated = shifts_of(histogram_of(mechanism, truth), figure)
-    assert (moved <= stated + 1e-6).all()
-    assert SHARE > 0 < moved.max()
+    histogram = histogram_of(JOINT[0].mechanism, truth)
+    for contrast in (sub, truediv):
+
+        def figure(one: Histogram, contrast: Callable[..., Estimate] = contrast) -> Estimate:
+            return contrast(*(one.share("0", given=["0", to]) for to in "12"))
+
+        moved, stated = shifts_of(histogram, figure)
+        assert (moved <= stated + 1e-6).all()
+        assert SHARE > 0 < moved.max()
 
 
 def test_a_multiple_without_an_upper_end_has_its_lower_end_in_the_document() -> None:
@@ -160,3 +205,81 @@ def test_three_lead_or_all_but_one_of_fewer(answers: int, count: int) -> None:
     asked = manifest(categories=[f"answer {number}" for number in range(answers)])
     counts = dict.fromkeys(range(asked.mechanism.responses), 100)
     assert estimate_histogram(asked, 0, counts).leaders().count == count
+
+
+@pytest.mark.parametrize("asked", [*JOINT, ONE], ids=lambda a: str(a.specification))
+def test_margins_are_the_sums_of_the_table(asked: Manifest) -> None:
+    counts = expected(asked, 10**12)
+    told = margins(asked, counts)
+    for sums, each in zip(SUMS, told, strict=True):
+        assert [share.value for share in each.shares] == pytest.approx(sums.tolist(), abs=1e-9)
+        assert all(share.low < share.value < share.high for share in each.shares)
+    assert [each.question for each in told] == ["plan", "theme", "beta"]
+    n = sum(each.n for each in told) if asked is ONE else told[0].n
+    assert n == sum(counts)
+
+
+@every_joint
+@pytest.mark.parametrize("model", Model)
+def test_margins_of_a_joint_survey_have_exact_errors(asked: Manifest, model: Model) -> None:
+    counts = expected(asked, 10**5)
+    matrix = estimated_covariance(asked.mechanism, counts, model)
+    for i, question in enumerate(margins(asked, counts, model=model)):
+        for j, share in enumerate(question.shares):
+            held = np.zeros(SHAPE)
+            held[(slice(None),) * i + (j,)] = 1
+            w = held.reshape(-1)
+            assert share.standard_error == pytest.approx(float(np.sqrt(w @ matrix @ w)), rel=2e-3)
+        assert len(DIMENSIONS[i]) == j + 2
+
+
+@every_joint
+def test_a_conditional_share_is_a_ratio_with_fiellers_interval(asked: Manifest) -> None:
+    counts = expected(asked, 10**6)
+    found = estimate_histogram(asked, 0, counts).share({"theme": "B"}, given={"plan": "paid"})
+    ratio = TABLE[1, 1].sum() / TABLE[1].sum()
+    assert found.value == pytest.approx(ratio, rel=1e-3)
+    below, above = np.zeros(SHAPE), np.zeros(SHAPE)
+    below[1] = above[1, 1] = 1
+    matrix = estimated_covariance(asked.mechanism, counts, Model.SAMPLED)
+    b = float(below.reshape(-1) @ TABLE.reshape(-1))
+
+    def error(r: float) -> float:
+        w = (above - r * below).reshape(-1)
+        return float(np.sqrt(w @ matrix @ w))
+
+    assert found.standard_error == pytest.approx(error(found.value) / b, rel=1e-3)
+    # At either end a - r b is 1.96 of its own standard errors away from 0.
+    for end in (found.low, found.high):
+        assert abs(ratio * b - end * b) == pytest.approx(1.959964 * error(end), rel=0.01)
+
+
+def test_what_nothing_is_known_of_has_an_open_interval() -> None:
+    asked = JOINT[0]
+    for few in (dict.fromkeys(range(3), 1), {1: 1}):
+        found = estimate_histogram(asked, 0, few).share({"theme": "B"}, given={"plan": "paid"})
+        assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_questions_and_answers_that_there_are_not() -> None:
+    joint = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 1000))
+    one = estimate_histogram(ONE, 0, expected(ONE, 1000))
+    for histogram, answer, within, match in (
+        (joint, {"theme": "D"}, {"plan": "paid"}, "no answer 'D'"),
+        (joint, {"colour": "A"}, {"plan": "paid"}, "no question"),
+        (joint, {"theme": "A"}, {"theme": "B"}, "no answer is both"),
+        (one, {"theme": "A"}, {"plan": "paid"}, "nothing tells of two"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            histogram.share(answer, given=within)
+    assert margins(manifest(), [1, 2, 3, 4, 5]) == ()
+
+
+def test_a_question_that_no_report_is_about_is_shown_as_open() -> None:
+    histogram = estimate_histogram(ONE, 0, {0: 1})
+    plain = json.loads(json.dumps(histogram.to_dict()))
+    theme = plain["margins"][1]
+    assert theme["n"] == 0
+    assert [(row["low"], row["high"]) for row in theme["answers"]] == [(0, 1)] * 3
+    assert [row["standard_error"] for row in theme["answers"]] == [None] * 3
+    assert str(histogram)

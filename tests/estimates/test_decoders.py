@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations_with_replacement
 from math import factorial, prod
 from typing import Any
 
@@ -32,14 +32,12 @@ from deniable.estimates import (
     influence,
     left_inverse,
     linear_query,
-    quantiles,
     query_influence,
-    reports_for_half_width,
     set_influence,
     solution_matrix,
     standard_errors,
 )
-from deniable.estimates.decoders import Decoder, SupportDecoder
+from deniable.estimates.decoders import Decoder
 from deniable.estimates.decoders.dense import DenseDecoder
 from deniable.estimates.decoders.levels import LevelsDecoder
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse, TwoRound
@@ -58,34 +56,12 @@ from tests.estimates.matrices import (
     Floats,
     exact_left_inverse,
     incidence,
-    subset_selection,
 )
 from tests.mechanisms.test_levels import RR, TREES, levels
 from tests.support.effort import effort, some
 from tests.support.kinds import KINDS as SURVEYS
 from tests.support.kinds import calibrated
 from tests.support.surveys import MANIFEST, manifest
-
-
-class SubsetDecoder(SupportDecoder):
-    """What a later kind needs of its own: sums over what supports what, and four probabilities."""
-
-    def __init__(self, categories: int, size: int, odds: int) -> None:
-        blocks = list(combinations(range(categories), size))
-        self._incidence = np.array([[x in block for block in blocks] for x in range(categories)])
-        supporting, both = int(self._incidence[0].sum()), int(self._incidence[:2].all(axis=0).sum())
-        total = supporting * odds + len(blocks) - supporting
-        hit = Fraction(supporting * odds, total)
-        miss = Fraction(both * odds + supporting - both, total)
-        super().__init__(
-            categories, len(blocks), hit, miss, Fraction(odds, total), Fraction(1, total)
-        )
-
-    def supports(self, values: Any) -> Any:
-        return values @ self._incidence.T
-
-    def supported(self, weights: Floats) -> Floats:
-        return np.asarray(weights @ self._incidence)
 
 
 def two_round(categories: int, epsilon: str, kept: str) -> TwoRound:
@@ -122,8 +98,6 @@ DECODERS: dict[str, tuple[Mechanism, Decoder]] = {
     },
     **{f"levels of {at}": (m := levels(*tree), decoder_of(m)) for at, tree in enumerate(OTHERS)},
     **{f"levels {tree[0]}": (m := levels(*tree), decoder_of(m)) for tree in COMPLETE},
-    "subsets in closed form": (subset_selection(5, 2, 3), SubsetDecoder(5, 2, 3)),
-    "large subsets in closed form": (subset_selection(6, 3, 7), SubsetDecoder(6, 3, 7)),
 }
 every_decoder = pytest.mark.parametrize(
     ("mechanism", "decoder"), DECODERS.values(), ids=list(DECODERS)
@@ -186,7 +160,8 @@ def test_what_a_decoder_knows_follows_from_its_matrix(
     np.testing.assert_allclose(moments.own, second.diagonal(), **near)
     other = np.maximum(off.max(axis=1), 0)
     least = np.maximum((second - np.eye(k)).min(axis=1), 0)
-    if isinstance(mechanism, DesignMechanism):  # bounds, where there are points to spare
+    if isinstance(mechanism, DesignMechanism) and not isinstance(mechanism.design, Subset):
+        # They are bounds, where there are points to spare.
         assert (moments.other >= other - 1e-9).all()
         assert (moments.least_variance <= least + 1e-9).all()
     else:
@@ -372,25 +347,6 @@ def test_what_cannot_be_inverted_is_refused_with_what_to_do() -> None:
         with pytest.raises(NotInvertible, match=what):
             left_inverse(np.repeat(NEAR / split, split, axis=1))
         assert left_inverse(np.repeat(NEAR[1:] / split, split, axis=1)).shape == (2, 3 * split)
-
-
-@pytest.mark.parametrize("matrix", NON_SQUARE.values(), ids=NON_SQUARE)
-def test_every_figure_exists_where_responses_are_not_categories(matrix: SolutionMatrix) -> None:
-    k, responses = matrix.categories, matrix.responses
-    honest = [round(1000 * share) for share in decoder_of(matrix).even_shares]
-    intervals = frequency_intervals(matrix, honest, 0.95)
-    assert ((intervals.low <= 1 / k) & (1 / k <= intervals.high)).all()
-    middle = quantiles(matrix, honest, [Fraction(x) for x in range(k)], (0.5,))[0]
-    assert middle.low <= middle.value <= middle.high
-    assert linear_query(matrix, honest, range(k)).standard_error > 0
-    assert reports_for_half_width(matrix, 0.05) > 0
-    flags, below = impossible_counts(matrix, honest)
-    assert (flags.shape, below.shape) == ((responses,), (k,))
-    assert not flags.any()
-    assert not below.any()
-    assert fewest_fakes(matrix, honest) == 0
-    most = max(range(responses), key=lambda y: honest[y])
-    assert fewest_fakes(matrix, [10**6 * (y == most) for y in range(responses)]) > 0
 
 
 def test_a_histogram_labels_raw_counts_by_what_devices_send() -> None:

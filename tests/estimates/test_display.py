@@ -1,34 +1,33 @@
-"""What is shown of a histogram, in a chart, a table and columns, are its numbers."""
+"""What is shown of histograms, in sentences, charts, tables and columns, are their numbers."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 
-from deniable.estimates import Estimate, Histogram, View, estimate_histogram
+from deniable.documents.terminal import document_text
+from deniable.estimates import Estimate, Histogram, View, compare, estimate_histogram
 from deniable.estimates.decoders import decoder_of
+from deniable.estimates.frequencies import most_by_chance
 from deniable.estimates.series import Point, Series
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest
 from deniable.presenting.charts import Dot
+from deniable.presenting.estimate import estimate_statement
 from deniable.presenting.pictures import histogram_dots, plot_differences
 from deniable.presenting.rows import chosen_rows
-from tests.support.kinds import EXAMPLES, calibrated
-from tests.support.surveys import manifest
+from deniable.presenting.series import headline
+from tests.support.effort import some
+from tests.support.kinds import SURVEYS
+from tests.support.surveys import MANIFEST, manifest
 
+FRESH = [survey for survey in SURVEYS if not survey.repeat.epochs]
 SVG = "{http://www.w3.org/2000/svg}"
-SURVEYS = [
-    manifest(
-        name=kind,
-        categories=categories,
-        specification=calibrated(kind, len(categories), "1", settings),
-    )
-    for kind, examples in EXAMPLES.items()
-    if kind != "two-round"
-    for settings, categories in examples
-]
 
 
 def even(asked: Manifest, n: int = 20_000, epoch: int = 0) -> Histogram:
@@ -44,7 +43,7 @@ def ends(intervals: Any) -> list[tuple[float, float]]:
     return [*zip(intervals.low.tolist(), intervals.high.tolist(), strict=True)]
 
 
-@pytest.mark.parametrize("asked", SURVEYS, ids=lambda asked: asked.name)
+@pytest.mark.parametrize("asked", FRESH, ids=lambda asked: asked.specification.kind)
 def test_charts_and_columns_have_the_numbers_of_the_histogram(asked: Manifest) -> None:
     histogram = even(asked)
     dots, columns = histogram_dots(histogram, chosen_rows(histogram)), histogram.columns()
@@ -79,29 +78,6 @@ def test_charts_and_columns_have_the_numbers_of_the_histogram(asked: Manifest) -
     assert histogram.to_pandas()["estimate"].tolist() == columns["estimate"]
 
 
-def test_a_series_is_drawn_with_its_gaps_and_a_line_for_each_survey() -> None:
-    first, second = manifest(), manifest(sequence=1)
-    ids = first.survey_id.hex(), second.survey_id.hex()
-    series = Series(
-        "marriage",
-        (
-            Point(ids[0], 0, 0, 10, even(first)),
-            Point(ids[0], 1, 10, 20),
-            Point(ids[1], 2, 20, 30, even(second, epoch=2)),
-        ),
-    )
-    root = ET.fromstring(series.plot()._repr_svg_())
-    panels = [each for each in root.iter(f"{SVG}g") if each.get("class") == "panel"]
-    assert len(panels) == len(first.categories)
-    ribbons = [str(each.get("class")) for each in panels[0]]
-    assert [ribbons.count(cls) for cls in ("outer", "outer line-1")] == [1, 1]
-    for survey_id in ids:
-        assert any((text.text or "").startswith(f"survey {survey_id[:12]}, ") for text in root)
-    frame = series.to_pandas()
-    assert frame.attrs == {"survey": "marriage"}
-    assert frame["estimate"].isna().tolist() == [False] * 5 + [True] * 5 + [False] * 5
-
-
 def test_differences_are_drawn_with_their_own_intervals() -> None:
     counts = [1010, 1040, 1250, 1431, 1602]
     now = estimate_histogram(manifest(), 1, counts)
@@ -115,11 +91,8 @@ def test_differences_are_drawn_with_their_own_intervals() -> None:
     ]
     told = [now.share(c) - then.share(c) for c in now.categories]
     assert [len(row) == 3 for row in rows] == [each.distinguishable for each in told]
-    assert rows[0][1:] == [f"{100 * told[0].value:+.1f}", _points(told[0])]
-
-
-def _points(estimate: Estimate) -> str:
-    return f"[{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
+    value, low, high = (100 * end for end in (told[0].value, told[0].low, told[0].high))
+    assert rows[0][1:] == [f"{value:+.1f}", f"[{low:+.1f}, {high:+.1f}]"]
 
 
 def test_a_page_has_the_same_rows_as_the_chart_and_no_markup_of_labels() -> None:
@@ -134,18 +107,114 @@ def test_a_page_has_the_same_rows_as_the_chart_and_no_markup_of_labels() -> None
     assert {each.tag for each in root.iter()}.isdisjoint({"script", "b"})
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "told"),
-    [
-        ("1", "about 2,900 reports"),
-        ("0.1", "about 310,000 reports"),
-        ("0.001", "more than a billion reports"),
-    ],
-)
-def test_reports_that_would_help_are_told_in_two_digits_up_to_a_billion(
-    epsilon: str, told: str
-) -> None:
-    mechanism = RandomisedResponse(3, epsilon)
-    few = Histogram.of_counts(mechanism, [8, 8, 8])
-    said = {caution.code: caution.text for caution in few.cautions}["few-reports"]
-    assert said.endswith(f"each by itself, take {told} at this epsilon.")
+def test_reports_that_would_help_are_told_in_two_digits_up_to_a_billion() -> None:
+    told = {"1": "about 2,900", "0.1": "about 310,000", "0.001": "more than a billion"}
+    for epsilon, reports in told.items():
+        few = Histogram.of_counts(RandomisedResponse(3, epsilon), [8, 8, 8])
+        said = {caution.code: caution.text for caution in few.cautions}["few-reports"]
+        assert said.endswith(f"each by itself, take {reports} reports at this epsilon.")
+
+
+NAMED = [survey for survey in FRESH if survey.values is None]
+
+
+def counted(survey: Manifest, epoch: int, moved: int = 0) -> Histogram:
+    n = survey.mechanism.responses
+    return estimate_histogram(survey, epoch, [400 + 3 * y + moved * (y == 1) for y in range(n)])
+
+
+@pytest.mark.parametrize("survey", some(NAMED), ids=lambda survey: str(survey.specification)[:60])
+def test_the_sentence_table_and_chart_of_a_comparison_have_one_verdict(survey: Manifest) -> None:
+    before = counted(survey, 0)
+    for moved in range(0, 300, 60):
+        told = compare(counted(survey, 1, moved), None, before)
+        known = [row.label for row in told.rows if row.distinguishable]
+        sentence = re.match(r"(\d+) of [\d,]+ answers", told.sentence)
+        assert len(known) == (int(sentence[1]) if sentence else 0), told.sentence
+        (table,) = told.document().tables
+        assert [row["answers"] for row in table.rows if not row["mark"]] == known
+        drawn = told.plot().svg.count(">not distinguishable<")
+        assert drawn == len(told.rows) - len(known)
+
+
+def test_a_difference_that_one_interval_alone_would_find_is_said_to_be_none() -> None:
+    before = counted(MANIFEST, 0)
+    verdicts = set()
+    for moved in range(0, 300, 20):
+        now = counted(MANIFEST, 1, moved)
+        alone = {name: now.share(name) - before.share(name) for name in now.categories}
+        told = compare(now, None, before)
+        for row in told.rows:
+            own = alone[row.label].distinguishable
+            assert own or not row.distinguishable
+            verdicts.add((own, row.distinguishable))
+    assert (True, False) in verdicts  # or this would have tested nothing
+
+
+def test_the_list_of_surveys_and_the_histogram_have_one_interval_for_one_number() -> None:
+    histogram = counted(MANIFEST, 0, 300)
+    survey_id = histogram.survey_id
+    line = headline(Series(MANIFEST.name, (Point(survey_id, 0, 0, 86_400, histogram),)))
+    interval = re.search(r"interval ([\d.]+ %) to ([\d.]+ %)", line.sentence)
+    assert interval
+    low, high = (end.replace(" %", "%") for end in interval.groups())
+    text = document_text(histogram.document())
+    assert f"{low} to {high}" in text
+    assert "95 % simultaneous interval" in text
+    assert "95 % interval" not in text
+
+
+N = 200
+TRUTHS = (0.0, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3, 0.7, 0.98, 1.0)
+
+
+def _said(share: Estimate) -> tuple[float, float]:
+    """Return the limits that a sentence states, as it rounds them."""
+    if limit := re.match(r"Fewer than ([\d.]+) %", share.sentence):
+        return 0.0, float(limit[1]) / 100
+    if limit := re.match(r"More than ([\d.]+) %", share.sentence):
+        return float(limit[1]) / 100, 1.0
+    return share.low, share.high
+
+
+@pytest.mark.parametrize("epsilon", some(["3", "1", "6"]))
+@pytest.mark.parametrize("categories", [2, 5])
+def test_a_stated_limit_holds_as_often_as_its_level_says(epsilon: str, categories: int) -> None:
+    mechanism = RandomisedResponse(categories, epsilon)
+    q, kappa = float(mechanism.lie), float(mechanism.truth - mechanism.lie)
+    shares = []
+    for count in range(N + 1):
+        rest = np.full(categories - 1, (N - count) // (categories - 1))
+        rest[0] += N - count - rest.sum()
+        shares.append(Histogram.of_counts(mechanism, [count, *rest.tolist()]).share("0"))
+    said = np.array([_said(share) for share in shares])
+    impossible = np.array([not 0 <= share.value <= 1 for share in shares])
+    widths = np.array([share.high - share.low for share in shares])
+    for share in shares:
+        assert "-" not in estimate_statement(share)
+        assert not re.search(r"\b\d{3,}\.\d %", estimate_statement(share).replace("100.0 %", ""))
+    # No interval is shorter for an estimate that is further astray.
+    values = np.array([share.value for share in shares])
+    for beyond in (widths[values < 0], widths[values > 1]):
+        assert beyond == pytest.approx(np.full(len(beyond), beyond[0]))
+    for truth in TRUTHS:
+        law = stats.binom.pmf(np.arange(N + 1), N, q + kappa * truth)
+        holds = (said[:, 0] <= truth) & (truth <= said[:, 1])
+        assert law[holds].sum() >= 0.93
+        near = impossible & (abs(truth - (values > 1)) < widths)
+        if law[near].sum() > 1e-12:  # of those in doubt beside a limit none misses
+            assert holds[near].all()
+
+
+@pytest.mark.parametrize("k", some([50, 200]))
+def test_chance_exceeds_the_number_it_is_said_to_in_few_histograms(k: int) -> None:
+    mechanism = RandomisedResponse(k, "1")
+    law = np.full(k, float(mechanism.lie))
+    law[0] = float(mechanism.truth)  # everybody has the first answer
+    generator = np.random.default_rng(1)
+    often = most_by_chance(k, 0.025)
+    drawn = generator.multinomial(20_000, law, size=200).tolist()
+    outside = np.array([Histogram.of_counts(mechanism, n).outside.sum() for n in drawn])
+    assert (outside > often).mean() < 0.05
+    # The mean, which is no such limit.
+    assert (outside > 0.025 * k / 2).mean() > 0.05

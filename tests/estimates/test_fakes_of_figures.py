@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -22,7 +21,7 @@ SHARE = 0.01
 MECHANISMS = [
     RandomisedResponse(5, "1"),
     DesignMechanism(Subset(8, 3) if THOROUGH else Subset(5, 2), "1"),
-    DesignMechanism(Affine(9, 3, 2, 1), "2"),
+    DesignMechanism(Affine(9 if THOROUGH else 5, 3, 2, 1), "2"),
 ]
 FIGURES: dict[str, Callable[[Histogram], Estimate]] = {
     "category": lambda h: h.share("1"),
@@ -86,18 +85,6 @@ def test_fakes_in_both_epochs_move_a_difference_by_both_influences() -> None:
     up, down = 1 + 3 / (math.e - 1), 1 + 1 / (math.e - 1)
     assert one.influence == pytest.approx(up, rel=1e-9)
     assert (one - before.share("1")).influence == pytest.approx(up + down, rel=1e-9)
-
-
-def test_fakes_that_all_answer_one_of_several_questions_move_it_as_often() -> None:
-    mechanism = made("one-question", (3, 2))
-    counts = np.array([700, 400, 300, 500, 480])
-    histogram = Histogram.of_counts(mechanism, counts.tolist())
-    for j in range(5):
-        stated = histogram.share(str(j)).influence
-        assert stated == pytest.approx(histogram.influence[j])
-        assert stated == pytest.approx(2 * (1 + (1 if j > 2 else 2) / (math.e - 1)), rel=1e-9)
-        moved, _ = shifts_of(histogram, partial(Histogram.share, answers=str(j)))
-        assert moved.max() < SHARE * stated
 
 
 def test_check_values_of_sums() -> None:

@@ -13,6 +13,7 @@ from scipy.stats import binom
 from deniable.audit import SolutionMatrix
 from deniable.estimates import (
     FALSE_ALARM,
+    Model,
     debias,
     decoder_of,
     detectable_share,
@@ -22,7 +23,10 @@ from deniable.estimates import (
     impossible_counts,
     influence,
     left_inverse,
+    query_influence,
+    query_shifts,
     solution_matrix,
+    standard_errors,
     worst_shifts,
 )
 from deniable.estimates.decoders import TwoValuedDecoder
@@ -30,7 +34,15 @@ from deniable.estimates.poisoning import _Tests as SharedTests
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from deniable.mechanisms.subset import Subset
 from deniable.messages import Manifest, Repeat, Specification
-from tests.estimates.matrices import MECHANISMS, SURVEYED, Floats, fixed_law, sampled_law
+from tests.estimates.matrices import (
+    FREQUENCIES,
+    MECHANISMS,
+    NON_SQUARE,
+    SURVEYED,
+    Floats,
+    fixed_law,
+    sampled_law,
+)
 from tests.support.effort import THOROUGH
 from tests.support.kinds import KINDS
 from tests.support.surveys import MANIFEST, manifest
@@ -163,25 +175,6 @@ def test_flags_of_categories_follow_the_sharpest_bound(mechanism: Mechanism) -> 
 
 
 @every
-def test_fakes_are_flagged_once_they_leave_what_honest_devices_can_cause(
-    mechanism: Mechanism,
-) -> None:
-    # At their mean counts, so that no chance is left; every answer but the last is held.
-    k = mechanism.categories
-    f = np.full(k, 1 / (k - 1))
-    f[-1] = 0
-    found = set()
-    for fakes in np.eye(mechanism.responses):
-        counts = expected_counts(mechanism, f, 10**7, fakes, 0.3)
-        lowest = float(debias(mechanism, counts).min())
-        # A square matrix has an honest population for every estimate that is nowhere below 0.
-        if lowest < -0.01 or lowest > -1e-6:
-            assert alarm(mechanism, counts, FALSE_ALARM) == (lowest < -0.01)
-            found.add(lowest < -0.01)
-    assert True in found
-
-
-@every
 def test_fakes_show_from_the_detectable_share_on_at_best(mechanism: Mechanism) -> None:
     n = 10**6
     share = detectable_share(mechanism, n)
@@ -272,3 +265,56 @@ def test_fewer_fakes_than_the_bound_explain_no_flag_and_so_many_do(mechanism: Me
         assert not any(explained(counts, fakes) for fakes in fewer)
         bounds.add(bound)
     assert max(bounds) > n / 3
+
+
+@every_small
+def test_no_fakes_bias_an_estimate_or_query_further_and_some_as_far(mechanism: Mechanism) -> None:
+    # The exact bias, whatever two fakes beside two devices send.
+    shares, fakes = FREQUENCIES[mechanism.categories], 2
+    f, weights = np.array(shares, dtype=float), np.array([0.5, -2.0, 3.0])[: len(shares)]
+    law, biases = [*sampled_law(mechanism, shares, 2)], []
+    for sent in combinations_with_replacement(range(mechanism.responses), fakes):
+        mean = np.zeros(len(shares))
+        for counts, chance in law:
+            seen = [count + sent.count(y) for y, count in enumerate(counts)]
+            mean += float(chance) * debias(mechanism, seen)
+        biases.append(mean - f)
+    found, moved = np.array(biases), np.array(biases) @ weights
+    down, up = worst_shifts(mechanism, f, 0.5)
+    assert found.min(axis=0) == pytest.approx(down, rel=1e-9)
+    assert found.max(axis=0) == pytest.approx(up, rel=1e-9)
+    shifts = query_shifts(mechanism, weights, f, 0.5)
+    assert (moved.min(), moved.max()) == pytest.approx(shifts, rel=1e-9)
+
+
+def test_no_report_moves_what_is_the_same_for_all_answers_but_one_that_never_occurs() -> None:
+    for mechanism in ALL.values():
+        assert query_influence(mechanism, np.full(mechanism.categories, -0.3)) == 0.0
+    assert query_influence(NON_SQUARE["a response that never occurs"], np.ones(3)) == 1.0
+
+
+@every
+def test_so_many_fakes_move_an_estimate_so_far_and_one_fewer_does_not(
+    mechanism: Mechanism,
+) -> None:
+    counts = [100 + 7 * y for y in range(mechanism.responses)]
+    n, j = sum(counts), 1
+    estimate = debias(mechanism, counts)
+    move = float(standard_errors(mechanism, counts, Model.SAMPLED)[j])
+    (down,), (up,) = (shift[j : j + 1] for shift in worst_shifts(mechanism, estimate, 1.0))
+    needed = fakes_needed(n, move, max(-down, up))
+    assert needed is not None
+
+    def furthest(fakes: int) -> float:
+        """Return the largest move of the estimate that so many fakes can make."""
+        moves = []
+        for y in range(mechanism.responses):
+            poisoned = [count + fakes * (y == z) for z, count in enumerate(counts)]
+            moves.append(abs(debias(mechanism, poisoned)[j] - estimate[j]))
+        return float(max(moves))
+
+    assert furthest(needed) >= move > furthest(needed - 1)
+    # No number of them moves it beyond their own.
+    assert fakes_needed(100, 3.0, 3.0) is None
+    assert fakes_needed(100, math.nan, 3.0) is None
+    assert fakes_needed(100, 2.0, 3.0) == 200

@@ -2,21 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
+from numpy.random import Generator
 from scipy import stats
 
 from deniable.estimates import Estimate, Histogram, Model, combined, estimate_histogram
+from deniable.mechanisms import TwoRound
 from deniable.mechanisms.answering import answer_labels
-from deniable.messages import Manifest
+from deniable.mechanisms.subset import Subset
+from deniable.messages import Manifest, Repeat, Specification
 from deniable.simulation import SimulatedWords, randomise_many
+from tests.accounting.curves import kept_law
+from tests.mechanisms.laws import entries
 from tests.support.effort import some
 from tests.support.kinds import example_survey
 from tests.support.surveys import manifest
 
 RUNS, DEVICES = 400, 300
+LEAST = stats.binom.isf(1 - 1e-6, RUNS, 0.95)
+"""Of intervals of 95 %, fewer hold in at most 1e-6 of the tests below."""
 TRUTH = np.array([0.1, 0.1, 0.2, 0.2, 0.4])
 # Epsilon 4: what the devices' being a sample adds is most of the variance.
 FIRST = manifest(epsilon="4")
@@ -30,42 +38,46 @@ FIGURES: dict[str, tuple[Callable[[Estimate, Estimate], Estimate], float]] = {
 }
 
 
-def counted(survey: Manifest, answers: np.ndarray, rng: np.random.Generator) -> Histogram:
-    responses = randomise_many(survey.mechanism, answers, SimulatedWords(rng))
+def counted(survey: Manifest, answers: np.ndarray, rng: Generator, *epochs: int) -> Histogram:
+    """Return the histogram of devices that report their answers in epoch 0, or in each of these."""
+    given = np.tile(answers, len(epochs) or 1)
+    responses = randomise_many(survey.mechanism, given, SimulatedWords(rng))
     counts = np.bincount(responses, minlength=survey.mechanism.responses)
-    return estimate_histogram(survey, 0, counts.tolist())
+    return estimate_histogram(survey, epochs or 0, counts.tolist())
 
 
-@pytest.mark.parametrize(("name", "successor"), some([*product(FIGURES, [SUCCESSOR, LONGER])]))
+def holding(truth: float, figure: Callable[[Generator], Estimate]) -> int:
+    """Return of how many of the runs the figure's interval holds the truth."""
+    rng = np.random.default_rng(4)
+    made = (figure(rng) for _ in range(RUNS))
+    return sum(one.low <= truth <= one.high for one in made)
+
+
+@pytest.mark.parametrize(
+    ("name", "successor"), some(some([*product(FIGURES, [SUCCESSOR, LONGER])]))
+)
 def test_intervals_hold_of_a_survey_and_its_successor(name: str, successor: Manifest) -> None:
     figure, truth = FIGURES[name]
-    rng = np.random.default_rng(4)
-    held = 0
-    for _ in range(RUNS):
+
+    def drawn(rng: Generator) -> Estimate:
         answers = rng.choice(5, DEVICES, p=TRUTH)  # the devices answer both alike
-        one, other = (
-            counted(survey, answers, rng).share(["good", "very good"])
-            for survey in (FIRST, successor)
-        )
-        made = figure(one, other)
-        held += made.low <= truth <= made.high
-    # Fewer hold in at most 1e-6 of such tests, if each does with 95 % (as 82 to 92 % did not).
-    assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
+        both = (counted(survey, answers, rng) for survey in (FIRST, successor))
+        return figure(*(one.share(["good", "very good"]) for one in both))
+
+    # Those of both as if their devices were others held in 82 to 92 %.
+    assert holding(truth, drawn) >= LEAST
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("successor", some([LONGER, SUCCESSOR]))
 def test_intervals_hold_of_a_ratio_of_what_both_tell(successor: Manifest) -> None:
-    rng = np.random.default_rng(6)
-    held = 0
-    for _ in range(RUNS):
+    def drawn(rng: Generator) -> Estimate:
         answers = rng.choice(5, DEVICES, p=TRUTH)
         both = [counted(survey, answers, rng) for survey in (FIRST, successor)]
         good, best = (combined([one.share(name) for one in both]) for name in ("good", "very good"))
-        made = good / best
-        held += made.low <= 0.5 <= made.high
-    # As above; 84 to 87 % did.
-    assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
+        return good / best
+
+    assert holding(0.5, drawn) >= LEAST  # 84 to 87 % did
 
 
 QUESTIONS = (("plan", "free", "paid"), ("theme", "light", "dark"))
@@ -79,44 +91,33 @@ ONE_OF_TWO = replace(
 def test_intervals_hold_where_devices_answer_one_question_now_and_another_later(
     epochs: list[list[int]],
 ) -> None:
-    rng = np.random.default_rng(4)
-    held = 0
-    for _ in range(RUNS):
+    def drawn(rng: Generator) -> Estimate:
         paid_and_dark = 3 * (rng.random(DEVICES) < 0.5)  # combinations have the numbers 0 to 3
-        told = []
-        for pooled in epochs:
-            answers = np.tile(paid_and_dark, len(pooled))
-            responses = randomise_many(ONE_OF_TWO.mechanism, answers, SimulatedWords(rng))
-            counts = np.bincount(responses, minlength=ONE_OF_TWO.mechanism.responses)
-            told.append(estimate_histogram(ONE_OF_TWO, pooled, counts.tolist()))
-        made = told[0].share({"plan": "paid"}) + told[-1].share({"theme": "dark"})
-        held += made.low <= 1 <= made.high
-    # As above; 82 to 88 % did.
-    assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
+        told = [counted(ONE_OF_TWO, paid_and_dark, rng, *pooled) for pooled in epochs]
+        return told[0].share({"plan": "paid"}) + told[-1].share({"theme": "dark"})
+
+    assert holding(1, drawn) >= LEAST  # 82 to 88 % did
 
 
 @pytest.mark.long
 def test_what_changed_among_the_devices_that_reported_is_known_up_to_noise() -> None:
-    rng = np.random.default_rng(8)
-    answers = rng.choice(5, DEVICES, p=TRUTH)
-    held = 0
-    for _ in range(RUNS):
-        epochs = []
-        for epoch in range(2):  # the same devices, which keep their answers
-            responses = randomise_many(FIRST.mechanism, answers, SimulatedWords(rng))
-            epochs.append((epoch, np.bincount(responses, minlength=5).tolist()))
+    answers = np.random.default_rng(8).choice(5, DEVICES, p=TRUTH)
+
+    def drawn(rng: Generator) -> Estimate:
+        pair = [counted(FIRST, answers, rng, epoch) for epoch in range(2)]  # the same devices
         known, drawn = (
             later.share(["good", "very good"]) - earlier.share(["good", "very good"])
             for model in (Model.FIXED, Model.SAMPLED)
             for earlier, later in [
-                [estimate_histogram(FIRST, *epoch, model=model) for epoch in epochs]
+                [estimate_histogram(FIRST, *one.epochs, one.raw, model=model) for one in pair]
             ]
         )
-        held += known.low <= 0 <= known.high
         assert known.value == drawn.value
         assert known.high - known.low < 0.7 * (drawn.high - drawn.low)
-    # As above, on either side: they are as wide as need be.
-    assert stats.binom.isf(1 - 1e-6, RUNS, 0.95) <= held <= stats.binom.isf(1e-6, RUNS, 0.95)
+        return known
+
+    # On either side: they are as wide as need be.
+    assert LEAST <= holding(0, drawn) <= stats.binom.isf(1e-6, RUNS, 0.95)
 
 
 def test_where_few_responses_are_moved_fixed_devices_have_no_less_an_error() -> None:
@@ -140,36 +141,9 @@ def test_who_knows_that_devices_are_others_says_so() -> None:
     assert (2 * disjoint).standard_error == pytest.approx(2 * disjoint.standard_error)
     elsewhere = counted(replace(SUCCESSOR, name="other"), answers, rng).share("good")
     assert combined([one, elsewhere]).standard_error < 0.85 * both.standard_error
-
-
-def test_a_label_says_which_surveys_are_compared() -> None:
-    rng = np.random.default_rng(4)
-    answers = rng.choice(5, DEVICES, p=TRUTH)
-    one, other = (counted(survey, answers, rng).share("good") for survey in (FIRST, SUCCESSOR))
     ids = [survey.survey_id.hex()[:12] for survey in (FIRST, SUCCESSOR)]
     place = "epoch 0 of rating-of-marriage"
     assert (one - other).label == f"good, {place} ({ids[0]}) less {place} ({ids[1]})"
-
-
-@pytest.mark.long
-def test_combined_weights_do_not_go_with_the_counts() -> None:
-    # By estimated errors the smaller of two estimates, which seems the more exact, weighed more.
-    rng = np.random.default_rng(5)
-    asked = manifest(categories=tuple(f"answer {j}" for j in range(105)), epsilon="1", name="large")
-    surveys = asked, replace(asked, name="larger")
-    truth = np.append(0.01, np.full(104, 0.99 / 104))
-    values = []
-    for _ in range(RUNS):
-        shares = [
-            counted(survey, rng.choice(105, 300, p=truth), rng).share("answer 0")
-            for survey in surveys
-        ]
-        both = combined(shares)
-        assert both.value == pytest.approx((shares[0].value + shares[1].value) / 2, rel=1e-9)
-        values.append(both.value)
-    error = np.std(values) / RUNS**0.5
-    # Further off in at most 1e-6 of such tests.
-    assert abs(np.mean(values) - 0.01) < 4.9 * error
 
 
 def test_a_group_that_nobody_seems_to_be_in_is_combined_too() -> None:
@@ -179,3 +153,42 @@ def test_a_group_that_nobody_seems_to_be_in_is_combined_too() -> None:
     )
     both = combined([one, other])
     assert both.value == pytest.approx((one.value + other.value) / 2)
+
+
+def test_reports_of_one_range_are_not_independent() -> None:
+    # Why epochs of a range are not pooled. Two reports of a device whose answer stays 0, and the
+    # covariance of "the response is 0" in both: 0 if fresh, its variance if memoised, so that two
+    # epochs have the error of one; and with two rounds kappa_2^2 of the kept response's variance.
+    mechanism = TwoRound(Subset(3, 1), "1", "2")
+    kept, fresh = entries(mechanism.kept), entries(mechanism.fresh)
+    identity = [[Fraction(x == y) for y in range(3)] for x in range(3)]
+
+    def covariance_of_two(law: list[Fraction]) -> Fraction:
+        both, first = law[0], sum(law[:3], Fraction(0))
+        assert sum(law[::3], Fraction(0)) == first
+        return both - first**2
+
+    d = mechanism.kept.truth
+    assert covariance_of_two(kept_law(kept, identity, (0, 0))) == d * (1 - d)
+    assert covariance_of_two(kept_law(kept, fresh, (0, 0))) == (
+        (mechanism.fresh.hit - mechanism.fresh.miss) ** 2 * d * (1 - d)
+    )
+    assert covariance_of_two([a * b for a in kept[0] for b in kept[0]]) == 0
+
+
+ROUNDS = Specification("two-round", {"kept": "2", "fresh": ("subset", 1)})
+
+
+@pytest.mark.parametrize("specification", [FIRST.specification, ROUNDS])
+def test_a_histogram_names_the_epochs_whose_noise_it_shares(specification: Specification) -> None:
+    survey = manifest(repeat=Repeat("memoised", 3), specification=specification)
+    counts = (40, 30, 20, 10, 5)
+    for epoch, shared in ((0, (0, 2)), (2, (0, 2)), (3, (3, 5)), (7, (6, 7))):
+        histogram = estimate_histogram(survey, epoch, counts)
+        assert histogram.kept_range == shared
+        assert histogram.to_dict()["kept_range"] == list(shared)
+        kept = f"epochs {shared[0]} to {shared[1]}: figures of these epochs share noise"
+        assert kept in str(histogram)
+    fresh = estimate_histogram(manifest(), 0, counts)
+    assert fresh.kept_range is fresh.to_dict()["kept_range"] is None
+    assert "share noise" not in str(fresh)

@@ -14,6 +14,7 @@ from deniable.mechanisms.subset import Subset
 from deniable.messages import Specification
 from deniable.planning import Candidate, lower_bound
 from deniable.planning.specification import best_fresh, sufficient_kept
+from tests.support.effort import some
 
 Fresh = tuple[Answering, Design]
 
@@ -75,9 +76,10 @@ def test_the_published_sizes_need_as_much_fewer_users(
         assert made.fresh.privacy.odds <= made.kept.privacy.odds
 
 
-@pytest.mark.parametrize(
-    ("categories", "epsilon", "level"), [(26, "1", "2.7"), (105, "1", "3.9"), (2, "1", "1.1")]
-)
+SUFFICIENT = [(26, "1", "2.7"), (105, "1", "3.9"), (2, "1", "1.1")]
+
+
+@pytest.mark.parametrize(("categories", "epsilon", "level"), some(SUFFICIENT))
 def test_the_level_said_to_suffice_does_and_a_tenth_less_does_not(
     categories: int, epsilon: str, level: str
 ) -> None:

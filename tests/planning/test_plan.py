@@ -2,11 +2,10 @@
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -27,7 +26,6 @@ from deniable.estimates.decoders.designs import DesignDecoder
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.planning import (
-    best_specification,
     blind_devices_text,
     epsilon_for,
     has_shares,
@@ -36,17 +34,14 @@ from deniable.planning import (
 )
 from deniable.planning.facts import plan_document
 from deniable.simulation import SimulatedReports
-from tests.support.effort import some
-from tests.support.kinds import EXAMPLES, calibrated, example_survey
+from tests.support.effort import effort, some
+from tests.support.kinds import EXAMPLES, SURVEYS, calibrated, example_survey
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
 
-LISTED = [
-    pytest.param(name, *example, id=f"{name}-{number}")
-    for name, examples in EXAMPLES.items()
-    for number, example in enumerate(examples)
-]
-every_kind = pytest.mark.parametrize(("kind", "settings", "categories"), LISTED)
+every_kind = pytest.mark.parametrize(
+    "survey", SURVEYS, ids=lambda survey: str(survey.specification)[:60]
+)
 RUNS = 101
 
 
@@ -79,10 +74,7 @@ def worst_of(survey: Manifest) -> Worst:
 
 
 @every_kind
-def test_the_planned_reports_give_the_half_width_in_the_median(
-    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
-) -> None:
-    survey = example_survey(kind, settings, categories)
+def test_the_planned_reports_give_the_half_width_in_the_median(survey: Manifest) -> None:
     mechanism, decoder = survey.mechanism, decoder_of(survey.mechanism)
     # So narrow that the plan is some 30,000 reports.
     half = math.sqrt(share_variance(mechanism) / 30_000) * 1.96
@@ -165,70 +157,45 @@ def test_a_planned_difference_is_found_as_often_as_was_asked(mechanism: Randomis
     assert abs(found(t, t) - 0.05) < 5 * math.sqrt(0.0475 / runs)
 
 
-@pytest.mark.parametrize(
-    ("power", "significance"),
-    [(0.05, 0.05), (1, 0.05), (math.nan, 0.05), (0.8, 0), (0.8, math.nan)],
-)
-def test_a_power_or_significance_that_is_none_is_refused(power: float, significance: float) -> None:
-    with pytest.raises(ValueError, match="must be in"):
-        Accuracy.difference(0.1, power, significance)
+def test_what_is_no_power_and_cannot_be_reached_is_refused() -> None:
+    for power, significance in (
+        (0.05, 0.05),
+        (1, 0.05),
+        (math.nan, 0.05),
+        (0.8, 0),
+        (0.8, math.nan),
+    ):
+        with pytest.raises(ValueError, match="must be in"):
+            Accuracy.difference(0.1, power, significance)
+    for size in (0, -1, math.inf, math.nan):
+        with pytest.raises(ValueError, match="must be above 0"):
+            Accuracy.standard_error(size)
 
 
-@pytest.mark.parametrize("size", [0, -1, math.inf, math.nan])
-def test_what_cannot_be_reached_is_refused(size: float) -> None:
-    with pytest.raises(ValueError, match="must be above 0"):
-        Accuracy.standard_error(size)
-
-
-def drafts_of(
-    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
-) -> Callable[[str], Manifest]:
+@pytest.mark.parametrize(("kind", "at"), some(some([(k, n) for k in EXAMPLES for n in (0, -1)])))
+def test_reports_allow_the_least_epsilon_at_which_they_do(kind: str, at: int) -> None:
+    settings, categories = EXAMPLES[kind][at]
     survey = example_survey(kind, settings, categories)
+    accuracy, reports = Accuracy.half_width(0.1), 1_000
 
     def draft(epsilon: str) -> Manifest:
         specification = calibrated(kind, len(categories), epsilon, settings)
         return replace(survey, epsilon=epsilon, specification=specification)
 
-    return draft
-
-
-@pytest.mark.parametrize(("kind", "settings", "categories"), some(LISTED))
-def test_reports_allow_the_least_epsilon_at_which_they_do(
-    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
-) -> None:
-    survey = example_survey(kind, settings, categories)
-    accuracy = Accuracy.half_width(0.1)
-    drafts, reports = drafts_of(kind, settings, categories), 1_000
-    found = epsilon_for(survey, drafts, accuracy, reports)
+    found = epsilon_for(survey, draft, accuracy, reports)
     if found is None:
         assert kind == "matrix"  # has its own probabilities, which never do
         return
-    assert accuracy.reports(plan(drafts(found), accuracy).ways[0].variance) <= reports
+    assert accuracy.reports(plan(draft(found), accuracy).ways[0].variance) <= reports
     if kind == "matrix":
         return
-    less = drafts(f"{float(found) * 0.985:.6f}".rstrip("0"))
+    less = draft(f"{float(found) * 0.985:.6f}".rstrip("0"))
     assert accuracy.reports(plan(less, accuracy).ways[0].variance) > reports
-    assert epsilon_for(survey, drafts, Accuracy.half_width(1e-6), reports) is None
-
-
-@pytest.mark.long
-def test_smaller_epsilons_are_found_where_another_design_becomes_the_best() -> None:
-    def best(epsilon: str) -> Manifest:
-        survey = manifest(categories=tuple("abcde"), epsilon=epsilon)
-        return replace(survey, specification=best_specification(survey))
-
-    # A subset at 0.85, randomised response at 0.9: it is better on average, not in the worst case.
-    accuracy, small = Accuracy.half_width(0.05), best("0.85")
-    reports = accuracy.reports(share_variance(small.mechanism))
-    assert accuracy.reports(share_variance(best("0.9").mechanism)) > reports
-    assert epsilon_for(small, best, accuracy, reports) == "0.85"
+    assert epsilon_for(survey, draft, Accuracy.half_width(1e-6), reports) is None
 
 
 @every_kind
-def test_a_plan_tells_what_other_ways_take(
-    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
-) -> None:
-    survey = example_survey(kind, settings, categories)
+def test_a_plan_tells_what_other_ways_take(survey: Manifest) -> None:
     made = plan(survey, Accuracy.standard_error(0.01))
     own, *_, unprotected = made.ways
     assert len({way.title for way in made.ways}) == len(made.ways)
@@ -241,10 +208,7 @@ def test_a_plan_tells_what_other_ways_take(
 
 
 @every_kind
-def test_a_lifetime_does_for_as_many_reports_as_are_told(
-    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
-) -> None:
-    survey = example_survey(kind, settings, categories)
+def test_a_lifetime_does_for_as_many_reports_as_are_told(survey: Manifest) -> None:
     cost, kept = RangeCost.of(survey.mechanism), survey.repeat.epochs or 1
     year = year_of(survey, 20 * NANO)
     assert cost.most(year.affordable, kept) <= 20 * NANO < cost.most(year.affordable + 1, kept)
@@ -266,7 +230,7 @@ def test_a_year_has_at_least_one_epoch_and_kept_responses_last() -> None:
 def test_so_many_devices_give_a_blind_survey_its_reports() -> None:
     keys = Enrolment("blind", issuer="issuer.example", keys=(RSA_KEYS[0].modulus,))
     survey = manifest(enrolment=keys, schedule=Schedule(START, 7 * DAY, 1, DAY))
-    half, draws, devices = START + 3.5 * DAY, np.random.default_rng(7), 4000
+    half, draws, devices = START + 3.5 * DAY, np.random.default_rng(7), effort(4000)
     told = re.search(
         r"about (\d+) % .*: 1,000 take ([\d,]+) devices; at 7 times ([\d,]+), at 14 ([\d,]+)$",
         blind_devices_text(survey, 1000),

@@ -12,11 +12,15 @@ from deniable.messages import RANDOMISED_RESPONSE, Manifest
 from deniable.publishing.changes import changes
 from tests.messages.test_manifest_fields import TAKEN
 from tests.support.effort import some
-from tests.support.kinds import EXAMPLES, calibrated, example_survey
+from tests.support.kinds import SURVEYS, calibrated, example_survey
 from tests.support.surveys import DAY, manifest
 from tests.vectors.scene import BLIND_SURVEY, ISSUER, NEXT_ISSUER, OPEN_SURVEY, manifest_fields
 
 FIELDS = [field for field in manifest_fields() if field != "version"]
+VALUES = {
+    field: [value for value in TAKEN[field] if not isinstance(value, list) or len(value) < 1_000]
+    for field in FIELDS
+}
 
 
 def of(**fields: Any) -> Manifest:
@@ -24,18 +28,13 @@ def of(**fields: Any) -> Manifest:
 
 
 MANIFESTS = [
-    *(OPEN_SURVEY, BLIND_SURVEY),
-    *(of(**{field: value}) for field in FIELDS for value in TAKEN[field]),
-    *(
-        example_survey(kind, settings, answers)
-        for kind, examples in EXAMPLES.items()
-        for settings, answers in examples
-    ),
+    *(OPEN_SURVEY, BLIND_SURVEY, *SURVEYS),
+    *(of(**{field: value}) for field in FIELDS for value in VALUES[field]),
 ]
 
 
 def test_two_manifests_differ_if_and_only_if_a_change_is_told() -> None:
-    for before, after in some([*product(MANIFESTS, repeat=2)]):
+    for before, after in some(some([*product(MANIFESTS, repeat=2)])):
         told = changes(before, after)
         assert bool(told) is (before != after), (before, after)
         # What weakens privacy comes first, and nothing is said twice.
@@ -45,7 +44,7 @@ def test_two_manifests_differ_if_and_only_if_a_change_is_told() -> None:
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_field_that_differs_is_told_of(field: str) -> None:
-    for value in TAKEN[field]:
+    for value in VALUES[field]:
         after = of(**{field: value})
         told = changes(OPEN_SURVEY, after)
         assert {change.field for change in told} == ({field} if after != OPEN_SURVEY else set())

@@ -45,18 +45,13 @@ def test_a_file_with_a_word_of_two_scripts_is_refused(text: str, said: str, tmp_
         assert said in refused.value.reason
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [
-        ("cop", "сор"),
-        ("10", "IO"),
-        ("com", "corn"),
-        ("ВАТ", "bat"),
-        ("Χ", "x"),
-        ("a b", "a  b"),
-        ("a", "a\u2800"),
-    ],
-)
+ALIKE = [
+    *[("cop", "сор"), ("10", "IO"), ("com", "corn"), ("ВАТ", "bat"), ("Χ", "x"), ("a b", "a  b")],
+    ("a", "a\u2800"),
+]
+
+
+@pytest.mark.parametrize("pair", ALIKE)
 def test_answers_that_look_alike_are_warned_of(pair: tuple[str, str]) -> None:
     (said,) = look_alike_warnings((*pair, "never", *pair))
     first, second = map(repr, pair)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
@@ -38,44 +39,36 @@ def refused(text: str | bytes, *, rounding: bool = False) -> str:
     return message
 
 
-# Forms
+FORMS = [
+    *["0.5,0.5\n0.25,0.75\n", "0.5,0.5\r\n0.25,0.75", "\ufeff0.5,0.5\n0.25,0.75\n"],
+    *['\n"0.5", .5\n\n 25e-2 ,7.5E-1\n , \n', "1/2,1/2\n1/4, 3 / 4\n", "2,2\n1,3\n"],
+    *["0.50,5e-01\n+0.25,0.75000000000000000000000000000\n", "50,50\n25,75\n"],
+]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0.5,0.5\n0.25,0.75\n",
-        "0.5,0.5\r\n0.25,0.75",
-        "\ufeff0.5,0.5\n0.25,0.75\n",
-        '\n"0.5", .5\n\n 25e-2 ,7.5E-1\n , \n',
-        "1/2,1/2\n1/4, 3 / 4\n",
-        "0.50,5e-01\n+0.25,0.75000000000000000000000000000\n",
-        "2,2\n1,3\n",
-        "50,50\n25,75\n",
-    ],
-)
+@pytest.mark.parametrize("text", FORMS)
 def test_decimals_fractions_and_weights_are_the_same_matrix(text: str) -> None:
     named = read(text)
     assert named == NamedMatrix(HALVES, ("1", "2"), ("1", "2"), rounded=False)
 
 
-@pytest.mark.parametrize(
-    ("text", "categories", "responses"),
-    [
-        ("a,b\n2,2\n1,3", ("1", "2"), ("a", "b")),
-        ("x,2,2\ny,1,3", ("x", "y"), ("1", "2")),
-        (",a,b\nx,2,2\ny,1,3", ("x", "y"), ("a", "b")),
-        ("answer,a,b\nx,2,2\ny,1,3", ("x", "y"), ("a", "b")),
-        (",0,1\n0,0.5,0.5\n1,0.25,0.75", ("0", "1"), ("0", "1")),  # as pandas writes it
-        ('"a, b",c\n2,2\n1,3', ("1", "2"), ("a, b", "c")),
-        ("ä,β\n2,2\n1,3", ("1", "2"), ("ä", "β")),
-        ("nan,inf\n2,2\n1,3", ("1", "2"), ("nan", "inf")),
-    ],
-)
+NAMES = [
+    ("a,b\n2,2\n1,3", "12", "ab"),
+    ("x,2,2\ny,1,3", "xy", "12"),
+    (",a,b\nx,2,2\ny,1,3", "xy", "ab"),
+    ("answer,a,b\nx,2,2\ny,1,3", "xy", "ab"),
+    (",0,1\n0,0.5,0.5\n1,0.25,0.75", "01", "01"),  # as pandas writes it
+    ('"a, b",c\n2,2\n1,3', "12", ("a, b", "c")),
+    ("ä,β\n2,2\n1,3", "12", "äβ"),
+    ("nan,inf\n2,2\n1,3", "12", ("nan", "inf")),
+]
+
+
+@pytest.mark.parametrize(("text", "categories", "responses"), NAMES)
 def test_names_are_what_is_no_number(
-    text: str, categories: tuple[str, ...], responses: tuple[str, ...]
+    text: str, categories: Sequence[str], responses: Sequence[str]
 ) -> None:
-    assert read(text) == NamedMatrix(HALVES, categories, responses)
+    assert read(text) == NamedMatrix(HALVES, tuple(categories), tuple(responses))
 
 
 def test_columns_of_the_same_names_are_put_into_the_order_of_the_rows() -> None:
@@ -100,17 +93,11 @@ def test_any_matrix_comes_back_as_it_was_written(
     assert read(stream.getvalue()).matrix == matrix
 
 
-# Rows that do not sum to 1
-
-
-def test_a_row_that_does_not_sum_to_one_is_named() -> None:
+def test_a_row_that_does_not_sum_to_one_is_named_with_the_way_out_if_it_nearly_does() -> None:
     assert "row 'y' does not sum to 1 exactly, but to 1 - 0.25" in refused("x,1/2,1/2\ny,1/2,1/4")
     assert "row '2' does not sum to 1 exactly, but to 1 + 0.1" in refused(".5,.5\n.5,.6")
     assert "--round" not in refused(".5,.5\n.5,.6")
     assert "row '2' sums to 5, the first to 4" in refused("2,2\n3,2")
-
-
-def test_a_row_that_nearly_sums_to_one_is_refused_with_the_way_out() -> None:
     text = "0.333333333333,0.666666666666\n0.5,0.5"
     message = refused(text)
     assert "row '1' does not sum to 1 exactly, but to 1 - 1e-12" in message
@@ -120,9 +107,7 @@ def test_a_row_that_nearly_sums_to_one_is_refused_with_the_way_out() -> None:
     for row, expected in zip(entries(named.matrix), [(1 / 3, 2 / 3), (0.5, 0.5)], strict=True):
         assert sum(row) == 1
         assert [float(entry) for entry in row] == pytest.approx(expected, abs=1e-12)
-
-
-def test_rounding_takes_no_more_than_a_billionth_and_leaves_exact_rows_alone() -> None:
+    # It takes no more than a billionth, and leaves exact rows alone.
     assert read("0.5,0.500000001\n0.5,0.5", rounding=True).rounded
     assert "row '1'" in refused("0.5,0.5000000011\n0.5,0.5", rounding=True)
     assert read("0.5,0.5\n0.25,0.75", rounding=True) == read("0.5,0.5\n0.25,0.75")
@@ -136,51 +121,43 @@ def test_rounding_takes_no_response_away_however_rare() -> None:
     assert read("1e-23,.5,.5\n0,.5,.5", rounding=True).matrix.privacy.odds is None
 
 
-@pytest.mark.parametrize("cell", ["O.1", "nan", "1/0", "10%", "1e1000", ""])
-def test_a_mistyped_number_in_the_first_row_is_no_header(cell: str) -> None:
-    # Else the row would be lost, and with it perhaps the worst pair.
-    message = refused(f"0.5,0.4,{cell}\n0.5,0.25,0.25\n0.5,0.25,0.25")
-    assert "row '1'" in message
-
-
-def test_a_mistyped_number_in_the_first_column_names_no_categories() -> None:
-    assert "row '2'" in refused("0.5,0.5\nO.5,0.5\n0.25,0.75")
-
-
-# What is no matrix
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", "is empty"),
-        (" , \n,", "is empty"),
-        ("0.5,0.5", "fewer than two categories"),
-        ("a,b\n0.5,0.5", "fewer than two categories"),
-        ("1,2\n1", "row '2' has 1 entries, not 2"),
-        ("a,b\n1,1\n1,1,1", "row '2' has 3 entries, not 2"),
-        ("x,-1,2\ny,1,0", "row 'x' has a negative entry"),
-        ("1,0\n1,nan", "row '2': 'nan' is no decimal"),
-        ("1,0\n0,1/0", "row '2': '1/0' is no decimal"),
-        ("1,0\n0,0x1", "row '2': '0x1' is no decimal"),
-        ("1,0\n0,", "row '2': '' is no decimal"),
-        ("1,0\n0," + "1" * 500, "row '2': '1111"),
-        ("x,1,0\nx,0,1", "two categories called 'x'"),
-        ("a,a\n1,0\n0,1", "two responses called 'a'"),
-        ("\x1b[31m,b\n1,0\n0,1", "printable"),
-        ("a" * 300 + ",b\n1,0\n0,1", "printable"),
-        ('"a,b\n1,0\n0,1', "is no CSV"),
-        ("0,0\n0,0", "row '1' does not sum to 1"),
-        (b"\xff\xfe0,1", "is not UTF-8"),
-        ("x\ny", "has fewer than two categories"),
-        ("," * (MAX_DENSE + 1) + "a", "exceeds 4,096"),
-        ("1\n" * (MAX_DENSE + 2), "exceeds 4,096"),
-        ("1\n" * (MAX_DENSE + 1), "exceeds 4,096"),
-        (b"1" * (MAX_FILE_BYTES + 1), "exceeds 64 MiB"),
-        ("1e-999,1\n" + "1/" + "9" * 390 + ",1", "row '1' does not sum"),
-        ("\n".join(f"1/{10**380 + x},1" for x in range(12)), "common denominator"),
+NO_MATRICES = [
+    ("", "is empty"),
+    (" , \n,", "is empty"),
+    ("0.5,0.5", "fewer than two categories"),
+    ("a,b\n0.5,0.5", "fewer than two categories"),
+    ("1,2\n1", "row '2' has 1 entries, not 2"),
+    ("a,b\n1,1\n1,1,1", "row '2' has 3 entries, not 2"),
+    ("x,-1,2\ny,1,0", "row 'x' has a negative entry"),
+    ("1,0\n1,nan", "row '2': 'nan' is no decimal"),
+    ("1,0\n0,1/0", "row '2': '1/0' is no decimal"),
+    ("1,0\n0,0x1", "row '2': '0x1' is no decimal"),
+    ("1,0\n0,", "row '2': '' is no decimal"),
+    ("1,0\n0," + "1" * 500, "row '2': '1111"),
+    ("x,1,0\nx,0,1", "two categories called 'x'"),
+    ("a,a\n1,0\n0,1", "two responses called 'a'"),
+    ("\x1b[31m,b\n1,0\n0,1", "printable"),
+    ("a" * 300 + ",b\n1,0\n0,1", "printable"),
+    ('"a,b\n1,0\n0,1', "is no CSV"),
+    ("0,0\n0,0", "row '1' does not sum to 1"),
+    (b"\xff\xfe0,1", "is not UTF-8"),
+    ("x\ny", "has fewer than two categories"),
+    ("," * (MAX_DENSE + 1) + "a", "exceeds 4,096"),
+    ("1\n" * (MAX_DENSE + 2), "exceeds 4,096"),
+    ("1\n" * (MAX_DENSE + 1), "exceeds 4,096"),
+    (b"1" * (MAX_FILE_BYTES + 1), "exceeds 64 MiB"),
+    ("1e-999,1\n" + "1/" + "9" * 390 + ",1", "row '1' does not sum"),
+    ("\n".join(f"1/{10**380 + x},1" for x in range(12)), "common denominator"),
+    # A mistyped number is no header: else the row would be lost, and with it the worst pair.
+    *[
+        (f"0.5,0.4,{cell}\n0.5,0.25,0.25\n0.5,0.25,0.25", "row '1'")
+        for cell in ("O.1", "nan", "1/0", "10%", "1e1000", "")
     ],
-)
+    ("0.5,0.5\nO.5,0.5\n0.25,0.75", "row '2'"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), NO_MATRICES)
 def test_what_is_no_matrix_is_refused_in_one_line(text: str | bytes, expected: str) -> None:
     assert expected in refused(text)
 

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,15 +22,13 @@ from deniable.simulation import (
     read_truth,
     true_figures,
 )
-from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.effort import THOROUGH, effort
+from tests.support.kinds import SURVEYS, example_survey
 
-LISTED = [
-    pytest.param(name, *example, id=f"{name}-{number}")
-    for name, examples in EXAMPLES.items()
-    for number, example in enumerate(examples)
-]
-every_kind = pytest.mark.parametrize(("kind", "settings", "categories"), LISTED)
-N = 1_000_000
+every_kind = pytest.mark.parametrize(
+    "survey", SURVEYS, ids=lambda survey: str(survey.specification)[:60]
+)
+N = 1_000_000 if THOROUGH else 200_000
 
 
 def exact_law(mechanism: Mechanism, population: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -63,10 +60,7 @@ def surprise(counts: NDArray[np.int64], law: NDArray[np.float64]) -> float:
 
 
 @every_kind
-def test_counts_and_responses_follow_the_exact_law(
-    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
-) -> None:
-    survey = example_survey(kind, settings, categories)
+def test_counts_and_responses_follow_the_exact_law(survey: Manifest) -> None:
     mechanism = survey.mechanism
     # Correlated answers to several questions, too.
     population = np.random.default_rng(3).dirichlet([0.5] * mechanism.categories)
@@ -81,12 +75,9 @@ def test_counts_and_responses_follow_the_exact_law(
 
 
 @every_kind
-def test_a_seed_gives_the_same_reports_and_more_devices_the_same_first(
-    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
-) -> None:
-    survey = example_survey(kind, settings, categories)
+def test_a_seed_gives_the_same_reports_and_more_devices_the_same_first(survey: Manifest) -> None:
     parts = [part.categories for part in decoder_of(survey.mechanism).parts]
-    truth = read_truth("zipf", categories, parts)
+    truth = read_truth("zipf", survey.categories, parts)
     made, again = (SimulatedReports(survey.mechanism, truth, 5) for _ in range(2))
     other = SimulatedReports(survey.mechanism, truth, 6)
     assert (made.counts(N, 3) == again.counts(N, 3)).all()
@@ -99,12 +90,9 @@ def test_a_seed_gives_the_same_reports_and_more_devices_the_same_first(
 
 
 @every_kind
-def test_estimates_of_many_reports_are_near_the_true_figures(
-    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
-) -> None:
-    survey = example_survey(kind, settings, categories)
+def test_estimates_of_many_reports_are_near_the_true_figures(survey: Manifest) -> None:
     parts = [part.categories for part in decoder_of(survey.mechanism).parts]
-    truth = read_truth("zipf", categories, parts)
+    truth = read_truth("zipf", survey.categories, parts)
     devices = 10**12
     true = true_figures(survey, truth, devices)
     found = figures(survey, SimulatedReports(survey.mechanism, truth, 2).counts(devices), 0.95)
@@ -124,20 +112,18 @@ def test_coverage_is_what_the_runs_did() -> None:
 
 
 ANSWERS = ("good", "bad", "x, y=z")
-
-
-@pytest.mark.parametrize(
-    ("text", "shares"),
-    [
+TRUTHS = [
+    *[
         ("uniform", [1 / 3] * 3),
         ("zipf", [6 / 11, 3 / 11, 2 / 11]),
         ("good=0.5", [0.5, 0.25, 0.25]),
-        ("good=50%, bad=.3", [0.5, 0.3, 0.2]),
-        ("good=5e-1, bad=3E1 %", [0.5, 0.3, 0.2]),
-        ("good=30,bad=10", [0.75, 0.25, 0]),  # counts
-        ("good=1", [1, 0, 0]),
     ],
-)
+    *[("good=50%, bad=.3", [0.5, 0.3, 0.2]), ("good=5e-1, bad=3E1 %", [0.5, 0.3, 0.2])],
+    *[("good=30,bad=10", [0.75, 0.25, 0]), ("good=1", [1, 0, 0])],  # counts
+]
+
+
+@pytest.mark.parametrize(("text", "shares"), TRUTHS)
 def test_a_truth_is_read(text: str, shares: list[float]) -> None:
     np.testing.assert_allclose(read_truth(text, ANSWERS), shares)
 
@@ -155,55 +141,38 @@ def test_a_truth_is_read_from_a_file(tmp_path: Path) -> None:
         np.testing.assert_allclose(read_truth(str(file), ANSWERS), [0.75, 0, 0.25])
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "what"),
-    [
+ONE = "'good' must have one number"
+NO_TRUTHS = [
+    *[
         ("of.csv", "good,60%\nbad,70%\n", "sum to more than 100 %"),
-        ("of.json", '{"good": 0.1, "good": 0.2}', "'good' must have one number"),
-        ("of.csv", 'good,"1,234"\nbad,900\n', "'good' must have one number"),
-        ("of.csv", "good,6O%\nbad,20%\n", "'good' must have one number"),
-        ("of.csv", "good,1_0\nbad,20\n", "'good' must have one number"),
-        ("of.csv", "good,\u0663\nbad,20\n", "'good' must have one number"),
-        ("of.json", '{"good": true}', "'good' must have one number"),
-        ("of.csv", "good,0.1\ngood,0.2\n", "'good' must have one number"),
-        ("of.json", "{}", "names no answer"),
-        ("of.json", "", "cannot be read"),
-        ("of.csv", "", "names no answer"),
-        ("of.csv", "answer,count\n", "names no answer"),
-        ("of.json", "[" * 200_000, "cannot be read"),
-        ("of.json", '{"good": ' * 200_000, "cannot be read"),
-        ("of.json", '{"good": ' + "9" * 5_000 + "}", "cannot be read"),
+        ("of.json", '{"good": true}', ONE),
+    ],
+    *[("of.csv", 'good,"1,234"\nbad,900\n', ONE), ("of.csv", "good,6O%\nbad,20%\n", ONE)],
+    *[("of.csv", "good,1_0\nbad,20\n", ONE), ("of.csv", "good,\u0663\nbad,20\n", ONE)],
+    *[("of.csv", "good,0.1\ngood,0.2\n", ONE), ("of.json", '{"good": {"good": 1}}', ONE)],
+    *[("of.json", '{"good": 0.1, "good": 0.2}', ONE), ("of.json", "{}", "names no answer")],
+    *[("of.csv", "", "names no answer"), ("of.csv", "answer,count\n", "names no answer")],
+    ("of.json", "", "cannot be read"),
+    *[("of.json", start * 200_000, "cannot be read") for start in ("[", '{"good": ')],
+    ("of.json", '{"good": ' + "9" * 5_000 + "}", "cannot be read"),
+    *[
         ("of.json", '["good"]', "a map from answers to shares"),
-        ("of.json", '{"good": {"good": 1}}', "'good' must have one number"),
-        ("of.csv", "x" * 200_000 + ",1\n", "cannot be read: field larger"),
         ("of.csv", 'good,"1', "cannot be read"),
-        ("of.csv", "good,1,2\nbad,1,2\n", "two columns"),
     ],
-)
-def test_a_file_that_is_no_truth_is_refused(
-    name: str, text: str, what: str, tmp_path: Path
-) -> None:
-    file = tmp_path / name
-    file.write_text(text, "utf-8")
-    with pytest.raises(UnknownTruth, match=what):
-        read_truth(str(file), ANSWERS)
+    ("of.csv", "x" * 200_000 + ",1\n", "cannot be read: field larger"),
+    ("of.csv", "good,1,2\nbad,1,2\n", "two columns"),
+    *[("", "normal", "is no truth: say uniform or zipf"), ("", "good=0.1,good=0.2", ONE)],
+    ("", "worse=0.3", "'worse' is no answer; there are good, bad"),
+    *[("", f"good={number}", ONE) for number in ("much", "-1", "nan", "inf")],
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("normal", "is no truth: say uniform or zipf"),
-        ("worse=0.3", "'worse' is no answer; there are good, bad"),
-        ("good=much", "'good' must have one number"),
-        ("good=-1", "'good' must have one number"),
-        ("good=nan", "'good' must have one number"),
-        ("good=inf", "'good' must have one number"),
-        ("good=0.1,good=0.2", "'good' must have one number"),
-    ],
-)
-def test_what_is_no_truth_is_refused(text: str, what: str) -> None:
+@pytest.mark.parametrize(("name", "text", "what"), NO_TRUTHS)
+def test_what_is_no_truth_is_refused(name: str, text: str, what: str, tmp_path: Path) -> None:
+    if name:
+        (tmp_path / name).write_text(text, "utf-8")
     with pytest.raises(UnknownTruth, match=what):
-        read_truth(text, ANSWERS)
+        read_truth(str(tmp_path / name) if name else text, ANSWERS)
 
 
 def test_shares_of_all_answers_that_sum_to_less_than_one_are_refused() -> None:
@@ -215,7 +184,7 @@ def test_shares_of_all_answers_that_sum_to_less_than_one_are_refused() -> None:
 def test_shares_of_numbers_are_compared_with_the_same_smoothed_shares() -> None:
     # All devices at one value of 41: a share with sharp ends is 1 there, a smoothed one is not.
     numbers = example_survey("numeric", {}, tuple(map(str, range(41))))
-    truth, devices, runs = np.eye(41)[20], 3_000, 200
+    truth, devices, runs = np.eye(41)[20], 3_000, effort(200)
     reports = SimulatedReports(numbers.mechanism, truth, 1)
     made = (figures(numbers, reports.counts(devices, run), 0.95) for run in range(runs))
     true = true_figures(numbers, truth, devices)

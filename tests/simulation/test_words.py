@@ -8,7 +8,7 @@ import pytest
 
 from deniable.mechanisms import RandomisedResponse
 from deniable.simulation import CipherWords, SimulatedWords, bulk, randomise_many
-from tests.simulation.sources import ListedWords
+from tests.simulation.test_bulk import ListedWords
 
 
 def test_the_default_is_cryptographic_and_keyed_afresh(monkeypatch: pytest.MonkeyPatch) -> None:

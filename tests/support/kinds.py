@@ -107,3 +107,6 @@ def example_survey(name: str, settings: dict[str, Any], categories: tuple[str, .
         specification=calibrated(name, len(categories), "1.1", settings),
         **({"repeat": Repeat("memoised", 4)} if kept else {}),
     )
+
+
+SURVEYS = [example_survey(kind, *one) for kind, examples in EXAMPLES.items() for one in examples]

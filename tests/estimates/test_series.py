@@ -1,0 +1,186 @@
+"""Series: gaps, surveys of one name that run side by side, and the headline in a list."""
+
+import re
+from dataclasses import replace
+from typing import Final
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from deniable.documents.terminal import document_text
+from deniable.estimates import Histogram, Series, compare, estimate_histogram
+from deniable.estimates.decoders import decoder_of
+from deniable.estimates.series import Point
+from deniable.messages import Manifest
+from deniable.presenting import series_of
+from deniable.presenting.series import headline
+from deniable.reading import EpochCounts, EpochStanding, EpochState
+from tests.support.kinds import EXAMPLES, SURVEYS, example_survey
+from tests.support.surveys import MANIFEST, manifest
+
+_DAY: Final = 86_400
+_SCHEDULE: Final = replace(MANIFEST.schedule, start=20_000 * _DAY, epoch_seconds=_DAY, epochs=30)
+_OLDER: Final = manifest(sequence=1, schedule=_SCHEDULE)
+_NEWER: Final = manifest(sequence=2, schedule=_SCHEDULE, epsilon="2")
+_FEW_GOOD: Final = (3_000, 2_500, 2_000, 1_500, 1_000)
+_MANY_GOOD: Final = (1_000, 1_500, 2_000, 2_500, 3_000)
+_OTHERS: Final = (
+    manifest(sequence=2, schedule=_SCHEDULE, question="How do you rate your work?"),
+    manifest(sequence=2, schedule=_SCHEDULE, categories=MANIFEST.categories[::-1]),
+    manifest(sequence=2, schedule=_SCHEDULE, categories=("1", "2", "3", "4", "5")),
+)
+
+
+def counted(survey: Manifest, epoch: int, counts: tuple[int, ...]) -> EpochCounts:
+    standing = EpochStanding(EpochState.SEALED)
+    return EpochCounts(survey.survey_id, epoch, dict(enumerate(counts)), 0, standing)
+
+
+def side_by_side(newer: Manifest = _NEWER) -> Series:
+    """Return a series in which devices of the older and of the newer app never change."""
+    counts = [counted(newer, epoch, _MANY_GOOD) for epoch in range(3, 9)]
+    counts += [counted(_OLDER, epoch, _FEW_GOOD) for epoch in range(9)]
+    return series_of(MANIFEST.name, [newer, _OLDER], counts)
+
+
+def test_nothing_changed_where_two_surveys_differ_and_neither_changed() -> None:
+    series = side_by_side()
+    for sentence in (series.sentence(), series.sentence("good"), series.to_dict()["sentence"]):
+        assert sentence.startswith(("No answer is known to have changed", "good, ")), sentence
+        assert re.search(r"\+0\.0 percentage points|-0\.0 percentage points| 0\.0 ", sentence)
+        assert f"of survey {_NEWER.survey_id.hex()[:12]}." in sentence
+
+
+def test_each_survey_is_a_line_whose_epochs_go_on_to_the_right() -> None:
+    series = side_by_side()
+    assert [len(line) for line in series.lines] == [9, 6]
+    ids = [row["survey_id"] for row in series.rows()]
+    assert ids == sorted(ids, key=[_OLDER.survey_id.hex(), _NEWER.survey_id.hex()].index)
+    root = ET.fromstring(series.plot()._repr_svg_())
+    for panel in (each for each in root.iter() if each.get("class") == "panel"):
+        circles = [each for each in panel if each.tag.endswith("circle")]
+        lines = [
+            [float(each.get("cx", "nan")) for each in circles if each.get("class") in classes]
+            for classes in (("dot line-1", "point line-1"), ("dot", "point"))
+        ]
+        assert [len(line) for line in lines] == [9, 6]
+        ribbons = [str(each.get("class")) for each in panel]
+        assert [ribbons.count(cls) for cls in ("outer", "outer line-1")] == [1, 1]
+        assert all(line == sorted(line) for line in lines)
+        assert lines[0][3:] == lines[1]  # an epoch of the same days stands at the same place
+    texts = [each.text or "" for each in root.iter() if each.tag.endswith("text")]
+    for survey in (_OLDER, _NEWER):
+        assert sum(text.startswith(f"survey {survey.survey_id.hex()[:12]}") for text in texts) == 1
+
+
+@pytest.mark.parametrize("other", _OTHERS, ids=["question", "order", "numbers"])
+def test_another_question_of_the_name_is_another_axis(other: Manifest) -> None:
+    series = side_by_side(other)
+    assert {point.survey_id for point in series.points} == {other.survey_id.hex()}
+    assert series.apart == (_OLDER.survey_id.hex(),)
+    text = " ".join(map(str, series.document(list(series.figures())).notes))
+    assert f"survey {_OLDER.survey_id.hex()[:12]}" in text
+
+
+def test_the_older_survey_is_subtracted_from_the_newer_whichever_epochs_are_later() -> None:
+    newer = estimate_histogram(_NEWER, 3, _MANY_GOOD)
+    older = estimate_histogram(_OLDER, 8, _FEW_GOOD)
+    for one, other in ((newer, older), (older, newer)):
+        told = compare(one, None, other)
+        assert (told.histogram.survey_id, told.rows[-1].estimate.value > 0) == (
+            newer.survey_id,
+            True,
+        )
+        assert "changed" not in told.sentence
+
+
+def series(survey: Manifest, *counts: list[int] | None) -> Series:
+    """Return the series of responses that were counted in the epochs."""
+    histograms = [
+        None if counted is None else Histogram.of_counts(survey.mechanism, counted, level=0.9)
+        for counted in counts
+    ]
+    points = (Point("", epoch, 0, 1, one) for epoch, one in enumerate(histograms))
+    return Series("mood", tuple(points))
+
+
+def test_the_largest_share_is_that_of_all_epochs_with_an_interval_that_holds_for_all() -> None:
+    counts = [9_000, 2_000, 1_000, 1_000, 1_000], None, [2_000, 2_500, 1_000, 1_000, 1_000]
+    made = series(MANIFEST, *counts)
+    document, label = headline(made), made.categories[0]
+    newest = made.points[-1].histogram
+    assert newest is not None
+    assert newest.estimate[1] > newest.estimate[0], "of the newest epoch it is another"
+    assert f"answered {label} (90 % interval" in document.sentence
+    ends = [f"{100 * end[0]:.1f} %" for end in (newest.simultaneous.low, newest.simultaneous.high)]
+    assert f"{' to '.join(ends)}, which holds for all answers at once)" in document.sentence
+    assert document.facts[0].text == "21,500 in epochs 0, 2"
+    assert document.chart is not None
+    svg = document.chart(132)
+    (title,) = re.findall("<title>(.*?)</title>", svg)
+    shares = [point.histogram.estimate[0] for point in made.points if point.histogram]
+    expected = [f"epoch {at} {100 * share:.1f}%" for at, share in zip((0, 2), shares, strict=True)]
+    assert title == f"{label}: {', '.join(expected)}"
+    assert svg.count("<circle") == 2, "a gap stays a gap"
+    assert 'viewBox="0 0 132 32"' in svg
+
+
+@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.specification.kind)
+def test_every_kind_has_a_headline(survey: Manifest) -> None:
+    counts = [response + 1 for response in range(survey.mechanism.responses)]
+    made = headline(series(survey, counts, counts[::-1]))
+    assert made.sentence.endswith(".")
+    assert "90 % interval" in made.sentence
+    assert all(caution.brief and caution.text in made.sentence for caution in made.cautions)
+    assert made.chart is not None
+    assert made.chart(100).count('class="outer"') == 1
+
+
+def even(survey: Manifest, epoch: int = 0, n: int = 20_000) -> Histogram:
+    counts = [round(n * share) for share in decoder_of(survey.mechanism).even_shares]
+    return estimate_histogram(survey, epoch, counts)
+
+
+def test_a_series_shows_gaps() -> None:
+    first, second = manifest(), manifest(sequence=1)
+    ids = first.survey_id.hex(), second.survey_id.hex()
+    points = (
+        Point(ids[0], 0, 0, 10, even(first)),
+        Point(ids[0], 1, 10, 20),
+        Point(ids[1], 2, 20, 30, even(second, 2)),
+    )
+    told = Series("marriage", points)
+    good = told.share("good")
+    assert [share is None for share in good] == [False, True, False]
+    assert (good[2] - good[0]).standard_error > 0  # type: ignore[operator]
+    for answers in ("awful", iter(["good", "awful"])):
+        with pytest.raises(ValueError, match="no answer 'awful'"):
+            told.share(answers)
+    rows = list(told.rows())
+    assert len(rows) == 3 * len(told.categories)
+    assert told.to_csv().count("\n") == 1 + len(rows)
+    assert told.to_dict()["survey"] == "marriage"
+    frame = told.to_pandas()
+    assert frame.attrs == {"survey": "marriage"}
+    assert frame["estimate"].isna().tolist() == [False] * 5 + [True] * 5 + [False] * 5
+
+
+def test_epochs_of_less_than_a_day_begin_at_a_time() -> None:
+    told = Series("tea", (Point("ab" * 32, 7, 3600, 7200),))
+    shown = document_text(told.document(list(told.figures("never")), "never"))
+    assert "7  1970-01-01 01:00 " in shown
+
+
+def test_a_series_of_a_distribution_has_its_quartiles() -> None:
+    survey = example_survey("levels", *EXAMPLES["levels"][2])
+    histogram = even(survey)
+    told = Series("minutes", (Point(survey.survey_id.hex(), 0, 0, 10, histogram),))
+    figures = dict(told.figures())
+    assert list(figures) == ["mean", "lower quartile", "median", "upper quartile"]
+    (median,) = figures["median"]
+    assert median is not None
+    assert histogram.numeric is not None
+    own = histogram.numeric.quartiles[1]
+    assert (median.value, median.low, median.high) == (own.value, own.low, own.high)
+    assert [row["standard_error"] for row in told.to_dict()["rows"]][1:] == [None] * 3
+    assert "median" in told.plot().svg
