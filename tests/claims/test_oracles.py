@@ -78,9 +78,9 @@ client/test_explain test_the_budget_is_added_up_again
     client.explaining.explanation:BudgetExplanation.text
     client.explaining.explanation:SurveyExplanation._spent
     client.explaining.promise:Promise._together client.explaining.promise:Promise.brief
-  test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_most
+  test_the_chance_that_a_change_shows_is_of_the_answers_furthest_apart
     terms.sentences:repetition
-  test_when_reports_leave_is_told_as_the_client_runs
+  test_when_reports_leave_is_told
     client.explaining.explanation:Explanation._when_drawn
     client.explaining.explanation:Explanation._when_recorded
 client/test_guessing test_no_question_and_no_prior_gains_more_and_one_gains_as_much
@@ -90,7 +90,7 @@ client/test_launches test_d7_no_launch_is_the_moment_of_a_request
 client/test_ledger test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_once
     client.explaining.promise:Promise.brief client.explaining.promise:Terms.of
     public_log.audit.document:_version_text terms.sentences:_consent terms.sentences:how_often
-client/test_memo test_the_ledger_charges_no_more_than_distinct_answers_could_cost
+client/test_memo test_a_key_is_of_one_survey_and_one_range_and_costs_what_distinct_answers_could
     client.explaining.promise:_AGAIN
 estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_averages
     presenting.cautions:_smoothed
@@ -174,7 +174,7 @@ statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_ou
     presenting.questions:leaders_document presenting.questions:leaders_sentence
   test_questions_that_have_nothing_to_do_with_each_other_seldom_seem_to
     presenting.questions:cross_table_sentence
-stores/test_rules test_figures_appear_from_the_minimum_on_and_advance_in_its_steps
+stores/test_model test_the_store_does_what_the_rules_say
     presenting.cautions:_hidden_by_steps presenting.revealed:revealed_notes
     publishing.changes:_minimum_reports publishing.document:survey_facts publishing.notice:_seen
 """

@@ -14,7 +14,7 @@ from deniable.documents import Caution, Document, Level
 from deniable.documents.html import document_html
 from deniable.documents.terminal import document_text
 from deniable.estimates import Histogram, View, combined, estimate_histogram
-from deniable.estimates.comparison import Comparison, compare
+from deniable.estimates.comparison import compare
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest, Repeat, Specification
 from deniable.presenting.cautions import CAUTIONS
@@ -115,34 +115,22 @@ def test_a_caution_of_a_comparison_or_series_is_on_every_surface(code: str) -> N
     successor = replace(example.survey, sequence=1)
     other = example._replace(survey=successor, epochs=(5,)).histogram()
     compared = compare(example.histogram(), None, other)
-    points = tuple(
-        Point(one.survey_id, epoch, 0, 86_400, one)
-        for epoch, one in enumerate((other, example.histogram()))
-    )
-    check_both(code, compared, Series(successor.name, points))
-
-
-def check_both(code: str, compared: Comparison, series: Series) -> None:
-    cautions = compared.cautions
+    results = (other, example.histogram())
+    points = (Point(one.survey_id, at, 0, 86_400, one) for at, one in enumerate(results))
+    series = Series(successor.name, tuple(points))
     only = f"{code}: if it is of one histogram only, it belongs to OF_ONE_HISTOGRAM"
-    assert code in {caution.code for caution in cautions}, only
-    document = compared.document()
-    assert document.cautions == cautions
-    check_document(document)
-    assert compared.to_dict()["cautions"] == [
-        {"code": caution.code, "text": caution.text} for caution in cautions
-    ]
-    assert " ".join(caution.code for caution in cautions) in compared.to_csv()
-    cautions = series.cautions()
-    assert code in {caution.code for caution in cautions}
-    document = series.document(list(series.figures()))
-    assert document.cautions == cautions
-    check_document(document)
-    check(cautions, words(series.plot().svg), brief=True)
-    assert [caution["code"] for caution in series.to_dict()["cautions"]] == [
-        caution.code for caution in cautions
-    ]
-    assert " ".join(caution.code for caution in cautions) in series.to_csv()
+    for result, cautions, document in (
+        (compared, compared.cautions, compared.document()),
+        (series, series.cautions(), series.document(list(series.figures()))),
+    ):
+        codes = [caution.code for caution in cautions]
+        assert code in codes, only
+        assert document.cautions == cautions
+        check_document(document)
+        assert " ".join(codes) in result.to_csv()
+        written = [{"code": caution.code, "text": caution.text} for caution in cautions]
+        assert result.to_dict()["cautions"] == written
+    check(series.cautions(), words(series.plot().svg), brief=True)
 
 
 def test_devices_of_samples_that_are_disjoint_do_not_recur() -> None:

@@ -254,13 +254,6 @@ def test_a_conditional_share_is_a_ratio_with_fiellers_interval(asked: Manifest) 
         assert abs(ratio * b - end * b) == pytest.approx(1.959964 * error(end), rel=0.01)
 
 
-def test_what_nothing_is_known_of_has_an_open_interval() -> None:
-    asked = JOINT[0]
-    for few in (dict.fromkeys(range(3), 1), {1: 1}):
-        found = estimate_histogram(asked, 0, few).share({"theme": "B"}, given={"plan": "paid"})
-        assert (found.low, found.high) == (0.0, 1.0)
-
-
 def test_questions_and_answers_that_there_are_not() -> None:
     joint = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 1000))
     one = estimate_histogram(ONE, 0, expected(ONE, 1000))

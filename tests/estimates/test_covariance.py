@@ -154,13 +154,13 @@ def test_a_mean_far_from_zero_keeps_its_digits() -> None:
 
 
 _FOUR = (1, 2, 3, 4)
-_REFUSED: list[tuple[Callable[[Mechanism], object], str]] = [
+_REFUSED: list[tuple[Callable[[Any], object], str]] = [
     *((lambda m, w=w: linear_query(m, _FOUR, [1] * w), "weights are expected") for w in (0, 2, 5)),
     (lambda m: linear_query(m, _FOUR, [1] * m.categories, 1.0), "level must be"),
     (lambda m: linear_query(m, _FOUR, [1] * m.categories, math.nan), "level must be"),
     (lambda m: linear_query(m, (1, 2, 3), [1] * m.categories), "counts are expected"),
     (lambda m: linear_query(m, (0, 0, 0, 0), [1] * m.categories), "nothing to estimate"),
-    (lambda m: mean(m, (1, 2, 3, -4), [1] * m.categories), "less than 0"),
+    (lambda m: mean(m, (1, 2, 3, -4), [Fraction(1)] * m.categories), "less than 0"),
 ]
 
 

@@ -85,17 +85,15 @@ LARGE = [
     *(Affine(1024, 37, 2, 14), Affine(2458, 2467, 1, 6), Affine(10_000, 101, 2, 27)),
     Affine(1024, 11, 3, 3),
 ]
+PLAIN: list[Mechanism] = [
+    *(FORMULAS, RandomisedResponse(7, "1"), two_round(4, "1", "2")),
+    two_round(3, "0.05", "3"),  # little of a report
+    *(DesignMechanism(design, "1") for design in SMALL),
+]
 DECODERS: dict[str, tuple[Mechanism, Decoder]] = {
     **{name: (each, decoder_of(each)) for name, each in (MECHANISMS | SURVEYED).items()},
     **{name: (each, DenseDecoder(each)) for name, each in NON_SQUARE.items()},
-    **{
-        repr(each)[:60]: (each, decoder_of(each))
-        for each in (
-            *(FORMULAS, RandomisedResponse(7, "1"), two_round(4, "1", "2")),
-            two_round(3, "0.05", "3"),  # little of a report
-            *(DesignMechanism(design, "1") for design in SMALL),
-        )
-    },
+    **{repr(each)[:60]: (each, decoder_of(each)) for each in PLAIN},
     **{f"levels of {at}": (m := levels(*tree), decoder_of(m)) for at, tree in enumerate(OTHERS)},
     **{f"levels {tree[0]}": (m := levels(*tree), decoder_of(m)) for tree in COMPLETE},
 }

@@ -267,7 +267,8 @@ def test_integers_of_numpy_do_not_wrap_around_and_what_is_none_is_not_truncated(
 
 def test_counts_go_by_whole_numbers_of_responses_and_are_below_64_bits() -> None:
     mechanism = RandomisedResponse(5, "1")
-    for wrong in ({1.7: 2}, {"3": 1}, {True: 5, 2.0: 1}):
+    none: list[dict[Any, int]] = [{1.7: 2}, {"3": 1}, {True: 5, 2.0: 1}]
+    for wrong in none:
         with pytest.raises(TypeError, match="numbers of responses"):
             estimates.debias(mechanism, wrong)
     with pytest.raises(ValueError, match="64 bits"):

@@ -33,10 +33,12 @@ W, CP, NORMAL = IntervalMethod.WILSON, IntervalMethod.CLOPPER_PEARSON, IntervalM
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 def test_both_intervals_are_those_of_scipy(n: int, level: float) -> None:
     counts = np.arange(n + 1, dtype=np.float64)
-    for ours, name in ((wilson, "wilson"), (clopper_pearson, "exact")):
-        limits = np.transpose(ours(counts, n, level))
-        theirs = [binomtest(count, n).proportion_ci(level, name) for count in range(n + 1)]
-        np.testing.assert_allclose(limits, theirs, rtol=1e-9, atol=1e-12)
+    tests = [binomtest(count, n) for count in range(n + 1)]
+    for ours, theirs in (
+        (wilson(counts, n, level), [one.proportion_ci(level, "wilson") for one in tests]),
+        (clopper_pearson(counts, n, level), [one.proportion_ci(level, "exact") for one in tests]),
+    ):
+        np.testing.assert_allclose(np.transpose(ours), theirs, rtol=1e-9, atol=1e-12)
 
 
 # About the count of the nearest possible share, of the first here 27.

@@ -109,7 +109,10 @@ def test_what_changed_among_the_devices_that_reported_is_known_up_to_noise() -> 
             later.share(["good", "very good"]) - earlier.share(["good", "very good"])
             for model in (Model.FIXED, Model.SAMPLED)
             for earlier, later in [
-                [estimate_histogram(FIRST, *one.epochs, one.raw, model=model) for one in pair]
+                [
+                    estimate_histogram(FIRST, one.epochs, one.raw.tolist(), model=model)
+                    for one in pair
+                ]
             ]
         )
         assert known.value == drawn.value

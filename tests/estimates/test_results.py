@@ -67,7 +67,8 @@ def test_all_formats_have_the_same_columns_and_gaps(tmp_path: Path) -> None:
 
 
 MISSING: list[tuple[str, Callable[[], object]]] = [
-    *[("pyarrow", TABLE.__arrow_c_stream__), ("pyarrow", lambda: TABLE.to_parquet("a"))],
+    ("pyarrow", TABLE.__arrow_c_stream__),
+    ("pyarrow", lambda: TABLE.to_parquet("a")),
     *[(name, lambda: TABLE.to_native("polars")) for name in ("narwhals", "polars")],
     ("pandas", TABLE.to_pandas),
 ]

@@ -165,22 +165,17 @@ def test_the_collector_itself_has_a_number_only_where_nobody_can_tell_whose_a_re
         (blind, True, (0,), 250, False),
     ):
         standing = EpochStanding(EpochState.SEALED)
-        read = [
-            EpochCounts(survey.survey_id, epoch, {0: 250}, distrusted, standing, None, relayed)
-            for epoch in epochs
-        ]
+        told_apart = (distrusted, standing, None, relayed)
+        read = [EpochCounts(survey.survey_id, at, {0: 250}, *told_apart) for at in epochs]
         figures = histogram_of(survey, read)
         assert figures.anonymity_set == (250 if survey.enrolment.mode == "blind" else None)
         revealed = figures.revealed(honest=0.9)
-        notes = [
-            note for note in revealed.document().notes if note.startswith("The collector itself")
-        ]
+        notes = [note for note in revealed.document().notes if note.startswith("The collector its")]
         assert bool(notes) == (revealed.to_collector is not None) == told
         if told:
             assert revealed.to_collector is not None
             # Of all reports, not of the 100 that readers may set apart; a tenth is fake.
-            assert revealed.to_collector.epsilon == shuffled_epsilon(
-                survey.mechanism, 225, MILLIONTH
-            )
+            expected = shuffled_epsilon(survey.mechanism, 225, MILLIONTH)
+            assert revealed.to_collector.epsilon == expected
             assert "one of 225 honest devices" in notes[0]
             assert figures.revealed(honest=0.001).to_collector is None

@@ -153,6 +153,15 @@ def test_a_mechanism_that_tells_more_at_the_same_epsilon_is_marked() -> None:
     def kept(epsilon: str) -> Manifest:
         return example_survey("two-round", {"kept": epsilon}, ("never", "sometimes", "always"))
 
+    told = [str(change) for change in changes(kept("2"), kept("3"))]
+    assert told[0] == "! the epsilon of a kept response was raised from 2 to 3"
+    assert told[1].startswith("answers are randomised by two-round (kept = 3")
+    lowered = [str(change) for change in changes(kept("3"), kept("2"))]
+    assert lowered[-1] == "the epsilon of a kept response was lowered from 3 to 2"
+    # The line of epsilon has the odds, and that of the mechanism does not repeat them.
+    stronger = [str(one) for one in changes(kept("3"), replace(kept("4"), epsilon="2"))]
+    assert sum(" times as likely" in one for one in stronger) == 1
+    assert any(one.endswith("(kept = 3, fresh = subset (d = 1))") for one in stronger)
     # The pure level of this matrix is ln 2, though the survey promises 2.
     thirds = ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))
     settings = {"matrix": thirds}

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import accumulate, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,14 +153,17 @@ def test_a_mechanism_that_is_no_kind_of_ours_is_sampled_by_its_rows() -> None:
 
 
 def test_answers_outside_the_domain_are_refused_before_a_word_is_drawn() -> None:
-    source, one, two = ListedWords([]), RandomisedResponse(5, "1"), TwoRound(Subset(5, 1), "1", "2")
+    source, one = ListedWords([]), RandomisedResponse(5, "1")
+    two: Mechanism = TwoRound(Subset(5, 1), "1", "2")
     above = np.array([2**64 - 1], np.uint64)
-    for mechanism, answers in product((one, two), ([0, -1], [5], [0, 2**62], [-(2**63)], above)):
+    outside: list[Any] = [[0, -1], [5], [0, 2**62], [-(2**63)], above]
+    for mechanism, answers in product([one, two], outside):
         with pytest.raises(IndexError) as caught:
             randomise_many(mechanism, answers, source)
         assert source.asked == []
         assert "-1" not in str(caught.value)
-    for none in ([0.0], [True], ["1"], [None], [2**64], [1 + 0j], np.array([0], "M8[s]")):
+    others: list[Any] = [[0.0], [True], ["1"], [None], [2**64], [1 + 0j], np.array([0], "M8[s]")]
+    for none in others:
         with pytest.raises(TypeError, match="integer category indices"):
             randomise_many(one, none)
     for bits in (8, 32, 63):

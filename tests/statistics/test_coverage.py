@@ -14,7 +14,6 @@ from benchmarks.coverage import (
     Covered,
     margins_of,
     measured,
-    measured_together,
     mechanism_of,
     truths,
 )
@@ -78,14 +77,6 @@ def test_by_the_exact_law_no_level_misses_much_oftener_than_it_says(places: int)
         first, last = np.flatnonzero((low <= share) & (share <= high))[[0, -1]]
         missed = binom.cdf(first - 1, n, share) + binom.sf(last, n, share)
         assert missed <= 1.6 * miss
-
-
-@pytest.mark.parametrize("truth", ["uniform", "zipf", "one point", "half empty"])
-def test_a_thousand_intervals_at_once_hold_with_three_reports_each(truth: str) -> None:
-    # With Wilson's from 5 reports on, they all held in 39 % of runs.
-    mechanism, runs = RandomisedResponse(1024, "1"), 100
-    found = measured_together(mechanism, truths((1024,))[truth], 3_000, runs=runs, seed=1)
-    assert found.together.sum() >= least(runs, LEVEL)
 
 
 @pytest.mark.parametrize(("kind", "truth"), some(some([*product(KINDS, truths((SIZE,)))])))

@@ -101,14 +101,3 @@ def test_simultaneous_intervals_hold_the_truth_and_the_projected_shares(truth: s
     assert found.around.sum() >= least(runs)
     # Never further from the truth, in any run: the simplex is convex.
     assert (found.squares[View.PROJECTED] <= found.squares[View.UNBIASED] + 1e-15).all()
-
-
-@pytest.mark.long
-def test_own_intervals_of_the_largest_hold_neither() -> None:
-    # Of 1,024 answers 10 % hold the truth, and 7 % the projected share (docs/coverage.md): by
-    # Chernoff's bound, half of the ten of 200 runs do with less than 1e-40.
-    found = measured_views(
-        decoder_of(best(1024, "1").mechanism()), population("most", 1024), 10_000, runs=200, seed=1
-    )
-    assert found.own.mean() < 0.5
-    assert found.inside.mean() < 0.5
