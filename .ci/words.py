@@ -77,6 +77,12 @@ def findings(tree: ast.AST) -> Iterator[tuple[str, int, str]]:
     """Yield the kind, line and text of each docstring, bound name and text that breaks a rule."""
     yield from dialect(texts_of(tree))
     for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "help":
+            text = ast.unparse(node.value).strip("f\"'")
+            if is_pronominal(text, of_function=False) or re.match(
+                "(?:also|do|only|whose) ", text, re.IGNORECASE
+            ):
+                yield "help", node.value.lineno, text
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             docstring = ast.get_docstring(node) or ""
             if is_pronominal(docstring, not isinstance(node, ast.Module | ast.ClassDef)):

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-_SECONDS = 20.0  # longer than anything here takes on a busy machine
+_SECONDS = 60.0  # longer than anything here takes on a busy machine
 _GRAVE = {"serious", "critical"}
 
 
@@ -24,6 +24,7 @@ def chromium() -> str:
 def running() -> Iterator[Browser]:
     """Run the browser, without a window."""
     program = chromium()
+    expect.set_options(timeout=_SECONDS * 1000)
     with sync_playwright() as playwright:
         # Its sandbox refuses to be root, or needs what containers lack; it visits nothing but us.
         options = ["--no-sandbox"]

@@ -63,6 +63,11 @@ def test_names_are_listed_where_they_are_bound(words: Any) -> None:
     assert sorted(names) == ["_found", "asked", "each", "shown", "told"]
 
 
+def test_help_begins_with_a_noun_or_an_imperative(words: Any) -> None:
+    module = ast.parse("f(help='How many.')\nf(help=f'Whose {1}.')\nf(help='Number of runs.')")
+    assert [(kind, line) for kind, line, _ in words.findings(module)] == [("help", 1), ("help", 2)]
+
+
 def test_what_people_read_has_plain_words(words: Any) -> None:
     module = ast.parse(
         '@click.command()\ndef one(): "Whoever."\ndef two(): "Whoever."\ntwo(f"{1} likelier")\n'

@@ -163,7 +163,7 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
                 "would be sent on this device, to look at (default: show the decision)",
             )
         if name == "purge":
-            command.add_argument("--yes", action="store_true", help="do not ask before erasing")
+            command.add_argument("--yes", action="store_true", help="skip the question")
         add_options(command)
     return parser
 

@@ -37,10 +37,12 @@ _NUMBERS: Final = {"ignore_unknown_options": True}
 """An answer such as -1 is no option."""
 
 _given_option = click.option(
-    "--given", metavar="ANSWERS", help='Only among those who gave these answers: "plan: paid".'
+    "--given",
+    metavar="ANSWERS",
+    help='Group of those who gave these answers, such as "plan: paid".',
 )
 _share_option = click.option(
-    "--share", metavar="ANSWERS", help="Only the share of these, named as for `ask share`."
+    "--share", metavar="ANSWERS", help="Answers whose share is compared, named as for `ask share`."
 )
 
 
@@ -49,7 +51,7 @@ _share_option = click.option(
 @click.option(
     "--than",
     metavar="ANSWERS",
-    help="The difference from the share in this other group, and the ratio.",
+    help="Group to compare with, by difference and ratio.",
 )
 @figures_argument
 @click.argument("answers")
@@ -110,7 +112,7 @@ def compare(
     type=click.Choice(("rows", "columns", "all")),
     default="rows",
     show_default=True,
-    help="What the shares are of.",
+    help="Whole of which the shares are.",
 )
 @figures_argument
 @click.argument("questions", metavar="QUESTION,QUESTION")
@@ -141,9 +143,9 @@ def ahead(figures: Figures, answer: str, other: str) -> None:
     "--count",
     type=Whole(min=1),
     metavar="N",
-    help="How many answers; by default 3, or all but one of fewer.",
+    help="Number of leading answers; by default 3, or all but one of fewer.",
 )
-@click.option("--question", default="", help="Whose answers, of several questions.")
+@click.option("--question", default="", help="Question whose answers are ranked, of several.")
 @figures_argument
 def leaders(figures: Figures, count: int | None, question: str) -> None:
     """Tell which answers are the most frequent, as far as that is certain."""
@@ -203,7 +205,7 @@ def trend(
     type=proportion,
     default="100%",
     show_default=True,
-    help="How large a share of all devices is honest.",
+    help="Share of all devices that is honest.",
 )
 @survey_argument
 @epoch_option("newest with data")

@@ -80,7 +80,7 @@ _LOG = logging.getLogger("deniable.collector")
 @click.option(
     "--authority-key",
     type=a_file,
-    help="Where to put the authority's private key.  [default: beside DIRECTORY]",
+    help="File for the authority's private key.  [default: beside DIRECTORY]",
 )
 def init(directory: Path, origin: str | None, port: int | None, authority_key: Path | None) -> None:
     """Make a collector in DIRECTORY: settings, store, an example survey, an authority key.

@@ -11,8 +11,8 @@ from deniable.cli.options import directory_option, json_option
 
 @click.command()
 @directory_option
-@click.option("--online", is_flag=True, help="Also ask the origin, as a device would.")
-@click.option("--ready", is_flag=True, help="Only ask the running server if it is ready.")
+@click.option("--online", is_flag=True, help="Ask the origin too, as a device would.")
+@click.option("--ready", is_flag=True, help="Ask only the running server, whether it is ready.")
 @json_option
 @click.pass_context
 def doctor(

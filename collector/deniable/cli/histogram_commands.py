@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--view",
     type=click.Choice(VIEWS),
-    help="What estimates show; others than unbiased are possible frequencies, but biased.  "
+    help="View of the estimates; others than unbiased are possible frequencies, but biased.  "
     "[default: of more than ten answers projected where noise alone makes estimates negative, else "
     "unbiased; with --json and --csv unbiased]",
 )
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     "--top",
     type=Whole(min=1),
     metavar="N",
-    help=f"The N largest, with intervals that hold for all answers at once.  [default: {MOST_ROWS}"
-    ", of more answers]",
+    help="Number of the largest answers to show, with intervals that hold for all at once.  "
+    f"[default: {MOST_ROWS}, of more answers]",
 )
 @survey_argument
 @epoch_option("newest with data")

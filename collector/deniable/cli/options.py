@@ -111,7 +111,7 @@ survey_option = click.option(
     "--survey", "survey_id", help="First hex digits of the survey's id.  [default: newest]"
 )
 Form = Literal["text", "json", "csv"]
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+yes_option = click.option("--yes", is_flag=True, help="Skip the confirmation.")
 a_file = click.Path(dir_okay=False, path_type=Path)
 
 

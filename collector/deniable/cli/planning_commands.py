@@ -51,7 +51,7 @@ _DEFAULT: Final = Quantity(0.05, percent=True)
     "--lifetime",
     default=str(DEFAULT_LIFETIME_EPSILON),
     show_default=True,
-    help="What an app lets a device spend: its lifetime_epsilon.",
+    help="Lifetime budget of a device: the app's lifetime_epsilon.",
 )
 @json_option
 def plan(

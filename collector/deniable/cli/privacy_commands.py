@@ -141,12 +141,12 @@ def _public_key(text: str) -> bytes:
 @click.command(short_help="Add up what several reports reveal.")
 @click.option("--epsilon", help="Privacy of one report.")
 @click.option("--total", help="Epsilon of all reports, instead of one: to be shared out.")
-@click.option("--delta", default="0", show_default=True, help="Delta that goes with it.")
+@click.option("--delta", default="0", show_default=True, help="Delta beside --epsilon.")
 @click.option(
     "--times",
     type=Whole(1, 10_000),
     required=True,
-    help="How many reports, each randomised afresh.",
+    help="Number of reports, each randomised afresh.",
 )
 @click.option(
     "--slack",

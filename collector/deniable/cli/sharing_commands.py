@@ -31,16 +31,16 @@ _COLUMNS: Final = (
 @click.argument("name", required=False)
 @directory_option
 @click.option(
-    "--for", "length", type=days, default="30d", show_default=True, help="How long the link holds."
+    "--for", "length", type=days, default="30d", show_default=True, help="Lifetime of the link."
 )
-@click.option("--label", default="", help="Whom it is for, for your own records.")
+@click.option("--label", default="", help="Name of its reader, for your own records.")
 @click.option(
     "--list",
     "listed",
     is_flag=True,
     help="List the links that were not revoked; without NAME, of all surveys.",
 )
-@click.option("--revoke", metavar="ID", help="Revoke at once the link whose id begins so.")
+@click.option("--revoke", metavar="ID", help="Revoke the link whose id begins with ID, at once.")
 @json_option
 def link(
     name: str | None,
@@ -108,7 +108,10 @@ def _list(tokens: list[Token], *, as_json: bool) -> None:
 @click.argument("name")
 @directory_option
 @click.option(
-    "--on/--off", "public", default=None, help="Decide whether anyone may.  [default: show it]"
+    "--on/--off",
+    "public",
+    default=None,
+    help="Allow anyone to read the figures, or nobody.  [default: show it]",
 )
 def public(name: str, directory: Path, public: bool | None) -> None:
     """Let anyone read the figures of NAME without a token, or nobody; a running server follows.

@@ -42,9 +42,9 @@ def token() -> None:
     type=click.Choice([role.value for role in Role if role is not Role.READER]),
     default=Role.ANALYST.value,
     show_default=True,
-    help="What the token allows.",
+    help="Rights of the token.",
 )
-@click.option("--label", default="", help="Whose it is, for your own records.")
+@click.option("--label", default="", help="Name of its holder, for your own records.")
 def new(directory: Path, role: str, label: str) -> None:
     """Make a token and print it, once; the store keeps only its SHA-256."""
     if not label.isprintable():

@@ -42,7 +42,7 @@ _DAY: Final = 86_400
     type=Whole(100, 100_000),
     default=2_000,
     show_default=True,
-    help="How many report in each of four weeks.",
+    help="Number of devices that report in each of four weeks.",
 )
 @click.option("--no-browser", is_flag=True, help="Print where the page is; open no browser.")
 def try_out(
