@@ -1,13 +1,16 @@
 """Write the vectors' files. By hand: ``.venv/bin/python -m tests.vectors.generate``.
 
-All that they hold follows from names and fixed numbers (scene.py), and Ed25519 is deterministic, so
-a second run changes nothing. A vector that does change is a change of the protocol: devices in the
-field and collectors no longer agree. Then the version in the contexts has to change with it.
+The good ones follow from names and fixed numbers (scene.py), and Ed25519 is deterministic, so a
+second run changes nothing. The bad ones stand in their files for good, and are laid out anew. A
+vector that does change is a change of the protocol: devices in the field and collectors no longer
+agree. Then the version in the contexts has to change with it.
+
+A new bad one is a line in its group: ``json.dumps(case("manifest epsilon: above 40", "OutOfDomain",
+code="malformed", envelope=manifest_envelope(pack(manifest_fields(epsilon="41")))))``.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,12 +18,6 @@ import msgpack
 
 from tests.vectors import (
     answers,
-    bad_enrolments,
-    bad_forms,
-    bad_gateways,
-    bad_judgements,
-    bad_manifests,
-    bad_rotations,
     golden_manifests,
     golden_messages,
     log_proofs,
@@ -32,8 +29,10 @@ from tests.vectors import (
     tokens,
 )
 from tests.vectors.layout import Case, document, group
+from tests.vectors.stored import read
 
 HERE: Final = Path(__file__).parent
+Group = dict[str, Any]
 SIGNED: Final = {"authority": scene.AUTHORITY.public_key, "authority_seed": scene.seed("authority")}
 PUBLISHED: Final = {
     "authority": scene.AUTHORITY.public_key,
@@ -43,13 +42,7 @@ PUBLISHED: Final = {
         "blind": scene.manifest_envelope(scene.BLIND_PAYLOAD),
     },
 }
-
-
-def timeless(*sources: Callable[[], Iterable[Case]]) -> Iterator[Case]:
-    """Yield the tests of sources, without what nobody looks at."""
-    for source in sources:
-        for test in source():
-            yield {name: value for name, value in test.items() if name not in {"layer", "now"}}
+ISSUER: Final = {"issuer_seed": scene.seed("issuer"), "issuer": scene.ISSUER.public_key}
 
 
 def with_kinds(test: Case) -> Case:
@@ -74,86 +67,27 @@ def kind_of(fields: object, field: str, key: str) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-def by_layer(
-    kind: str, good: Iterable[Case], bad: Iterable[Iterable[Case]], **shared: object
-) -> list[dict[str, Any]]:
-    """Return a group for each layer that judges, the good ones in the last."""
-    tests: dict[str, list[Case]] = {}
-    for test in chain.from_iterable(bad):
-        tests.setdefault(test.pop("layer"), []).append(test)
-    tests[[*tests][-1]][:0] = good
-    return [group(kind, own, layer=layer, **shared) for layer, own in tests.items()]
+def one(
+    kind: str, make: Callable[[], Iterable[Case]], **shared: object
+) -> Callable[[], list[Group]]:
+    """Return what makes the one group of good tests of a file."""
+    return lambda: [group(kind, make(), **shared)]
 
 
-def encodings() -> list[dict[str, Any]]:
-    """Return the group of msgpack.json."""
-    return [group("Msgpack", timeless(msgpack_forms.values, msgpack_forms.others))]
-
-
-def reports() -> list[dict[str, Any]]:
-    """Return the groups of reports.json."""
-    forms, judgements = bad_forms, bad_judgements
-    bad = (
-        forms.envelope_shapes(),
-        forms.envelope_forms(),
-        forms.payload_shapes(),
-        forms.payload_forms(),
-        judgements.keys(),
-        judgements.signatures(),
-        judgements.credentials(),
-        judgements.tokens(),
-        judgements.surveys(),
-    )
-    return by_layer("Report", golden_messages.reports(), bad, **PUBLISHED)
-
-
-def uploads() -> list[dict[str, Any]]:
-    """Return the group of uploads.json."""
-    return by_layer("Upload", golden_messages.uploads(), [bad_forms.bodies()], **PUBLISHED)
-
-
-def enrolments() -> list[dict[str, Any]]:
-    """Return the groups of enrolments.json."""
-    issuer = {"issuer_seed": scene.seed("issuer"), "issuer": scene.ISSUER.public_key}
-    bad = (bad_enrolments.forms(), bad_enrolments.judgements())
-    return by_layer("Enrolment", golden_messages.enrolments(), bad, **PUBLISHED, **issuer)
-
-
-def manifests() -> list[dict[str, Any]]:
-    """Return the groups of manifests.json: of our authority, and of keys that are none."""
-    bad = bad_manifests
-    sources = (bad.envelopes, bad.maps, bad.values, bad.sizes, bad.blind_enrolments, bad.mechanisms)
-    ours = [*map(with_kinds, timeless(golden_manifests.manifests, *sources))]
-    unsound = [
-        group("Manifest", [with_kinds(test)], authority=key)
-        for key, test in bad.unsound_authorities()
-    ]
-    return [group("Manifest", ours, **SIGNED), *unsound]
-
-
-def offered_manifests() -> list[dict[str, Any]]:
-    """Return the group of offered_manifests.json."""
-    return [group("Manifests", timeless(golden_messages.offers, golden_messages.bad_offers))]
-
-
-def rotations() -> list[dict[str, Any]]:
+def rotations() -> list[Group]:
     """Return the groups of rotations.json."""
-    bad = bad_rotations
-    sources = (bad.shapes, bad.payloads, bad.signatures, bad.chains)
+    published = golden_messages.published_rotations()
     return [
         group("Rotation", golden_messages.rotations()),
-        group("Rotations", timeless(golden_messages.published_rotations, *sources), **SIGNED),
+        group("Rotations", published, **SIGNED),
     ]
 
 
-def gateway_keys() -> list[dict[str, Any]]:
-    """Return the group of gateway_keys.json."""
-    tests = timeless(golden_messages.gateway_keys, bad_gateways.lists)
-    return [group("GatewayKeys", tests, **SIGNED)]
-
-
-TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
-    "msgpack": ("Encodings: the one of each value, and others that are malformed.", encodings),
+TOPICS: Final[dict[str, tuple[str, Callable[[], list[Group]]]]] = {
+    "msgpack": (
+        "Encodings: the one of each value, and others that are malformed.",
+        one("Msgpack", msgpack_forms.values),
+    ),
     "mechanisms": (
         "Which integers follow from epsilon, delta and the number of categories.",
         mechanisms.groups,
@@ -162,32 +96,41 @@ TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
         "What given words make of an answer: 'consumed' of the 'words' are taken, in their order.",
         samplers.groups,
     ),
-    "manifests": ("Envelopes of manifests, to be opened under the authority's key.", manifests),
+    "manifests": (
+        "Envelopes of manifests, to be opened under the authority's key.",
+        one("Manifest", golden_manifests.manifests, **SIGNED),
+    ),
     "offered_manifests": (
         "Bodies of GET /v1/surveys/NAME/manifests: pairs of an envelope and its proof.",
-        offered_manifests,
+        one("Manifests", golden_messages.offers),
     ),
     "report_keys": (
         "Reports: from the device's secret to the envelope.",
-        lambda: [group("ReportKey", golden_messages.report_keys())],
+        one("ReportKey", golden_messages.report_keys),
     ),
     "reports": (
         "One report of an upload, judged at 'now' beside these published surveys.",
-        reports,
+        one("Report", golden_messages.reports, layer="intake", **PUBLISHED),
     ),
-    "uploads": ("Whole uploads, each to a collector without receipts.", uploads),
+    "uploads": (
+        "Whole uploads, each to a collector without receipts.",
+        one("Upload", golden_messages.uploads, layer="messages", **PUBLISHED),
+    ),
     "answers": (
         "What a device makes of the answer to an upload of 'sent' reports (D8).",
-        answers.groups,
+        one("UploadAnswer", answers.answers),
     ),
-    "enrolments": ("Requests to the issuer of the certificate survey.", enrolments),
+    "enrolments": (
+        "Requests to the issuer of the certificate survey.",
+        one("Enrolment", golden_messages.enrolments, layer="issuer", **PUBLISHED, **ISSUER),
+    ),
     "log_proofs": (
         "Proofs of the public log, by a policy of two of three witnesses.",
-        log_proofs.groups,
+        one("LogProof", log_proofs.proofs, policy=log_proofs.policy()),
     ),
     "blind_surveys": (
         "Which of several blind surveys a device answers in the epoch that begins at 'starts'.",
-        lambda: [group("BlindSurveys", tokens.draws())],
+        one("BlindSurveys", tokens.draws),
     ),
     "blind_tokens": ("Blind enrolment: from the device's secret to the token.", tokens.groups),
     "sealed_requests": ("What goes through a relay, sealed for the gateway's key.", sealed.groups),
@@ -197,15 +140,34 @@ TOPICS: Final[dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]]] = {
     ),
     "gateway_keys": (
         "Envelopes of gateway keys, to be opened under the authority's key.",
-        gateway_keys,
+        one("GatewayKeys", golden_messages.gateway_keys, **SIGNED),
     ),
 }
 
 
+def with_bad(topic: str, made: list[Group]) -> list[Group]:
+    """Return groups of good tests with the bad ones that stand in their file behind them."""
+    groups = [*made]
+    for number, stored in enumerate(read(topic)["testGroups"]):
+        shared = {name: value for name, value in stored.items() if name != "tests"}
+        bad = [test for test in stored["tests"] if test["result"] == "invalid"]
+        for each in groups:
+            if {name: value for name, value in each.items() if name != "tests"} == shared:
+                each["tests"] += bad
+                break
+        else:
+            groups[number:number] = [stored | {"tests": bad}] * bool(bad)
+    if topic == "manifests":
+        groups = [each | {"tests": [*map(with_kinds, each["tests"])]} for each in groups]
+    return groups
+
+
 def documents() -> dict[str, str]:
     """Return the text of each file."""
-    topics = TOPICS.items()
-    return {f"{topic}.json": document(topic, header, *make()) for topic, (header, make) in topics}
+    return {
+        f"{topic}.json": document(topic, header, *with_bad(topic, make()))
+        for topic, (header, make) in TOPICS.items()
+    }
 
 
 def main() -> None:

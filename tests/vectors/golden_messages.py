@@ -41,10 +41,8 @@ from tests.vectors.scene import (
     pack,
     report_envelope,
     report_key,
-    report_payload,
     seed,
     token,
-    vector,
 )
 from tests.vectors.scene import CERTIFICATE_SURVEY as CERTIFIED
 
@@ -97,20 +95,6 @@ def offers() -> Iterator[Case]:
         yield case(f"offered manifests: {what}", "Ordinary", body=body, offered=pairs)
 
 
-def bad_offers() -> Iterator[Case]:
-    """Return bodies that offer nothing."""
-    pair = pack([OPEN_PAYLOAD, b""])
-    for what, code, body in (
-        ("empty", "malformed", b""),
-        ("a map", "malformed", b"\x80"),
-        ("no manifest", "malformed", b"\x90"),
-        ("truncated", "malformed", b"\x91" + pair[:-1]),
-        ("bytes behind it", "malformed", b"\x91" + pair + b"\0"),
-        ("17 of them", "too-large", b"\xdc\0\x11" + pair * 17),
-    ):
-        yield vector("offered manifests", what, code, body=body)
-
-
 def reports() -> Iterator[Case]:
     """Return reports that a collector takes, at the first and last second of their epochs too."""
     times = {
@@ -121,7 +105,7 @@ def reports() -> Iterator[Case]:
     }
     for name, (now, flag) in times.items():
         yield case(f"taken: {name}", flag, now=now, envelope=sign_report(*REPORTS[name]))
-    first = report_envelope(report_payload(epoch=0), by=report_key(epoch=0))
+    first = report_envelope(epoch=0)
     for what, now in {
         "300 s before the epoch": START - 300,
         "at the last second of grace": START + DAY + GRACE - 1,
@@ -135,7 +119,7 @@ def reports() -> Iterator[Case]:
 def uploads() -> Iterator[Case]:
     """Return uploads that get an answer: each report in them is judged by itself."""
     good = report_envelope()
-    other = report_envelope(report_payload(response=RESPONSE - 1), by=report_key())
+    other = report_envelope(response=RESPONSE - 1)
     another, third = (
         sign_report(seed(f"device {number}"), Report(OPEN_SURVEY.survey_id, EPOCH, number))
         for number in range(2)

@@ -1,13 +1,12 @@
 """The layout of a file of vectors, in the manner of Wycheproof: groups, and one test a line."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any
 
-from tests.vectors.flags import NOTES
+from tests.vectors.stored import NOTES
 
 Case = dict[str, Any]
 """One test, as it stands in its file."""
@@ -79,48 +78,3 @@ def _listed(brackets: str, lines: Iterable[str]) -> str:
 
 def _dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-_RULES: Final = (
-    ("order of checks|bad-key before", "OrderOfChecks"),
-    ("^unknown-survey", "UnknownSurvey"),
-    ("^out-of-domain", "OutOfDomain"),
-    ("^(too-early|epoch-closed)", "Clock"),
-    ("^not-enrolled", "NotVouched"),
-    ("^bad-key.*(not canonical|y = p|sign bit|all bits)", "NotCanonicalPoint"),
-    ("^bad-key", "SmallOrder"),
-    ("^bad-signature.*(S [+]|S is|top bit of S)", "Malleable"),
-    ("^bad-signature.*context", "CrossContext"),
-    ("^bad-signature.*R =.*not canonical", "NotCanonicalPoint"),
-    ("^bad-signature.*R =", "SmallOrder"),
-    ("^bad-signature.*off the curve", "NoPoint"),
-    ("^bad-signature", "Forged"),
-    ("chain: .*hand-over", "Fork"),
-    ("chain: ", "BrokenChain"),
-    ("an issuer of .*(p|bit|set)", "NotCanonicalPoint"),
-    ("an issuer of", "SmallOrder"),
-    ("in open mode", "ForeignCredential"),
-    ("claim|nested", "Bomb"),
-    ("^too-large|more than 1 MiB|(17|65) (keys|envelopes)|more than 2,048", "TooMuch"),
-    ("exchanged|not minimal|in (8|16|32|64) bits|key twice|signed number", "NotCanonical"),
-    ("behind", "TrailingBytes"),
-    ("mechanism: ", "Uncertified"),
-    ("empty$|truncated|cut off|its header$|byte too|no bytes|short|long new", "WrongLength"),
-    ("(15|255|257|1,026) bytes", "WrongLength"),
-    ("modulus", "WeakModulus"),
-    ("alike|right-to-left|line feed|not NFC|space at|separator|unseen|width|a tag", "LookAlike"),
-    ("Unicode 15|nobody assigned", "LaterUnicode"),
-    (" as (a|by|te)|(text|bytes|nil) for|: nil$|float|true|false|NaN|negative|2.6", "ForeignValue"),
-    ("an ext value$|a timestamp$", "ForeignValue"),
-    (
-        "manifest (?!envelope|payload)|of 2.32|itself|origin|without keys|another (KEM|AEAD)",
-        "OutOfDomain",
-    ),
-    ("^malformed ([a-z]+ )?(body|enrolment|envelope|keys|payload|rotations):", "WrongShape"),
-    ("", "ForeignValue"),
-)
-
-
-def flag_of(code: str, comment: str) -> str:
-    """Return the flag of a bad message, which follows from its code and what it is called."""
-    return next(flag for words, flag in _RULES if re.search(words, f"{code} {comment}"))

@@ -1,15 +1,13 @@
-"""Vectors of the public log: proofs with cosignatures that a policy accepts, and others."""
+"""Vectors of the public log: proofs with cosignatures that a policy accepts."""
 
-import base64
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from deniable import logs
 from deniable.messages import SigningKey
 from deniable.messages.logged import log_entry
 from deniable.public_log.publish.tree import inclusion_path, root_hash
-from tests.vectors.layout import Case, case, group
+from tests.vectors.layout import Case, case
 from tests.vectors.scene import NOW, OPEN_PAYLOAD, manifest_envelope, seed
 
 ORIGIN = "collector.example/log"
@@ -29,32 +27,21 @@ def policy() -> str:
     return "\n".join([*lines, "group g 2 w0 w1 w2", "quorum g", ""])
 
 
-def groups() -> list[dict[str, Any]]:
-    """Return the group of log_proofs.json."""
-    return [group("LogProof", [*good(), *bad()], policy=policy())]
-
-
 def proof(
-    index: int,
-    size: int = len(LEAVES),
-    *,
-    by: SigningKey = LOG_KEY,
-    witnesses: tuple[int, ...] = (0, 1),
-    origin: str = ORIGIN,
-    cosigned: logs.Checkpoint | None = None,
+    index: int, size: int = len(LEAVES), witnesses: tuple[int, ...] = (0, 1)
 ) -> logs.LogProof:
     """Return a proof by the log's first so many entries, cosigned by some witnesses."""
-    checkpoint = logs.Checkpoint(origin, size, root_hash(LEAVES[:size]))
+    checkpoint = logs.Checkpoint(ORIGIN, size, root_hash(LEAVES[:size]))
     names = [*WITNESSES]
     lines = [
-        logs.cosign(cosigned or checkpoint, names[number], WITNESSES[names[number]], NOW)
+        logs.cosign(checkpoint, names[number], WITNESSES[names[number]], NOW)
         for number in witnesses
     ]
-    signed = logs.sign_checkpoint(checkpoint, by).with_signatures(lines)
+    signed = logs.sign_checkpoint(checkpoint, LOG_KEY).with_signatures(lines)
     return logs.LogProof(index, inclusion_path(LEAVES[:size], index), signed)
 
 
-def good() -> Iterator[Case]:
+def proofs() -> Iterator[Case]:
     """Return proofs that the policy accepts."""
     signed = proof(0).checkpoint
     stranger = logs.cosign(signed.checkpoint, "other.example", SigningKey(bytes(32)), NOW)
@@ -76,56 +63,3 @@ def good() -> Iterator[Case]:
             entry=log_entry(envelope),
             witnesses=[f"witness{number}.example" for number in names],
         )
-
-
-def bad() -> Iterator[Case]:
-    """Return proofs that prove nothing to an app with this policy."""
-    honest, thief = proof(617), SigningKey(seed("thief"))
-    path, checkpoint = honest.path, honest.checkpoint.checkpoint
-    entry, first = ENTRIES[617], base64.b64encode(path[0]).decode()
-    stale = proof(617, cosigned=proof(617, 700).checkpoint.checkpoint)
-    again = logs.cosign(checkpoint, *next(iter(WITNESSES.items())), NOW + 1)
-    once = proof(617, witnesses=(0,)).text
-    twice = f"{once}{again}\n"
-    proofs: dict[str, tuple[str, bytes, str]] = {
-        "of another entry": ("WrongPath", ENTRIES[618], honest.text),
-        "another index": ("WrongPath", entry, replace(honest, index=616).text),
-        "an index beyond": ("WrongPath", entry, replace(honest, index=1_001).text),
-        "a path without its end": ("WrongPath", entry, replace(honest, path=path[:-1]).text),
-        "a path that is longer": ("WrongPath", entry, replace(honest, path=(*path, path[0])).text),
-        "another hash": ("WrongPath", entry, replace(honest, path=(bytes(32), *path[1:])).text),
-        "no path": ("WrongPath", entry, replace(honest, path=()).text),
-        "an inner node as an entry": (
-            "WrongPath",
-            LEAVES[616] + LEAVES[617],
-            replace(honest, index=308, path=path[1:]).text,
-        ),
-        "one cosignature": ("Unwitnessed", entry, once),
-        "no cosignature": ("Unwitnessed", entry, proof(617, witnesses=()).text),
-        "one witness, two times": ("Unwitnessed", entry, twice),
-        "cosignatures of an older checkpoint": ("Unwitnessed", entry, stale.text),
-        "signed by another log key": ("Forged", entry, proof(617, by=thief).text),
-        "another log": ("Forged", entry, proof(617, origin="other.example/log").text),
-        "another size": (
-            "Forged",
-            entry,
-            honest.text.replace(f"\n{checkpoint.size}\n", f"\n{checkpoint.size + 1}\n"),
-        ),
-        "empty": ("WrongLength", entry, ""),
-        "truncated": ("WrongLength", entry, honest.text[:-2]),
-        "another form": ("WrongShape", entry, honest.text.replace("@v1", "@v2", 1)),
-        "without its index": ("WrongShape", entry, honest.text.replace("index 617\n", "", 1)),
-        "an index with a zero in front": (
-            "NotCanonical",
-            entry,
-            honest.text.replace("index 617", "index 0617", 1),
-        ),
-        "lines that end in CR LF": ("NotCanonical", entry, honest.text.replace("\n", "\r\n")),
-        "a hash without its padding": (
-            "NotCanonical",
-            entry,
-            honest.text.replace(first, first.rstrip("=")),
-        ),
-    }
-    for what, (flag, envelope, text) in proofs.items():
-        yield case(f"log proof: {what}", flag, code="not-witnessed", envelope=envelope, proof=text)

@@ -10,15 +10,8 @@ from typing import Final
 import msgpack
 
 from deniable import messages
-from deniable.messages.ed25519 import (
-    CONTEXT_AUTHORITY,
-    CONTEXT_AUTHORITY_ACCEPT,
-    CONTEXT_ENROL,
-    CONTEXT_MANIFEST,
-    CONTEXT_REPORT,
-)
+from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
 from tests.support.rsa_keys import RSA_KEYS
-from tests.vectors.layout import Case, case, flag_of
 
 
 def seed(name: str) -> bytes:
@@ -27,8 +20,6 @@ def seed(name: str) -> bytes:
 
 
 AUTHORITY: Final = messages.SigningKey(seed("authority"))
-NEXT_AUTHORITY: Final = messages.SigningKey(seed("next authority"))
-LAST_AUTHORITY: Final = messages.SigningKey(seed("last authority"))
 ISSUER: Final = messages.SigningKey(seed("issuer"))
 NEXT_ISSUER: Final = messages.SigningKey(seed("next issuer"))
 DEVICE_SECRET: Final = seed("device secret")
@@ -109,54 +100,16 @@ def manifest_envelope(
     return pack([payload, by.sign(context, payload)])
 
 
-def rotation_payload(old_key: object, new_key: object, sequence: object) -> bytes:
-    """Return a rotation's payload, in the domain or not."""
-    return pack([old_key, new_key, sequence])
-
-
-def rotation_envelope(
-    old_key: messages.SigningKey,
-    new_key: messages.SigningKey,
-    sequence: int,
-    *,
-    old: messages.SigningKey | None = None,
-    new: messages.SigningKey | None = None,
-    payload: bytes | None = None,
-) -> bytes:
-    """Return ``[payload, old signature, new signature]``, by the two keys unless told otherwise."""
-    if payload is None:
-        payload = rotation_payload(old_key.public_key, new_key.public_key, sequence)
-    return pack(
-        [
-            payload,
-            (old or old_key).sign(CONTEXT_AUTHORITY, payload),
-            (new or new_key).sign(CONTEXT_AUTHORITY_ACCEPT, payload),
-        ]
-    )
-
-
 def report_key(survey: messages.Manifest = OPEN_SURVEY, epoch: int = EPOCH) -> messages.SigningKey:
     """Return the device's key."""
     return messages.derive_report_key(DEVICE_SECRET, survey.survey_id, epoch)
 
 
-def report_payload(
-    survey: messages.Manifest = OPEN_SURVEY, epoch: int = EPOCH, response: int = RESPONSE
-) -> bytes:
-    """Return a report's payload, in the domain or not."""
-    return pack([survey.survey_id, epoch, response])
-
-
-def credential(
-    survey: messages.Manifest = CERTIFICATE_SURVEY,
-    epoch: int = EPOCH,
-    *,
-    by: messages.SigningKey = ISSUER,
-    context: bytes = CONTEXT_ENROL,
-) -> bytes:
+def credential(by: messages.SigningKey = ISSUER) -> bytes:
     """Return what an issuer hands to the device."""
-    public_key = report_key(survey, epoch).public_key
-    return by.sign(context, messages.enrolment_statement(survey.survey_id, epoch, public_key))
+    survey_id, public_key = CERTIFICATE_SURVEY.survey_id, report_key(CERTIFICATE_SURVEY).public_key
+    statement = messages.enrolment_statement(survey_id, EPOCH, public_key)
+    return by.sign(CONTEXT_ENROL, statement)
 
 
 def token(
@@ -167,22 +120,7 @@ def token(
     return request.finish(RSA_KEYS[epoch - survey.enrolment.first].answer(request.body))
 
 
-def report_envelope(
-    payload: bytes | None = None,
-    *,
-    by: messages.SigningKey | None = None,
-    context: bytes = CONTEXT_REPORT,
-    credential: object = None,
-) -> bytes:
-    """Return an envelope whose signature is good, whatever else is not."""
-    payload = report_payload() if payload is None else payload
-    key = by or report_key()
-    return pack([key.public_key, payload, key.sign(context, payload), credential])
-
-
-def vector(
-    name: str, what: str, code: str, *, layer: str = "messages", now: int = NOW, **fields: bytes
-) -> Case:
-    """Return a bad message, with the layer that judges it and the time."""
-    comment = f"{name}: {what}"
-    return case(comment, flag_of(code, comment), layer=layer, now=now, **fields, code=code)
+def report_envelope(epoch: int = EPOCH, response: int = RESPONSE) -> bytes:
+    """Return the envelope of a report of the open survey."""
+    payload, key = pack([OPEN_SURVEY.survey_id, epoch, response]), report_key(epoch=epoch)
+    return pack([key.public_key, payload, key.sign(CONTEXT_REPORT, payload), None])

@@ -44,6 +44,11 @@ def mechanism_of(test: dict[str, Any]) -> dict[str, Any]:
     return mechanism
 
 
+NOTES: Final[dict[str, dict[str, str]]] = {
+    flag: note for path in FOLDER.glob("*.json") for flag, note in read(path.stem)["notes"].items()
+}
+"""What each flag means: the type of bug, what a test looks for, and what comes of it."""
+
 _PUBLISHED: Final = read("reports")["testGroups"][0]
 AUTHORITY: Final = bytes.fromhex(_PUBLISHED["authority"])
 """Who signed the surveys that messages are about."""

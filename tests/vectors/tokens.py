@@ -1,4 +1,4 @@
-"""Vectors of blind surveys: which one a device draws, and from its secret to its token or none."""
+"""Vectors of blind surveys: which one a device draws, and from its secret to its token."""
 
 import hmac
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def groups() -> list[dict[str, Any]]:
     return [
         group(
             "BlindToken",
-            [*tokens(), *answers()],
+            tokens(),
             authority=scene.AUTHORITY.public_key,
             survey=scene.manifest_envelope(scene.BLIND_PAYLOAD),
             survey_id=scene.BLIND_SURVEY.survey_id,
@@ -42,29 +42,6 @@ def tokens() -> Iterator[Case]:
     for epoch in range(ENROLMENT.first, ENROLMENT.first + len(RSA_KEYS)):
         for name in ("device secret", "another device"):
             yield _enrolment(f"{name}, epoch {epoch}", "Ordinary", scene.seed(name), epoch)
-
-
-def answers() -> Iterator[Case]:
-    """Return answers of an issuer that a device must not make a token of."""
-    other, key = RSA_KEYS[scene.EPOCH - ENROLMENT.first - 1 :][:2]
-    request = blind_request(scene.DEVICE_SECRET, scene.BLIND_SURVEY, scene.EPOCH).body
-    foreign = blind_request(scene.seed("another device"), scene.BLIND_SURVEY, scene.EPOCH).body
-    good = key.answer(request)
-    n = int.from_bytes(key.modulus)
-    given = {
-        "a byte too few": ("malformed", "WrongLength", good[:-1]),
-        "a byte too many": ("malformed", "WrongLength", good + b"\0"),
-        "nothing": ("malformed", "WrongLength", b""),
-        "the modulus": ("malformed", "OutOfDomain", key.modulus),
-        "zeros": ("not-enrolled", "Forged", bytes(256)),
-        "the request itself": ("not-enrolled", "Forged", request[3:]),
-        "the negative root": ("not-enrolled", "Forged", (n - int.from_bytes(good)).to_bytes(256)),
-        "a flipped bit": ("not-enrolled", "Forged", good[:-1] + bytes([good[-1] ^ 1])),
-        "for another device": ("not-enrolled", "NotVouched", key.answer(foreign)),
-        "by the key of another epoch": ("not-enrolled", "NotVouched", other.answer(request)),
-    }
-    for what, (code, flag, answer) in given.items():
-        yield _enrolment(f"answer: {what}", flag, scene.DEVICE_SECRET, scene.EPOCH, answer, code)
 
 
 def _enrolment(
