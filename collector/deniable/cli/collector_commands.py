@@ -106,7 +106,8 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     log_key = verifier_key(log_origin(reached), read_key_file(log_key_file(key_file)))
     click.echo(f"log            {log_key}  (public; witnesses watch it)")
     click.echo("\nnext:")
-    click.echo(f"  deniable survey publish {directory / EXAMPLE_FILE} --dir {directory}")
+    key = f" --authority-key {authority_key}" if authority_key else ""
+    click.echo(f"  deniable survey publish {directory / EXAMPLE_FILE} --dir {directory}{key}")
     click.echo(f"  deniable serve --dir {directory}")
 
 

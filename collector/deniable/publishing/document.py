@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence, Set
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Final, Literal
 
 from deniable.budget import NANO, constant_cost, format_nano, pure_cost
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
@@ -82,9 +82,9 @@ def survey_facts(
     assert odds is not None
     truth = ""
     if mechanism.truth is not None:
-        least = "at least " if mechanism.privacy.apart is None else ""
-        sent = percent_text(mechanism.truth, "least")
-        truth = f"; the truth is sent with probability {least}{sent}"
+        bound: Literal["least", "most"] = "least" if mechanism.privacy.apart is None else "most"
+        sent = percent_text(mechanism.truth, bound)
+        truth = f"; the truth is sent with probability at {bound} {sent}"
     yield Fact("id", manifest.survey_id.hex())
     yield Fact("sequence", str(manifest.sequence))
     yield Fact(
