@@ -4,7 +4,7 @@ from typing import Any
 
 from deniable.messages import Manifest, sign_manifest
 from tests.vectors import scene
-from tests.vectors.layout import Case, case
+from tests.vectors.layout import Case, case, group
 from tests.vectors.mechanisms import matrix_digest
 
 SIXTEENTH = 2**60
@@ -131,6 +131,12 @@ MANIFESTS: dict[str, dict[str, object]] = {
 def manifests() -> list[Case]:
     """Return the manifests that the authority signed and a device takes, at their time."""
     return [_manifest(name, fields) for name, fields in MANIFESTS.items()]
+
+
+def groups() -> list[dict[str, Any]]:
+    """Return the group of the authority's manifests."""
+    keys = {"authority": scene.AUTHORITY.public_key, "authority_seed": scene.seed("authority")}
+    return [group("Manifest", manifests(), **keys)]
 
 
 def _manifest(name: str, fields: dict[str, Any]) -> Case:

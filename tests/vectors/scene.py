@@ -93,16 +93,14 @@ CERTIFICATE_SURVEY: Final = messages.Manifest.from_payload(CERTIFICATE_PAYLOAD)
 BLIND_SURVEY: Final = messages.Manifest.from_payload(BLIND_PAYLOAD)
 
 
-def manifest_envelope(
-    payload: bytes, *, by: messages.SigningKey = AUTHORITY, context: bytes = CONTEXT_MANIFEST
-) -> bytes:
+def manifest_envelope(payload: bytes) -> bytes:
     """Return ``[payload, signature]``, whatever the payload says."""
-    return pack([payload, by.sign(context, payload)])
+    return pack([payload, AUTHORITY.sign(CONTEXT_MANIFEST, payload)])
 
 
-def report_key(survey: messages.Manifest = OPEN_SURVEY, epoch: int = EPOCH) -> messages.SigningKey:
+def report_key(survey: messages.Manifest = OPEN_SURVEY) -> messages.SigningKey:
     """Return the device's key."""
-    return messages.derive_report_key(DEVICE_SECRET, survey.survey_id, epoch)
+    return messages.derive_report_key(DEVICE_SECRET, survey.survey_id, EPOCH)
 
 
 def credential(by: messages.SigningKey = ISSUER) -> bytes:
@@ -112,15 +110,13 @@ def credential(by: messages.SigningKey = ISSUER) -> bytes:
     return by.sign(CONTEXT_ENROL, statement)
 
 
-def token(
-    survey: messages.Manifest = BLIND_SURVEY, epoch: int = EPOCH, secret: bytes = DEVICE_SECRET
-) -> bytes:
+def token(survey: messages.Manifest, secret: bytes) -> bytes:
     """Return what a device makes of a blind issuer's answer."""
-    request = messages.blind_request(secret, survey, epoch)
-    return request.finish(RSA_KEYS[epoch - survey.enrolment.first].answer(request.body))
+    request = messages.blind_request(secret, survey, EPOCH)
+    return request.finish(RSA_KEYS[EPOCH - survey.enrolment.first].answer(request.body))
 
 
-def report_envelope(epoch: int = EPOCH, response: int = RESPONSE) -> bytes:
+def report_envelope() -> bytes:
     """Return the envelope of a report of the open survey."""
-    payload, key = pack([OPEN_SURVEY.survey_id, epoch, response]), report_key(epoch=epoch)
+    payload, key = pack([OPEN_SURVEY.survey_id, EPOCH, RESPONSE]), report_key()
     return pack([key.public_key, payload, key.sign(CONTEXT_REPORT, payload), None])

@@ -21,7 +21,6 @@ from deniable.oblivious_http import (
 )
 from tests.vectors.layout import plain
 from tests.vectors.mechanisms import matrix_digest
-from tests.vectors.msgpack_forms import described
 from tests.vectors.stored import BY_ID, SURVEYS, name_of, vectors_of
 
 BLIND = SURVEYS["blind"]
@@ -49,6 +48,24 @@ def msgpack(test: dict[str, Any]) -> Outcome:
     return {
         "value": plain(described(of_the_protocol(messages.codec.decode(data(test, "encoded")))))
     }
+
+
+def described(value: object) -> dict[str, Any]:
+    """Return a value with the name of its type."""
+    match value:
+        case None:
+            return {"nil": True}
+        case int():
+            return {"uint": str(value)}
+        case str():
+            return {"text": value}
+        case bytes():
+            return {"bytes": value}
+        case list():
+            return {"array": [described(item) for item in value]}
+        case dict():
+            return {"map": [[key, described(item)] for key, item in value.items()]}
+    raise AssertionError(f"no vector has a {type(value).__name__}")
 
 
 def manifest(test: dict[str, Any]) -> Outcome:
