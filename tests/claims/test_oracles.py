@@ -162,6 +162,9 @@ planning/test_plan test_a_lifetime_does_for_as_many_reports_as_are_told planning
 public_log/audit/test_crowds test_manifests_and_keys_for_few_devices_are_found
     public_log.audit.findings:FINDINGS
   test_two_changes_of_a_survey_that_runs_raise_no_suspicion public_log.audit.findings:FINDINGS
+questions/test_twenty_questions test_the_sides_of_a_sentence_differ_by_its_difference
+    presenting.comparison:_moved presenting.comparison:_one_change
+    presenting.questions:beside_sentence
 publishing/test_notice test_the_first_line_is_true_of_the_matrix publishing.changes:_guess
     terms.sentences:_dice terms.sentences:_promise
 simulation/test_reports test_coverage_is_what_the_runs_did simulation.coverage:_summary
@@ -227,7 +230,7 @@ NO_CLAIMS: dict[str, str] = {
         cli.demo:_curve estimates.answers:no_answer estimates.estimate:Estimate._and
         planning.accuracy:_WITHIN planning.plans:Figure.of presenting.cautions:_biased_view
         presenting.cautions:_distrusted presenting.cautions:_small_group
-        presenting.comparison:_notes presenting.comparison:_title
+ presenting.comparison:_title
         presenting.estimate:_untold presenting.fields:_CURVE presenting.fields:_HISTOGRAM
         presenting.fields:_SHARES presenting.histogram:UNBIASED
         presenting.histogram:_distribution_tables presenting.histogram:_numeric_notes

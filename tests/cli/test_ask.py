@@ -130,7 +130,7 @@ def test_a_question_has_the_answer_of_python_in_every_form(place: Workplace, que
 def test_a_trend_has_a_line_an_epoch_and_its_gaps(place: Workplace) -> None:
     shown = place.succeed("ask trend tea --share never")
     lines = [line.split() for line in shown.splitlines()]
-    assert ["2", "2026-01-07", "-", "-", "-"] in lines
+    assert ["2026-01-07", "2", "-", "-", "-"] in lines
     assert "reports are fake, a share is off by" in " ".join(shown.split())
 
 

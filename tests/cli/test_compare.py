@@ -60,9 +60,8 @@ def shown(place: Workplace, *options: str, name: str = "tea") -> str:
 def test_the_newest_closed_epoch_is_compared_with_the_one_before(place: Workplace) -> None:
     told = compared(place)
     assert (told["epochs"], told["against_epochs"]) == ([2], [1])
-    assert told["sentence"].startswith(
-        "3 of 4 answers changed (epoch 2 less epoch 1 of tea): never the most, by -9.1 "
-    )
+    changed = "3 of 4 answers changed from the day before. The largest change is never, down 9.1 "
+    assert re.match(rf"tea on \d+ \w+ \d+: {changed}", told["sentence"])
     survey = Surveys(StoreSource(Config.load(place.directory)))["tea"]
     assert json.loads(json.dumps(survey.compare().to_dict())) == told
     assert survey.compare().sentence in shown(place)
@@ -82,7 +81,8 @@ def test_the_earlier_is_subtracted_in_whatever_order_they_are_named(place: Workp
     assert (forward["epochs"], forward["against_epochs"]) == ([2, 3], [0, 1])
     assert compared(place, "--epoch", "0-1", "2-3") == forward
     text = shown(place, "--epoch", "0-1", "2-3")
-    assert "now epochs 2 to 3 (2,100 reports) before epochs 0 to 1 (4,000 reports)" in text
+    assert re.search(r"\(epochs 2 to 3, 2,100 reports\) before .* \(epochs 0 to 1, 4,000 rep", text)
+    assert "the 2 days before" in text
     older = compared(place, "--epoch", "2", "older:0")
     assert older["against_survey"] == "tea"
     assert older["against_survey_id"] != older["survey_id"]
@@ -103,13 +103,11 @@ def test_the_earlier_is_subtracted_in_whatever_order_they_are_named(place: Workp
 def test_surveys_of_the_same_answers_are_called_by_their_names(place: Workplace) -> None:
     told = compared(place, "tea-android:1")
     assert (told["survey"], told["against_survey"]) == ("tea", "tea-android")
-    assert told["sentence"].startswith(
-        "No answer is known to differ (epoch 2 of tea less epoch 1 of tea-android): "
-    )
-    assert "All answers together: p 1 if nothing differs." in told["sentence"]
+    assert told["sentence"].startswith("No clear difference between tea on ")
     assert compared(place, "tea-android")["against_epochs"] == [2]
     text = shown(place, "tea-android")
-    assert "tea epoch 2 (2,000 reports) tea-android epoch 2 (2,000 reports)" in text
+    assert re.search(r"\(epoch 2, 2,000 reports\) tea-android .* \(epoch 2, 2,000 rep", text)
+    assert "test chi-square" in text
     assert "answer tea-android tea difference 95 % simultaneous interval" in text
     written = place.succeed("ask compare tea tea-android --csv")
     rows = list(csv.DictReader(io.StringIO(written)))
@@ -128,12 +126,12 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
     assert "not compared with itself" in refused("--epoch", "1", "1")
     assert "has no older version" in place.fail("ask compare cups older")
     share = compared(place, "coffee", "--share", "never")
-    assert share["rows"][0]["sentence"].startswith("never, epoch 2 of tea less epoch 0 of coffee: ")
+    assert re.match(r"never, tea on .* against coffee on .*: -", share["rows"][0]["sentence"])
 
 
 def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:
     told = compared(place, "previous", name="cups")
-    assert told["sentence"].startswith("mean, epoch 2 less epoch 1 of cups: +0.51 (95 % interval +")
+    assert re.match(r"mean: [\d.]+ in cups on .* the day before \(up 0\.51, 95", told["sentence"])
     survey = Surveys(StoreSource(Config.load(place.directory)))["cups"]
     assert "In percentage points" not in survey.compare().plot().svg
     assert "mean" in survey.compare().plot().svg

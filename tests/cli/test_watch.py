@@ -59,7 +59,7 @@ def test_the_status_says_on_which_side_the_newest_closed_epoch_lies(
             float(limit.rstrip("%")) / (100 if "%" in limit else 1)
         )
         assert shown.splitlines()[0] == verdict.sentence
-        assert "epoch 1 of tea" in verdict.sentence
+        assert "to tea on " in verdict.sentence
     assert share.above(share.low - 1e-9).side is Side.ABOVE
     assert share.below(share.low - 1e-9).holds is False
     assert share.above(share.value).holds is None

@@ -129,7 +129,7 @@ def test_the_sentence_table_and_chart_of_a_comparison_have_one_verdict(survey: M
     for moved in range(0, 300, 60):
         told = compare(counted(survey, 1, moved), None, before)
         known = [row.label for row in told.rows if row.distinguishable]
-        sentence = re.match(r"(\d+) of [\d,]+ answers", told.sentence)
+        sentence = re.search(r"(\d+) of [\d,]+ answers", told.sentence)
         assert len(known) == (int(sentence[1]) if sentence else 0), told.sentence
         (table,) = told.document().tables
         assert [row["answers"] for row in table.rows if not row["mark"]] == known

@@ -298,7 +298,7 @@ def test_a_ratio_of_two_figures_is_compared_with_1_and_a_part_of_a_whole_with_0(
     same = found.share("0") / found.share("1")
     assert 0 < same.low <= 1 <= same.high
     assert not same.distinguishable
-    assert "not distinguishable from 1: the same)" in same.sentence
+    assert "; no clear difference)" in same.sentence
     assert (found.share("2") / found.share("1")).distinguishable
     part = found.share("2", given=["1", "2"])
     assert not part.distinguishable
@@ -359,7 +359,7 @@ def test_what_is_not_to_be_used_says_so_whatever_is_made_of_it() -> None:
     both = combined([good, other])
     halved, all_ = good.at(0.5), bad.query([1] * 5)
     for made in (good, halved, good - other, both, good / other, 2 * good, all_):
-        assert "Not to be used: honest devices do not cause the counts of epoch" in made.sentence
+        assert "Not to be used: honest devices do not cause the counts of rating" in made.sentence
     assert "Not to be used" not in other.sentence
     assert simulated.share("good").sentence.count(" Simulated: no real device answered.") == 1
     assert "!! Simulated: no real device answered." in str(simulated)
@@ -367,7 +367,7 @@ def test_what_is_not_to_be_used_says_so_whatever_is_made_of_it() -> None:
     fakes = {row["epoch"]: row["fewest_fakes"] for row in series.rows()}
     assert fakes == {0: 0, 1: bad.poisoning.fewest_fakes}
     assert fakes[1] > 0
-    assert "Not to be used: honest devices do not cause the counts of epoch 4" in series.plot().svg
+    assert "Not to be used: honest devices do not cause the counts of rating" in series.plot().svg
     assert bad.metadata()["fewest_fakes"] == str(fakes[1])
 
 
@@ -394,28 +394,28 @@ def test_sentences_can_be_published() -> None:
     found = estimate_histogram(manifest(), 3, [1032, 1009, 1236, 1479, 1610])
     good = found.share(["good", "very good"])
     assert good.sentence == (
-        "An estimated 73.3 % of the devices that reported in epoch 3 of rating-of-marriage "
-        "answered good or very good (95 % interval 68.5 % to 78.1 %). If 1 % of the reports are "
-        "fake, it is off by up to 2.8 percentage points."
+        "An estimated 73.3 % of the devices that reported to rating-of-marriage on 17 November "
+        "2023 answered good or very good (95 % interval 68.5 % to 78.1 %). If 1 % of the reports "
+        "are fake, it is off by up to 2.8 percentage points."
     )
     later = estimate_histogram(manifest(), 4, [1010, 1020, 1230, 1490, 1600])
     change = later.share("good") - found.share("good")
     assert not change.distinguishable
     assert change.sentence == (
-        "good, epoch 4 less epoch 3 of rating-of-marriage: +0.9 percentage points (95 % interval "
-        "-4.8 to +6.7; not distinguishable from no difference). If 1 % of the reports of each are "
+        "good, rating-of-marriage on 18 November 2023 against 17 November 2023: +0.9 points (95 % "
+        "interval -4.8 to +6.7; no clear difference). If 1 % of the reports of each are "
         "fake, it is off by up to 5 percentage points."
     )
     one = estimate_histogram(manifest(), 3, [0, 0, 0, 1, 0]).share("good")
     assert one.sentence == (
-        "The reports do not tell how many of the devices that reported in epoch 3 of "
-        "rating-of-marriage answered good: the estimate may be off by more than a quarter of "
-        "all (95 % interval 0.0 % to 100.0 %). If 1 % of the reports are fake, it is off by up to "
+        "Too few reports to tell how many of the devices that reported to rating-of-marriage on "
+        "17 November 2023 answered good: the estimate may be off by more than 25 points (95 % "
+        "interval 0.0 % to 100.0 %). If 1 % of the reports are fake, it is off by up to "
         "3.4 percentage points."
     )
     both = found.share("good") + found.share("poor")
     assert both.sentence.startswith(
-        "An estimated 36.4 % of the devices that reported in epoch 3 of"
+        "An estimated 36.4 % of the devices that reported to rating-of-marriage on"
     )
     # No share of anything: it may be above 100 %.
     for twice in (both + found.share("good"), found.share("good") + later.share("good")):
@@ -426,7 +426,8 @@ def test_sentences_can_be_published() -> None:
     assert "as a multiple of" in times.sentence
     assert isinstance(times, Estimate)
     grown = later.share("good") / found.share("good")
-    assert grown.label == "good, epoch 4 as a multiple of epoch 3 of rating-of-marriage"
+    on = "rating-of-marriage on"
+    assert grown.label == f"good, {on} 18 November 2023 as a multiple of 17 November 2023"
 
 
 def test_more_answers_than_can_be_compared_one_by_one_are_refused() -> None:

@@ -46,8 +46,8 @@ def side_by_side(newer: Manifest = _NEWER) -> Series:
 def test_nothing_changed_where_two_surveys_differ_and_neither_changed() -> None:
     series = side_by_side()
     for sentence in (series.sentence(), series.sentence("good"), series.to_dict()["sentence"]):
-        assert sentence.startswith(("No answer is known to have changed", "good, ")), sentence
-        assert re.search(r"\+0\.0 percentage points|-0\.0 percentage points| 0\.0 ", sentence)
+        assert "no clear change" in sentence
+        assert re.search(r"(up|down) 0\.0 points", sentence)
         assert f"of survey {_NEWER.survey_id.hex()[:12]}." in sentence
 
 
@@ -166,7 +166,7 @@ def test_a_series_shows_gaps() -> None:
 def test_epochs_of_less_than_a_day_begin_at_a_time() -> None:
     told = Series("tea", (Point("ab" * 32, 7, 3600, 7200),))
     shown = document_text(told.document(list(told.figures("never")), "never"))
-    assert "7  1970-01-01 01:00 " in shown
+    assert "1970-01-01 01:00      7 " in shown
 
 
 def test_a_series_of_a_distribution_has_its_quartiles() -> None:

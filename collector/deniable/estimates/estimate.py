@@ -137,11 +137,11 @@ class Estimate(Worded):
         if not isinstance(other, Estimate):
             return NotImplemented
         if self.parts or other.parts:
-            return _less(self, other, self._and("less", other), self._mixed(other))
+            return _less(self, other, self._and("minus", other), self._mixed(other))
         unit = self._mixed(other)
         if self.unit is other.unit is Unit.NUMBER and self.label == other.label:
             unit = Unit.CHANGE
-        return self._with(other, -1.0, "less", unit)
+        return self._with(other, -1.0, "minus", unit)
 
     def _mixed(self, other: "Estimate") -> Unit:
         shares = {Unit.SHARE, Unit.DIFFERENCE}
@@ -154,6 +154,7 @@ class Estimate(Worded):
     def _and(self, word: str, other: "Estimate") -> str:
         if self.label != other.label or bool(self.group) != bool(other.group):
             return f"{self._name} {word} {other._name}"
+        word = "against" if word == "minus" else word
         if self.group != other.group:
             return f"{self._of_group} {word} those with {other.group}"
         return f"{self._of_group}, {places_text(self.slope, word, other.slope)}"

@@ -19,6 +19,7 @@ from deniable.estimates.queries import (
     query_values,
     widening,
 )
+from deniable.estimates.results import presented
 from deniable.mechanisms import Mechanism
 
 ALIKE: Final = 1e-9
@@ -61,7 +62,7 @@ class Sample:
         epochs: which ones; the tally has their reports added up.
         name: of its survey, whose successors ask the same devices; categories: its answers.
         kept: ranges of epochs, first and last, in which devices keep their responses.
-        place: the epochs, and the survey if need be, for people.
+        start, seconds: of its schedule, the start and the length of an epoch; 0 if nobody knows.
         simulated: whether no device sent them.
         distrusted: how many of the reports are by issuers that are not trusted any more.
         step: figures of its survey are renewed when so many more reports have come.
@@ -74,13 +75,24 @@ class Sample:
     categories: tuple[str, ...] = ()
     epochs: tuple[int, ...] = ()
     kept: tuple[tuple[int, int], ...] = ()
-    place: str = ""
+    start: int = 0
+    seconds: int = 0
     simulated: bool = False
     distrusted: int = 0
     step: int = 1
     _ends: dict[tuple[int, float, bool], tuple[Floats, Floats]] = field(
         default_factory=dict, init=False, repr=False
     )
+
+    @property
+    def period(self) -> str:
+        """Return the days or hours in which the reports came, for people."""
+        return str(presented(self, "period")) if self.seconds else ""
+
+    @property
+    def place(self) -> str:
+        """Return the survey and when the reports came, for people."""
+        return str(presented(self, "place")) if self.seconds else ""
 
     @cached_property
     def fewest_fakes(self) -> int:
@@ -361,9 +373,6 @@ def places_text(one: "Form", word: str, other: "Form") -> str:
     if len(names) == 1 and ids[0] != ids[1]:  # a survey and its successor
         own, others = (" and ".join(sorted(names)) for names in ids)
         return f"{first} ({own}) {word} {second} ({others})"
-    epoch, _, survey = first.partition(" of ")
-    return (
-        f"{epoch} {word} {second}"
-        if second.endswith(f" of {survey}")
-        else f"{first} {word} {second}"
-    )
+    if len(names) == 1:
+        second = " and ".join(dict.fromkeys(sample.period for sample in other.terms))
+    return f"{first} {word} {second}"

@@ -29,7 +29,7 @@ from deniable.estimates.means import margins, mean_of
 from deniable.estimates.results import Tabular, Values, presented
 from deniable.estimates.revealed import Group, smallest_group
 from deniable.mechanisms import Mechanism
-from deniable.messages import Manifest, epochs_text, is_simulated
+from deniable.messages import Manifest, is_simulated
 
 if TYPE_CHECKING:
     from deniable.estimates.change import Test
@@ -351,7 +351,8 @@ def estimate_histogram(
         manifest.categories,
         epochs,
         kept,
-        f"{epochs_text(epochs)} of {manifest.name}",
+        manifest.schedule.start,
+        manifest.schedule.epoch_seconds,
         is_simulated(manifest.name),
         distrusted,
         manifest.minimum_reports,

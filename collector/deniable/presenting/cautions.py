@@ -5,7 +5,7 @@ Each rule is a function, above the table, that returns the sentence where it hol
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from deniable.documents import CAUTION, Caution, Level, Rule, bound_text, cautions_of, level_text
@@ -16,7 +16,6 @@ from deniable.estimates.frequencies import RARELY, View, most_by_chance
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.presenting.rows import ShownRows, crossed_rows
-from deniable.reading.epochs import epochs_text
 
 CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what is to be known before they are used")
 
@@ -103,16 +102,17 @@ def reports_text(count: int) -> str:
 
 
 def _places(samples: Iterable[Sample]) -> str:
-    """Return the epochs of samples, by survey, with ids where surveys have one name."""
-    epochs: dict[tuple[str, str], set[int]] = {}
+    """Return the surveys and periods of samples, with ids where surveys have one name."""
+    named: dict[str, Sample] = {}
     for sample in samples:
-        epochs.setdefault((sample.name, sample.survey_id), set()).update(sample.epochs)
-    names = [name for name, _ in epochs]
+        before = named.setdefault(sample.survey_id, sample)
+        epochs = tuple(sorted({*before.epochs, *sample.epochs}))
+        named[sample.survey_id] = replace(sample, epochs=epochs)
+    names = [sample.name for sample in named.values()]
     return " and ".join(
-        f"{epochs_text(sorted(numbers))} of {name}"
-        + f" ({survey_id[:12]})" * (names.count(name) > 1)
-        for (name, survey_id), numbers in epochs.items()
-        if name
+        sample.place + f" ({survey_id[:12]})" * (names.count(sample.name) > 1)
+        for survey_id, sample in named.items()
+        if sample.name
     )
 
 

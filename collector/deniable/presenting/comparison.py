@@ -41,7 +41,7 @@ from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
 from deniable.presenting.charts import Picture
-from deniable.presenting.estimate import AT_ONCE, estimate_sentence, estimate_text
+from deniable.presenting.estimate import estimate_sentence, estimate_text
 from deniable.presenting.pictures import (
     WIDTH,
     difference_dots,
@@ -49,7 +49,7 @@ from deniable.presenting.pictures import (
     plot_differences,
 )
 from deniable.presenting.rows import ESTIMATE, enrolment_text, estimate_columns, estimate_row
-from deniable.reading.epochs import epochs_text
+from deniable.reading.epochs import duration_text, epochs_text, when_text
 
 
 def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
@@ -77,16 +77,17 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
 def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Document:
     """Return the shares or differences as a document."""
     histogram, against = comparison.histogram, comparison.against
-    places = [Fact("epochs", _place(histogram))]
+    places = [Fact("time", _period(histogram))]
     if against is not None:
         heads = zip(_heads(comparison), (against, histogram), strict=True)
-        places = [Fact(head, _place(side)) for head, side in heads][::-1]
+        places = [Fact(head, _period(side)) for head, side in heads][::-1]
     return Document(
         facts=[
             Fact("survey", histogram.survey),
             *places,
             Fact("epsilon", _guarantees(comparison)),
             Fact("devices", enrolment_text(histogram)),
+            *([] if comparison.test is None else [Fact("test", str(comparison.test))]),
         ],
         tables=[
             Table(
@@ -108,40 +109,88 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
     if comparison.against is None:
         raise ValueError("this is compared with nothing, and has no chart")
     differences = {row.label: row.estimate for row in comparison.rows}
-    places = _differences(comparison.rows[0])
+    row = comparison.rows[0]
+    assert row.before is not None
+    places = places_text(row.now.slope, "against", row.before.slope)
     return plot_differences(differences, title=f"Differences, {places}", width=width)
 
 
 def comparison_sentence(comparison: Comparison) -> str:
     """Return the largest change, if there is any, by intervals that hold for all rows at once."""
     if not comparison.at_once:
-        return estimate_sentence(comparison.rows[0].estimate)
-    rows = comparison.rows
+        return _one_change(comparison)
+    rows, cautions = comparison.rows, comparison_cautions(comparison)
     known = [row for row in rows if row.distinguishable]
     row = max(known or rows, key=lambda row: abs(row.estimate.value))
-    most = row.estimate
-    text = partial(estimate_text, most)
+    one = comparison.one_survey
+    noun, changed = ("change", "changed") if one else ("difference", "differ")
+    test, nothing = comparison.test, f"no clear {noun}"
+    if known:
+        nothing = f"{len(known):,} of {len(rows):,} answers {changed}"
+        nothing += "s" * (len(known) == 1 and not one)
+    elif test is not None and test.p_value < 1 - comparison.histogram.level:
+        nothing = f"something {changed}{'s' * (not one)}, but no answer by itself clearly"
+    place, other = _place(comparison, comparison.histogram), _other(comparison)
+    if not one:
+        nothing += f" between {place} and {other}"
+    elif place:
+        nothing = f"{place}: {nothing} from {other}"
+    if not (one and place):
+        nothing = nothing[0].upper() + nothing[1:]
+    largest = f"The largest {noun if known else 'difference'} is {row.label}"
+    return with_cautions(f"{nothing}. {largest}, {_moved(comparison, row)}.", cautions)
+
+
+def _one_change(comparison: Comparison) -> str:
+    """Return one share or mean on both sides, and their difference; or one that is alone."""
+    row = comparison.rows[0]
+    sides = [side for side in (row.now, row.before) if side and side.low <= side.value <= side.high]
+    if len(sides) < 2 or not comparison.histogram.sample.place:
+        return estimate_sentence(row.estimate)
+    place = _place(comparison, comparison.histogram)
+    now, before = (estimate_text(side, side.value) for side in sides)
+    text = f"{row.label}: {now} in {place} against {before} {_other(comparison, in_place=True)}"
+    unclear = f"; no clear {'change' if comparison.one_survey else 'difference'}"
+    moved = _moved(comparison, row) + unclear * (not row.distinguishable)
+    return with_cautions(f"{text} ({moved}).", comparison_cautions(comparison))
+
+
+def _moved(comparison: Comparison, row: Row) -> str:
+    """Return the difference in words, with its interval."""
+    estimate = row.estimate
+    text = partial(estimate_text, estimate)
+    size = text(abs(estimate.value)).lstrip("+") + " points" * estimate.unit.of_shares
+    fell = estimate.value < 0
     if comparison.one_survey:
-        verb, nothing = ("changed" if known else "have changed"), "nothing changed"
+        moved = f"{'down' if fell else 'up'} {size}"
     else:
-        verb, nothing = f"differ{'s' * (len(known) == 1)}", "nothing differs"
-    head = f"{len(known):,} of {len(rows):,} answers" if known else "No answer is known to"
-    if (
-        not known
-        and comparison.test is not None
-        and comparison.test.p_value < 1 - comparison.histogram.level
-    ):
-        some = "changed" if comparison.one_survey else "differs"
-        head = f"Something {some}, but no answer by itself is known to"
-    ends = f"{text(most.low)} to {text(most.high)}"
-    texts = [
-        f"{head} {verb} ({_differences(row)}): {row.label} the most, by "
-        f"{text(most.value)} percentage points ({level_text(comparison.histogram.level)} "
-        f"interval {ends}{AT_ONCE})."
-    ]
-    if not known and comparison.test is not None:
-        texts.append(f"All answers together: p {comparison.test.p_value:.2g} if {nothing}.")
-    return with_cautions(" ".join(texts), comparison_cautions(comparison))
+        moved = f"{size} {'lower' if fell else 'higher'} in {_heads(comparison)[1]}"
+    interval = (
+        f"{level_text(estimate.level)} interval {text(estimate.low)} to {text(estimate.high)}"
+    )
+    return f"{moved} ({interval})" if comparison.at_once else f"{moved}, {interval}"
+
+
+def _other(comparison: Comparison, *, in_place: bool = False) -> str:
+    """Return the side that is subtracted, such as "the day before"."""
+    now, before = comparison.histogram, comparison.against
+    assert before is not None
+    sample, count = before.sample, len(before.epochs)
+    if not comparison.one_survey:
+        return "in " * in_place + _place(comparison, before)
+    if not sample.seconds:
+        return "the other"
+    if now.start == before.end and count == len(now.epochs) == now.epochs[-1] - before.epochs[-1]:
+        return f"the {duration_text(sample.seconds * count).removeprefix('1 ')} before"
+    return when_text(sample.period) if in_place else sample.period
+
+
+def _place(comparison: Comparison, side: Histogram) -> str:
+    """Return the survey and the time of a side, with the id where both have one name."""
+    other = comparison.against if side is comparison.histogram else comparison.histogram
+    assert other is not None
+    alike = other.survey == side.survey and not comparison.one_survey
+    return side.sample.place + f" ({side.survey_id[:12]})" * alike
 
 
 def _heads(comparison: Comparison) -> tuple[str, str]:
@@ -154,12 +203,6 @@ def _heads(comparison: Comparison) -> tuple[str, str]:
     return f"{one.survey} {one.survey_id[:12]}", f"{other.survey} {other.survey_id[:12]}"
 
 
-def _differences(row: Row) -> str:
-    """Return in words which side is subtracted from which."""
-    assert row.before is not None
-    return places_text(row.now.slope, "less", row.before.slope)
-
-
 def _guarantees(comparison: Comparison) -> str:
     ours = comparison.histogram.guarantee
     theirs = ours if comparison.against is None else comparison.against.guarantee
@@ -170,7 +213,7 @@ def _title(comparison: Comparison) -> str:
     figures = "Shares" if comparison.of_shares else "Means"
     if comparison.against is None:
         return figures
-    own = "" if comparison.one_survey else ": {1} less {0}".format(*_heads(comparison))
+    own = "" if comparison.one_survey else ": {1} minus {0}".format(*_heads(comparison))
     return f"{figures}, and their differences{own}"
 
 
@@ -216,8 +259,8 @@ def _shown_row(row: Row) -> dict[str, Any]:
 def _notes(comparison: Comparison) -> Iterator[str]:
     if comparison.against is not None and comparison.of_shares:
         yield (
-            "Differences are in percentage points. Whether the intervals of the two shares "
-            "overlap tells less than those of the differences."
+            "Differences are in percentage points. Judge by their intervals, not by whether those "
+            "of the two shares overlap."
         )
     if comparison.at_once:
         yield "Intervals hold for all answers at once."
@@ -226,9 +269,6 @@ def _notes(comparison: Comparison) -> Iterator[str]:
             "Intervals are about the devices that reported, of noise alone: not about others "
             "that they may stand for."
         )
-    if comparison.test is not None:
-        differs = "changed" if comparison.one_survey else "differs"
-        yield f"Whether anything {differs} at all: {comparison.test}."
 
 
 def _chart(comparison: Comparison) -> Callable[[float], str]:
@@ -256,9 +296,10 @@ def comparison_csv(comparison: Comparison) -> str:
     return rows_csv((*names, "cautions"), (plain(row, _ROW) for row in comparison.rows), shared)
 
 
-def _place(side: Histogram) -> str:
+def _period(side: Histogram) -> str:
     reports = f"{side.n:,} report{'s' * (side.n != 1)}"
-    return f"{epochs_text(side.epochs)} ({reports})"
+    period = side.sample.period
+    return f"{period} ({epochs_text(side.epochs)}, {reports})" if period else reports
 
 
 def _wider(estimate: Estimate) -> float:
@@ -309,11 +350,9 @@ COMPARISON_SCHEMA: Final[Json] = object_of(*_FIELDS)
 
 def test_text(test: Test) -> str:
     """Return the result of a test, to stand in brackets."""
+    p = f"{test.p_value:.2g}" if test.p_value >= 0.001 else "below 0.001"
     counted = f", counted among {test.tables:,} tables" * bool(test.tables)
-    return (
-        f"chi-square {test.statistic:.4g}, {test.degrees} degrees of freedom, "
-        f"p {test.p_value:.2g}{counted}"
-    )
+    return f"chi-square {test.statistic:.4g}, {test.degrees} degrees of freedom, p {p}{counted}"
 
 
 def comparison_terminal(comparison: Comparison) -> str:

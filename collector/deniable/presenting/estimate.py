@@ -46,7 +46,7 @@ def estimate_statement(estimate: Estimate, conclusion: str = "") -> str:
     concluded = f": {conclusion}" * bool(conclusion)
     whom, label = _whom(estimate), estimate.label
     if estimate.too_small:
-        return f"The reports do not tell {_untold(estimate)}{concluded}."
+        return f"Too few reports to tell {_untold(estimate)}{concluded}."
     show = partial(estimate_text, estimate)
     limited = estimate.unit is Unit.SHARE and (estimate.low <= 0 or estimate.high >= 1)
     bounds = ("least", "most") if limited or _impossible(estimate) else ("", "")
@@ -60,8 +60,8 @@ def estimate_statement(estimate: Estimate, conclusion: str = "") -> str:
         case Unit.SHARE if not max(estimate.standard_error, estimate.high - estimate.low) <= _WORTH:
             known = f", {show(estimate.value)}," * (not _impossible(estimate))
             text = (
-                f"The reports do not tell how many of {whom} answered {label}: the "
-                f"estimate{known} may be off by more than a quarter of all"
+                f"Too few reports to tell how many of {whom} answered {label}: the "
+                f"estimate{known} may be off by more than 25 points"
             )
         case Unit.SHARE if limited:
             limit = f"Fewer than {high}" if estimate.low <= 0 else f"More than {low}"
@@ -71,19 +71,18 @@ def estimate_statement(estimate: Estimate, conclusion: str = "") -> str:
         case Unit.SHARE:
             text = f"An estimated {show(estimate.value)} of {whom} answered {label}"
         case _ if _impossible(estimate):
-            points = " percentage points" * estimate.unit.of_shares
+            points = " points" * estimate.unit.of_shares
             limit = f"at most {high}" if estimate.value < estimate.low else f"at least {low}"
             text = f"{label or 'estimate'}: {limit}{points}"
         case Unit.DIFFERENCE | Unit.CHANGE:
-            points = " percentage points" * estimate.unit.of_shares
+            points = " points" * estimate.unit.of_shares
             text = f"{label}: {show(estimate.value)}{points}"
             if not estimate.distinguishable:
-                interval += "; not distinguishable from no difference"
+                interval += "; no clear difference"
         case Unit.RATIO:
             text = f"{label}: {show(estimate.value)}"
             if not estimate.distinguishable:
-                same = ": the same" * (estimate.nothing == 1)
-                interval += f"; not distinguishable from {estimate.nothing:g}{same}"
+                interval += "; no clear difference" if estimate.nothing == 1 else "; perhaps none"
         case _:
             text = f"{label or 'estimate'}: {show(estimate.value)}"
     return f"{text} ({interval}){concluded}."
@@ -160,10 +159,10 @@ def verdict_note(verdict: Verdict) -> str:
     """Return how often chance alone gives the alarm, for who asks again and again."""
     chance = (1 - verdict.estimate.level) / 2
     return (
-        f"Where the truth is just {_limit(verdict)}, chance alone says {verdict.beyond} in up to "
-        f"about {level_text(chance)} of looks: {_A_YEAR * chance:.2g} times a year, of one a "
-        f"week; and up to {_OFTENER} times as often where reports are few, or the limit is "
-        "near an end of what is possible. With a higher level it does so more rarely."
+        f"If the truth is exactly {_limit(verdict)}, chance alone says {verdict.beyond} in up to "
+        f"about {level_text(chance)} of looks: {_A_YEAR * chance:.2g} times a year if you look "
+        f"once a week. It does so up to {_OFTENER} times as often where reports are few, or the "
+        "limit is near an end of what is possible. A higher level makes it rarer."
     )
 
 

@@ -31,7 +31,7 @@ from deniable.presenting.charts import (
 )
 from deniable.presenting.estimate import estimate_sentence
 from deniable.presenting.rows import NOT_FOUND, ShownRows, chosen_rows, shown_rows
-from deniable.reading.epochs import epochs_text, instant_text
+from deniable.reading.epochs import instant_text
 from deniable.stores import Note
 
 INNER: Final = 0.5
@@ -120,7 +120,7 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
     if histogram.values is not None and not chosen.rows:  # no group's interval tells anything
         yield estimate_sentence(histogram.mean())
     yield from brief_texts(histogram_cautions(histogram, chosen))
-    where = f"{histogram.survey}, {epochs_text(histogram.epochs)}: "
+    where = f"{histogram.survey}, {histogram.sample.period}: "
     yield (
         f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "
         f"epsilon {histogram.guarantee}."

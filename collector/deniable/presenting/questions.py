@@ -5,7 +5,7 @@ from functools import partial
 from itertools import product
 from typing import Any, Final
 
-from deniable.documents import Caution, Column, Document, Table, level_text, with_cautions
+from deniable.documents import Caution, Column, Document, Fact, Table, level_text, with_cautions
 from deniable.documents.document import number_text
 from deniable.documents.programs import rows_csv
 from deniable.estimates.answers import listed
@@ -14,7 +14,7 @@ from deniable.estimates.forms import Unit
 from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, Ranked
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import DisplayedFigures, furthest
-from deniable.presenting.estimate import estimate_sentence, estimate_statement
+from deniable.presenting.estimate import estimate_statement, estimate_text
 from deniable.presenting.rows import (
     estimate_columns,
     estimate_map,
@@ -45,7 +45,8 @@ def leaders_sentence(leaders: Leaders) -> str:
     name = (
         "most frequent answer" if leaders.count == 1 else f"{leaders.count} most frequent answers"
     )
-    name += f" of {reporters(leaders.histogram.sample.place)}"
+    place = leaders.histogram.sample.place
+    name += f" to {place}" if place else f" of {reporters()}"
     text = f"The {name}"
     if len(others) > _NAMED:
         named = (*others[:_NAMED], f"{len(others) - _NAMED:,} others")
@@ -60,14 +61,12 @@ def leaders_sentence(leaders: Leaders) -> str:
     else:
         other = "other is" if left == 1 else f"other {left} are"
         text += f" include {listed(certain, 'and')}; the {other} {rest}"
-    of_all = f"that all of this holds, of {leaders.answers:,} answers"
-    text += f" ({level_text(leaders.histogram.level)} confidence {of_all})."
+    text += f" ({level_text(leaders.histogram.level)} confidence that all of this holds)."
+    leading = "leads" if leaders.count == 1 else f"{leaders.count} lead"
     if leaders.histogram.sample.fewest_fakes:
-        text = f"Nobody can tell which {verb} the {name}."
+        text = f"Nobody can tell which {leading} in {place}: some reports are fake."
     elif len(leaders.candidates) == leaders.answers and not certain:
-        text = (
-            f"The reports do not tell which {verb} the {name}: any of {leaders.answers:,} may be."
-        )
+        text = f"Too few reports to say which {leading}" + f" in {place}" * bool(place) + "."
     return with_cautions(text, leaders_cautions(leaders))
 
 
@@ -132,24 +131,47 @@ def _ranks(leaders: Leaders, row: Ranked) -> dict[str, Any]:
 
 def beside_conclusion(beside: Beside) -> str:
     """Return the leader in words, if the interval of the difference tells."""
-    first, second = beside.names
-    if not beside.difference.distinguishable or any(
-        sample.fewest_fakes for sample in beside.difference.samples
-    ):
-        return f"nobody can tell whether {first} or {second} is ahead"
-    if beside.difference.low > 0:
+    difference, (first, second) = beside.difference, beside.names
+    fake = any(sample.fewest_fakes for sample in difference.samples)
+    label = beside.one.label
+    if difference.too_small or fake or not difference.distinguishable:
+        answered = f"who answered {label} more often: {first} or {second}"
+        if beside.race:
+            answered = f"whether {first} or {second} is ahead"
+        return f"{'nobody can tell' if fake else 'too few reports to tell'} {answered}"
+    if difference.low <= 0:
+        first, second = second, first
+    if beside.race:
         return f"{first} is ahead of {second}"
-    return f"{second} is ahead of {first}"
+    return f"{first} answered {label} more often than {second}"
 
 
 def beside_sentence(beside: Beside) -> str:
     """Return the result as it can be published."""
-    place = beside.histogram.sample.place
-    where = f"In {place}: " * bool(place)
-    if beside.race:
-        return where + estimate_sentence(beside.difference, beside_conclusion(beside))
-    statements = " ".join(map(estimate_statement, (beside.difference, beside.ratio)))
-    return where + with_cautions(statements, beside_cautions(beside))
+    difference, place = beside.difference, beside.histogram.sample.place
+    text = beside_conclusion(beside)
+    if place:
+        text = f"In {place}, {text}"
+    elif not text.startswith(beside.names):
+        text = text[0].upper() + text[1:]
+    if not difference.too_small:
+        show, sides = partial(estimate_text, difference), [beside.one, beside.other]
+        sign = 1.0
+        if difference.distinguishable and difference.high <= 0:
+            sign, sides = -1.0, sides[::-1]
+        if all(side.low <= side.value <= side.high for side in sides):
+            one, other = (estimate_text(side, side.value) for side in sides)
+            text += f": {one} against {other}"
+        ends = sorted(sign * end for end in (difference.low, difference.high))
+        value, low, high = map(show, (sign * difference.value, *ends))
+        if difference.distinguishable:
+            value, low, high = (number.lstrip("+") for number in (value, low, high))
+        interval = f"{level_text(difference.level)} interval {low} to {high}"
+        text += f" (difference {value} points, {interval})"
+    texts = [f"{text}."]
+    if not beside.race and not beside.ratio.too_small:
+        texts.append(estimate_statement(beside.ratio))
+    return with_cautions(" ".join(texts), beside_cautions(beside))
 
 
 def beside_cautions(beside: Beside) -> tuple[Caution, ...]:
@@ -207,11 +229,11 @@ def cross_table_sentence(table: CrossTable) -> str:
     if table.histogram.sample.fewest_fakes:
         text = f"Nobody can tell whether {both} go together."
     elif table.test is None:
-        text = f"The reports of {whom} are too few to tell whether {both} go together."
+        text = f"Too few reports to tell whether {both} go together among {whom}."
     elif table.test.p_value < 1 - table.histogram.level:
-        text = f"Among {whom}, {both} go together ({table.test})."
+        text = f"Among {whom}, {both} go together."
     else:
-        text = f"Among {whom}, no sign was found that {both} go together ({table.test})."
+        text = f"Among {whom}, there is no clear sign that {both} go together."
     return with_cautions(text, cross_table_cautions(table))
 
 
@@ -232,7 +254,10 @@ def cross_table_document(table: CrossTable) -> Document:
     histogram = table.histogram
     wide = len(table.cells[0]) > _WIDEST
     return Document(
-        facts=[*histogram_facts(histogram)],
+        facts=[
+            *histogram_facts(histogram),
+            *([] if table.test is None else [Fact("test", str(table.test))]),
+        ],
         tables=[*_lists(table)] if wide else [_table(table)],
         notes=[
             _NOTES[table.of].format(rows=table.rows[0], columns=table.columns[0]),

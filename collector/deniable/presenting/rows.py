@@ -33,12 +33,14 @@ from deniable.documents.programs import (
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.estimate import Estimate
+from deniable.estimates.forms import Sample
 from deniable.estimates.frequencies import View, beyond
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.means import Margin
+from deniable.estimates.results import presents
 from deniable.presenting.revealed import revealed_brief
 from deniable.reading import MOST_ROWS
-from deniable.reading.epochs import EpochState, epochs_text, instant_text
+from deniable.reading.epochs import EpochState, epochs_text, instant_text, period_text, when_text
 
 _INFLUENCE: Final = (
     "a share of fake reports moves it by at most so many times that share; null if by any amount"
@@ -281,9 +283,10 @@ def estimate_row(row: Json) -> Json:
 def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
     """Yield the reports that the figures are of, in facts for people."""
     if histogram.survey:
-        yield Fact("survey", f"{histogram.survey}, {epochs_text(histogram.epochs)}")
+        yield Fact("survey", f"{histogram.survey}, {histogram.sample.period}")
     if histogram.start is not None and histogram.end is not None:
-        yield Fact("time", f"{instant_text(histogram.start)} to {instant_text(histogram.end)}")
+        time = f"{instant_text(histogram.start)} to {instant_text(histogram.end)}"
+        yield Fact("time", f"{time} ({epochs_text(histogram.epochs)})")
     yield Fact("reports", f"{histogram.n:,}")
     if histogram.standing is not None:
         yield Fact("state", _STATES[EpochState(histogram.standing.state)])
@@ -325,3 +328,16 @@ def sentence_map(histogram: DebiasedCounts, sentence: str) -> Json:
         "level": histogram.level,
         "sentence": sentence,
     }
+
+
+def sample_period(sample: Sample) -> str:
+    """Return the days or hours in which the reports of a sample came."""
+    return period_text(sample.start, sample.seconds, sample.epochs)
+
+
+def sample_place(sample: Sample) -> str:
+    """Return the survey of a sample, and when its reports came."""
+    return f"{sample.name} {when_text(sample_period(sample))}"
+
+
+presents(Sample, period=sample_period, place=sample_place)

@@ -132,9 +132,9 @@ def _table(
     several = len(series.lines) > 1
     shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
     columns = [
+        Column("begins", "begins"),
         Column("epoch", "epoch", "number"),
         *([Column("survey", "survey")] if several else []),
-        Column("begins", "begins"),
         Column("n", "reports", "number"),
         *estimate_columns(level, "share" if shares else "number", simultaneous=simultaneous),
         *map(Column, ("category", "survey_id")),

@@ -1,18 +1,17 @@
 """Epochs: when each was, and whether its figures are final."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from deniable.messages import Schedule, calendar
-from deniable.messages import epochs_text as epochs_text
 from deniable.messages import instant_text as instant_text
-from deniable.messages import ranges_text as ranges_text
 from deniable.stores.values import Seal
 
 UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 """Of lengths of time, in seconds."""
+_DAY: Final = UNITS["day"]
 
 
 class EpochState(StrEnum):
@@ -76,6 +75,58 @@ def iso_time(instant: int | None) -> str | None:
     return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def epochs_text(epochs: Sequence[int]) -> str:
+    """Return which epochs a figure is of, such as "epochs 0 to 3, 5"."""
+    return f"epoch{'s' * (len(epochs) > 1)} {ranges_text(epochs)}"
+
+
+def ranges_text(epochs: Iterable[int]) -> str:
+    """Return sorted numbers as ranges, such as "0 to 3, 5"."""
+    return ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in ranges(epochs))
+
+
+def ranges(epochs: Iterable[int]) -> list[list[int]]:
+    """Return the first and the last of each range of sorted numbers."""
+    ranges: list[list[int]] = []
+    for epoch in epochs:
+        if ranges and ranges[-1][1] == epoch - 1:
+            ranges[-1][1] = epoch
+        else:
+            ranges.append([epoch, epoch])
+    return ranges
+
+
+def period_text(start: int, seconds: int, epochs: Iterable[int]) -> str:
+    """Return the days of epochs of a schedule, such as "23–29 November 2026"; hours of short ones.
+
+    In UTC; by the day in which each epoch of whole days begins.
+    """
+    daily, clock = seconds % _DAY == 0, "%H:%M" if (start | seconds) % 60 == 0 else "%H:%M:%S"
+    periods = []
+    for first, last in ranges(epochs):
+        begin, end = start + first * seconds, start + (last + 1) * seconds - daily * _DAY
+        ends = calendar(begin), calendar(end)
+        if ends[0] is None or ends[1] is None:
+            return instant_text(begin)
+        day, until = (f"{one.day} {one:%B %Y}" for one in ends if one)
+        if daily:
+            same = next((n for n in (3, 2, 1) if day.split()[-n:] == until.split()[-n:]), 0)
+            dash = "–" if same == 2 else " – "
+            day = until if same == 3 else " ".join(day.split()[: 3 - same]) + dash + until
+        elif day == until:
+            day = f"{day}, {ends[0]:{clock}}–{ends[1]:{clock}} UTC"
+        else:
+            day = f"{day} {ends[0]:{clock}} – {until} {ends[1]:{clock}} UTC"
+        periods.append(day)
+    return " and ".join(periods)
+
+
+def when_text(period: str) -> str:
+    """Return a period behind a preposition, such as "from 23 to 29 November 2026"."""
+    word = "from" if "–" in period else "on"
+    return f"{word} {period.replace(' – ', ' to ').replace('–', ' to ')}"
+
+
 def duration_text(seconds: int) -> str:
     """Return a length of time in the largest unit that divides it."""
     for unit, length in UNITS.items():
@@ -91,7 +142,8 @@ def reporters(place: str = "", group: str = "") -> str:
     Or those of a group that reported its answers.
     """
     did = f"answered {group}" if group else "reported"
-    return f"the devices that {did}{f' in {place}' if place else ''}"
+    word = "in" if group else "to"
+    return f"the devices that {did}{f' {word} {place}' if place else ''}"
 
 
 def cuts(schedule: Schedule, seals: Iterable[Seal]) -> dict[int, int]:

@@ -68,9 +68,7 @@ from deniable.messages.schedule import Repeat as Repeat
 from deniable.messages.schedule import Schedule as Schedule
 from deniable.messages.schedule import calendar as calendar
 from deniable.messages.schedule import day_text as day_text
-from deniable.messages.schedule import epochs_text as epochs_text
 from deniable.messages.schedule import instant_text as instant_text
-from deniable.messages.schedule import ranges_text as ranges_text
 from deniable.messages.specification import RANDOMISED_RESPONSE as RANDOMISED_RESPONSE
 from deniable.messages.specification import Specification as Specification
 from deniable.messages.texts import check_categories as check_categories

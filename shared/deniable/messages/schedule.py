@@ -4,7 +4,6 @@ A device never decides an epoch number at or below the highest that it has decid
 and comes to a successor only after the end of the epoch that it decided last (D3).
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -146,19 +145,3 @@ def instant_text(instant: float, form: str = "%Y-%m-%d %H:%M UTC") -> str:
     if (moment := calendar(instant)) is not None:
         return moment.strftime(form)
     return "beyond the year 9999" if instant > 0 else "before the year 1"
-
-
-def epochs_text(epochs: Sequence[int]) -> str:
-    """Return which epochs a figure is of, such as "epochs 0 to 3, 5"."""
-    return f"epoch{'s' * (len(epochs) > 1)} {ranges_text(epochs)}"
-
-
-def ranges_text(epochs: Iterable[int]) -> str:
-    """Return sorted numbers as ranges, such as "0 to 3, 5"."""
-    ranges: list[list[int]] = []
-    for epoch in epochs:
-        if ranges and ranges[-1][1] == epoch - 1:
-            ranges[-1][1] = epoch
-        else:
-            ranges.append([epoch, epoch])
-    return ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in ranges)
