@@ -90,7 +90,7 @@ client/test_launches test_d7_no_launch_is_the_moment_of_a_request
 client/test_ledger test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_once
     client.explaining.promise:Promise.brief client.explaining.promise:Terms.of
     public_log.audit.document:_version_text terms.sentences:_consent terms.sentences:how_often
-client/test_memo test_a_key_is_of_one_survey_and_one_range_and_costs_what_distinct_answers_could
+client/test_memo test_a_key_is_of_a_range_and_costs_what_answers_could
     client.explaining.promise:_AGAIN
 estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_averages
     presenting.cautions:_smoothed

@@ -275,9 +275,7 @@ def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
 
 
 @pytest.mark.parametrize(("earlier", "later"), list(combinations_with_replacement(FAULTS, 2)))
-def test_d2_of_two_faults_the_earlier_is_named(
-    earlier: ManifestFault, later: ManifestFault
-) -> None:
+def test_d2_of_two_the_earlier_fault_is_named(earlier: ManifestFault, later: ManifestFault) -> None:
     assert first_fault({earlier, later}) is earlier
 
 

@@ -20,6 +20,7 @@ import pytest
 
 import deniable.client
 from deniable.client import AppError, Client, HttpAnswer, NotRecorded, OutboxCaps, Outcome
+from deniable.client.client import engine_of
 from deniable.client.state import mark
 from deniable.messages import RefusalCode, Repeat
 from tests.support.clock import FakeClock
@@ -100,7 +101,9 @@ def live(
         for day in (0, 1):
             clock.time = START + day * DAY + 7.5
             said += [repr(client.report(NAME, answer)) for _ in range(2)]
+            said += [repr(engine_of(client).uploader.send_due())]
             said += [repr(client.flush(5000)), repr(client.refresh(force=True))]
+            said += map(str, bench.rows("SELECT due, held, attempts FROM decisions"))
 
         said += [repr(client.report(NAME, CATEGORIES[0])), repr(client), str(client.explain())]
         # The log ahead of the file has salts of SQLite's own; its length must not differ.
@@ -121,18 +124,14 @@ def live(
         refused(RefusalCode.OVERLOADED, retry_after="1"),
     ],
 )
-def test_whatever_the_collector_answers_a_lie_leaves_the_same_traces(
-    prepared: Path, caplog: Log, upload: HttpAnswer | Exception
-) -> None:
+def test_a_lie_leaves_the_same(prepared: Path, caplog: Log, upload: HttpAnswer | Exception) -> None:
     first, *others = [live(prepared, answer, lie(LIE), caplog, upload) for answer in ANSWERS]
     assert len(first.requests) > 2
     assert read_upload(first.requests[0].body).report.response == LIE
     assert all(trace == first for trace in others)
 
 
-def test_the_truth_leaves_different_bytes_so_the_comparison_sees_something(
-    prepared: Path, caplog: Log
-) -> None:
+def test_the_truth_leaves_different_bytes_which_is_seen(prepared: Path, caplog: Log) -> None:
     first, *others = traces = [live(prepared, each, truth(), caplog) for each in CATEGORIES]
     assert len({trace.files["device.sqlite"] for trace in traces}) == len(CATEGORIES)
     assert len({trace.requests[0].body for trace in traces}) == len(CATEGORIES)
@@ -174,9 +173,7 @@ def test_a_lie_leaves_the_same_log_journal_and_explanation(prepared: Path, conse
     assert all(text == texts[0] for text in texts)
 
 
-def test_a_kept_response_alone_depends_on_it(
-    prepared: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kept_response_alone_depends(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The answer is an input of the PRF, so no draw can be forced under one key. What can be had:
     # nothing but the response inside the signed bytes differs, not even a length; and whoever has
     # the same response has the same bytes.

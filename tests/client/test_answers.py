@@ -109,9 +109,7 @@ def test_d8_anything_else_is_no_answer_and_the_same_bytes_are_sent_again(what: s
 
 
 @pytest.mark.parametrize("answer", [None, PORTAL, *map(refused, sorted(RESENT))])
-def test_d8_from_the_third_send_on_a_day_passes_between_six_sends(
-    answer: HttpAnswer | None,
-) -> None:
+def test_d8_from_the_third_on_a_day_passes_between_six_sends(answer: HttpAnswer | None) -> None:
     first, *others = [step(answer, pending(attempts)) for attempts in range(6)]
     assert isinstance(first, Resend)
     for other in others[:4]:

@@ -12,11 +12,9 @@ import pytest
 
 from deniable.client import Client, Delivery, ManifestFault, NotReady, OutcomeStatus, Survey
 from deniable.client.client import engine_of
-from deniable.fakes import FakeCollector
-from deniable.messages import Repeat, Schedule, SigningKey, sign_manifest
+from deniable.messages import Schedule, SigningKey, sign_manifest
 from deniable.messages.bundle import InvalidBundle, make_bundle
 from tests.support.devices import NAME, Bench, FakeTransport, fault_of, read_upload, why
-from tests.support.fakes import device
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
@@ -146,20 +144,3 @@ def test_a_bundle_for_another_collector_or_of_another_authority_is_refused(bench
         bench.client(authority=other)
     bench.surveys = [replace(bench.surveys[0], bundle=None)]
     bench.client(collector="http://127.0.0.1:1", authority=other)
-
-
-KEPT = {"repeat": Repeat("memoised", 3)}
-TWO_ROUND = {**KEPT, "kind": "two-round", "settings": {"kept": "2"}}
-
-
-@pytest.mark.parametrize(
-    "terms", [{}, KEPT, TWO_ROUND, {"kind": "numeric"}, {"epoch_seconds": 3600}]
-)
-def test_any_kind_is_answered_offline(collector: FakeCollector, terms: dict[str, Any]) -> None:
-    cups = Survey.numeric("cups", "How many cups?", low=0, high=8, max_epsilon="1")
-    key = bytes.fromhex(collector.authority)
-    bundle = make_bundle([collector.publish(cups, **terms)], key)
-    with device(collector, Survey.bundled(bundle.to_json())) as client:
-        assert client.report("cups", 3, strict=True).ok
-        assert collector.requests == ()
-        assert client.flush().delivered == 1

@@ -79,9 +79,7 @@ async def test_whoever_stops_waiting_for_a_report_undoes_nothing(bench: Bench) -
     assert bench.rows("SELECT count(*) FROM decisions") == [(1,)]
 
 
-def test_neither_the_loop_nor_the_process_waits_for_a_call_that_was_given_up(
-    bench: Bench, transport: WatchedTransport
-) -> None:
+def test_nobody_waits_for_a_call_given_up(bench: Bench, transport: WatchedTransport) -> None:
     transport.gate.clear()
     abandoned: list[threading.Thread] = []
 

@@ -1,12 +1,8 @@
 """Charge, draw and bytes are one transaction (D5), also within a call that is interrupted."""
 
 import logging
-import re
 import sqlite3
-import sys
-import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,12 +15,9 @@ import pytest
 from deniable.client import Client, Delivery, Outcome, OutcomeStatus, StateUnavailable
 from deniable.client.client import engine_of
 from deniable.client.state.mark import Mark
-from deniable.messages import Schedule, sign_manifest
-from deniable.messages.bundle import make_bundle
+from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, read_upload
-from tests.support.processes import ROOT, free_port, run
-from tests.support.readme_app import DISKS
-from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, START, manifest
+from tests.support.surveys import CATEGORIES, DAY, START, manifest
 from tests.support.watched import until
 
 LONG = Schedule(START, DAY, 400, 90 * DAY)
@@ -184,26 +177,7 @@ def test_d5_of_all_who_race_one_draws_and_others_read_its_row(bench: Bench, shar
     assert len(set(bench.transport.uploads)) == 6
 
 
-def test_d5_who_races_for_a_state_that_does_not_exist_yet_still_decides_once(bench: Bench) -> None:
-    bundled = [bench.transport.publish(manifest())]
-    statuses = [each.status for each in race([bench.client(manifests=bundled) for _ in range(6)])]
-    assert sorted(statuses) == [RECORDED] + 5 * [REPEATED]
-    assert bench.draw.count == 1
-    bench.close()
-    # And the file is the newest state of this device, not a copy of one.
-    bench.report_daily(bench.client(), [1])
-    bench.close()
-    bench.clock.time = START + 2 * DAY
-    again = bench.client()
-    assert again.consent == "on"  # it is open
-    ((secret,),) = bench.rows("SELECT secret FROM device")
-    assert again.report(NAME, "good").status is RECORDED
-    assert bench.rows("SELECT secret, fresh_from < 0 FROM device") == [(secret, 1)]
-
-
-def test_a_report_within_a_report_is_turned_away_and_disturbs_nothing(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_report_within_one_is_turned_away(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.ready()
     inner: list[Outcome] = []
 
@@ -221,36 +195,4 @@ def test_a_report_within_a_report_is_turned_away_and_disturbs_nothing(
     assert client.report(NAME, "good").status is REPEATED
 
 
-RECORDS = {"new"}
-QUICK = {"new", "read-only", "full", "locked"}
 """Of the others test_state_file and test_atomicity tell the same without a process."""
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Yield a folder whose parents anybody may enter, unlike those of ``tmp_path``."""
-    with tempfile.TemporaryDirectory() as path:
-        Path(path).chmod(0o755)
-        yield Path(path)
-
-
-@pytest.mark.parametrize(
-    "disk",
-    [disk if disk in QUICK else pytest.param(disk, marks=pytest.mark.long) for disk in DISKS],
-)
-def test_d5_readmes_app_ends_and_hangs_on_no_disk(folder: Path, disk: str) -> None:
-    origin = f"http://127.0.0.1:{free_port()}"
-    survey = manifest(origin=origin, schedule=Schedule(int(time.time()) - DAY // 2, DAY, 8, DAY))
-    bundle = make_bundle([sign_manifest(survey, AUTHORITY)], AUTHORITY.public_key)
-    (folder / "rating-of-marriage.json").write_bytes(bundle.to_json())
-    section = (ROOT / "README.md").read_text("utf-8").partition("## In your app")[2]
-    match = re.search(r"```python\n(.*?)```", section, re.DOTALL)
-    assert match is not None
-    app = match[1].replace("https://telemetry.example.org", origin)
-    app = re.sub(r'"[0-9a-f]{64}"', repr(AUTHORITY.public_key.hex()), app)
-    program = folder / "app.py"
-    program.write_text(app, "utf-8")
-    command = [sys.executable, "-m", "tests.support.readme_app", disk, str(folder), str(program)]
-    done = run(command, typed="y\ny\n")
-    assert done.stdout.splitlines()[-1] == ("recorded" if disk in RECORDS else "not-recorded")
-    assert "Traceback" not in done.stderr

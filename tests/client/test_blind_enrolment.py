@@ -72,9 +72,6 @@ def due(vouched: Vouched) -> float:
     return float(one_row(vouched, "due", "decisions")[0])
 
 
-# The request, and the token.
-
-
 def test_a_request_shows_nothing_of_the_key_and_is_the_same_at_each_call(vouched: Vouched) -> None:
     vouched.issuer.error = ConnectionError()
     for _ in range(2):  # a restart between them
@@ -216,9 +213,6 @@ def test_a_fetch_of_manifests_comes_with_each_token_and_no_report(vouched: Vouch
     assert len(transport.requests) == 2
 
 
-# What the collector and the issuer answer.
-
-
 def test_d8_not_enrolled_drops_the_report_and_makes_no_device_ask(vouched: Vouched) -> None:
     client = vouched.client()
     assert client.report(NAME, "good").ok
@@ -259,9 +253,6 @@ def test_the_journal_shows_a_token_once_until_erased(vouched: Vouched, erase: st
         assert vouched.row("credential, asks") == (None, 1)
         client.refresh(force=True)  # the same request, and the same token
         assert vouched.row("credential") == (credential,)
-
-
-# An app that takes blind enrolment alone, and its users' consent.
 
 
 def required(bench: Bench, **changes: Any) -> Client:
@@ -347,9 +338,7 @@ def asked_in_three_epochs(
         return asked
 
 
-def test_nothing_that_becomes_of_reports_changes_when_or_whether_a_token_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_fate_of_reports_changes_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # One device, and many lives.
     monkeypatch.setattr("deniable.client.state.state_file.os", Mock(urandom=lambda n: b"\x55" * n))
     monkeypatch.setattr("deniable.client.engine.uniform", lambda: 0.33)
@@ -474,9 +463,7 @@ SCHEDULES: Final = [
 
 
 @pytest.mark.parametrize(("schedule", "fits"), SCHEDULES)
-def test_blind_surveys_alone_have_one_grid_of_epochs(
-    several: Several, schedule: Schedule, fits: bool
-) -> None:
+def test_blind_surveys_have_one_grid(several: Several, schedule: Schedule, fits: bool) -> None:
     assert (GRID.meshes(schedule), schedule.meshes(GRID)) == (fits, fits)
     client = several.client()
     several.publish("light")

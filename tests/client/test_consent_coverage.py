@@ -34,6 +34,7 @@ FAITH_MANIFEST = manifest(
     name=FAITH.name, question=FAITH.question, categories=FAITH.categories, epsilon="5"
 )
 DEARER = replace(DECLARED, max_epsilon="2")
+Patch = pytest.MonkeyPatch
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
 
 
@@ -94,9 +95,7 @@ def test_d12_of_what_an_update_adds_nothing_happens_before_it_was_asked(bench: B
 
 
 @pytest.mark.parametrize("during", ["look for a route", "request"])
-def test_d12_a_survey_that_is_covered_no_more_is_not_asked_for_in_the_rest_of_a_refresh(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, during: str
-) -> None:
+def test_d12_coverage_may_end_midway(bench: Bench, monkeypatch: Patch, during: str) -> None:
     def decide(_: object) -> None:
         client.set_consent("off")
         client.set_consent("on", surveys=[])
@@ -163,9 +162,7 @@ def _limits(declared: dict[str, Any]) -> tuple[float | Decimal, ...]:
         *(("lifetime_epsilon", before, "8") for before in _VALUES["lifetime_epsilon"]),
     ],
 )
-def test_d12_a_declaration_asks_anew_exactly_if_it_differs_or_a_ceiling_rose(
-    bench: Bench, field: str, before: Any, own_total: str | None
-) -> None:
+def test_d12_what_asks_anew(bench: Bench, field: str, before: Any, own_total: str | None) -> None:
     base = {name: values[0] for name, values in _VALUES.items()} | {"max_total_epsilon": own_total}
     old = base | {field: before}
 
@@ -283,9 +280,7 @@ def test_d12_consent_is_taken_back_for_some_surveys_alone(bench: Bench) -> None:
         *((then, True) for then in ("claimed", "redeclared", "lost", "killed", "copied")),
     ],
 )
-def test_d12_a_refused_name_outranks_every_consent_but_the_one_to_itself(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, then: str, stored: bool
-) -> None:
+def test_d12_a_no_to_a_name_wins(bench: Bench, monkeypatch: Patch, then: str, stored: bool) -> None:
     client = both_reported(bench)
     client.close()
     before = bench.path.read_bytes()
@@ -352,7 +347,7 @@ def test_d12_the_constructors_on_claims_what_it_declares_until_decided(bench: Be
 @pytest.mark.parametrize("decided", [False, True])
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_d12_after_a_loss_the_constructors_on_claims_what_it_did_before(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, decided: bool, interrupted: bool
+    bench: Bench, monkeypatch: Patch, decided: bool, interrupted: bool
 ) -> None:
     client = bench.client(consent="on", lifetime_epsilon=100)
     client.refresh(force=True)

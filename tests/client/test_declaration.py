@@ -148,9 +148,7 @@ UNDECLARABLE: list[tuple[type[Exception], str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("error", "said", "changes"), UNDECLARABLE)
-def test_what_no_manifest_could_hold_is_refused_when_declared(
-    error: type[Exception], said: str, changes: dict[str, Any]
-) -> None:
+def test_an_unlawful_one_fails(error: type[Exception], said: str, changes: dict[str, Any]) -> None:
     with pytest.raises(error, match=said or None):
         declared(**changes)
 

@@ -45,9 +45,7 @@ def stored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 
 @pytest.mark.parametrize("arguments", [["serve"], ["demo", "--rows", "3"]])
-def test_the_device_half_alone_names_the_extra_for_any_other_command(
-    capsys: Screen, arguments: list[str]
-) -> None:
+def test_the_device_half_alone_names_the_extra(capsys: Screen, arguments: list[str]) -> None:
     assert console.main(arguments) == 2
     assert 'pip install "deniable[collector]"' in capsys.readouterr().err
 
@@ -111,7 +109,7 @@ def test_purge_asks_first(stored: Run, capsys: Screen, typed: str | None) -> Non
 
 
 @pytest.mark.parametrize("yes", ["--yes", "y", "Y"])
-def test_purge_erases_and_a_decision_stands(
+def test_purge_erases_all_but_decisions(
     stored: Run, bench: Bench, capsys: Screen, yes: str
 ) -> None:
     content = bench.transport.uploads[0][40:]
@@ -126,9 +124,7 @@ def test_purge_erases_and_a_decision_stands(
 
 @pytest.mark.parametrize("command", ["explain", "journal", "consent", "consent off", "purge --yes"])
 @pytest.mark.parametrize("what", ["nothing", "a folder", "another file"])
-def test_what_is_no_state_is_said_in_one_line_and_left_alone(
-    tmp_path: Path, capsys: Screen, command: str, what: str
-) -> None:
+def test_what_is_no_state_is_left(tmp_path: Path, capsys: Screen, command: str, what: str) -> None:
     state = tmp_path / "typo\x1b.sqlite"
     if what == "a folder":
         state.mkdir()
@@ -143,9 +139,7 @@ def test_what_is_no_state_is_said_in_one_line_and_left_alone(
 
 
 @pytest.mark.parametrize("wrong", [[], ["erase"], ["consent", "unset"], ["purge", "--json"]])
-def test_a_wrong_call_returns_2_and_does_not_end_the_app(
-    bench: Bench, capsys: Screen, wrong: list[str]
-) -> None:
+def test_a_wrong_call_returns_2(bench: Bench, capsys: Screen, wrong: list[str]) -> None:
     assert embedded(bench.client(), *wrong) == 2
     assert "usage: myapp privacy" in capsys.readouterr().err
 

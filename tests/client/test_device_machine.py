@@ -8,17 +8,19 @@ Cited are the protocol's rules (D1 to D10) and the numbered ones at the heads of
 
 from itertools import combinations
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from deniable.client import Consent
 from deniable.client.sending.reply import MOST_SENDS
-from deniable.messages import FRESH, SignedReport
+from deniable.messages import FRESH, Repeat, SignedReport
+from tests.support import device_machine
 from tests.support.device_machine import FLUSH_SECONDS, NAMES, DeviceMachine
 from tests.support.effort import THOROUGH
 from tests.support.refusal_table import DROPPED
-from tests.support.surveys import MANIFEST
+from tests.support.surveys import DAY, MANIFEST
 
 RANDOMISED = MANIFEST.specification
 OWN_WORDS = {
@@ -159,3 +161,61 @@ TestDevice = Device.TestCase
 TestDevice.settings = settings(
     max_examples=120 if THOROUGH else 12, stateful_step_count=30, derandomize=True
 )
+
+
+RANGE = 2  # epochs in which the second survey keeps its responses
+
+
+def check(device: Device) -> None:
+    for rule_ in device.invariants:
+        rule_.function(device)
+    assert not list(device.folder.glob("*.damaged-*"))
+
+
+def live_and_die(last: str, consent: Consent, fuse: int) -> None:
+    """Kill a device before an SQL statement of a call (D3 to D5)."""
+    device = Device()
+    try:
+        device.begin(DAY, Consent.ON, {}, None, (50, "9999", "9999"), relayed=False)
+        memoised = {"repeat": Repeat("memoised", RANGE)}
+        device.publish("second", 1, DAY, 0, 50, DAY, memoised, fetch=True)
+        device.flush(0, "swallowed", 1.0)
+        device.withdraw_and_consent_again("second", Consent.OFF)
+        device.time_passes(DAY)
+        device.report(0, "second", 2)
+        if last != "report":
+            device.report(0, "first", 2)
+        device.die(last, fuse, 0, "first", "swallowed" if fuse % 2 else "honest", consent)
+        check(device)
+        device.change_consent(1, Consent.ON)
+        device.refresh(1, "served")
+        for name in device_machine.NAMES:  # answered otherwise
+            device.report(1, name, 3)
+        device.an_honest_collector_gets_all_that_waits(0)
+        device.time_passes(RANGE * DAY)
+        before = len(device.ever)
+        for name in device_machine.NAMES:  # a kill costs a range at most
+            device.report(0, name, 0)
+        assert len(device.ever) == before + 2
+        check(device)
+    finally:
+        device.teardown()
+
+
+@pytest.mark.parametrize(
+    ("last", "consent"),
+    [
+        *((last, Consent.ON) for last in ("report", "flush", "refresh", "background", "purge")),
+        *(("consent", consent) for consent in (Consent.OFF, Consent.LOCAL, Consent.ON)),
+    ],
+)
+def test_a_killed_device_keeps_its_rules(
+    monkeypatch: pytest.MonkeyPatch, last: str, consent: Consent
+) -> None:
+    events: list[str] = []
+    monkeypatch.setattr(device_machine, "event", events.append)
+    fuse, stride = (0, 1) if THOROUGH else (7, 41)
+    while "died after the last statement" not in events:
+        live_and_die(last, consent, fuse)
+        fuse += stride
+    assert fuse > 1 + stride

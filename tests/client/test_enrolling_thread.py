@@ -124,9 +124,7 @@ def test_a_time_that_no_wait_reaches_is_a_clock_that_was_put_back(vouched: Vouch
     until(lambda: holds(vouched))
 
 
-def test_failed_calls_are_made_later_and_later(
-    vouched: Vouched, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failed_calls_come_ever_later(vouched: Vouched, caplog: pytest.LogCaptureFixture) -> None:
     vouched.issuer.error = ConnectionError("the account's name")
     client = vouched.holding()
     enroller_of(client)._jitter = lambda: 0.0
@@ -163,9 +161,7 @@ def test_while_it_hangs_other_reports_are_sent_and_nobody_else_is_asked(
     assert len(vouched.issuer.requests) == 1
 
 
-def test_closing_while_it_hangs_waits_a_second_at_most_and_what_comes_later_is_left(
-    vouched: Vouched, hanging: Hanging, hurried: None
-) -> None:
+def test_closing_leaves_what_comes_later(vouched: Vouched, hanging: Hanging, hurried: None) -> None:
     client = device(vouched, enrol=hanging)
     client.start()
     assert hanging.asked.wait(SECONDS)
@@ -231,9 +227,7 @@ def test_a_callback_may_close_the_client(vouched: Vouched, hurried: None) -> Non
 
 
 @pytest.mark.parametrize("what", ["state", "thread"])
-def test_what_cannot_be_written_or_started_is_tried_again_later(
-    vouched: Vouched, what: str
-) -> None:
+def test_what_cannot_be_written_or_begun_is_tried_again_later(vouched: Vouched, what: str) -> None:
     client = vouched.holding()
     full, credentials = Mock(side_effect=StateUnavailable), enroller_of(client)._credentials
     owner: Any = threading.Thread if what == "thread" else credentials
@@ -247,9 +241,7 @@ def test_what_cannot_be_written_or_started_is_tried_again_later(
     until(lambda: holds(vouched))
 
 
-def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
-    vouched: Vouched, hanging: Hanging
-) -> None:
+def test_of_several_processes_one_asks_or_another_does(vouched: Vouched, hanging: Hanging) -> None:
     first = vouched.holding(enrol=hanging)
     enroller_of(first).step()
     assert hanging.asked.wait(SECONDS)

@@ -109,18 +109,6 @@ def test_nobody_is_asked_without_consent(vouched: Vouched, consent: str) -> None
     assert len(vouched.issuer.requests) == 1
 
 
-def test_it_is_asked_once_an_epoch_and_for_each_epoch_anew(vouched: Vouched) -> None:
-    client = vouched.client()
-    for day in range(3):
-        vouched.bench.clock.time = START + day * DAY
-        client.refresh(force=True)
-        client.refresh(force=True)
-        assert client.report(NAME, "good").ok
-        client.refresh(force=True)
-    assert [request.epoch for request in vouched.issuer.requests] == [0, 1, 2]
-    assert len({request.public_key for request in vouched.issuer.requests}) == 3
-
-
 def test_an_epoch_that_cannot_be_decided_is_not_asked_for(vouched: Vouched) -> None:
     client = vouched.client()
     assert client.report(NAME, "good").ok
@@ -236,18 +224,8 @@ def test_who_gets_none_is_asked_again_and_nothing_else_happens(vouched: Vouched)
     assert client.report(NAME, "good").ok
 
 
-def test_of_two_devices_of_one_account_one_is_counted(vouched: Vouched) -> None:
-    file, bob = vouched.bench.path, vouched.issuer.account("bob")
-    assert vouched.client().report(NAME, "good").ok
-    not_enrolled(vouched.client(state=file.with_name("other")))
-    assert len({request.public_key for request in vouched.issuer.requests}) == 2
-    assert vouched.client(state=file.with_name("third"), enrol=bob).report(NAME, "good").ok
-
-
 @pytest.mark.parametrize("meanwhile", ["off", "another key", "calls"])
-def test_a_callback_may_use_the_client_and_what_comes_for_another_key_is_not_kept(
-    vouched: Vouched, meanwhile: str
-) -> None:
+def test_a_callback_may_use_the_client_as_keys_change(vouched: Vouched, meanwhile: str) -> None:
     clients: list[Client] = []
 
     def enrol(request: EnrolmentRequest) -> bytes | None:
@@ -301,9 +279,7 @@ def test_a_refused_certificate_is_asked_for_once_more_for_the_same_key(vouched: 
 
 
 @pytest.mark.parametrize("other", [True, False])
-def test_no_other_certificate_or_one_that_is_refused_drops_it(
-    vouched: Vouched, other: bool
-) -> None:
+def test_no_other_certificate_or_one_refused_drops_it(vouched: Vouched, other: bool) -> None:
     client = refused_once(vouched)
     vouched.issuer.vouches = other
     why = client.refresh(force=True).errors
@@ -335,9 +311,6 @@ def test_an_app_that_asks_no_more_drops_what_is_refused(vouched: Vouched) -> Non
     assert vouched.bench.client().flush().dropped == 1
 
 
-# What stays on the disk, and what users are told.
-
-
 @pytest.mark.parametrize("reported", [False, True])
 @pytest.mark.parametrize("how", ["off", "local", "purge", "closed"])
 def test_a_certificate_is_erased_from_the_disk(vouched: Vouched, how: str, reported: bool) -> None:
@@ -358,18 +331,6 @@ def test_a_certificate_is_erased_from_the_disk(vouched: Vouched, how: str, repor
     assert vouched.bench.on_disk(credential) == []
     rows = vouched.bench.rows("SELECT credential, asks FROM credentials")
     assert rows == ([] if how == "purge" else [(None, 1)])
-
-
-@pytest.mark.parametrize(
-    "damage", ["credential = 'x'", "credential = x'00'", "due = 'x'", "asks = 'x'", "renewal = 7"]
-)
-def test_a_row_that_rotted_raises_nothing(vouched: Vouched, damage: str) -> None:
-    client = vouched.client()
-    vouched.bench.rows(f"UPDATE credentials SET {damage}")
-    client.refresh(force=True)
-    client.report(NAME, "good")
-    client.flush()
-    assert vouched.bench.draw.count == 1
 
 
 def test_the_journal_tells_who_was_asked_and_what_they_saw(vouched: Vouched) -> None:
@@ -414,13 +375,8 @@ def test_whoever_is_asked_for_consent_is_told_of_the_issuer(vouched: Vouched, he
     assert page.to_dict()["surveys"][0]["terms"]["issuers"] == list(terms.issuers)
     assert "an issuer's signature of that key" in plain(page)
     assert "may be asked to vouch" not in plain(page)
-    if held:  # the size that is told is the size that is sent
-        client.report(NAME, "good")
-        client.flush()
-        assert len(vouched.bench.transport.uploads[0]) == terms.sent_bytes[0] + 1
-        assert sum(part.least for part in terms.sent) == terms.sent_bytes[0]
-        (credential,) = [part for part in terms.sent if part.name == "credential"]
-        assert (credential.least, credential.most) == (64, 64)
+    (credential,) = [part for part in terms.sent if part.name == "credential"]
+    assert (credential.least, credential.most) == (64, 64)
 
 
 def test_before_the_survey_is_known_it_is_said_what_a_backend_may_see(vouched: Vouched) -> None:

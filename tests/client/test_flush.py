@@ -143,21 +143,7 @@ def test_d7_what_has_waited_long_is_not_sent_in_one_burst(bench: Bench, days: fl
     assert 2 <= len(bench.transport.uploads) <= 5
 
 
-def test_a_state_that_cannot_be_used_is_an_error_and_not_an_empty_outbox(bench: Bench) -> None:
-    bench.reported().close()
-    bench.path.rename(bench.path.with_name("elsewhere"))
-    bench.path.mkdir()
-    client = bench.client()
-    delivery = client.flush()
-    assert (delivery.delivered, delivery.dropped, delivery.pending) == (0, 0, None)
-    assert isinstance(delivery.error, StateUnavailable)
-    link: BaseException | None = delivery.error
-    while link is not None:  # an app may keep it, and frames hold sockets and more
-        assert link.__traceback__ is None
-        link = link.__cause__ or link.__context__
-
-
-def test_what_was_delivered_before_the_state_failed_is_counted(
+def test_what_was_sent_before_an_error_counts(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = bench.several(3)
@@ -197,9 +183,7 @@ def test_a_withdrawal_between_two_sends_is_obeyed_at_once(bench: Bench, how: str
     assert len(bench.transport.uploads) == 1
 
 
-def test_consent_is_read_in_the_transaction_that_picks_reports(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_consent_is_read_as_reports_go(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     client = bench.reported()
     bench.rows("UPDATE device SET consent = 'off'")
     # As if it had been read just before the withdrawal.

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -191,17 +190,6 @@ def test_a_delivery_says_what_waits_for_consent_or_a_certificate(bench: Bench) -
     assert (delivery, delivery.waiting) == (Delivery(), {"no-consent": 1})
 
 
-def test_an_offline_flush_ends_at_once_and_counts_nothing(bench: Bench) -> None:
-    client = bench.several(2)
-    bench.transport.answer = OFFLINE
-    for _ in range(20):
-        assert client.flush(10).pending == 2
-    assert bench.clock.slept == []
-    assert bench.rows("SELECT DISTINCT attempts FROM decisions") == [(0,)]
-    bench.transport.answer = ACCEPTED
-    assert client.flush(10) == Delivery(delivered=2)
-
-
 def test_after_one_unanswered_request_the_others_of_a_run_wait_their_minute(bench: Bench) -> None:
     bench.several(3).close()
     bench.clock.time += 1.25 * DAY  # the manifests are to be fetched again, too
@@ -257,28 +245,6 @@ def held(bench: Bench) -> Iterator[None]:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let who has no time of its own wait for others: longer than a test."""
     monkeypatch.setattr(state_file, "BUSY_SECONDS", 6 * SECONDS)
-
-
-@pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("waiting", ["opens", "erases"])
-def test_a_report_waits_for_no_thread_that_opens_or_erases(bench: Bench, waiting: str) -> None:
-    client = bench.reported()
-    bench.rows("UPDATE device SET remains = 1")
-    state = engine_of(client).state
-    waits: Callable[[], object] = state.erase_remains
-    if waiting == "opens":
-        client.close()
-        waits = partial(client.set_consent, "on")
-    bench.clock.time += DAY
-    with ThreadPoolExecutor(2) as pool:
-        with held(bench):
-            call = pool.submit(waits)
-            until(lambda: state.keeper._current is not None)
-            error = pool.submit(client.report, NAME, "good").result(SECONDS).error
-        call.result(SECONDS)
-    assert isinstance(error, StateUnavailable)
-    assert "another thread" in str(error)
-    assert bench.rows("SELECT remains FROM device") == [(0,)]
 
 
 @pytest.mark.usefixtures("patient")

@@ -19,6 +19,7 @@ from tests.support.certificates import certificate
 from tests.support.processes import free_port
 from tests.support.raw_server import RawServer, Script, answer
 
+Patch = pytest.MonkeyPatch
 HOST = "collector.example"
 """Resolves nowhere: whoever goes around the proxy fails."""
 OK = answer("200 OK", b"yes")
@@ -26,7 +27,7 @@ ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def environment(monkeypatch: Patch) -> Patch:
     """Return the environment, in which there is no proxy."""
     for variable in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(variable, raising=False)
@@ -35,7 +36,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.fixture
-def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RawServer]:
+def collector(tmp_path: Path, monkeypatch: Patch) -> Iterator[RawServer]:
     file, context = certificate(tmp_path, HOST)
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with RawServer(OK, context) as server:
@@ -64,7 +65,7 @@ def ask(origin: str, timeout: float = 10.0) -> bytes:
 
 
 def get(
-    environment: pytest.MonkeyPatch,
+    environment: Patch,
     proxy: RawServer,
     *,
     origin: str = f"https://{HOST}",
@@ -74,9 +75,7 @@ def get(
     return ask(origin, timeout)
 
 
-def test_https_goes_through_a_tunnel_of_which_the_proxy_sees_the_name_alone(
-    collector: RawServer, environment: pytest.MonkeyPatch
-) -> None:
+def test_a_tunnels_proxy_sees_the_name_alone(collector: RawServer, environment: Patch) -> None:
     with RawServer(tunnel(collector.port)) as proxy:
         assert get(environment, proxy) == b"yes"
         assert get(environment, proxy, origin=f"https://{HOST}:8443") == b"yes"
@@ -99,9 +98,7 @@ def test_https_goes_through_a_tunnel_of_which_the_proxy_sees_the_name_alone(
     ]
 
 
-def test_the_environments_proxy_is_used(
-    collector: RawServer, environment: pytest.MonkeyPatch
-) -> None:
+def test_the_environments_proxy_is_used(collector: RawServer, environment: Patch) -> None:
     for number, variable in enumerate(("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")):
         with RawServer(tunnel(collector.port)) as proxy, environment.context() as only:
             # People write it without a scheme, too.
@@ -115,7 +112,7 @@ class Direct(Exception):
 
 
 @pytest.fixture
-def no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_connection(monkeypatch: Patch) -> None:
     def connect(_deadline: float, address: tuple[str, int], *_: object) -> socket.socket:
         raise Direct(*address)
 
@@ -124,7 +121,7 @@ def no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_connection")
 @pytest.mark.parametrize("excepted", [HOST, "example", ".example", "*", f"{HOST}:8443"])
-def test_no_proxy_is_heard(monkeypatch: pytest.MonkeyPatch, excepted: str) -> None:
+def test_no_proxy_is_heard(monkeypatch: Patch, excepted: str) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     for variable, connected in ((excepted, (HOST, 8443)), ("other", ("proxy.example", 3128))):
         monkeypatch.setenv("no_proxy", variable)
@@ -134,7 +131,7 @@ def test_no_proxy_is_heard(monkeypatch: pytest.MonkeyPatch, excepted: str) -> No
 
 
 @pytest.mark.usefixtures("no_connection")
-def test_this_machine_is_never_reached_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_machine_is_never_reached_through_a_proxy(monkeypatch: Patch) -> None:
     for name in ("http", "https", "all"):
         monkeypatch.setenv(f"{name}_proxy", "http://proxy.example:3128")
     hosts = product(("http", "https"), ("127.0.0.1", "[::1]"))
@@ -148,16 +145,14 @@ def test_this_machine_is_never_reached_through_a_proxy(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "url", ["socks5://127.0.0.1:9050", "https://127.0.0.1:3128", "http://", "ftp://x", "http://[x"]
 )
-def test_an_unusable_proxy_is_not_gone_around(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_an_unusable_proxy_is_not_gone_around(monkeypatch: Patch, url: str) -> None:
     monkeypatch.setenv("all_proxy", url)
     with pytest.raises(TransportError):
         ask(f"https://{HOST}")
 
 
 @pytest.mark.parametrize("status", ["407 Who Are You", "403 No", "502 Bad Gateway", "302 Found"])
-def test_a_proxy_that_refuses_is_an_outage_that_names_no_secret(
-    environment: pytest.MonkeyPatch, status: str
-) -> None:
+def test_a_proxys_no_is_an_outage_without_secrets(environment: Patch, status: str) -> None:
     with RawServer(answer(status, b"why", "Location: http://elsewhere.example/")) as proxy:
         environment.setenv("https_proxy", f"http://user:secret@127.0.0.1:{proxy.port}")
         with pytest.raises(TransportError) as caught:
@@ -167,7 +162,7 @@ def test_a_proxy_that_refuses_is_an_outage_that_names_no_secret(
 
 
 def test_a_proxy_that_poses_as_the_collector_gets_no_request(
-    tmp_path: Path, collector: RawServer, environment: pytest.MonkeyPatch
+    tmp_path: Path, collector: RawServer, environment: Patch
 ) -> None:
     folder = tmp_path / "other"
     folder.mkdir()
@@ -198,15 +193,13 @@ def silent_after(server: RawServer, connection: socket.socket) -> None:
         slow(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", b""),
     ],
 )
-def test_a_slow_proxy_is_given_up(environment: pytest.MonkeyPatch, script: Script) -> None:
+def test_a_slow_proxy_is_given_up(environment: Patch, script: Script) -> None:
     # Each script ends with something other than a time-out if it is waited for.
     with RawServer(script) as proxy, pytest.raises(TransportError, match="TimeoutError"):
         get(environment, proxy, timeout=QUICK)
 
 
-def test_a_proxy_that_talks_without_end_is_heard_no_further_than_the_limit(
-    environment: pytest.MonkeyPatch,
-) -> None:
+def test_a_proxy_is_heard_no_further_than_the_limit(environment: Patch) -> None:
     endless, sent = flood(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 8192)
     with RawServer(endless) as proxy, pytest.raises(TransportError):
         get(environment, proxy)
@@ -227,13 +220,13 @@ def fails(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
-def resolves(monkeypatch: pytest.MonkeyPatch, *ports: int) -> None:
+def resolves(monkeypatch: Patch, *ports: int) -> None:
     """Let every name be this machine, at one of these ports after the other."""
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)) for port in ports]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
 
 
-def test_no_resolver_is_waited_for(monkeypatch: pytest.MonkeyPatch, over: threading.Event) -> None:
+def test_no_resolver_is_waited_for(monkeypatch: Patch, over: threading.Event) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [] * over.wait(60))
     with pytest.raises(TransportError, match="TimeoutError") as caught:
         ask(f"https://{HOST}", timeout=0.05)
@@ -244,9 +237,7 @@ def test_no_resolver_is_waited_for(monkeypatch: pytest.MonkeyPatch, over: thread
 @pytest.mark.parametrize(
     "error", [OSError("unknown"), UnicodeError("long"), LookupError("idna"), None]
 )
-def test_a_name_that_cannot_be_resolved_is_an_outage(
-    monkeypatch: pytest.MonkeyPatch, error: Exception | None
-) -> None:
+def test_an_unresolved_name_is_an_outage(monkeypatch: Patch, error: Exception | None) -> None:
     resolves(monkeypatch)
     if error:
         monkeypatch.setattr(socket, "getaddrinfo", fails(error))
@@ -256,14 +247,12 @@ def test_a_name_that_cannot_be_resolved_is_an_outage(
     assert caught.value.unsent
 
 
-def test_the_next_address_is_tried_and_the_answer_is_its(
-    collector: RawServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_address_is_tried(collector: RawServer, monkeypatch: Patch) -> None:
     resolves(monkeypatch, free_port(), collector.port)
     assert ask(f"https://{HOST}") == b"yes"
 
 
-def test_all_addresses_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_addresses_share_one_deadline(monkeypatch: Patch) -> None:
     tried: list[float] = []
 
     class Slow(socket.socket):
@@ -308,7 +297,7 @@ UNROUTED = (NO_ROUTE, None)
     ],
 )
 def test_d8_only_what_nobody_can_have_seen_is_unsent(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
     failures: list[tuple[OSError | None, OSError | None]],
     message: str,
     unsent: bool,
@@ -328,7 +317,7 @@ def test_d8_only_what_nobody_can_have_seen_is_unsent(
 
 
 @pytest.mark.parametrize("number", [errno.EAFNOSUPPORT, errno.EMFILE])
-def test_d8_without_a_socket_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_d8_without_a_socket_nothing_is_sent(monkeypatch: Patch, number: int) -> None:
     monkeypatch.setattr(socket, "socket", fails(OSError(number, "")))
     resolves(monkeypatch, 1, 2)
     with pytest.raises(TransportError, match=errno.errorcode[number]) as caught:
@@ -336,7 +325,7 @@ def test_d8_without_a_socket_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, nu
     assert caught.value.unsent
 
 
-def test_an_address_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_needs_no_thread(monkeypatch: Patch) -> None:
     with RawServer(answer("200 OK", b"yes")) as server:
         none_left = fails(RuntimeError("can't start new thread"))
         monkeypatch.setattr(threading.Thread, "start", none_left)

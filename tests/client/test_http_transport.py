@@ -105,7 +105,7 @@ def test_a_path_that_is_no_path_is_a_transport_error(server: RawServer) -> None:
 @pytest.mark.parametrize(
     ("trusted", "address"), [(True, "127.0.0.1"), (False, "127.0.0.1"), (True, "127.0.0.2")]
 )
-def test_https_goes_to_the_owner_of_a_certificate_that_is_trusted_and_to_nobody_else(
+def test_https_needs_a_trusted_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, address: str
 ) -> None:
     file, context = certificate(tmp_path, address)
@@ -118,32 +118,6 @@ def test_https_goes_to_the_owner_of_a_certificate_that_is_trusted_and_to_nobody_
         with pytest.raises(TransportError, match="SSLCertVerificationError"):
             get(server)
         assert server.requests == []
-
-
-class Withdrawn(OSError):
-    """What a caller raises, who wants no request any more."""
-
-
-def test_d7_who_calls_off_before_the_body_sends_not_one_byte_through_the_handshake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, context = certificate(tmp_path, "127.0.0.1")
-    monkeypatch.setenv("SSL_CERT_FILE", str(file))
-    shaken: list[str | None] = []
-
-    with RawServer(OK, context) as other:
-
-        def call_off() -> None:
-            assert other.hands_shaken.wait(10)
-            raise Withdrawn
-
-        transport = HttpTransport(other.origin)
-        with pytest.raises(Withdrawn):
-            transport.request("POST", "/", {}, b"secret", 100, before_body=call_off)
-        transport.request("GET", "/", {}, b"", 100, before_body=lambda: shaken.append("asked"))
-        assert shaken == ["asked"]
-    assert other.requests[0] == b""
-    assert other.requests[1].startswith(b"GET / HTTP/1.1\r\n")
 
 
 def test_what_is_no_origin_and_plain_http_to_another_machine_are_refused_at_once() -> None:
@@ -281,9 +255,7 @@ def test_a_handshake_that_is_not_over_in_time_is_given_up(script: Script) -> Non
 
 
 @pytest.mark.parametrize("secure", [False, True])
-def test_connecting_handshake_and_answer_share_one_deadline(
-    monkeypatch: pytest.MonkeyPatch, secure: bool
-) -> None:
+def test_a_whole_request_has_one_deadline(monkeypatch: pytest.MonkeyPatch, secure: bool) -> None:
     # Each step, when it is over, has taken most of what was left.
     now = [0.0]
     left: list[float] = []

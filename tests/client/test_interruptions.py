@@ -45,6 +45,7 @@ CALLS: Final[dict[str, Callable[[Client], object]]] = {
     "close": lambda client: client.close(),
 }
 
+Patch = pytest.MonkeyPatch
 THEME: Final = Survey("theme", "Which theme?", ("dark", "light"), max_epsilon="1")
 
 
@@ -93,7 +94,7 @@ def interrupt(bench: Bench, name: str, at: int, *, in_ours: bool) -> bool:
         engine_of(client).state.close()
         until(lambda: not engine_of(client).state.keeper._turn.is_taken())  # or it is not traced
     interruption = Interruption(at)
-    with pytest.MonkeyPatch.context() as hasty:
+    with Patch.context() as hasty:
         for owner, seconds in (
             (threads, "DISK_SECONDS"),
             (state_file, "BUSY_SECONDS"),
@@ -132,9 +133,7 @@ def interrupt(bench: Bench, name: str, at: int, *, in_ours: bool) -> bool:
     ],
 )
 @pytest.mark.parametrize("name", CALLS)
-def test_d5a_an_error_at_any_instruction_leaves_everything_usable(
-    tmp_path: Path, name: str, in_ours: bool, stride: int
-) -> None:
+def test_d5a_no_error_locks_anybody(tmp_path: Path, name: str, in_ours: bool, stride: int) -> None:
     at, came = 0, True
     while came:
         (folder := tmp_path / str(at)).mkdir()
@@ -153,7 +152,7 @@ def test_d5a_an_error_at_any_instruction_leaves_everything_usable(
 class Disk:
     """A disk on which one thread's ``fsync`` hangs until the gate is opened."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: Patch) -> None:
         self.entered, self.gate = threading.Event(), threading.Event()
         self.hangs = False
         monkeypatch.setattr(os, "fsync", self._fsync)
@@ -166,7 +165,7 @@ class Disk:
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+def disk(monkeypatch: Patch) -> Iterator[Disk]:
     disk = Disk(monkeypatch)
     yield disk
     disk.gate.set()
@@ -180,9 +179,7 @@ def error_of(call: Callable[[], object]) -> object:
         return error
 
 
-def test_d5a_no_call_waits_for_another_thread_that_hangs_in_the_disk(
-    bench: Bench, disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_d5a_no_call_waits_for_a_hanging_one(bench: Bench, disk: Disk, monkeypatch: Patch) -> None:
     # The gate opens once all have returned: whoever waited for it would fail the test.
     monkeypatch.setattr(state_file, "BUSY_SECONDS", 0.02)
     client = bench.ready()
@@ -218,9 +215,7 @@ def test_d5a_no_call_waits_for_another_thread_that_hangs_in_the_disk(
     assert bench.rows("SELECT consent, status FROM device, decisions") == [("off", "dropped")]
 
 
-def test_d5a_a_report_whose_own_disk_hangs_says_so_and_the_next_finds_it_recorded(
-    bench: Bench, disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_d5a_a_report_says_that_disks_hang(bench: Bench, disk: Disk, monkeypatch: Patch) -> None:
     client = bench.ready()
     disk.hangs = True
     with monkeypatch.context() as hasty:
@@ -234,9 +229,7 @@ def test_d5a_a_report_whose_own_disk_hangs_says_so_and_the_next_finds_it_recorde
     assert bench.draw.count == 1
 
 
-def test_d5a_a_call_that_asks_for_several_things_has_its_time_for_the_disk_once(
-    bench: Bench, disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_d5a_a_call_has_its_time_once(bench: Bench, disk: Disk, monkeypatch: Patch) -> None:
     monkeypatch.setattr(threads, "DISK_SECONDS", 2 * SECONDS)
     state = engine_of(bench.ready()).state
     disk.hangs = True
@@ -249,9 +242,7 @@ def test_d5a_a_call_that_asks_for_several_things_has_its_time_for_the_disk_once(
         assert isinstance(pool.submit(error_of, late).result(SECONDS), StateUnavailable)
 
 
-def test_d5a_a_refusal_outlives_a_consent_that_was_heard_before_and_stored_after_it(
-    bench: Bench, disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_d5a_a_no_outlives_an_earlier_yes(bench: Bench, disk: Disk, monkeypatch: Patch) -> None:
     client = bench.ready()
     monkeypatch.setattr(state_file, "BUSY_SECONDS", 0.02)
     disk.hangs = True
@@ -266,9 +257,7 @@ def test_d5a_a_refusal_outlives_a_consent_that_was_heard_before_and_stored_after
 
 
 @pytest.mark.parametrize("ends", ["__del__", "atexit"])
-def test_d5a_a_finaliser_and_an_exit_handler_may_call_anything(
-    tmp_path: Path, collector: FakeCollector, ends: str
-) -> None:
+def test_d5a_an_end_may_call_anything(tmp_path: Path, collector: FakeCollector, ends: str) -> None:
     collector.publish(THEME, epochs=3)
     app = f"""
 import atexit, builtins
@@ -303,9 +292,7 @@ else:
 
 
 @pytest.mark.parametrize("name", ["flush", "refresh", "close"])
-def test_d5a_a_finaliser_on_the_thread_that_holds_the_state_waits_for_nobody(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_d5a_a_finaliser_waits_for_nobody(bench: Bench, monkeypatch: Patch, name: str) -> None:
     monkeypatch.setattr(engine_module, "CLOSE_SECONDS", 2 * SECONDS)
     monkeypatch.setattr(state_file, "BUSY_SECONDS", 2 * SECONDS)
     client = bench.ready()
@@ -322,9 +309,7 @@ def test_d5a_a_finaliser_on_the_thread_that_holds_the_state_waits_for_nobody(
     until(lambda: said[0] is not None or not bench.is_open)  # closed, unseen
 
 
-def test_d5a_where_no_thread_can_be_started_no_call_waits_for_those_of_others(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_d5a_without_threads_nobody_waits(bench: Bench, monkeypatch: Patch) -> None:
     bench.ready().close()
     monkeypatch.setattr(threads, "start_new_thread", Mock(side_effect=RuntimeError("no thread")))
     others: list[Future[Consent]] = []

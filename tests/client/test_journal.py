@@ -234,16 +234,6 @@ def test_where_there_is_no_state_none_is_made(bench: Bench, tmp_path: Path, cons
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_a_state_that_cannot_be_used_it_is_said(bench: Bench) -> None:
-    bench.path.mkdir()
-    journal = bench.client().journal()
-    assert (journal.entries, journal.consent.effective) == ((), "off")
-    assert "unable to open database file. Until it can be used again" in " ".join(
-        str(journal).split()
-    )
-    assert journal.to_dict()["consent"]["problem"] == journal.consent.problem
-
-
 def test_signed_bytes_that_rotted_are_shown_without_a_response(bench: Bench) -> None:
     client = bench.reported()
     bench.rows("UPDATE decisions SET envelope = x'c1'")

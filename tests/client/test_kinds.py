@@ -8,22 +8,18 @@ from typing import Any
 import pytest
 
 from deniable.client import (
-    ManifestFault,
-    ManifestRefused,
     OutcomeStatus,
     ReportEntry,
     Survey,
     UndeclaredAnswer,
 )
 from deniable.client.explaining.promise import Terms
-from deniable.client.ledger.admission import check_declaration
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import InvalidManifest, Manifest, Specification
 from tests.client.test_explain import only
-from tests.support.devices import Bench, FakeTransport, fault_of, plain, read_upload
+from tests.support.devices import Bench, FakeTransport, plain, read_upload
 from tests.support.kinds import KINDS
 from tests.support.surveys import DAY, DECLARED, manifest
-from tests.support.understated import understated
 
 MINUTES = Survey.numeric("minutes", "How many minutes?", low=0, high=60, step=5, max_epsilon="1")
 
@@ -41,9 +37,7 @@ def device(bench: Bench, survey: Manifest, **changes: Any) -> Any:
 
 
 @pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
-def test_each_kind_is_answered_as_its_matrix_says_to_the_word(
-    bench: Bench, survey: Manifest
-) -> None:
+def test_each_kind_is_answered_as_its_matrix_says(bench: Bench, survey: Manifest) -> None:
     words = [0, 2**64 - 1, 2**63, 3 * 2**61]
     client = device(bench, survey, unsafe_draw=iter(words).__next__, lifetime_epsilon="100")
     matrix = survey.mechanism
@@ -60,21 +54,6 @@ def test_each_kind_is_answered_as_its_matrix_says_to_the_word(
     level = matrix.privacy.epsilon
     for (cost,) in bench.rows("SELECT cost FROM decisions"):
         assert cost - 1 <= level * 10**9 <= cost <= 10**9
-
-
-@pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
-def test_d2_an_undeclared_kind_and_understated_integers_are_refused_and_nothing_drawn(
-    bench: Bench, survey: Manifest
-) -> None:
-    with pytest.raises(ManifestRefused) as refused:
-        check_declaration(understated(survey), declaration(survey))
-    assert refused.value.fault is ManifestFault.UNCERTIFIED
-    bench.transport = FakeTransport(survey)
-    other = {"matrix", "numeric"} - {survey.specification.kind}
-    client = bench.client(surveys=[replace(declaration(survey), mechanisms=other)])
-    assert fault_of(client.refresh(force=True).errors[survey.name]) is ManifestFault.MECHANISM
-    assert not client.report(survey.name, survey.categories[0]).ok
-    assert bench.draw.count == 0
 
 
 def test_d1_a_declaration_of_no_sense_is_refused() -> None:
@@ -142,6 +121,27 @@ def test_the_nearest_value_is_clamped_to_the_range() -> None:
             MINUTES.nearest(other)  # type: ignore[arg-type]
     with pytest.raises(InvalidManifest):
         declaration(KINDS["matrix"]).nearest(1)
+
+
+def test_numbers_of_numpy_are_what_they_are_exactly() -> None:
+    np: Any = pytest.importorskip("numpy")
+    for kind in (np.int8, np.uint64, np.float16, np.float32, np.longdouble, np.array):
+        answer = kind(15)
+        assert (MINUTES.index_of(answer), MINUTES.nearest(answer)) == (3, "15")
+    quarters = Survey.numeric("n", "q", low=0, high=1, step="0.25", max_epsilon="1")
+    assert [quarters.index_of(x) for x in (0.25, np.float32(0.25), -0.0, 1.0)] == [1, 1, 0, 4]
+    below = np.nextafter(np.float32(1), np.float32(0))
+    others: list[Any] = [0.2500000000000001, np.float32(0.7), below, np.float32("nan")]
+    for other in [*others, np.float32("inf"), np.bool_(True), np.array([0.25]), np.array([0, 1])]:
+        with pytest.raises(UndeclaredAnswer) as raised:
+            quarters.index_of(other)
+        assert raised.value.__context__ is None
+    for other, error in (
+        (np.float32("nan"), UndeclaredAnswer),
+        *((each, TypeError) for each in (np.bool_(True), np.array([15, 20]))),
+    ):
+        with pytest.raises(error):
+            MINUTES.nearest(other)
 
 
 LARGEST = manifest(

@@ -107,16 +107,6 @@ def test_d7_what_is_not_overdue_at_a_start_draws_nothing(bench: Bench) -> None:
     assert len(bench.transport.uploads) == 1
 
 
-def test_d7_a_process_that_was_stopped_long_sends_nothing_as_it_goes_on(bench: Bench) -> None:
-    client = bench.reported(delivery_seconds=DAY)
-    engine_of(client).uploader.step()
-    ((due,),) = bench.rows("SELECT due FROM decisions")
-    assert due > bench.clock.time + 3600  # naps are no longer: the thread was to look before
-    bench.clock.time = due + 10
-    engine_of(client).uploader.step()
-    assert len(bench.transport.uploads) == 0
-
-
 def test_d7_a_machine_whose_timers_are_always_late_sends_in_the_end(bench: Bench) -> None:
     bench.reported().close()
     bench.clock.time += 2 * DAY
@@ -127,7 +117,7 @@ def test_d7_a_machine_whose_timers_are_always_late_sends_in_the_end(bench: Bench
 
 
 @pytest.mark.parametrize("counts", [True, False], ids=["stopped", "asleep"])
-def test_d7_the_moment_at_which_a_suspended_process_goes_on_is_not_that_of_a_request(
+def test_d7_no_resumption_is_a_request(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, counts: bool
 ) -> None:
     chance, suspended, all_days = Random(4), 0.0, 40 if THOROUGH else 20

@@ -19,11 +19,10 @@ from deniable.client import (
     NotRunning,
     Outcome,
     OutcomeStatus,
-    ReportDropped,
 )
 from deniable.client.ledger.ledger import chosen_slot
-from deniable.messages import RefusalCode, Schedule
-from tests.support.devices import NAME, Bench, refused, took
+from deniable.messages import Schedule
+from tests.support.devices import NAME, Bench, took
 from tests.support.effort import THOROUGH
 from tests.support.surveys import DAY, MANIFEST, START, manifest
 
@@ -89,20 +88,6 @@ def test_d6_a_report_asks_nothing_and_without_a_manifest_stores_nothing(bench: B
     asked = len(bench.transport.requests)
     bench.report_daily(client, range(8))
     assert len(bench.transport.requests) == asked
-
-
-@pytest.mark.parametrize("code", [RefusalCode.REPORT_CONFLICT, RefusalCode.EPOCH_CLOSED])
-def test_d4_a_drop_undoes_no_decision_and_refunds_nothing(bench: Bench, code: RefusalCode) -> None:
-    client = bench.reported()
-    spent = bench.rows("SELECT sum(cost) FROM decisions")
-    bench.transport.answer = refused(code)
-    assert client.flush().dropped == 1
-    outcome = client.report(NAME, "good")
-    assert isinstance(outcome.error, ReportDropped)
-    assert code.value in str(outcome.error)
-    assert bench.draw.count == 1
-    assert bench.rows("SELECT sum(cost) FROM decisions") == spent
-    assert at(bench, client, 1).status is RECORDED
 
 
 HOUR = 3600

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from deniable.client import Client, EpochUndecidable, OutcomeStatus
+from deniable.client import Client, OutcomeStatus
 from deniable.client.optional.kept_answers import memo_draw
 from deniable.messages import Manifest, Repeat, Schedule, Specification
-from tests.support.devices import NAME, Bench, read_upload, took
+from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import DAY, DECLARED, START, manifest
 
 RECORDED = OutcomeStatus.RECORDED
@@ -57,15 +57,7 @@ def the_key(bench: Bench) -> bytes:
     return key
 
 
-def test_the_same_answer_gets_the_same_response_for_a_range(bench: Bench, device: Client) -> None:
-    sent = responses(bench, device, ["good", "poor"] * (RANGE // 2))
-    assert (sent[0], sent[1]) == (sent[2], sent[3])
-    assert bench.draw.count == 0  # the key is the only randomness
-
-
-def test_a_key_is_of_one_survey_and_one_range_and_costs_what_distinct_answers_could(
-    bench: Bench, device: Client
-) -> None:
+def test_a_key_is_of_a_range_and_costs_what_answers_could(bench: Bench, device: Client) -> None:
     responses(bench, device, ["good"] * 10)
     stored = bench.rows("SELECT first, ends, reports FROM memos ORDER BY first")
     assert stored == [
@@ -88,30 +80,6 @@ def test_the_key_of_a_range_is_erased_when_the_range_ends(bench: Bench, device: 
     assert old is None
     assert new not in {None, key}
     assert bench.on_disk(key) == []
-
-
-@pytest.mark.parametrize("how", ["off", "local", "purge", "state lost", "copied"])
-def test_an_erased_key_ends_the_range_for_a_device(bench: Bench, device: Client, how: str) -> None:
-    responses(bench, device, ["good"])
-    key = the_key(bench)
-    if how == "purge":
-        device.purge()
-    elif how in {"off", "local"}:
-        device.set_consent(how)
-        device.set_consent("on")
-    else:
-        device.close()
-        (bench.path if how == "state lost" else bench.mark).unlink()
-        device = bench.client(surveys=[KEPT], lifetime_epsilon="1000")
-        device.set_consent("on")
-        assert took(device.refresh(force=True))
-    assert key not in keys(bench)
-    assert bench.on_disk(key) == []
-    for epoch in range(1, RANGE):
-        bench.clock.time = START + epoch * DAY
-        assert isinstance(device.report(NAME, "good").error, EpochUndecidable)
-    bench.clock.time = START + RANGE * DAY
-    assert device.report(NAME, "good").status is RECORDED
 
 
 def test_beyond_as_many_reports_as_answers_a_range_costs_nothing_more(bench: Bench) -> None:

@@ -52,9 +52,7 @@ def unchanged_budget(bench: Bench) -> Iterator[None]:
         (OutboxCaps(reports=8, bytes=8 * 192, days=7), 8, ""),
     ],
 )
-def test_adding_a_report_drops_the_oldest_over_the_caps(
-    bench: Bench, caps: OutboxCaps, kept: int, verdict: str
-) -> None:
+def test_adding_drops_the_oldest(bench: Bench, caps: OutboxCaps, kept: int, verdict: str) -> None:
     client = daily(bench, 8, caps=caps)
     dropped = [(epoch, "dropped", verdict) for epoch in range(8 - kept)]
     assert ends(bench) == dropped + [(epoch, "pending", "") for epoch in range(8 - kept, 8)]
@@ -89,9 +87,7 @@ def test_a_clock_put_forward_makes_nothing_older_than_a_week(bench: Bench, jump:
     assert client.flush(1).reasons == {"cap-age": 1}
 
 
-def test_an_app_update_may_lower_the_caps_and_what_is_dropped_is_logged_in_one_line(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_update_may_lower_the_caps(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     daily(bench, 6).close()
     caplog.clear()
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions WHERE epoch = 0")

@@ -28,9 +28,6 @@ NEXT = SigningKey(bytes([1]) * 32)
 FIRST = rotation(AUTHORITY, NEXT)
 
 
-# What is kept.
-
-
 def test_a_proof_is_kept_across_restarts_and_verified_once_a_process(
     bench: Bench, log: ShownLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,9 +54,7 @@ def test_a_proof_is_kept_across_restarts_and_verified_once_a_process(
     assert judged == dict.fromkeys((FIRST, envelope, keys), 3)
 
 
-def test_an_update_that_brings_a_pin_draws_for_nothing_before_a_proof_of_it_came(
-    bench: Bench, log: ShownLog
-) -> None:
+def test_an_update_with_a_pin_draws_after_a_proof_alone(bench: Bench, log: ShownLog) -> None:
     before = bench.reported()
     before.close()
     bench.clock.time += DAY
@@ -95,9 +90,7 @@ def test_an_update_whose_bundle_has_the_proof_goes_on_offline(bench: Bench, log:
     assert bench.transport.requests == []
 
 
-def test_other_witnesses_are_a_pin_that_the_kept_proof_may_do_for(
-    bench: Bench, log: ShownLog
-) -> None:
+def test_a_kept_proof_may_do_for_other_witnesses(bench: Bench, log: ShownLog) -> None:
     prove(bench, log, ENVELOPE, cosigners=(1, 2, 3))
     client = pinned(bench, log)
     client.refresh(force=True)
@@ -115,9 +108,7 @@ def test_other_witnesses_are_a_pin_that_the_kept_proof_may_do_for(
     assert client.report(NAME, "good").status is RECORDED
 
 
-def test_a_proof_that_another_process_was_sent_is_enough_and_a_rotten_one_is_none(
-    bench: Bench, log: ShownLog
-) -> None:
+def test_anothers_proof_is_enough_a_rotten_one_is_none(bench: Bench, log: ShownLog) -> None:
     bench.reported().close()
     bench.clock.time += DAY
     client, other = pinned(bench, log), pinned(bench, log)
@@ -141,9 +132,6 @@ def test_nobody_is_asked_to_vouch_for_what_nobody_has_seen(bench: Bench, log: Sh
     prove(bench, log, *bench.transport.envelopes)
     client.refresh(force=True)
     assert len(vouched.issuer.requests) == 1
-
-
-# Keys.
 
 
 def test_a_hand_over_that_nobody_has_seen_is_not_followed(bench: Bench, log: ShownLog) -> None:
@@ -197,9 +185,7 @@ def test_a_hand_over_from_before_the_pin_needs_a_proof_too(bench: Bench, log: Sh
     assert fault_of(later.refresh(force=True)) is ManifestFault.ROLLED_BACK
 
 
-def test_what_was_followed_before_the_pin_may_be_witnessed_as_a_newer_key_signed_it(
-    bench: Bench, log: ShownLog
-) -> None:
+def test_what_was_followed_is_witnessed_under_a_newer_key(bench: Bench, log: ShownLog) -> None:
     bench.reported().close()
     bench.clock.time += DAY
     bench.transport.rotations = [FIRST]
@@ -243,9 +229,6 @@ def test_gateway_keys_that_nobody_has_seen_are_not_sealed_for(bench: Bench, log:
     assert sealed_for(client) == 2
     client.close()
     assert sealed_for(pinned(bench, log, **relayed)) == 2
-
-
-# What a pin changes, and what not.
 
 
 @pytest.mark.parametrize("relayed", [False, True])
@@ -302,9 +285,6 @@ def test_d12_no_change_of_the_pin_needs_consent_anew(bench: Bench, log: ShownLog
         assert ("witnesses, which it names, have seen in the collector's public log" in said) == (
             policy is not None
         )
-
-
-# Whole.
 
 
 def test_an_app_that_pins_the_log_is_tested_with_a_fake_collector() -> None:

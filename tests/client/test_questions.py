@@ -65,9 +65,7 @@ def test_the_answers_make_the_categories() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_map_is_answered_by_either_kind_with_one_charge(
-    collector: FakeCollector, client: Client, kind: str
-) -> None:
+def test_a_map_costs_once_in_each_kind(collector: FakeCollector, client: Client, kind: str) -> None:
     collector.publish(USAGE, kind=None if kind == "one-question" else kind)
     assert client.refresh().ready == ("usage",)
     outcome = asyncio.run(client.areport("usage", {"plan": "free", "theme": "dark"}, strict=True))

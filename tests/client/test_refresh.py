@@ -68,9 +68,7 @@ def test_d10_a_manifest_that_is_held_is_asked_for_after_a_day_and_more(bench: Be
 
 
 @pytest.mark.parametrize("nothing", [[], [PORTAL.body]])
-def test_d10_a_manifest_that_does_not_come_is_asked_for_more_and_more_seldom(
-    bench: Bench, nothing: list[bytes]
-) -> None:
+def test_d10_what_does_not_come_is_asked_ever_seldomer(bench: Bench, nothing: list[bytes]) -> None:
     bench.transport.manifests[NAME] = nothing
     assert 3 <= asked_after(bench, 3600) <= 6
     assert asked_after(bench, DAY) <= 8
@@ -99,9 +97,7 @@ def test_d10_no_answer_and_no_start_makes_a_device_ask_nine_times_a_day(bench: B
         TransportError("the answer was cut short", received=1 << 20),
     ],
 )
-def test_d10_whoever_cannot_sign_makes_a_device_fetch_megabytes_once_a_day(
-    bench: Bench, answer: HttpAnswer | TransportError
-) -> None:
+def test_d10_megabytes_come_once_a_day(bench: Bench, answer: HttpAnswer | TransportError) -> None:
     bench.transport = Answering(answer)
     asked_after(bench, 3 * DAY)
     assert len(bench.transport.requests) <= 3
@@ -184,9 +180,7 @@ def test_d2_a_bundled_manifest_is_judged_like_any_other(bench: Bench) -> None:
     assert bench.draw.count == 0
 
 
-def test_a_bundled_manifest_is_opened_once_however_often_it_is_refused(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bundled_manifest_is_opened_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Mock(side_effect=open_trusted)
     monkeypatch.setattr(admission, "open_trusted", opened)
     bundled = [
@@ -202,9 +196,7 @@ def test_a_bundled_manifest_is_opened_once_however_often_it_is_refused(
 
 
 @pytest.mark.parametrize("jump", [-50 * 365 * DAY, -DAY, 2 * DAY, 10 * 365 * DAY])
-def test_a_clock_that_jumps_puts_off_the_next_refresh_by_a_day_and_a_quarter_at_most(
-    bench: Bench, jump: float
-) -> None:
+def test_a_jump_puts_off_a_refresh_by_a_day_and_a_quarter(bench: Bench, jump: float) -> None:
     with bench.client(delivery_seconds=0) as client:
         engine_of(client).refresh_when_due()
     bench.clock.time += jump

@@ -125,9 +125,7 @@ def test_the_longest_requests_fit_into_the_one_size() -> None:
         ({"collector": "https://r.example:99", "relay": "https://r.example/"}, "another's host"),
     ],
 )
-def test_a_relay_that_protects_nobody_is_refused_at_construction(
-    bench: Behind, arguments: dict[str, Any], why: str
-) -> None:
+def test_a_useless_relay_is_refused(bench: Behind, arguments: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         bench.client(**arguments)
 
@@ -212,9 +210,6 @@ def test_d12_consent_is_for_one_relay_s_host_or_none(bench: Behind) -> None:
             assert len(bench.relay.seen) == seen  # nor is it asked for keys
 
 
-# What does not open is no answer.
-
-
 def _transport(way: TransportDouble, gateway: Gateway) -> RelayTransport:
     key = KeyConfiguration(1, gateway.keys[1].public_key)
     return RelayTransport(way, RelayAddress.at(RELAY, ORIGIN), ORIGIN, lambda: key)
@@ -254,9 +249,6 @@ def test_an_encoded_or_long_answer_is_none_though_it_opens(bench: Behind, gatewa
         bench.transport.answer = answer
         with pytest.raises(TransportError, match=why):
             _transport(Relay(gateway), gateway).request("POST", "/v1/reports", {}, b"x", 100)
-
-
-# The gateway's keys.
 
 
 def test_keys_are_refreshed_with_manifests_and_stay_kept(bench: Behind, gateway: Gateway) -> None:
@@ -335,9 +327,6 @@ def test_an_app_that_pins_its_surveys_keeps_the_keys_that_it_came_with(bench: Be
     assert bench.paths() == [MANIFESTS]
 
 
-# A relay that does what it likes.
-
-
 @pytest.mark.parametrize("seed", range(8 if THOROUGH else 1))
 def test_whatever_a_relay_does_nothing_is_lost_or_doubled(tmp_path: Path, seed: int) -> None:
     """It drops, delays, repeats, reorders, forges and is down; then three weeks it does its duty.
@@ -377,9 +366,6 @@ def test_whatever_a_relay_does_nothing_is_lost_or_doubled(tmp_path: Path, seed: 
     assert len(collector._receipts) <= drawn
     assert len(set(relay.seen)) == len(relay.seen)
     assert len(relay.fates) > len(FATES) / 2
-
-
-# What is promised.
 
 
 def test_d11_whoever_is_asked_is_told_what_relay_and_collector_learn(bench: Behind) -> None:

@@ -184,9 +184,7 @@ def test_where_nothing_was_rotated_the_signature_is_bad(bench: Bench, answer: Ht
 
 
 @pytest.mark.parametrize("answer", [UNREACHABLE, HttpAnswer(503, {}, b"")])
-def test_rotations_that_do_not_come_are_asked_for_again_soon(
-    bench: Bench, answer: HttpAnswer | TransportError
-) -> None:
+def test_rotations_are_asked_again_soon(bench: Bench, answer: HttpAnswer | TransportError) -> None:
     bench.transport = transport = WithoutAuthority()
     transport.answer_to_authority = answer
     transport.publish(MANIFEST, NEXT)
@@ -209,9 +207,7 @@ def test_a_bundle_may_bear_any_key_of_the_chain(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("pinned", [NEXT, LAST])
-def test_an_update_that_pins_a_later_key_of_a_chain_goes_on(
-    bench: Bench, pinned: SigningKey
-) -> None:
+def test_an_update_that_pins_a_later_key_goes_on(bench: Bench, pinned: SigningKey) -> None:
     bench.transport.publish(manifest(sequence=5))
     client = bench.ready(**LONG_LIFE)
     bench.transport.rotations = [FIRST, SECOND]

@@ -3,10 +3,8 @@
 Every wait here is bounded.
 """
 
-import random
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,17 +12,15 @@ import pytest
 from deniable.client import Delivery, HttpAnswer, NotReady, OutcomeStatus
 from deniable.client.client import engine_of
 from deniable.client.sending import uploader
-from deniable.messages import RefusalCode
 from tests.support.clock import FakeClock
-from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, read_upload, refused
-from tests.support.effort import THOROUGH
-from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START
+from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, read_upload
+from tests.support.surveys import DAY, MANIFEST, START
 from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads, until
 
+Patch = pytest.MonkeyPatch
 
-def test_d6_the_thread_starts_with_the_first_report_fetches_a_manifest_and_sends_the_next(
-    bench: Bench, transport: WatchedTransport
-) -> None:
+
+def test_d6_the_first_report_starts_the_thread(bench: Bench, transport: WatchedTransport) -> None:
     client = device(bench)
     assert threads() == []
     assert isinstance(client.report(NAME, "good").error, NotReady)
@@ -43,9 +39,7 @@ def test_d6_the_thread_starts_with_the_first_report_fetches_a_manifest_and_sends
     assert threads() == []  # none starts after close()
 
 
-def test_one_thread_works_even_if_starting_it_takes_long(
-    bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_thread_works(bench: Bench, transport: WatchedTransport, monkeypatch: Patch) -> None:
     uploader, thread_class = engine_of(device(bench)).uploader, threading.Thread
     made: list[threading.Thread] = []
 
@@ -65,15 +59,13 @@ def test_one_thread_works_even_if_starting_it_takes_long(
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+def hasty(monkeypatch: Patch) -> None:
     """Let closing wait for what hangs only as long as a test may."""
     monkeypatch.setattr(uploader, "_STOP_SECONDS", 0.01)
 
 
 @pytest.mark.usefixtures("hasty")
-def test_closing_ends_the_thread_while_a_request_hangs_and_loses_nothing(
-    bench: Bench, transport: WatchedTransport
-) -> None:
+def test_closing_ends_a_hanging_thread(bench: Bench, transport: WatchedTransport) -> None:
     bench.ready()
     client = device(bench)
     transport.gate.clear()
@@ -90,9 +82,7 @@ def test_closing_ends_the_thread_while_a_request_hangs_and_loses_nothing(
 
 
 @pytest.mark.usefixtures("hasty")
-def test_closing_while_a_flush_hangs_in_a_request_waits_no_longer_than_for_a_thread(
-    bench: Bench, transport: WatchedTransport
-) -> None:
+def test_closing_waits_for_no_hanging_flush(bench: Bench, transport: WatchedTransport) -> None:
     client = bench.reported()
     transport.gate.clear()
     with ThreadPoolExecutor(1) as pool:
@@ -105,18 +95,14 @@ def test_closing_while_a_flush_hangs_in_a_request_waits_no_longer_than_for_a_thr
     client.close()
 
 
-def test_a_client_without_background_has_no_thread_whatever_it_does(
-    bench: Bench, transport: WatchedTransport
-) -> None:
+def test_without_background_there_is_no_thread(bench: Bench, transport: WatchedTransport) -> None:
     client = bench.reported()
     client.flush()
     assert threads() == []
     assert transport.threads == {"deniable-call"}  # which ended with the call
 
 
-def test_the_thread_outlives_a_state_that_cannot_be_read_for_a_while(
-    bench: Bench, transport: WatchedTransport, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_thread_outlives_an_unreadable_state(bench: Bench, transport: WatchedTransport) -> None:
     client = device(bench)
     bench.path.mkdir()
     client.report(NAME, "good")
@@ -129,9 +115,7 @@ def test_the_thread_outlives_a_state_that_cannot_be_read_for_a_while(
     assert settled(bench, client) == [(0, "delivered")]
 
 
-def test_a_thread_that_cannot_start_is_tried_again(
-    bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_is_retried(bench: Bench, transport: WatchedTransport, monkeypatch: Patch) -> None:
     client = device(bench)
     bench.ready()
 
@@ -175,9 +159,7 @@ class Waiting(FakeClock):
         assert event.wait(SECONDS)
 
 
-def test_a_stop_that_comes_just_before_the_thread_looks_up_is_heard(
-    bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_late_stop_works(bench: Bench, transport: WatchedTransport, monkeypatch: Patch) -> None:
     client = device(bench)
     bench.ready()
     asleep = threading.Event()
@@ -224,9 +206,7 @@ def test_what_nobody_foresaw_is_logged_once_and_ends_no_thread(
     ]
 
 
-def test_a_thread_that_is_told_to_stop_while_it_sends_fetches_nothing(
-    bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_ends_fetches(bench: Bench, transport: WatchedTransport, monkeypatch: Patch) -> None:
     bench.reported().close()
     bench.clock.time += 2 * DAY  # a fetch is due
     client, before = device(bench), len(transport.requests)
@@ -251,9 +231,7 @@ def test_d7_the_thread_sends_nothing_too_early(bench: Bench, transport: WatchedT
     assert transport.uploads == []
 
 
-def test_a_second_report_wakes_the_thread_beside_which_a_flush_sends_nothing_twice(
-    bench: Bench, transport: WatchedTransport
-) -> None:
+def test_a_second_report_wakes_the_thread(bench: Bench, transport: WatchedTransport) -> None:
     bench.ready()
     client = device(bench)
     client.report(NAME, "good")
@@ -279,9 +257,7 @@ def test_d7_a_report_late_in_its_time_is_sent_before_its_time_is_over(bench: Ben
     assert due < MANIFEST.schedule.closes(0)
 
 
-def test_start_sends_what_an_earlier_run_left_and_needs_consent(
-    bench: Bench, transport: WatchedTransport
-) -> None:
+def test_start_sends_what_was_left_on_consent(bench: Bench, transport: WatchedTransport) -> None:
     bench.reported().close()
     client = device(bench)
     bench.clock.time += 3600
@@ -291,49 +267,6 @@ def test_start_sends_what_an_earlier_run_left_and_needs_consent(
     client.close()
     device(bench).start()
     assert threads() == []
-
-
-def traffic(folder: Path, answer: str, word: int) -> list[tuple[float, str, int, str]]:
-    """Return when a device sends what, and how much of it, that always gives this answer."""
-    folder.mkdir()
-    with Bench(folder) as bench:
-        times: list[float] = []
-
-        def judge(_: bytes) -> HttpAnswer:
-            times.append(bench.clock.time)
-            if len(times) % 3 == 1:
-                raise UNREACHABLE
-            later = refused(RefusalCode.OVERLOADED, retry_after="7")
-            return later if len(times) % 3 == 2 else ACCEPTED
-
-        bench.transport.answer = judge
-        client = bench.ready(unsafe_draw=lambda: word)
-        for day in range(5):
-            bench.clock.time = START + day * DAY
-            assert client.report(NAME, answer).ok
-            for _ in range(20 if THOROUGH else 8):
-                bench.clock.time += engine_of(client).uploader.send_due() if day else 600.0
-        posts = [request for request in bench.transport.requests if request.method == "POST"]
-        settled = bench.rows("SELECT epoch, attempts, due, held FROM decisions ORDER BY epoch")
-        return [
-            (time, request.path, len(request.body), str(settled))
-            for time, request in zip(times, posts, strict=True)
-        ]
-
-
-@pytest.mark.parametrize("word", [0, 2**63, 2**64 - 1] if THOROUGH else [2**64 - 1])
-def test_when_and_how_much_a_device_sends_depends_on_no_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: int
-) -> None:
-    # Also not on the response: the last of these words tells the truth.
-    found = []
-    for answer in CATEGORIES if THOROUGH else CATEGORIES[::2]:
-        # What every device draws its times from.
-        monkeypatch.setattr("deniable.client.engine.uniform", random.Random(20_061_204).random)
-        found.append(traffic(tmp_path / answer, answer, word))
-    first, *others = found
-    assert len(first) > 10
-    assert all(other == first for other in others)
 
 
 def test_of_several_processes_one_sends_a_report_and_the_others_wait_for_it(bench: Bench) -> None:

@@ -274,9 +274,7 @@ REQUEST = EnrolmentRequest("theme", bytes(32), 0, bytes(31) + b"\1")
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_a_report_is_vouched_for_and_taken(
-    collector: FakeCollector, tmp_path: Path, background: bool
-) -> None:
+def test_a_vouched_one_is_taken(collector: FakeCollector, tmp_path: Path, background: bool) -> None:
     issuer, state = FakeIssuer(), tmp_path / "state"
     collector.publish(THEME, enrolment=issuer.enrolment)
     with device(
