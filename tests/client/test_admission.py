@@ -45,6 +45,7 @@ UNSEEN = NameRecord(None, frozenset(), 0)
 PLENTY = 1_000 * NANO
 SEEN = NameRecord((4, manifest(sequence=4).survey_id), frozenset(), 0)
 STRANGER = SigningKey(b"somebody else's seed, 32 bytes..")
+SIGNED = sign_manifest(MANIFEST, AUTHORITY)
 
 
 def lasting(seconds: int, grace: int = DAY) -> dict[str, Any]:
@@ -78,9 +79,6 @@ def read(
         assert opened.signer == authority
 
     return fault(opened)
-
-
-SIGNED = sign_manifest(MANIFEST, AUTHORITY)
 
 
 def test_a_sound_manifest_is_read_and_admitted() -> None:

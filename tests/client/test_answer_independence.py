@@ -47,6 +47,8 @@ Log = pytest.LogCaptureFixture
 
 
 ANSWERS = some(CATEGORIES)
+Reporting = Callable[[Client, list[tuple[Any, Any]], bool], Outcome]
+TROUBLES = ["no consent", "no manifest", "over", "no disk", "dropped", "unforeseen"]
 
 
 @dataclass(frozen=True)
@@ -237,9 +239,6 @@ def collected() -> Iterator[Collected]:
     logger.setLevel(level)
 
 
-Reporting = Callable[[Client, list[tuple[Any, Any]], bool], Outcome]
-
-
 def report(client: Client, asked: list[tuple[Any, Any]], strict: bool) -> Outcome:
     return client.report(*asked.pop(), strict=strict)  # the app's own frame holds nothing either
 
@@ -269,9 +268,6 @@ def troubled(bench: Bench, trouble: str) -> Client:
         case "unforeseen":
             return bench.client(unsafe_draw=Mock(side_effect=LookupError))
     return client
-
-
-TROUBLES = ["no consent", "no manifest", "over", "no disk", "dropped", "unforeseen"]
 
 
 @pytest.mark.long

@@ -27,6 +27,7 @@ NOW = START + 100.0
 LOST = Resend(NOW + 30, 0.0, None)
 COARSE = (60, 600, 3600)
 _jitters = st.floats(0, 1, exclude_max=True)
+JSON = {"content-type": "application/json"}
 
 
 def pending(attempts: int = 0, unanswered: int = 0, starts: int = START) -> PendingReport:
@@ -46,9 +47,6 @@ def step(
 def later(code: RefusalCode, seconds: float = 30) -> Resend:
     """Return what follows a refusal: the same again, and not before."""
     return Resend(NOW + seconds, NOW + seconds, code)
-
-
-JSON = {"content-type": "application/json"}
 
 
 def of_json(value: object, status: int, kind: str = "application/json") -> HttpAnswer:
@@ -169,16 +167,7 @@ def test_d8_retry_after_is_rounded_up_to_three_values_and_capped(waited: int) ->
 @pytest.mark.parametrize(
     "asked",
     [
-        "",
-        "-1",
-        "+1",
-        "1.5",
-        "1e3",
-        "soon",
-        " 60",
-        "６０",
-        "²",
-        "0x10",
+        *("", "-1", "+1", "1.5", "1e3", "soon", " 60", "６０", "²", "0x10"),
         "Wed, 21 Oct 2026 07:28:00 GMT",
     ],
 )

@@ -20,6 +20,8 @@ from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, ST
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
 ELSEWHERE = "https://elsewhere.example"
 SUCCESSOR = SigningKey(b"the next authority's seed, 32 b.")
+BUNDLE = make_bundle([sign_manifest(MANIFEST, AUTHORITY)], AUTHORITY.public_key)
+FILE = BUNDLE.to_json()
 
 
 def moved(bench: Bench) -> tuple[Client, FakeTransport]:
@@ -106,10 +108,6 @@ def test_d3_another_authority_finds_what_was_spent_and_nothing_reserved(bench: B
     assert why(client.refresh(force=True)) is None  # one spent, seven ahead
     longer = trusting_another(bench, 1, lifetime="8", schedule=Schedule(START, DAY, 9, DAY))
     assert fault_of(longer.refresh(force=True)) is ManifestFault.OVER_BUDGET
-
-
-BUNDLE = make_bundle([sign_manifest(MANIFEST, AUTHORITY)], AUTHORITY.public_key)
-FILE = BUNDLE.to_json()
 
 
 def test_a_survey_is_declared_by_the_files_bytes_or_its_path(tmp_path: Path) -> None:

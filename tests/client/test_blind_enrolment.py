@@ -56,6 +56,9 @@ from tests.support.watched import until
 
 HALF = DAY / 2
 BLIND: Final = "blind"
+NAMES: Final = ("light", "tabs", "theme")
+SECRET: Final = b"\x55" * 32
+GRID: Final = Schedule(START, DAY, 4, DAY)
 
 
 @pytest.fixture
@@ -348,11 +351,6 @@ def test_no_fate_of_reports_changes_asking(tmp_path: Path, monkeypatch: pytest.M
     answers: list[HttpAnswer | Exception] = [ACCEPTED, UNREACHABLE, OFFLINE, *map(refused, codes)]
     for number, answer in enumerate(some(answers)):
         assert asked_in_three_epochs(tmp_path / str(number), answer) == expected, answer
-
-
-NAMES: Final = ("light", "tabs", "theme")
-SECRET: Final = b"\x55" * 32
-GRID: Final = Schedule(START, DAY, 4, DAY)
 
 
 class Several:

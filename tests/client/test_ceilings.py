@@ -14,7 +14,6 @@ from deniable.client import (
     BudgetExhausted,
     EpochUndecidable,
     ManifestFault,
-    NotRecorded,
     OutcomeStatus,
     SlidingCeiling,
 )
@@ -30,12 +29,6 @@ from tests.support.surveys import DAY, DECLARED, START, manifest
 RECORDED = OutcomeStatus.RECORDED
 LONG = Schedule(START, DAY, 400, DAY)
 MANY = {"lifetime_epsilon": "1000"}
-
-
-def over_budget(error: NotRecorded | None) -> str:
-    """Check that a manifest was refused for what it costs; return what is said of it."""
-    assert fault_of(error) is ManifestFault.OVER_BUDGET
-    return str(error)
 
 
 @pytest.mark.parametrize("epsilon", [-1, "-1", "x", 1.5])
@@ -99,9 +92,9 @@ def test_a_names_total_may_be_lowered_later(bench: Bench) -> None:
     bench.clock.time = START + DAY
     assert lowered.report(NAME, "good").status is RECORDED
     bench.clock.time = START + 2 * DAY
-    assert "2.000 of the 2.500 that this survey may ever cost" in over_budget(
-        lowered.report(NAME, "good").error
-    )
+    error = lowered.report(NAME, "good").error
+    assert fault_of(error) is ManifestFault.OVER_BUDGET
+    assert "2.000 of the 2.500 that this survey may ever cost" in str(error)
 
 
 RESERVATIONS = st.builds(

@@ -29,6 +29,7 @@ from tests.support.devices import NAME, Bench, lie, read_upload
 from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
 
 LOCAL, RECORDED, REPEATED = OutcomeStatus.LOCAL, OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+MARK = "device.sqlite.mark"
 
 
 @pytest.mark.parametrize("consent", [Consent.UNSET, Consent.OFF, "unset", "off"])
@@ -260,9 +261,6 @@ def test_events_are_bounded(bench: Bench) -> None:
     rows = bench.rows("SELECT detail FROM events ORDER BY number")
     assert len(rows) == 300
     assert rows[-2:] == [("off, from turn 1",), (f"on, from turn 2, for {NAME}",)]
-
-
-MARK = "device.sqlite.mark"
 
 
 def test_off_leaves_no_copy_where_the_file_was_rearranged(bench: Bench) -> None:

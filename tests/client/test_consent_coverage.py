@@ -36,6 +36,7 @@ FAITH_MANIFEST = manifest(
 DEARER = replace(DECLARED, max_epsilon="2")
 Patch = pytest.MonkeyPatch
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+WAITING = "SELECT name, status, envelope IS NULL FROM decisions ORDER BY name"
 
 
 def updated(bench: Bench, *surveys: Survey, **changes: Any) -> Client:
@@ -245,9 +246,6 @@ def both_reported(bench: Bench) -> Client:
     client.refresh(force=True)
     assert all(client.report(*one).status is RECORDED for one in ((NAME, "good"), (FAITH, "none")))
     return client
-
-
-WAITING = "SELECT name, status, envelope IS NULL FROM decisions ORDER BY name"
 
 
 def test_d12_consent_is_taken_back_for_some_surveys_alone(bench: Bench) -> None:

@@ -14,17 +14,16 @@ from tests.support.devices import NAME, UNREACHABLE, Bench, FakeTransport, refus
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST
 from tests.support.watched import WatchedTransport
 
+DEMANDING = replace(DECLARED, max_epsilon="0.5")
+NOBODY = HttpTransport("http://127.0.0.1:1")
+Scene = Callable[[Bench], Client]
+
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(debug, "_said", set())
     yield
     logging.getLogger("deniable").removeHandler(debug._WARNINGS)
-
-
-DEMANDING = replace(DECLARED, max_epsilon="0.5")
-NOBODY = HttpTransport("http://127.0.0.1:1")
-Scene = Callable[[Bench], Client]
 
 
 def made(does: Callable[[Client], object] = lambda _: None, **changes: Any) -> Scene:

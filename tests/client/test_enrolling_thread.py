@@ -67,18 +67,6 @@ def holds(vouched: Vouched) -> bool:
     return vouched.bench.rows("SELECT 1 FROM credentials WHERE credential NOT NULL") == [(1,)]
 
 
-def test_the_thread_does_all_by_itself(vouched: Vouched, transport: WatchedTransport) -> None:
-    client = device(vouched)
-    client.start()
-    until(lambda: transport.fetched.is_set() and holds(vouched))
-    assert client.report(NAME, "good").ok
-    assert transport.uploaded.wait(SECONDS)
-    client.close()
-    assert vouched.bench.rows("SELECT status FROM decisions") == [("delivered",)]
-    assert len(vouched.issuer.requests) == len(vouched.sent()) == 1
-    assert threads() == asking() == []
-
-
 def test_it_is_asked_at_the_start_of_each_epoch(vouched: Vouched) -> None:
     vouched.bench.clock.time = START - 500.0
     client = vouched.holding()

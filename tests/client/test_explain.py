@@ -43,14 +43,13 @@ from tests.support.surveys import (
 )
 
 NANO = 10**9
+BESIDE_BLIND = [DECLARED, Survey("blind", "Which?", ("a", "b"), "1", enrolment="blind")]
+HURRIED = "(if the app is closed then, within 30 seconds of running again), or when the app chooses"
 
 
 def only(page: Explanation) -> SurveyExplanation:
     (survey,) = page.surveys
     return survey
-
-
-BESIDE_BLIND = [DECLARED, Survey("blind", "Which?", ("a", "b"), "1", enrolment="blind")]
 
 
 def terms(client: Client) -> Terms:
@@ -426,9 +425,6 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
             assert all(a <= odds * b for a, b in zip(one, other, strict=True))
     together = stated(r"All responses together, ever, are at most ([\d.,]+) ", shown)
     assert Fraction(math.exp(8)) <= together
-
-
-HURRIED = "(if the app is closed then, within 30 seconds of running again), or when the app chooses"
 
 
 @pytest.mark.parametrize(

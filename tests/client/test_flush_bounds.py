@@ -1,13 +1,11 @@
 """A flush: how long it may last, what it leaves, why, and the last look before a byte leaves."""
 
-import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
@@ -211,26 +209,6 @@ def test_after_one_unanswered_request_the_others_of_a_run_wait_their_minute(benc
     bench.clock.time += 60  # the minute
     client.refresh()
     assert len(bench.transport.requests) == 4
-
-
-def test_d8_a_day_offline_costs_few_looks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable.client.engine.uniform", random.Random(1).random)
-    bench.several(3).close()
-    bench.clock.time += DAY
-    unconnected = FakeTransport()
-    look = Mock(side_effect=OFFLINE)
-    monkeypatch.setattr(unconnected, "find_route", look, raising=False)
-    engine = engine_of(bench.client(transport=unconnected))
-    engine.do_chores(), engine.uploader.send_due()
-    with engine.state.transaction(bench.clock.time) as connection:
-        before, until = connection.total_changes, bench.clock.time + DAY
-    while bench.clock.time < until:
-        bench.clock.time += min(engine.do_chores(), engine.uploader.send_due())
-    # A look in ten minutes, or in five: a wait is cut by half at most. And one an hour for fetches.
-    assert 0 < look.call_count <= 8 + DAY / 300 + 24
-    # The hourly note of the time of use.
-    assert connection.total_changes - before <= 24
-    assert unconnected.requests == []
 
 
 @contextmanager

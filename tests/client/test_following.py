@@ -31,6 +31,8 @@ RECORDED = OutcomeStatus.RECORDED
 COST = pure_cost(MANIFEST.mechanism)
 MORE = (*CATEGORIES, "no answer")
 WIDER = replace(DECLARED, categories=MORE)
+ID = MANIFEST.survey_id.hex()
+SUCCESSOR = manifest(sequence=1)
 
 
 def following(sequence: int, start: int = START, epochs: int = 8, **changes: Any) -> Manifest:
@@ -167,10 +169,6 @@ def test_the_bundled_manifest_that_is_shown_is_the_one_that_is_answered(bench: B
     assert sent_to(bench) == [MANIFEST.survey_id]
 
 
-ID = MANIFEST.survey_id.hex()
-SUCCESSOR = manifest(sequence=1)
-
-
 def test_a_pinned_manifest_is_followed_and_another_is_not(bench: Bench) -> None:
     client = bench.client(surveys=[replace(DECLARED, pinned_ids={ID})])
     assert offer(bench, client, SUCCESSOR) is ManifestFault.NOT_PINNED
@@ -189,16 +187,13 @@ def test_a_pinned_manifest_is_followed_and_another_is_not(bench: Bench) -> None:
             replace(DECLARED, pinned_ids=ids)
 
 
-def reservations(bench: Bench) -> list[tuple[int, str, int]]:
-    return bench.rows("SELECT sequence, role, reserved FROM manifests ORDER BY sequence, role")
-
-
 def test_d2_a_rollback_is_noticed_even_to_one_that_was_accepted(bench: Bench) -> None:
     client = bench.ready()
     assert offer(bench, client, manifest(sequence=1)) is None
     assert offer(bench, client, MANIFEST) is ManifestFault.ROLLED_BACK
     # The last one that was replaced stands: it is what is known of if the clock is put back.
-    assert reservations(bench) == [(0, "replaced", 8 * COST), (1, "accepted", 8 * COST)]
+    kept = bench.rows("SELECT sequence, role, reserved FROM manifests ORDER BY sequence, role")
+    assert kept == [(0, "replaced", 8 * COST), (1, "accepted", 8 * COST)]
 
 
 def test_d2_a_second_manifest_of_a_refused_sequence_is_a_lasting_proof(bench: Bench) -> None:

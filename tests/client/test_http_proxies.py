@@ -24,6 +24,10 @@ HOST = "collector.example"
 """Resolves nowhere: whoever goes around the proxy fails."""
 OK = answer("200 OK", b"yes")
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+NO_ROUTE = OSError(errno.ENETUNREACH, "Network is unreachable")
+REFUSED = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+UNROUTED = (NO_ROUTE, None)
+"""No route, as a datagram's socket finds out without sending anything."""
 
 
 @pytest.fixture(autouse=True)
@@ -270,14 +274,6 @@ def test_all_addresses_share_one_deadline(monkeypatch: Patch) -> None:
     with pytest.raises(TransportError, match="TimeoutError"):
         HttpTransport("http://127.0.0.1:1", 10.0).request("GET", "/", {}, b"", 100)
     assert tried == [10.0, 4.0]
-
-
-NO_ROUTE = OSError(errno.ENETUNREACH, "Network is unreachable")
-REFUSED = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
-
-
-UNROUTED = (NO_ROUTE, None)
-"""No route, as a datagram's socket finds out without sending anything."""
 
 
 @pytest.mark.parametrize(

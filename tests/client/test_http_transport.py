@@ -17,6 +17,10 @@ from tests.support.raw_server import RawServer, Script, answer
 
 OK = answer("200 OK", b"yes", "Content-Type: text/plain")
 MOST = 1000
+QUICK = 0.1
+"""Seconds until an answer must be whole; a script below would drip for several."""
+MANY = 500
+BUFFERED = 20_000_000  # more bytes than the sockets' buffers take
 
 
 def test_what_the_exchange_leans_on_in_http_client_is_there() -> None:
@@ -132,11 +136,6 @@ def test_what_is_no_origin_and_plain_http_to_another_machine_are_refused_at_once
             HttpTransport(origin)
 
 
-QUICK = 0.1
-"""Seconds until an answer must be whole; a script below would drip for several."""
-MANY = 500
-
-
 def chunked(*chunks: bytes) -> bytes:
     parts = [b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in (*chunks, b"")]
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(parts)
@@ -174,9 +173,6 @@ def test_a_longer_answer_is_refused(server: RawServer) -> None:
         with pytest.raises(TransportError, match="too long") as caught:
             get(server)
         assert caught.value.received > MOST
-
-
-BUFFERED = 20_000_000  # more bytes than the sockets' buffers take
 
 
 def flood(head: bytes, part: bytes) -> tuple[Script, list[int]]:

@@ -35,6 +35,7 @@ from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, START, m
 
 _T = TypeVar("_T")
 LONG_GRACE = Schedule(START, DAY, 8, 9 * DAY)
+HOSTILE = "\x1b]0;owned\x07\u202e\r\n\x9b2J" + "x" * 200
 
 
 def of_kind(journal: Journal, kind: type[_T]) -> list[_T]:
@@ -239,9 +240,6 @@ def test_signed_bytes_that_rotted_are_shown_without_a_response(bench: Bench) -> 
     bench.rows("UPDATE decisions SET envelope = x'c1'")
     (entry,) = reports(client.journal())
     assert (entry.response, entry.content) == (None, b"\xc1")
-
-
-HOSTILE = "\x1b]0;owned\x07\u202e\r\n\x9b2J" + "x" * 200
 
 
 def test_no_text_reaches_the_terminal_as_a_command(bench: Bench) -> None:

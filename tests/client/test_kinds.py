@@ -13,11 +13,9 @@ from deniable.client import (
     Survey,
     UndeclaredAnswer,
 )
-from deniable.client.explaining.promise import Terms
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import InvalidManifest, Manifest, Specification
-from tests.client.test_explain import only
-from tests.support.devices import Bench, FakeTransport, plain, read_upload
+from tests.support.devices import Bench, FakeTransport, read_upload
 from tests.support.kinds import KINDS
 from tests.support.surveys import DAY, DECLARED, manifest
 
@@ -175,20 +173,3 @@ def test_a_device_never_lists_a_row_of_a_million_responses(bench: Bench) -> None
     assert set(members.split(", ")) - {"…"} <= set(LARGEST.categories)
     bench.clock.time += 6 * 3600
     assert client.flush().delivered == 1
-
-
-def test_what_is_told_is_true_of_sets_of_answers(bench: Bench) -> None:
-    client = device(bench, LARGEST)
-    page = client.explain()
-    text, brief = plain(page), plain(page.brief())
-    terms = only(page).terms
-    assert isinstance(terms, Terms)
-    assert terms.truth is None
-    for said in (text, brief):
-        assert "which may or may not stand for your answer" in said
-        assert "What is sent stands for a set of answers, drawn at random" in said
-        assert "of the time, any other answer at least " in said
-        assert "true answer" not in said
-    assert "response, 1 to 5 bytes: what was drawn at random, as its number" in text
-    client.report("routes", "route 7", strict=True)
-    assert "each may or may not stand for the answer" in plain(str(client.journal()))

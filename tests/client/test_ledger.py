@@ -27,6 +27,7 @@ from tests.support.effort import THOROUGH
 from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+HOUR = 3600
 
 
 def at(bench: Bench, client: Client, day: float) -> Outcome:
@@ -88,9 +89,6 @@ def test_d6_a_report_asks_nothing_and_without_a_manifest_stores_nothing(bench: B
     asked = len(bench.transport.requests)
     bench.report_daily(client, range(8))
     assert len(bench.transport.requests) == asked
-
-
-HOUR = 3600
 
 
 @pytest.mark.parametrize(("slots", "critical"), [(7, 38.26), (168, 268.68)])

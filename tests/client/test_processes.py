@@ -23,6 +23,8 @@ from tests.support.processes import run
 from tests.support.raw_server import RawServer
 
 GENERATION = "SELECT generation, fresh_from < 0 FROM device"
+ONE, AGAIN = "recorded", "repeated"
+_STATUS = {"calls_exit": 3, "raises": 1, "leaves_at_once": 4, "is_killed": -signal.SIGKILL}
 
 
 @pytest.mark.parametrize("created", [pytest.param(True, marks=pytest.mark.long), False])
@@ -38,9 +40,6 @@ def test_d5_processes_that_race_decide_each_epoch_once(bench: Bench, created: bo
     assert bench.rows("SELECT count(*), max(epoch) FROM decisions") == [(days, days - 1)]
     # None of them took the state for a copy.
     assert bench.rows(GENERATION) == [(days, 1)]
-
-
-ONE, AGAIN = "recorded", "repeated"
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +96,6 @@ def test_d5_threads_that_fork_do_not_wait_for_each_other(bench: Bench, play: Any
     assert set(flat) <= {ONE, AGAIN}
     assert flat.count(ONE) <= DAYS
     assert bench.rows("SELECT count(*) FROM decisions") == [(DAYS,)]
-
-
-_STATUS = {"calls_exit": 3, "raises": 1, "leaves_at_once": 4, "is_killed": -signal.SIGKILL}
 
 
 @pytest.mark.parametrize("scene", some(sorted(plain_app.SCENES)))

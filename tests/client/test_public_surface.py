@@ -65,20 +65,6 @@ def test_the_device_half_imports_nothing_of_the_collector_half_or_for_tests() ->
     assert run([sys.executable, "-I", "-c", program]).stdout == "[]\n"
 
 
-def test_errors_are_the_apps_or_the_worlds_and_never_both() -> None:
-    client = deniable.client
-    for error in (client.UndeclaredSurvey, client.UndeclaredAnswer):
-        assert issubclass(error, client.AppError)
-        assert issubclass(error, ValueError)
-        assert not issubclass(error, client.NotRecorded)
-    for kind in (
-        *(client.ConsentMissing, client.EpochUndecidable, client.ManifestRefused, client.NotReady),
-        *(client.NotRunning, client.ReportDropped, client.StateUnavailable),
-    ):
-        assert issubclass(kind, client.NotRecorded)
-        assert not issubclass(kind, client.AppError)
-
-
 _PROGRAM = """
 import atexit, json, signal, sys, threading
 {dependencies}

@@ -75,20 +75,6 @@ def test_d10_what_does_not_come_is_asked_ever_seldomer(bench: Bench, nothing: li
     assert asked_after(bench, 3 * DAY) <= 6
 
 
-def test_d10_no_answer_and_no_start_makes_a_device_ask_nine_times_a_day(bench: Bench) -> None:
-    for answer in (HttpAnswer(404, {}, b""), HttpAnswer(503, {"retry-after": "0"}, b""), PORTAL):
-        asked, bench.transport = bench.transport.requests, Answering(answer)
-        bench.transport.requests = asked
-        for _ in range(40 if THOROUGH else 10):
-            client = bench.client(delivery_seconds=0)
-            client.refresh(force=True)
-            engine_of(client).refresh_when_due()
-            client.close()
-        assert len(asked) == 8
-    (said,) = bench.client().refresh(force=True).errors.values()
-    assert "asked again in" in str(said)
-
-
 @pytest.mark.parametrize(
     "answer",
     [

@@ -36,6 +36,7 @@ from tests.support.transports import Call, TransportDouble
 NEXT = SigningKey(b"the authority's next seed, 00001")
 HANDED = rotation(AUTHORITY, NEXT)
 MANIFESTS = f"/v1/surveys/{NAME}/manifests"
+BLIND_KEYS = tuple(key.modulus for key in RSA_KEYS)
 
 
 class Behind(Bench):
@@ -381,9 +382,6 @@ def test_d11_whoever_is_asked_is_told_what_relay_and_collector_learn(bench: Behi
         # Whoever is asked once reads that the app's own backend counts.
         assert ("access log of the app's backend" in brief) is behind
         assert "access log of the app's backend" in full
-
-
-BLIND_KEYS = tuple(key.modulus for key in RSA_KEYS)
 
 
 def blind(bench: Behind) -> Manifest:

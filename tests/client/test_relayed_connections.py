@@ -24,6 +24,7 @@ _CALL = re.compile(r"\b(connect|sendto|sendmsg|sendmmsg)\((.*)")
 _PORT = re.compile(r"htons\((\d+)\)")
 
 pytestmark = pytest.mark.skipif(STRACE is None, reason="strace is not installed")
+LONG = [pytest.param(fate, marks=pytest.mark.long) for fate in ("honest", "down", "none")]
 
 
 def traced(folder: Path, clients: list[dict[str, Any]]) -> tuple[str, set[int], str]:
@@ -45,9 +46,6 @@ def traced(folder: Path, clients: list[dict[str, Any]]) -> tuple[str, set[int], 
     ports = {int(port) for called in calls for port in _PORT.findall(called[2])}
     assert any(called[1] == "connect" for called in calls)
     return run.stdout, ports, trace
-
-
-LONG = [pytest.param(fate, marks=pytest.mark.long) for fate in ("honest", "down", "none")]
 
 
 @pytest.mark.parametrize("fate", ["forged", *LONG])

@@ -1,9 +1,12 @@
-"""States that are lost, damaged, copied or put back (D5): no epoch is decided again."""
+"""States that are lost, rot, are copied or put back (D5): no epoch is decided again."""
 
+import json
 import shutil
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +15,22 @@ import pytest
 from deniable.client import (
     IN_MEMORY,
     Client,
+    Consent,
     Delivery,
     EpochUndecidable,
+    Outcome,
     OutcomeStatus,
     ReportDropped,
+    StateUnavailable,
 )
 from deniable.client.client import engine_of
+from deniable.client.explaining.explain import explain_stored
 from deniable.client.state import mark as mark_module
+from deniable.client.state.state import State
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, took
 from tests.support.effort import THOROUGH, some
-from tests.support.losses import after_a_loss, decided
+from tests.support.losses import decided
 from tests.support.surveys import DAY, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
@@ -35,13 +43,18 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "truncated within the header": lambda content: content[:50],
     "a header of zeros": lambda content: bytes(100) + content[100:],
 }
+STATE, MARK = "device.sqlite", "device.sqlite.mark"
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_d5_a_damaged_state_is_set_aside_and_replaced(bench: Bench, damage: str) -> None:
     damaged = DAMAGES[damage](decided(bench))
     bench.path.write_bytes(damaged)
-    after_a_loss(bench)
+    client = bench.ready()
+    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert (client.flush(), bench.draw.count) == (Delivery(), 1)
+    bench.clock.time = START + DAY
+    assert client.report(NAME, "good").status is RECORDED
     kept = bench.path.with_name(f"device.sqlite.damaged-{int(START)}")
     # SQLite may have begun to write its header; nothing of the content is thrown away.
     assert kept.read_bytes()[100:] == damaged[100:]
@@ -113,9 +126,6 @@ def test_d4_withdrawal_erases_what_was_set_aside(bench: Bench, tmp_path: Path) -
     assert bench.on_disk(envelope[-60:-10]) != []
     again.set_consent("off")
     assert bench.on_disk(envelope[-60:-10]) == []
-
-
-STATE, MARK = "device.sqlite", "device.sqlite.mark"
 
 
 @contextmanager
@@ -336,3 +346,69 @@ def test_d5_who_was_not_asked_begins_with_the_next_epoch(bench: Bench, in_memory
         asked = start(consent="unset", manifests=bench.transport.envelopes)
         asked.set_consent("on")
         assert asked.report(NAME, "good").status is OutcomeStatus.RECORDED
+
+
+def edit(bench: Bench, statement: str) -> None:
+    """Change the file as a bad disk would: without the application's knowledge."""
+    with closing(sqlite3.connect(bench.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints=ON")
+        connection.execute(statement)
+
+
+def raises_nothing(bench: Bench, days: int) -> None:
+    """Do on so many days what an app does."""
+    client = bench.client()
+    for day in range(days):
+        bench.clock.time = START + day * DAY
+        assert isinstance(client.report(NAME, "good"), Outcome)
+        client.refresh(force=True)
+        assert isinstance(client.flush(), Delivery)
+
+
+@pytest.mark.parametrize("offset", range(0, 16_384, 257 if THOROUGH else 9 * 257))
+def test_a_byte_that_flips_anywhere_raises_nothing(bench: Bench, offset: int) -> None:
+    bench.reported().close()
+    content = bytearray(bench.path.read_bytes())
+    assert offset < len(content), "the state became smaller; shorten the range"
+    content[offset] ^= 0xFF
+    bench.path.write_bytes(content)
+    raises_nothing(bench, 2)
+    assert bench.draw.count <= 3
+
+
+@pytest.mark.parametrize("table", ["device", "manifests", "decisions", "events", "consents"])
+def test_whatever_rots_nothing_is_raised(bench: Bench, table: str) -> None:
+    client = bench.ready()
+    client.set_consent("on")
+    client.report(NAME, "good")
+    client.close()
+    sound = bench.path.read_bytes()
+    columns = [name for name, *_ in bench.rows(f"SELECT name FROM pragma_table_info('{table}')")]
+    values = ("-1", str(2**62), "'\x1b'", "x'00'", "9e999")
+    whole = list(product(columns, values))
+    for column, value in whole if THOROUGH else whole[2::7]:
+        bench.path.write_bytes(sound)
+        with suppress(sqlite3.IntegrityError):
+            edit(bench, f"UPDATE {table} SET {column} = {value}")
+        looking = bench.client()
+        assert isinstance(looking.report(NAME, "good"), Outcome)
+        looking.refresh(force=True)
+        assert isinstance(looking.flush(), Delivery)
+        page = looking.explain()
+        assert "\x1b" not in str(page) + json.dumps(page.to_dict())
+        with suppress(StateUnavailable):
+            journal = looking.journal()
+            assert "\x1b" not in str(journal) + json.dumps(journal.to_dict())
+        looking.close()
+
+
+def test_without_the_app_a_survey_whose_manifest_rotted_is_left_out(bench: Bench) -> None:
+    bench.ready().close()
+    sound = bench.path.read_bytes()
+    for rot in ("envelope = x'00'", "signer = x'00'", "name = x'00'"):
+        bench.path.write_bytes(sound)
+        edit(bench, f"UPDATE manifests SET {rot}")
+        state = State(bench.path, Consent.UNSET, {})
+        surveys = explain_stored(state, bench.clock.now()).surveys
+        assert [survey.name for survey in surveys] == ([NAME] if "name" in rot else [])
+        state.close()

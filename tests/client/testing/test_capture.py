@@ -12,12 +12,10 @@ from deniable.client import (
     Client,
     Consent,
     ConsentMissing,
-    HttpTransport,
     NotCovered,
     NotReady,
     StateUnavailable,
     Survey,
-    TransportError,
     UndeclaredAnswer,
     UndeclaredSurvey,
 )
@@ -182,15 +180,6 @@ def test_an_app_can_show_what_a_fresh_device_would_explain(tmp_path: Path) -> No
         bundle = make_bundle([collector.publish(THEME)], bytes.fromhex(collector.authority))
     with Capture(), device(collector, Survey.bundled(bundle.to_json())) as client:
         assert "As it came with the app" in client.explain().brief()
-
-
-def test_who_connects_all_the_same_is_told_on() -> None:
-    with Capture() as capture:
-        capture.assert_unconnected()
-        with pytest.raises(TransportError, match="while captured"):
-            HttpTransport("https://telemetry.example.org").request("GET", "/v1/surveys", {}, b"", 9)
-        with pytest.raises(AssertionError, match="1 times while captured, first to GET /v1/surv"):
-            capture.assert_unconnected()
 
 
 def test_the_thread_of_a_client_from_before_is_told_on(tmp_path: Path) -> None:

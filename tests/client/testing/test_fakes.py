@@ -57,6 +57,7 @@ MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.
 TEA = Survey("tea", "Tea?", ("rarely", "often"), max_epsilon="1", mechanisms={"matrix"})
 THEMES, REPORTS = "/v1/surveys/theme/manifests", "/v1/reports"
 MISSING = (404, "not-found")
+REQUEST = EnrolmentRequest("theme", bytes(32), 0, bytes(31) + b"\1")
 
 
 def ask(
@@ -189,21 +190,6 @@ def test_the_default_epsilon_is_the_highest_writable_one(collector: FakeCollecto
         assert opened(collector, collector.publish(survey)).epsilon == written
 
 
-def test_one_clock_moves_device_and_collector() -> None:
-    clock = FakeClock()
-    with FakeCollector(clock=clock) as collector:
-        collector.publish(THEME, epochs=2)
-        with device(collector, clock=clock) as client:
-            client.refresh(force=True)
-            for expected in ("recorded", "repeated"):
-                assert client.report("theme", "dark").status == expected
-            clock.time += DAY
-            assert client.report("theme", "dark").status == "recorded"
-            clock.time += 1.5 * DAY  # beyond the first epoch's grace, not the second's
-            client.flush()
-        assert [report.epoch for report in collector.reports] == [1]
-
-
 def test_a_misbehaviour_happens_so_often_and_only_where_it_can(collector: FakeCollector) -> None:
     collector.publish(THEME)
     collector.misbehave(Refused(RefusalCode.OVERLOADED), times=2)
@@ -257,20 +243,6 @@ def test_a_device_that_hangs_up_leaves_nothing_on_screen(capfd: pytest.CaptureFi
         # Closed so, it is reset, and whoever writes to it hears of that.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_device_follows_the_rotations_of_the_authority() -> None:
-    with FakeCollector() as collector, device(collector) as client:
-        for _ in range(3):
-            collector.publish(THEME, epochs=1)
-            assert client.refresh(force=True).errors == {}
-            collector.rotate_authority()
-        asked = [request.path for request in collector.requests]
-        assert asked.count("/v1/authority") == 2
-        assert client.report("theme", "dark").ok
-
-
-REQUEST = EnrolmentRequest("theme", bytes(32), 0, bytes(31) + b"\1")
 
 
 @pytest.mark.parametrize("background", [True, False])
