@@ -1,7 +1,6 @@
 """``deniable privacy audit``: the guarantee with its proof."""
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -9,21 +8,14 @@ from typing import Any
 
 import pytest
 
-from deniable.mechanisms.block_design import Design, DesignMechanism
+from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import Manifest, Specification, sign_manifest
-from deniable.publishing.survey_matrix import MAX_FILE_BYTES
 from tests.cli.commands import fail, run, succeed
 from tests.support.kinds import KINDS
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
 NAMED = ",low,mid,high\nlow,0.6,0.3,0.1\nmid,0.2,0.5,0.3\nhigh,0.25,0.25,0.5\n"
 TRUTH = "1,0\n0,1\n"
-
-
-@pytest.fixture
-def named(tmp_path: Path) -> Path:
-    """Return the file of the check values' matrix, with names."""
-    return written(tmp_path, NAMED)
 
 
 def written(directory: Path, text: str | bytes, name: str = "matrix.csv") -> Path:
@@ -49,16 +41,14 @@ def as_json(*arguments: str | Path) -> dict[str, Any]:
     return loaded
 
 
-def test_with_a_delta_the_tight_epsilon_and_with_an_epsilon_the_tight_delta(named: Path) -> None:
-    shown = lines(succeed("privacy audit", named, "--delta", "0.05", "--epsilon", "1"))
+def test_every_number_is_told_exactly_and_as_a_decimal_rounded_up(tmp_path: Path) -> None:
+    asked = (written(tmp_path, NAMED), "--delta", "0.05", "--epsilon", "1")
+    shown = lines(succeed("privacy audit", *asked))
     assert shown["with delta 0.05"] == ["epsilon 1.504077396777, odds 9/2 = 4.5"]
     # (5 - e)/10 = 0.22817181715409547…, rounded up.
     assert shown["with epsilon 1"] == ["delta ≤ 0.228171817155"]
     assert len(shown["worst set S"]) == 3
-
-
-def test_json_has_every_number_exactly_and_as_a_decimal_rounded_up(named: Path) -> None:
-    found = as_json(named, "--delta", "0.05", "--epsilon", "1")
+    found = as_json(*asked)
     assert (found["categories"], found["responses"], found["grid"]) == (3, 3, "20")
     assert found["pure"]["epsilon"] == "1.609437912435"
     assert found["at_delta"] == {
@@ -79,6 +69,8 @@ def test_json_has_every_number_exactly_and_as_a_decimal_rounded_up(named: Path) 
     for number in (at["delta"], at["odds"]):
         assert 0 <= Fraction(Decimal(number["decimal"])) - Fraction(number["exact"]) < 1e-11
     assert found["lie"]["value"] == 0.5
+    shown = lines(succeed("privacy audit", written(tmp_path, "2,1\n1,2\n")))
+    assert shown["lies"] == ["at most 0.333334 of the time, 1 times the optimum of 0.333333"]
 
 
 def test_no_finite_epsilon_is_said_in_words(tmp_path: Path) -> None:
@@ -100,11 +92,17 @@ def test_long_witnesses_are_cut_in_the_text_and_whole_in_json(tmp_path: Path) ->
     assert len(as_json(file, "--epsilon", "0.1")["at_epsilon"]["witness"]["responses"]) == 40
 
 
-def test_rows_that_nearly_sum_to_one_need_leave_to_be_rounded(tmp_path: Path) -> None:
-    file = written(tmp_path, "no,0.333333333333,0.666666666666\nyes,0.5,0.5\n")
-    message = fail("privacy audit", file)
-    assert str(file) in message
-    assert "row 'no'" in message
+def test_a_file_that_holds_no_matrix_is_named_and_near_sums_need_leave(tmp_path: Path) -> None:
+    assert "No such file" in fail("privacy audit", tmp_path / "none.csv")
+    assert run("privacy audit", tmp_path).exit_code == 2
+    for text, expected in (
+        (b"\xff", "is not UTF-8"),
+        ("no,0.333333333333,0.666666666666\nyes,0.5,0.5\n", "row 'no'"),
+    ):
+        file = written(tmp_path, text)
+        message = fail("privacy audit", file)
+        assert str(file) in message
+        assert expected in message
     assert "--round" in message
     shown = succeed("privacy audit", file, "--round")
     assert "rows scaled to sum to 1 exactly" in shown
@@ -144,10 +142,8 @@ def test_a_matrix_survey_has_the_names_of_its_responses(
     survey = manifest(epsilon="2.25", specification=matrix)
     file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
     found = as_json(file, "--delta", "0.01", "--epsilon", "0.5")
-    assert found["responses"] == len(own or survey.categories)
     for finding in ("pure", "at_delta", "at_epsilon"):
         assert set(found[finding]["witness"]["responses"]) <= set(own or survey.categories)
-    assert (found["lie"]["value"] is None) == bool(own)
     assert ("only a square matrix" in succeed("privacy audit", file)) == bool(own)
 
 
@@ -155,7 +151,6 @@ def test_a_matrix_survey_has_the_names_of_its_responses(
     ("kind", "parameters", "size", "checked"),
     [
         ("subset", {"d": 2}, 8, "all rows, entry by entry"),
-        ("affine", {"q": 53, "m": 1, "s": 14}, 50, "all rows, entry by entry"),
         ("affine", {"q": 107, "m": 1, "s": 29}, 105, "counted for all categories and all pairs of"),
         pytest.param(
             *("affine", {"q": 1021, "m": 1, "s": 275}, 1000),
@@ -169,20 +164,16 @@ def test_a_design_is_checked_and_its_witness_described(
 ) -> None:
     names = tuple(f"c{x}" for x in range(size))
     survey = manifest(categories=names, specification=Specification(kind, parameters))
-    file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
-    shown = " ".join(succeed("privacy audit", file, "--delta", "0.001", "--epsilon", "0.5").split())
-    assert checked in shown
-    mechanism = survey.mechanism
-    assert isinstance(mechanism, DesignMechanism)
-    design = mechanism.design
+    asked = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest"), "--epsilon", "0.5"
+    assert isinstance(survey.mechanism, DesignMechanism)
+    design = survey.mechanism.design
     described = f'the {design.replication - design.together:,} responses that support "c0" and not '
-    assert shown.count(described) == 3
-    found = as_json(file, "--delta", "0.001", "--epsilon", "0.5")
-    assert len(str(found)) < 4000
+    shown = " ".join(succeed("privacy audit", *asked).split())
+    assert (checked in shown, shown.count(described)) == (True, 2)
+    found = as_json(*asked)
     numbers = found["design"]["replication"], found["design"]["together"]
     assert numbers == (design.replication, design.together)
-    assert found["pure"]["odds"]["exact"] == str(mechanism.privacy.odds)
-    for finding in ("pure", "at_delta", "at_epsilon"):
+    for finding in ("pure", "at_epsilon"):
         witness = found[finding]["witness"]
         assert witness["responses"] is None
         assert witness["set"].startswith(described)
@@ -190,17 +181,6 @@ def test_a_design_is_checked_and_its_witness_described(
             found[finding]["odds"]["exact"]
         ) * Fraction(witness["other_probability"]["exact"])
         assert excess == Fraction(found[finding]["delta"]["exact"])
-
-
-def test_a_design_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unbalanced(design: Design, categories: int, **numbers: int) -> None:
-        made(design, categories, **{**numbers, "together": numbers["together"] + 1})
-
-    survey = manifest(categories=tuple("abcdef"), specification=Specification("subset", {"d": 3}))
-    file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
-    made: Callable[..., None] = Design.__init__
-    monkeypatch.setattr(Design, "__init__", unbalanced)
-    assert "not every category is supported by 10 responses" in fail("privacy audit", file)
 
 
 def test_a_signature_is_verified_if_the_authority_is_given_and_else_that_is_said(
@@ -217,47 +197,12 @@ def test_a_signature_is_verified_if_the_authority_is_given_and_else_that_is_said
         assert none in fail("privacy audit", written(tmp_path, data))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", "is empty"),
-        ("x,0.5,0.4\ny,0.5,0.5", "row 'x' does not sum to 1"),
-        ("2,1\n2,2", "row '2' sums to 4, the first to 3"),
-        (b"\xff", "is not UTF-8"),
-        (b"1" * (MAX_FILE_BYTES + 1), "exceeds 64 MiB"),
-    ],
-)
-def test_a_file_that_holds_no_matrix_is_one_line_that_names_it(
-    text: str | bytes, expected: str, tmp_path: Path
-) -> None:
-    file = written(tmp_path, text)
-    message = fail("privacy audit", file)
-    assert expected in message
-    assert str(file) in message
-
-
-@pytest.mark.parametrize(
-    ("content", "options"),
-    [
-        (NAMED.encode(), ("--authority", "00" * 32)),
+def test_a_wrong_use_exits_with_2(tmp_path: Path) -> None:
+    for content, options in (
+        (NAMED, ("--authority", "00" * 32)),
         (sign_manifest(MANIFEST, AUTHORITY), ("--round",)),
         (sign_manifest(MANIFEST, AUTHORITY), ("--authority", "xyz")),
-        (NAMED.encode(), ("--no-such-option",)),
-        (NAMED.encode(), ("another",)),
-    ],
-)
-def test_a_wrong_use_exits_with_2(content: bytes, options: tuple[str, ...], tmp_path: Path) -> None:
-    result = run("privacy audit", written(tmp_path, content), *options)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.splitlines()[-1].startswith("Error: ")
-
-
-def test_a_file_that_is_not_there_or_a_directory_is_refused(tmp_path: Path) -> None:
-    assert "No such file" in fail("privacy audit", tmp_path / "none.csv")
-    assert run("privacy audit", tmp_path).exit_code == 2
-
-
-def test_what_is_said_to_be_the_most_is_rounded_up(tmp_path: Path) -> None:
-    shown = lines(succeed("privacy audit", written(tmp_path, "2,1\n1,2\n")))
-    assert shown["lies"] == ["at most 0.333334 of the time, 1 times the optimum of 0.333333"]
+    ):
+        result = run("privacy audit", written(tmp_path, content), *options)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.splitlines()[-1].startswith("Error: ")

@@ -18,10 +18,9 @@ import pytest
 
 from deniable.directory import read_authority_key
 from deniable.doctor.diagnosis import Diagnosis, Status
-from deniable.messages import SigningKey
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION
-from tests.cli.commands import SURVEY, Workplace
+from tests.cli.commands import Workplace
 from tests.cli.test_doctor import examined
 from tests.support.certificates import certificate
 from tests.support.effort import some
@@ -110,29 +109,6 @@ def take_out(it: Broken) -> None:
     it.place.key_file.rename(it.place.key_file.with_name("offline"))
 
 
-def only_the_rotated_key(it: Broken) -> None:
-    it.place.succeed("authority rotate --yes")
-    it.place.key_file.unlink()
-
-
-def keep_the_new_key_elsewhere(it: Broken) -> None:
-    (key,) = it.folder.parent.glob("*-authority-2.pem")
-    file = it.place.written(SURVEY, name='"coffee"')
-    offline = key.rename(key.with_name("offline.pem"))
-    it.place.succeed("survey publish", file, "--authority-key", offline)
-
-
-def another_gateway(it: Broken) -> None:
-    it.place.succeed("gateway new")
-    file = it.folder / "gateway.json"
-    file.write_text(file.read_text("utf-8").replace('"signed": "92c', '"signed": "93c'), "utf-8")
-
-
-def new_gateway(it: Broken) -> None:
-    (it.folder / "gateway.json").unlink()
-    it.place.succeed("gateway new")
-
-
 OPEN = {"origin": f'"{HTTPS}"', "host": '"0.0.0.0"', "trusted_proxies": '["127.0.0.1"]'}
 
 
@@ -150,9 +126,6 @@ def another_certificate(it: Broken) -> None:
     certificate(it.folder, "collector.example", 90)
 
 
-CORES = str(len(os.sched_getaffinity(0)))
-
-
 def with_files(number: int) -> Act:
     return lambda _: resource.setrlimit(resource.RLIMIT_NOFILE, (number, FILES[1]))
 
@@ -161,10 +134,6 @@ def written_by_a_wrong_clock(it: Broken) -> None:
     file = it.folder / "from the future"
     file.touch()
     os.utime(file, (2**32, 2**32))
-
-
-def moved_away(it: Broken) -> None:
-    it.place.succeed("store move", it.store.with_name("new.sqlite"))
 
 
 def of_another(it: Broken) -> None:
@@ -228,17 +197,6 @@ def without_surveys(it: Broken) -> None:
     it.folder.with_name("collector-log.127.0.0.1_8377.checkpoint").unlink()
 
 
-def put_back(it: Broken) -> None:
-    it.place.publish(name='"coffee"', epochs="8")
-    it.place.succeed("log export", it.folder / "copy")
-    it.restore()
-
-
-def recover(it: Broken) -> None:
-    it.place.succeed("log recover", it.folder / "copy")
-    it.place.publish(name='"milk"', epochs="8")
-
-
 def with_epochs_that_are_over(it: Broken) -> None:
     past = datetime.now(UTC) - timedelta(days=10)
     it.place.publish(name='"coffee"', start=past.isoformat(timespec="seconds"))
@@ -247,22 +205,6 @@ def with_epochs_that_are_over(it: Broken) -> None:
 
 def right_authority(it: Broken) -> None:
     it.place.set(authority=f'"{read_authority_key(it.place.key_file).public_key.hex()}"')
-
-
-def vouched(it: Broken, key: bytes) -> None:
-    it.place.publish(name='"coffee"', enrolment='"certificate"', issuers=f'["{key.hex()}"]')
-
-
-def with_a_stolen_issuer(it: Broken) -> None:
-    vouched(it, AUTHORITY.public_key)
-    it.place.succeed("survey distrust-issuer --yes", AUTHORITY.public_key.hex())
-
-
-def another_issuer(it: Broken) -> None:
-    stuck = it.place.manifest("coffee").survey_id.hex()
-    vouched(it, SigningKey(bytes(32)).public_key)
-    assert "deniable survey end" in it.remedy
-    it.place.succeed("survey end coffee --yes --survey", stuck)
 
 
 @dataclass
@@ -283,9 +225,6 @@ def doubtful(check: str, breaks: Act, told: tuple[str, ...], mends: Act) -> Stat
 
 RESTORE = ("stop the server", "its file and those beside it", "deniable store restore")
 STATES = {
-    "a wrong setting": State(
-        "settings", setting(port='"x"'), ("correct it",), setting(port="8377")
-    ),
     "a misspelt variable": doubtful(
         "environment", lambda it: it.monkeypatch.setenv("DENIABLE_PROT", "1"),
         ("is it misspelt?",), lambda it: it.monkeypatch.delenv("DENIABLE_PROT"),
@@ -294,13 +233,6 @@ STATES = {
     "a key in the directory": State(
         "authority key", lambda it: shutil.copy2(it.place.key_file, inside(it)),
         ("move it away from the server",), take_out,
-    ),
-    "a key that signs since a rotation": doubtful(
-        "authority key", only_the_rotated_key,
-        ("keep it elsewhere", "--authority-key"), keep_the_new_key_elsewhere,
-    ),
-    "gateway keys that are not the authority's": State(
-        "gateway", another_gateway, ("remove the file", "deniable gateway new"), new_gateway
     ),
     "a relay without gateway": doubtful(
         "gateway", setting(relays='["192.0.2.7"]'), (), ours("gateway new")
@@ -316,16 +248,12 @@ STATES = {
     "a certificate that is over": State(
         "certificate", certified("collector.example", -1), ("renew it",), another_certificate
     ),
-    "a certificate of another host": State(
-        "certificate", certified("another.example", 90), ("get one for collector.example",),
-        another_certificate,
-    ),
     "a certificate that is none": State(
         "certificate", certified("collector.example", 90, "no PEM"), ("give the PEM files",),
         another_certificate,
     ),
     "more workers than processors": doubtful(
-        "workers", setting(workers="256"), (f"set {CORES}",), setting(workers=CORES)
+        "workers", setting(workers="256"), ("set ",), setting(workers="1")
     ),
     "more connections than files": doubtful(
         "open files", with_files(1_000), ("LimitNOFILE=",), with_files(FILES[0])
@@ -334,9 +262,6 @@ STATES = {
         "clock", written_by_a_wrong_clock, (), lambda it: it.do("(?=touch ')")
     ),
     "a lost store": State("store", Broken.empty, ("deniable store restore",), Broken.restore),
-    "a lost store that begins anew": State(
-        "store", Broken.empty, ("touch ", "deniable store migrate"), Broken.begin_anew
-    ),
     "a store that is not there": State(
         "store", setting(store='"elsewhere/store.sqlite"'), ("is `store` right?",),
         setting(store='"store.sqlite"'),
@@ -352,12 +277,6 @@ STATES = {
     "a store that is damaged": State(
         "store", lambda it: it.store.write_bytes(b"no database, but long enough" * 100),
         RESTORE, Broken.restore,
-    ),
-    "a store that was moved": State(
-        "store", moved_away, ("set `store` to its new place",), setting(store='"new.sqlite"')
-    ),
-    "a store that is not to be moved": State(
-        "store", moved_away, (), ours("store cancel-move --yes")
     ),
     "counts without receipts": State(
         "recount", lambda it: it.execute("DELETE FROM receipts"), ("Stop the server", *RESTORE[1:]),
@@ -383,9 +302,6 @@ STATES = {
         "store", lambda it: setattr(it, "may_grow", False), ("room", "ulimit -f"),
         lambda it: setattr(it, "may_grow", True),
     ),
-    "a store that has less than was signed": State(
-        "public log", put_back, ("deniable log recover",), recover
-    ),
     "nothing that is published": doubtful(
         "surveys", without_surveys, ("deniable survey publish FILE",),
         lambda it: it.place.publish(),
@@ -400,10 +316,6 @@ STATES = {
     "an origin that was changed": State(
         "signed origin", setting(origin='"http://127.0.0.1:1"'), ("publish their files again",),
         lambda it: it.place.publish(),
-    ),
-    "a survey without an issuer": State(
-        "trusted issuers", with_a_stolen_issuer,
-        ("publish a successor that lists an issuer whose key is safe",), another_issuer,
     ),
     "more than a device spends": doubtful(
         "lifetime", lambda it: it.place.publish(name='"coffee"', epochs="25"),

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.estimates import estimate_histogram, reports_for_half_width, reports_for_mean
+from deniable.estimates import reports_for_half_width, reports_for_mean
 from deniable.messages import is_simulated
-from deniable.presenting.rows import chosen_rows
 from deniable.publishing.numbering import draft
-from deniable.simulation import SimulatedReports, read_truth
 from tests.cli.commands import Workplace, changed, run, succeed
 
 NUMBERS = {"categories": "", "low": "0", "high": "240", "step": "5"}
@@ -32,22 +30,16 @@ def test_it_says_what_publishing_says(file: Path, tmp_path: Path) -> None:
     needed = reports_for_half_width(draft(file).mechanism, 0.05)
     shown = succeed("plan", file)
     assert "each share within ± 5 percentage points, by intervals of 95 %" in shown
+    assert "a lifetime_epsilon of 20 does for 20 reports, which is 20 days" in " ".join(
+        shown.split()
+    )
+    assert "does for 365 reports" in succeed("plan", file, "--lifetime", "365")
     assert re.search(
         rf"randomised response \(the best for all shares together\) +{needed:,} +1\n", shown
     )
     place = Workplace.made(tmp_path / "collector")
     published = place.succeed("survey publish --dry-run", file)
     assert f"takes at most {needed:,} reports" in " ".join(published.split())
-
-
-def test_odds_and_a_years_budget_are_told_in_words(file: Path) -> None:
-    shown = " ".join(succeed("plan", file).split())
-    assert "epsilon 1: a response is at most 2.72 times as likely as with any other" in shown
-    assert "a report in 30 of 365 epochs of 1 day charges a device epsilon 30.000" in shown
-    assert "a lifetime_epsilon of 20 does for 20 reports, which is 20 days" in shown
-    yearly = reports_for_half_width(draft(file, epsilon="0.054").mechanism, 0.05)
-    assert f"for 365 it takes epsilon 0.054, and then {yearly:,} reports an epoch" in shown
-    assert "does for 365 reports" in succeed("plan", file, "--lifetime", "365")
 
 
 @pytest.mark.long
@@ -175,28 +167,6 @@ def test_wrong_usage_is_told(file: Path, options: list[str], message: str) -> No
     result = run("simulate", file, *options)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
-
-
-@pytest.mark.parametrize(("answers", "view"), [(30, "projected"), (4, "estimate")])
-def test_people_see_the_view_that_a_histogram_shows_first(
-    file: Path, answers: int, view: str
-) -> None:
-    names = [f"answer {number}" for number in range(answers)]
-    file.write_text(changed(categories=json.dumps(names)), "utf-8")
-    survey, asked = draft(file), ("--truth", "zipf", "--devices", "5000")
-    counts = SimulatedReports(survey.mechanism, read_truth("zipf", names), 0).counts(5000)
-    histogram = estimate_histogram(survey, 0, counts.tolist())
-    rows = chosen_rows(histogram).rows
-    shown = succeed("simulate", file, *asked)
-    assert f" {view} " in shown
-    assert "95 % simultaneous interval" in shown
-    for row in rows:
-        (line,) = (line for line in shown.splitlines() if line.startswith(f"{row['category']} "))
-        value = row["shown" if view == "projected" else "estimate"]
-        assert f" {100 * value:.1f}%" in line
-        assert f"{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in line
-    figures = json.loads(succeed("simulate", file, *asked, "--json"))["figures"]
-    assert [figure["estimate"] for figure in figures] == [row["estimate"] for row in rows]
 
 
 def test_only_a_simulated_survey_has_such_a_name(place: Workplace) -> None:

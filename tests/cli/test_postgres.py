@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable.messages import UploadAnswer, pack_upload
 from tests.cli.commands import Workplace, succeed
 from tests.cli.serving import Reached, serving
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.processes import free_port
-from tests.support.reports import envelope
 from tests.support.watched import until
 
 STORE_LINE = "store     PostgreSQL, by DENIABLE_STORE\n"
@@ -129,21 +127,3 @@ def usage(server: Reached) -> dict[str, float]:
             r'^deniable_database_connections\{state="(.+)"\} ([\d.]+)$', text, re.MULTILINE
         )
     }
-
-
-@pytest.mark.long
-def test_two_collectors_share_a_database(shared: Workplace) -> None:
-    shared.publish()
-    survey = shared.manifest()
-    bodies = [pack_upload([envelope(device, survey=survey)]) for device in range(10)]
-    with serving(shared) as one, serving(shared, "--workers", "2") as two:
-        assert [each.request("GET", "/readyz")[0] for each in (one, two)] == [200, 200]
-        for server, answer in ((one, UploadAnswer(1, 0, ())), (two, UploadAnswer(0, 1, ()))):
-            for body in bodies:
-                status, said = server.request("POST", "/v1/reports", body, MSGPACK)
-                assert (status, UploadAnswer.from_json(said, 1)) == (200, answer)
-        for each in (one, two):
-            assert each.end()[0] == 0
-    shown = json.loads(shared.succeed("hist tea --json"))
-    assert shown["n"] == 10
-    assert shared.succeed("store check") == "the store is in order\n"

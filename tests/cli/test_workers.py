@@ -72,29 +72,6 @@ def ask_until_answered(server: Reached, path: str = "/readyz") -> tuple[int, byt
             time.sleep(0.01)
 
 
-@pytest.mark.long
-def test_a_dead_worker_is_missed_in_the_metrics(
-    place: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    metrics = free_port()
-    monkeypatch.setenv("DENIABLE_METRICS", f"127.0.0.1:{metrics}")
-
-    def workers() -> float:
-        text = ask_until_answered(Reached(metrics), "/metrics")[1]
-        (line,) = re.findall(rb"^deniable_workers ([\d.]+)$", text, re.MULTILINE)
-        return float(line)
-
-    with serving(place, "--workers", "2") as server:
-        assert workers() == 2
-        # Twice: the second time, it is started anew only after a pause.
-        for _ in range(3):
-            (victim, *_) = sorted(children(server), reverse=True)
-            os.kill(victim, signal.SIGKILL)
-            until(lambda victim=victim: victim not in children(server))  # type: ignore[misc]
-        until(lambda: workers() == 1)
-        until(lambda: workers() == 2)
-
-
 def test_so_many_workers_serve_one_port_and_one_store(place: Workplace) -> None:
     place.publish()
     survey = place.manifest()
@@ -141,17 +118,6 @@ def test_a_worker_that_is_killed_is_started_anew_and_what_it_counted_stays(
 
 
 @pytest.mark.long
-def test_a_worker_that_stands_still_is_killed_and_started_anew(place: Workplace) -> None:
-    with serving(place, "--workers", "2") as server:
-        before = children(server)
-        with standing_still(max(before)):
-            until(lambda: children(server) - before != set(), 10 * SECONDS)
-        assert len(children(server) & before) == 1, "a worker was killed that had not stood still"
-        assert ask_until_answered(server)[0] == 200
-        assert server.end()[0] == 0
-
-
-@pytest.mark.long
 def test_a_worker_that_stands_still_is_soon_taken_off_the_port_and_replaced_if_it_goes_on(
     place: Workplace,
 ) -> None:
@@ -194,17 +160,6 @@ def test_while_a_worker_stands_still_another_keeps_the_surveys_up(
         with standing_still(server.process.pid), standing_still(min(children(server))):
             until(lambda: asyncio.run(sealed()))
         assert server.end()[0] == 0
-
-
-@pytest.mark.long
-def test_workers_whose_supervisor_is_killed_end_by_themselves(place: Workplace) -> None:
-    with serving(place, "--workers", "2") as server:
-        workers, folder = children(server), metrics_folder(server)
-        server.process.kill()
-        server.process.wait(SECONDS)
-        for worker in workers:
-            until(lambda worker=worker: is_gone(worker))  # type: ignore[misc]
-    assert not folder.exists()
 
 
 @pytest.mark.long

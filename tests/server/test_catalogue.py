@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -173,25 +173,6 @@ async def test_unknown_surveys_make_the_store_be_read_once_a_second_at_most(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", ["away", "silent"])
-async def test_a_collector_without_its_database_is_up_not_ready(tmp_path: Path, how: str) -> None:
-    server = postgres_server()
-    database = await server.create_store()
-    async with AsyncExitStack() as network:
-        proxy = await network.enter_async_context(postgres_proxy(server.socket))
-        url = f"postgresql://deniable@127.0.0.1:{proxy.port}/{database}"
-        store = await PostgresStore.open(url, patience=0.1)
-        async with running(tmp_path, store=store) as collector:
-            if how == "away":
-                await network.aclose()
-            else:
-                proxy.silence("answers")
-            ready = await collector.client.get("/readyz")
-            assert await problem(ready) == (503, "store-failed")
-            assert (await collector.client.get("/healthz")).status == 200
-
-
-@pytest.mark.long
 async def test_metrics_tell_what_they_can_while_the_database_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,3 +190,6 @@ async def test_metrics_tell_what_they_can_while_the_database_is_silent(
             await asyncio.gather(*(store.ended() for _ in range(4)))  # all its connections are open
             proxy.silence("requests", later=True)
             assert (await gauges.measure())["store_up"] == 1
+            ready = await collector.client.get("/readyz")
+            assert await problem(ready) == (503, "store-failed")
+            assert (await collector.client.get("/healthz")).status == 200

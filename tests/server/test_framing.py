@@ -159,6 +159,13 @@ ANSWERED: dict[int | tuple[int, str], list[bytes]] = {
         request(b"GET " + path + b"?" + b"&".join([name + b"="] * (8_000 // (len(name) + 2))))
         for path in b"/v1/surveys /v1/surveys/rating-of-marriage /v1/authority".split()
         for name in (b"a", b"survey", b"%00", b"%ff")
+    ]
+    + [
+        request(b"GET /v1/surveys/rating-of-marriage?" + name + b"=" + MARKER)
+        for name in (b"survey", b"level", b"epoch", MARKER)
+    ],
+    (401, "unauthorised"): [
+        request(b"GET /v1/surveys/rating-of-marriage/histogram", b"Authorization: Bearer xyzzy")
     ],
     (415, "unsupported-media-type"): [
         upload(head=UPLOAD.replace(b"application/msgpack", kind) + CLOSE) for kind in MEDIA_TYPES

@@ -7,7 +7,6 @@ import json
 import logging
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import warnings
@@ -168,21 +167,6 @@ def test_a_callback_that_fails_in_a_real_loop_is_one_line(logs: Logs) -> None:
     assert line["error"] == "RuntimeError from KeyError"
     assert line["message"].startswith("event loop: Exception in callback")
     assert MARKER not in json.dumps(line)
-
-
-def test_a_process_that_ends_by_an_error_says_so_in_one_object() -> None:
-    program = (
-        "from deniable.server import configure_logging\n"
-        f"configure_logging('json')\nraise RuntimeError({MARKER!r})\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    assert json.loads(line)["level"] == "critical"
-    assert json.loads(line)["error"] == "RuntimeError"
-    assert MARKER not in line
 
 
 SECONDS = 20

@@ -386,16 +386,6 @@ async def test_a_session_is_its_token_and_ends_with_it_or_on_request(collector: 
     await text_of(await collector.client.get(PAGE), 401)
 
 
-async def test_forms_of_other_sites_are_refused(collector: Collector) -> None:
-    token = (await collector.token())["Authorization"].partition(" ")[2]
-    sites = [("Sec-Fetch-Site", site) for site in ("cross-site", "same-site")]
-    sites += [("Origin", site) for site in ("https://elsewhere.example", "null", "http://[")]
-    for path, site in product(("/login", "/logout"), sites):
-        answer = await collector.client.post(path, data={"token": token}, headers=[site])
-        await text_of(answer, 403)
-        assert "Set-Cookie" not in answer.headers
-
-
 async def test_a_session_leads_back_to_pages_of_the_collector_only(collector: Collector) -> None:
     for to in (
         *("https://elsewhere.example", "//elsewhere.example", "/surveys/x", "javascript:x"),
@@ -535,22 +525,6 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     assert "reports1 state" in words(shown)
     shown = await text_of(await analyst.client.get("/surveys/large/compare?against=0"))
     assert "nowepoch 1 (1 report) beforeepoch 0 (1 report)" in words(shown)
-
-
-async def test_figures_that_are_not_to_be_used_say_so_wherever_they_are(analyst: Collector) -> None:
-    kind = Specification("numeric", {"ratio": (10, 11)})
-    years = manifest(name="years", categories=("2000", "2001", "2002"), specification=kind)
-    await analyst.publish(years)
-    for epoch in (0, 1):
-        await analyst.store.add([report(d, epoch=epoch, survey=years) for d in range(500)])
-    analyst.clock.time += 2
-    both = "s 0 to 1"
-    for path, epochs in (("", " 1"), ("/series", both), ("/compare?epoch=1&against=0", both)):
-        text = await text_of(await analyst.client.get(f"/surveys/years{path}"))
-        assert f"Not to be used: honest devices do not cause the counts of epoch{epochs} of" in text
-    # As many digits as tell the interval's ends apart.
-    (row,) = re.findall(r">mean</th>(.*)</tr>", text)
-    assert re.findall(r"[\d,]+\.\d+", row)[0].startswith("1,99")
 
 
 async def test_a_page_that_is_open_tells_when_its_figures_fail_and_when_its_session_ends(

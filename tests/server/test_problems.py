@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deniable.messages import UploadAnswer, codec, pack_upload
+from deniable.messages import UploadAnswer, pack_upload
 from deniable.server import build_server
 from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
@@ -153,35 +153,6 @@ async def test_a_failing_store_asks_for_patience_and_is_logged_and_the_applicati
     assert (record.levelname, said in record.message) == (level, True)
     assert (MARKER in caplog.text) is (failure is not StoreFull)
     assert await collector.send(envelope(1)) == UploadAnswer(1, 0)
-
-
-QUERIES = [f"{name}={MARKER}" for name in ("survey", "level", "epoch", MARKER)]
-
-
-@pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize(
-    ("method", "path", "headers", "body"),
-    [
-        *(("GET", path, {}, None) for path in (f"/{MARKER}", f"/v1/surveys/{MARKER}")),
-        *(("GET", f"/v1/surveys/{NAME}?{query}", {}, None) for query in QUERIES),
-        *(("GET", f"/v1/surveys/{NAME}/histogram?{query}", {}, None) for query in QUERIES),
-        ("GET", f"/v1/surveys/{NAME}/histogram", {"Authorization": f"Bearer {MARKER}"}, None),
-        ("POST", "/v1/reports", {"Content-Type": f"application/{MARKER}"}, b"x"),
-        ("POST", "/v1/reports", {"Content-Encoding": MARKER}, b"x"),
-        ("POST", "/v1/reports", {}, MARKER.encode()),
-        ("POST", "/v1/reports", {}, b"\x91" + codec.encode(MARKER)[:-1]),
-        ("POST", "/v1/reports", {}, b"\x91" + codec.encode(MARKER)),
-        ("POST", f"/v1/surveys/{MARKER}", {}, None),
-    ],
-)
-async def test_no_answer_repeats_what_was_sent(
-    lasting: Collector, method: str, path: str, headers: dict[str, str], body: bytes | None
-) -> None:
-    answer = await lasting.client.request(
-        method, path, data=body, headers={"Content-Type": "application/msgpack"} | headers
-    )
-    shown = f"{answer.reason} {dict(answer.headers)} {await answer.text()}"
-    assert MARKER not in shown
 
 
 async def test_a_collector_does_not_start_on_a_store_that_cannot_be_read(

@@ -210,12 +210,8 @@ async def test_whoever_watches_while_reports_arrive_shares_what_was_made_seconds
     def made(shown: Sequence[EpochCounts]) -> bytes:
         return f"{shown[0].reports} {shown[0].standing.state}".encode()
 
-    class Request:
-        transport = object()
-
     monkeypatch.setattr(estimating, "monotonic", lambda: now)
     strangers = estimating.Estimating(fresh=2.0)
-    request: Any = Request()
     told = []
     for seconds, reports, state in (
         (0.0, 1, EpochState.OPEN),
@@ -225,7 +221,7 @@ async def test_whoever_watches_while_reports_arrive_shares_what_was_made_seconds
     ):
         now += seconds
         counts = replace(counts, counts={0: reports}, standing=EpochStanding(state))
-        told.append(await strangers.made(request, b"id", read, made))
+        told.append(await strangers.made(READER, b"id", read, made))
     assert told == [b"1 open", b"1 open", b"3 open", b"3 sealed"]
 
 

@@ -119,10 +119,12 @@ async def test_no_other_site_opens_makes_or_revokes_a_link(collector: Collector)
     secret = await secret_of(collector)
     analyst = await collector.token(Role.ANALYST)
     before = await collector.store.tokens()
-    sites = [{"Origin": "https://elsewhere.example"}, {"Origin": "null"}]
-    sites.append({"Sec-Fetch-Site": "cross-site"})
+    sites = [{"Origin": origin} for origin in ("https://elsewhere.example", "null", "http://[")]
+    sites += [{"Sec-Fetch-Site": site} for site in ("cross-site", "same-site")]
     forms = ({"token": secret}, {"days": "9"}, {"revoke": token_digest(secret).hex()})
-    for page, headers, data in product(("/share", f"{PAGE}/share"), sites, forms):
+    for page, headers, data in product(
+        ("/share", f"{PAGE}/share", "/login", "/logout"), sites, forms
+    ):
         answer = await collector.client.post(page, data=data, headers=headers | analyst)
         assert answer.status == 403
         assert "Set-Cookie" not in answer.headers
