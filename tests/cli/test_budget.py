@@ -29,24 +29,11 @@ def test_the_check_values_are_shown_rounded_up() -> None:
     assert several["exact"] == several["optimal"]
 
 
-@pytest.mark.long
-def test_three_reports_of_a_hundredth_need_the_delta_that_is_printed() -> None:
-    # 1 - .99^3 = .029701, and 3 * .01 without the product.
-    options = ("--epsilon", "1", "--delta", "0.01", "--times", "3", "--slack", "0")
-    needed = {"basic": "0.03", "optimal": "0.029701", "exact": "0.029701"}
-    table = [line.split() for line in succeed("privacy budget", *options).splitlines()]
-    assert {line[0]: line[2] for line in table if line and line[0] in needed} == needed
-    printed = json.loads(succeed("privacy budget --json", *options))["compositions"]
-    assert {row["name"]: row["delta"] for row in printed} == needed
-
-
 @pytest.mark.parametrize(
     "options",
     [
         ("--epsilon", "41", "--times", "2"),
         ("--epsilon", "-1", "--times", "2"),
-        ("--epsilon", "1e3", "--times", "2"),
-        ("--epsilon", "0.10", "--times", "2"),
         ("--epsilon", "0", "--times", "2"),
         ("--epsilon", "1", "--times", "2", "--slack", "1"),
         ("--epsilon", "1", "--times", "2", "--delta", "2"),

@@ -7,13 +7,10 @@ import sqlite3
 import ssl
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -138,32 +135,6 @@ def test_epochs_that_should_be_sealed_and_are_not_are_counted(place: Workplace) 
     assert cut.text.startswith("1 cut, such as epoch 0 of tea: a standby or an earlier state")
 
 
-@contextmanager
-def pretending(status: int, tag: str, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Yield the origin of a server that answers everything alike."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status if self.path == "/v1/authority" else 500)
-            self.send_header("ETag", f'"{tag}"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        if tls is not None:
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def test_a_store_that_another_program_keeps_locked_is_named_as_such(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,17 +170,25 @@ def test_a_server_that_runs_is_asked_if_it_is_ready(
     assert check_server(config(port=server.port)) is None
 
 
+def pretending(status: str, tag: str, tls: ssl.SSLContext | None = None) -> RawServer:
+    """Return a server that answers everything alike."""
+    return RawServer(answer(status, b"", f'ETag: "{tag}"'), tls)
+
+
 def test_the_origin_must_lead_to_this_collector() -> None:
     key = AUTHORITY.public_key
-    with pretending(200, key.hex()) as origin:
+    with pretending("200 OK", key.hex()) as server:
+        origin = server.origin
         assert check_origin_answers(config(origin=origin), key, START).status is OK
+        assert server.requests[0].startswith(b"GET /v1/authority HTTP/1.1\r\n")
         finding = check_origin_answers(config(origin=origin), bytes(32), START)
         assert (finding.status, "another collector" in finding.text) == (FAIL, True)
         port = urlsplit(origin).port
         assert finding.remedy.startswith(f"`origin` has port {port}, and `port` is 8377: ")
         finding = check_origin_answers(config(origin=origin, port=port), bytes(32), START)
         assert finding.remedy == "look at DNS and the proxy"
-    with pretending(404, key.hex()) as origin:
+    with pretending("404 Not Found", key.hex()) as server:
+        origin = server.origin
         finding = check_origin_answers(config(origin=origin), key, START)
         assert (finding.status, "answers 404" in finding.text) == (FAIL, True)
     finding = check_origin_answers(config(origin=origin), key, START)
@@ -225,7 +204,8 @@ def test_a_private_authority_is_told_from_a_server_that_is_away(
 ) -> None:
     key = AUTHORITY.public_key
     file, tls = certificate(tmp_path, "127.0.0.1", 100)
-    with pretending(200, key.hex(), tls) as origin:
+    with pretending("200 OK", key.hex(), tls) as server:
+        origin = server.origin
         finding = check_origin_answers(config(origin=origin), key, START)
         assert (finding.status, "SSL_CERT_FILE" in finding.remedy) == (FAIL, True)
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
@@ -234,8 +214,8 @@ def test_a_private_authority_is_told_from_a_server_that_is_away(
             finding = check_origin_answers(config(origin=origin), key, ends - days * DAY)
             assert (finding.status, "holds until" in finding.text) == (status, status is WARN)
     file, expired = certificate(tmp_path, "127.0.0.1", -1)
-    with pretending(200, key.hex(), expired) as origin:
-        finding = check_origin_answers(config(origin=origin), key, START)
+    with pretending("200 OK", key.hex(), expired) as server:
+        finding = check_origin_answers(config(origin=server.origin), key, START)
     assert (finding.status, "has expired" in finding.text) == (FAIL, True)
     assert finding.remedy.startswith("renew it")
 

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import SETTINGS, Config, read_authority_key, with_store
-from deniable.documents.terminal import document_text
-from deniable.estimates import estimate_histogram
 from deniable.key_files import read_key_file
 from deniable.messages import Manifest, SigningKey, sign_manifest
 from deniable.public_log.publish import log_key_file, verifier_key
@@ -157,19 +155,6 @@ def test_a_survey_of_another_authority_is_told_and_not_shown(place: Workplace) -
     assert (result.exit_code, result.stdout) == (1, "")
     assert "sequence 7" in result.stderr
     assert "Traceback" not in result.stderr
-
-
-@pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_the_table_fits_the_terminal_and_drops_the_bars_before_the_numbers(width: int) -> None:
-    long = manifest(categories=("a category with a name of more than forty letters", "b", "c"))
-    histogram = estimate_histogram(long, 0, [400, 500, 600])
-    text = document_text(histogram.document(), width)
-    assert max(map(len, text.splitlines())) <= width
-    for i in range(3):
-        assert f"{histogram.estimate[i]:.1%}" in text
-        ends = histogram.simultaneous.low[i], histogram.simultaneous.high[i]
-        assert f"{ends[0]:.1%} to {ends[1]:.1%}" in text
-    assert ("█" in text) is (width >= 200)
 
 
 @pytest.mark.parametrize(

@@ -192,16 +192,6 @@ def test_more_keys_than_a_manifest_lists_are_refused_with_what_to_do(
     assert "epochs: must be at most 64" in refused(place, epochs="65")
 
 
-def test_a_key_of_another_name_or_epoch_is_refused(place: Workplace, keys: Path) -> None:
-    place.publish(name='"coffee"', **LISTED)
-    assert "the key of epoch 0 of coffee" in refused(place)
-    assert "make keys for this survey alone" in refused(place)
-    list_keys(place, MODULI[1:])
-    other = {"question": '"Another?"', "issuer": '"next.example.org"', "epochs": "3"}
-    told = refused(place, name='"coffee"', **other)
-    assert "has for epoch 1 the key of epoch 2 of coffee" in told
-
-
 def test_a_name_s_epoch_has_one_key_of_an_issuer_and_shares_no_factor_with_another_survey() -> None:
     """Tokens name their key by one byte: a second key could be meant, and not be what was asked."""
     one = Schedule(START, DAY, 1, DAY)

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from deniable.client import Survey
-from deniable.messages import Enrolment, Manifest, Schedule
+from deniable.messages import Enrolment, Schedule
 from deniable.publishing.document import published_facts
 from deniable.publishing.notice import Notice
 from tests.cli.commands import Workplace
@@ -54,18 +54,6 @@ def test_the_names_of_a_lost_store_are_numbered_on(place: Workplace) -> None:
         lost = (place.written(epochs="60"), "--after-epoch", "40")
         assert "19 epochs of" in place.succeed("survey publish", *lost, *options)
     assert place.manifest().schedule.epoch_at(time.time()) in {41, 42}  # 42 past midnight
-
-
-def test_a_name_published_again_is_a_successor_with_another_id(place: Workplace) -> None:
-    seen: list[Manifest] = []
-    for sequence in range(3):
-        assert f"sequence {sequence}" in place.publish(epsilon=f'"0.{sequence + 1}"')
-        seen.append(place.manifest())
-    assert [manifest.sequence for manifest in seen] == [0, 1, 2]
-    assert len({manifest.survey_id for manifest in seen}) == 3
-    assert len({manifest.nonce for manifest in seen}) == 3
-    # Epochs of one length are numbered on without a break, so epoch 0 was always the same day.
-    assert {manifest.schedule.start for manifest in seen} == {seen[0].schedule.start}
 
 
 def test_a_successor_says_what_changed_and_marks_what_weakens_privacy(place: Workplace) -> None:

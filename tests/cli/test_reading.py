@@ -9,29 +9,17 @@ from tests.cli.serving import answering
 from tests.support.effort import some
 
 READING = [
-    "survey list",
-    "survey list --json",
-    "survey show tea",
+    *("survey list", "survey list --json", "survey export tea", "survey show tea"),
     "survey show tea --survey {older}",
-    "survey export tea",
-    "survey seals tea --survey {older}",
-    "survey seals tea --survey {older} --json",
-    "hist tea",
-    "hist tea --json",
-    "hist tea --csv",
-    "survey epochs tea",
-    "survey epochs tea --json --survey {older}",
+    *(f"survey seals tea --survey {{older}}{form}" for form in ("", " --json")),
+    *("hist tea", "hist tea --json", "hist tea --csv"),
+    *("survey epochs tea", "survey epochs tea --json --survey {older}"),
     "survey epochs tea --csv --survey {older}",
-    "hist tea --survey {older} --epoch 0 --json",
-    "hist tea --survey {older} --epoch 0-5 --csv",
-    "hist tea --view projected",
-    "hist tea --view likelihood --json",
-    "ask share tea often,always",
+    *(f"hist tea --survey {{older}} {of}" for of in ("--epoch 0 --json", "--epoch 0-5 --csv")),
+    *("hist tea --view projected", "hist tea --view likelihood --json"),
+    *("ask share tea often,always", "ask compare tea 0 --survey {older}"),
     "ask compare tea 0 --survey {older} --share never --json",
-    "ask compare tea 0 --survey {older}",
-    "ask trend tea",
-    "ask trend tea --json",
-    "ask trend tea --share often --csv",
+    *("ask trend tea", "ask trend tea --json", "ask trend tea --share often --csv"),
 ]
 
 

@@ -3,18 +3,12 @@
 import csv
 import json
 
-import pytest
-
-from deniable.documents.terminal import document_text
-from deniable.estimates import estimate_histogram
-from deniable.mechanisms.answering import combination_labels
-from deniable.messages import Specification
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import SURVEY
 from tests.server.collector import Collector
 from tests.support.reports import report
-from tests.support.surveys import ORIGIN, START, manifest
+from tests.support.surveys import ORIGIN, START
 
 _TEXT, _, _REST = SURVEY.partition("categories = ")
 _ASKED, (_CATEGORIES, _, _REST) = _TEXT.partition("\n")[2], _REST.partition("\n")
@@ -74,16 +68,3 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
 
 _GROUP = "ask=group&answer=feature:+export&given=plan:+paid"
 _ALL = ("table", "group", "leaders", "ahead", "range")
-
-
-@pytest.mark.parametrize("columns", [2, 7])
-def test_wide_tables_are_lists(columns: int) -> None:
-    dimensions = (("plan", "free", "paid"), ("feature", *(f"f{at}" for at in range(columns))))
-    joint = {"dimensions": dimensions, "mechanism": ("randomised-response",)}
-    labels = combination_labels(dimensions)
-    asked = manifest(categories=labels, specification=Specification("joint", joint))
-    found = estimate_histogram(asked, 0, dict.fromkeys(range(2 * columns), 500))
-    text = document_text(found.cross("plan", "feature").document(), 80)
-    assert ("plan: paid" in text) == (columns == 7)
-    assert all(f"f{at}" in text for at in range(columns))
-    assert max(map(len, text.splitlines())) <= 80

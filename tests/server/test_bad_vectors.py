@@ -5,18 +5,13 @@ from pathlib import Path
 
 from deniable.messages import (
     Refusal,
-    RefusalCode,
     Report,
-    Schedule,
-    UploadAnswer,
     sign_manifest,
     sign_report,
     split_upload,
 )
 from tests.server.collector import Collector, problem, running
-from tests.stores.places import counts
-from tests.support.reports import envelope, secret
-from tests.support.surveys import DAY, START, manifest
+from tests.support.reports import secret
 from tests.vectors import scene
 from tests.vectors.stored import AUTHORITY, BAD_REPORTS, BAD_UPLOADS, ENVELOPES, SURVEYS, name_of
 
@@ -74,18 +69,6 @@ async def test_every_bad_report_has_its_code_among_good_ones(tmp_path: Path) -> 
         assert accepted > 3
         assert await collector.store.check() == []
     assert len(REPORTS) > 150
-
-
-async def test_a_conflict_or_a_survey_that_is_over_spoils_no_report(collector: Collector) -> None:
-    past = manifest(name="past", schedule=Schedule(START - 9 * DAY, DAY, 8, DAY))
-    await collector.publish(past)
-    await collector.send(envelope(1, 0))
-    answer = await collector.send(
-        envelope(2), envelope(1, 1), envelope(3, survey=past), envelope(2)
-    )
-    refused = ((1, RefusalCode.REPORT_CONFLICT), (2, RefusalCode.EPOCH_CLOSED))
-    assert answer == UploadAnswer(1, 1, refused)
-    assert await counts(collector.store, 0) == [2, 0, 0, 0, 0]
 
 
 async def test_every_bad_body_is_refused_as_a_whole(tmp_path: Path) -> None:

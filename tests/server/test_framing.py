@@ -33,10 +33,10 @@ MALFORMED = {
     "unknown method": b"BREW /xyzzy HTTP/1.1\r\nHost: x\r\n\r\n",
     "no version": b"GET /healthz HTTP/xyzzy\r\nHost: x\r\n\r\n",
     "no version of HTTP": b"GET /healthz Invalid HTTP version: 1.2\r\nHost: x\r\n\r\n",
-    "fragment": request(b"GET /healthz#xyzzy"),
-    "empty fragment": request(b"GET /healthz#"),
-    "fragment of a query": request(b"GET /v1/surveys?#a"),
-    "fragment of a URL": request(b"GET http://x/healthz#a"),
+    **{
+        f"fragment of {target!r}": request(b"GET " + target)
+        for target in (b"/healthz#xyzzy", b"/healthz#", b"/v1/surveys?#a", b"http://x/healthz#a")
+    },
     "HTTP/0.9": b"GET /healthz\r\n\r\n",
     "HTTP/1.2": b"GET /healthz HTTP/1.2\r\nHost: x\r\n\r\n",
     "HTTP/2.0": b"GET /healthz HTTP/2.0\r\nHost: x\r\n\r\n",
@@ -48,38 +48,35 @@ MALFORMED = {
     "bytes above 127 in the target": b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
     "long target": b"GET /" + MARKER * 1_700 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     "no host": b"GET /healthz HTTP/1.1\r\n\r\n",
-    "two hosts": HEALTH + b"Host: xyzzy\r\n\r\n",
-    "NUL in a header": HEALTH + b"X: xyzzy\0\r\n\r\n",
-    "NUL in a header's name": HEALTH + b"X\0xyzzy: a\r\n\r\n",
-    "header without name": HEALTH + b": xyzzy\r\n\r\n",
-    "space before the colon": HEALTH + b"xyzzy : a\r\n\r\n",
-    "folded header": HEALTH + b"X: a\r\n xyzzy\r\n\r\n",
+    **{
+        f"header {line!r}": HEALTH + line + b"\r\n\r\n"
+        for line in (
+            *(b"Host: xyzzy", b"X: xyzzy\0", b"X\0xyzzy: a", b": xyzzy", b"xyzzy : a"),
+            *(b"X: a\r\n xyzzy", b"X: a\rxyzzy", b"Sec-WebSocket-Key1: xyzzy"),
+        )
+    },
     "bare LF": b"GET /healthz HTTP/1.1\nHost: xyzzy\n\n",
-    "bare CR": HEALTH + b"X: a\rxyzzy\r\n\r\n",
     "long header": HEALTH + b"X: " + MARKER * 1_700 + b"\r\n\r\n",
     "long header's name": HEALTH + MARKER * 1_700 + b": a\r\n\r\n",
     "65 headers": HEALTH + b"".join(b"X%d: xyzzy\r\n" % i for i in range(64)) + b"\r\n",
-    "old websocket": HEALTH + b"Sec-WebSocket-Key1: xyzzy\r\n\r\n",
     "length twice": UPLOAD + LENGTH + LENGTH + b"\r\n" + BODY,
     "two lengths": UPLOAD + LENGTH + b"Content-Length: 0\r\n\r\n" + BODY,
-    "list of lengths": UPLOAD + b"Content-Length: 3, 3\r\n\r\nabc",
-    "negative length": UPLOAD + b"Content-Length: -1\r\n\r\n",
-    "signed length": UPLOAD + b"Content-Length: +3\r\n\r\nabc",
-    "hexadecimal length": UPLOAD + b"Content-Length: 0x3\r\n\r\nabc",
-    "length with an underscore": UPLOAD + b"Content-Length: 1_0\r\n\r\nabcabcabca",
-    "length that is no number": UPLOAD + b"Content-Length: xyzzy\r\n\r\n",
-    "length beyond 64 bits": UPLOAD + b"Content-Length: 1" + b"0" * 30 + b"\r\n\r\n",
+    **{
+        f"length {length!r}": UPLOAD + b"Content-Length: " + length + b"\r\n\r\nabcabcabca"
+        for length in (b"3, 3", b"-1", b"+3", b"0x3", b"1_0", MARKER, b"1" + b"0" * 30)
+    },
     "length and chunks": UPLOAD + LENGTH + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(BODY),
     "chunks and length": CHUNKED + LENGTH + b"\r\n" + chunked(BODY),
     "chunked twice": CHUNKED + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(BODY),
-    "chunked, chunked": UPLOAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + chunked(BODY),
-    "chunked, then gzip": UPLOAD + b"Transfer-Encoding: chunked, gzip\r\n\r\n" + chunked(BODY),
+    **{
+        f"coding {coding!r}": UPLOAD + b"Transfer-Encoding: " + coding + b"\r\n\r\n" + chunked(BODY)
+        for coding in (b"chunked, chunked", b"chunked, gzip", MARKER, b"\x0bchunked")
+    },
     "identity": UPLOAD + b"Transfer-Encoding: identity\r\n\r\n" + BODY,
-    "some other coding": UPLOAD + b"Transfer-Encoding: xyzzy\r\n\r\n" + chunked(BODY),
-    "vertical tab before chunked": UPLOAD + b"Transfer-Encoding: \x0bchunked\r\n\r\n",
-    "size of a chunk": CHUNKED + b"\r\nxyzzy\r\n",
-    "size of a chunk beyond 64 bits": CHUNKED + b"\r\n" + b"f" * 17 + b"\r\n",
-    "signed size of a chunk": CHUNKED + b"\r\n-1\r\n",
+    **{
+        f"chunk of {size!r}": CHUNKED + b"\r\n" + size + b"\r\n"
+        for size in (MARKER, b"f" * 17, b"-1")
+    },
     "no end of a chunk": CHUNKED + b"\r\n3\r\nabcxyzzy",
     "empty lines without end": b"\r\n" * 600,
     "trailers without end": CHUNKED + b"\r\n0\r\n" + b"a:\r\n" * 400,

@@ -147,49 +147,6 @@ async def test_every_page_of_every_kind_loads_nothing_from_elsewhere(public: Col
 
 
 @in_public
-async def test_numbers_of_page_api_and_command_are_the_same(public: Collector) -> None:
-    """The command reads counts, and makes the histogram of them on this side."""
-    sure = ("--authority", AUTHORITY.public_key.hex(), "--json")
-    at = str(public.client.make_url("/")).rstrip("/")
-    for survey in SEEN:
-        page = Tables(text := await text_of(await public.client.get(f"/surveys/{survey.name}")))
-        told = await (await public.client.get(f"/v1/surveys/{survey.name}/histogram")).json()
-        printed = await to_thread(succeed, "hist", survey.name, "--collector", at, *sure)
-        assert json.loads(printed) == told
-        words = await to_thread(succeed, "hist", survey.name, "--collector", at, *sure[:2])
-        (unseen,) = re.findall(
-            r"(?:With this few reports|Fakes below)[^.]*\.", " ".join(words.split())
-        )
-        assert unseen in unescape(text)
-        shown = {row.pop("category"): row for row in page.rows.get("category", [])}
-        if told["numeric"] is None:
-            expected = {row["category"]: row for row in told["categories"]}
-        else:
-            expected = {row["bin"]: row for row in told["numeric"]["bins"] if not row["too_wide"]}
-        view = "projected" if "shown" in next(iter(shown.values()), {}) else "unbiased"
-        seen = await (
-            await public.client.get(f"/v1/surveys/{survey.name}/histogram?view={view}")
-        ).json()
-        projected = {row["category"]: row["shown"] for row in seen["categories"] if "shown" in row}
-        for name, row in expected.items():
-            if name not in shown:  # but in the table of two questions
-                assert survey.kind.name == "joint"
-                share, low, high = (f"{100 * row[key]:.1f}" for key in ("estimate", "low", "high"))
-                assert f"{share}% ({low}–{high})" in text
-                continue
-            assert shown[name]["estimate"] == numbers(row["estimate"])
-            assert shown[name].get("shown") == (numbers(projected[name]) if projected else None)
-            for key in ("low", "high"):
-                told_key = f"simultaneous_{key}" if told["numeric"] is None else key
-                assert shown[name][key] == numbers(row[told_key])
-            # Of few reports, or of smoothed shares, it would mislead people.
-            error = shown[name].get("standard-error", "")
-            assert error in {"", numbers(row["standard_error"])}
-            few = row.get("method") == "clopper-pearson" or (told["numeric"] or {}).get("blur")
-            assert bool(error) is not (few or row["standard_error"] is None)
-
-
-@in_public
 @pytest.mark.parametrize(
     ("view", "level"),
     [(View.PROJECTED, 0.8), pytest.param(View.UNBIASED, 0.9, marks=pytest.mark.long)],
@@ -227,10 +184,6 @@ async def test_one_rule_decides_which_view_every_surface_shows_first(
         told = await (await public.client.get(f"/v1{path}/histogram?level={level}")).json()
         assert told == json.loads(json.dumps(histogram.to_dict()))
         assert "view" not in told
-
-
-def numbers(value: float | None) -> str:
-    return "" if value is None else repr(value)
 
 
 async def test_answers_of_a_large_survey_are_found_by_name_everywhere(analyst: Collector) -> None:
