@@ -181,13 +181,13 @@ def error_of(call: Callable[[], object]) -> object:
 
 def test_d5a_no_call_waits_for_a_hanging_one(bench: Bench, disk: Disk, monkeypatch: Patch) -> None:
     # The gate opens once all have returned: whoever waited for it would fail the test.
-    monkeypatch.setattr(state_file, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(state_file, "BUSY_SECONDS", 0.1)
     client = bench.ready()
     disk.hangs = True
     calls: dict[str, Callable[[], object]] = {
         "report": lambda: client.report(NAME, "poor").error,
-        "flush": lambda: client.flush(0.02).error,
-        "refresh": lambda: client.refresh(0.02, force=True).errors[NAME],
+        "flush": lambda: client.flush(0.1).error,
+        "refresh": lambda: client.refresh(0.1, force=True).errors[NAME],
         "set_consent": lambda: client.set_consent("off", strict=True),
         "purge": lambda: client.purge(strict=True),
     }
@@ -244,7 +244,7 @@ def test_d5a_a_call_has_its_time_once(bench: Bench, disk: Disk, monkeypatch: Pat
 
 def test_d5a_a_no_outlives_an_earlier_yes(bench: Bench, disk: Disk, monkeypatch: Patch) -> None:
     client = bench.ready()
-    monkeypatch.setattr(state_file, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(state_file, "BUSY_SECONDS", 0.1)
     disk.hangs = True
     with ThreadPoolExecutor(1) as pool:
         earlier = pool.submit(client.set_consent, "on")

@@ -10,7 +10,7 @@ from deniable.client import ConsentMissing, HttpAnswer, ManifestFault, NotReady,
 from deniable.client.client import engine_of
 from deniable.client.ledger import admission
 from deniable.client.ledger.admission import open_trusted
-from deniable.messages import SigningKey, sign_manifest
+from deniable.messages import SigningKey, pack_manifests, sign_manifest
 from tests.support.devices import NAME, PORTAL, Bench, FakeTransport, fault_of
 from tests.support.effort import THOROUGH
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
@@ -73,6 +73,16 @@ def test_d10_what_does_not_come_is_asked_ever_seldomer(bench: Bench, nothing: li
     assert 3 <= asked_after(bench, 3600) <= 6
     assert asked_after(bench, DAY) <= 8
     assert asked_after(bench, 3 * DAY) <= 6
+
+
+def test_d10_who_asks_for_rotations_too_makes_no_nine_requests_a_day(bench: Bench) -> None:
+    transport = bench.transport = Answering(PORTAL)  # once, so that eight are not pairs
+    strange = pack_manifests([sign_manifest(MANIFEST, SigningKey(bytes(32)))])
+    with bench.client() as client:
+        for _ in range(10):
+            client.refresh(force=True)
+            transport.fetched = HttpAnswer(200, {}, strange)
+    assert len(transport.requests) == 8
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """States that are lost, rot, are copied or put back (D5): no epoch is decided again."""
 
 import json
+import os
 import shutil
 import sqlite3
 import time
@@ -126,6 +127,18 @@ def test_d4_withdrawal_erases_what_was_set_aside(bench: Bench, tmp_path: Path) -
     assert bench.on_disk(envelope[-60:-10]) != []
     again.set_consent("off")
     assert bench.on_disk(envelope[-60:-10]) == []
+
+
+def test_d5_the_mark_is_on_the_disk_before_it_takes_the_old_ones_place(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, synced = bench.ready(), list[tuple[bytes, bytes]]()
+    before, new = bench.mark.read_bytes(), bench.mark.with_name(f"{bench.mark.name}.new")
+    monkeypatch.setattr(
+        os, "fsync", lambda _: synced.append((new.read_bytes(), bench.mark.read_bytes()))
+    )
+    assert client.report(NAME, "good").ok
+    assert synced == [(bench.mark.read_bytes(), before)]
 
 
 @contextmanager

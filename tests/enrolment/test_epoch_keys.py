@@ -71,6 +71,26 @@ def test_k3_what_is_erased_was_overwritten_in_place_and_is_gone(tmp_path: Path) 
     assert keys.public.moduli == MODULI  # public halves stay
 
 
+def test_k2_k3_each_step_is_durable_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "keys"
+    synced: list[tuple[bool, list[bool]]] = []
+
+    def fsync(descriptor: int) -> None:
+        of_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        files = (directory / "epoch-00000.pem", directory / PUBLIC_FILE)
+        synced.append((of_directory, [any(it.read_bytes()) for it in files if it.exists()]))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    made = create_epoch_keys(directory, 1, 0)
+    # The private half, its name, the public half, its name.
+    assert synced == [(False, []), (True, [True]), (False, [True]), (True, [True, True])]
+    synced.clear()
+    EpochKeys(directory).erase(made.moduli)
+    assert synced == [(False, [False, True]), (True, [True])]
+
+
 def test_a_directory_or_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     directory = key_directory(tmp_path)
     keys = EpochKeys(directory)

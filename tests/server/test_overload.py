@@ -175,3 +175,6 @@ async def test_replays_take_no_share_of_their_issuer_s_also_while_many_wait(
         # By its index, and the open survey's report beside it is counted.
         last = await collector.send(envelope(1), vouched(998), vouched(999))
         assert last == UploadAnswer(1, 0, tuple((at, RefusalCode.RATE_LIMITED) for at in (1, 2)))
+    async with running(tmp_path, issuer_rate=0.001) as collector:  # it knows nobody who has paid
+        assert await collector.send(*map(vouched, range(256))) == UploadAnswer(0, 256)
+        assert await collector.send(vouched(998), vouched(999)) == UploadAnswer(2, 0)

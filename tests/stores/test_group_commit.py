@@ -112,8 +112,11 @@ async def test_s1_closing_commits_what_was_taken(file: Path) -> None:
 
 
 async def test_an_unforeseen_failure_fails_its_group_and_no_other() -> None:
+    another_waits = asyncio.Event()
+
     async def commit(receipts: list[Receipt]) -> list[Verdict]:
         if len(receipts) > 1:
+            await another_waits.wait()
             raise RuntimeError("unforeseen")
         return [A]
 
@@ -121,6 +124,8 @@ async def test_an_unforeseen_failure_fails_its_group_and_no_other() -> None:
     first = asyncio.create_task(group.add([report(1), report(2)]))
     await settle()
     last = asyncio.create_task(group.add([report(3)]))
+    await settle()
+    another_waits.set()
     with pytest.raises(RuntimeError):
         await first
     assert await last == [A]

@@ -12,7 +12,16 @@ import pytest
 from deniable.directory.store_source import shown_counts, shown_epochs
 from deniable.messages import Enrolment
 from deniable.reading import EpochState
-from deniable.stores import KEPT_SECONDS, Role, Seal, Store, StoreError, Token, counts_digest
+from deniable.stores import (
+    KEPT_SECONDS,
+    NotSealed,
+    Role,
+    Seal,
+    Store,
+    StoreError,
+    Token,
+    counts_digest,
+)
 from deniable.stores.rules import operating
 from deniable.stores.sqlite import sqlite_store
 from deniable.stores.sqlite.database import SqliteDatabase, follow
@@ -79,6 +88,8 @@ async def test_seals_ends_distrust_and_erasure_are_of_one_survey_or_epoch(store:
     assert await store.standing_seal(ID, 7) == made[0]
     assert await store.standing_seal(ID, 1) is None
     assert await store.seals(OTHER.survey_id) == []
+    with pytest.raises(NotSealed):
+        await store.prune(ID, 0, LATER - 1)
     assert await store.prune(ID, 0, LATER) == 3
     assert await store.add(kept) == [D] * 6
     await store.seal(OTHER.survey_id, 0, NOW)

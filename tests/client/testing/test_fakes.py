@@ -341,7 +341,7 @@ class Scene:
         """Misbehave once; what stalls never comes, and is not waited for as all else is."""
         self.collector.misbehave(fault, on=on)
         before = len(self.collector.requests)
-        self.transport._timeout = 0.3 if fault is Misbehaviour.STALL else 20.0
+        self.transport._timeout = 1.0 if fault is Misbehaviour.STALL else 20.0
         yield
         until(lambda: len(self.collector.requests) > before)
         self.transport._timeout = 20.0
