@@ -54,8 +54,7 @@ budget/test_repeated test_no_two_histories_are_told_apart_beyond_the_costs
     publishing.notice:_learnt publishing.notice:privacy_terms templates:plan.html
     terms.sentences:guarantee
 claims/test_sentences test_a_ceiling_that_was_lowered_is_not_said_to_have_held
-    client.explaining.explanation:BudgetExplanation.text
-    client.explaining.promise:Promise._together
+    client.explaining.explanation:BudgetExplanation.text client.explaining.prompt:limits
   test_all_cells_of_a_table_hold_at_once_as_often_as_its_note_says
     presenting.questions:cross_table_document
   test_bounds_in_digits_are_on_their_own_side presenting.cautions:_recurring_devices
@@ -77,21 +76,24 @@ cli/test_successors test_what_is_set_aside_is_for_the_epochs_to_come
 client/test_explain test_the_budget_is_added_up_again
     client.explaining.explanation:BudgetExplanation.text
     client.explaining.explanation:SurveyExplanation._spent
-    client.explaining.promise:Promise._together client.explaining.promise:Promise.brief
+    client.explaining.prompt:limits
+  test_an_update_is_told_by_what_changed_since_consent client.explaining.prompt:news
+  test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_the_yes
+    client.explaining.prompt:in_short client.explaining.prompt:limits
   test_the_chance_that_a_change_shows_is_of_the_answers_furthest_apart
     terms.sentences:repetition
   test_when_reports_leave_is_told
     client.explaining.explanation:Explanation._when_drawn
     client.explaining.explanation:Explanation._when_recorded
 client/test_guessing test_no_question_and_no_prior_gains_more_and_one_gains_as_much
-    terms.sentences:shown_guess
+    client.explaining.explanation:SurveyExplanation.rows terms.sentences:shown_guess
 client/test_launches test_d7_no_launch_is_the_moment_of_a_request
     client.explaining.explanation:Explanation._when_recorded
 client/test_ledger test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_once
-    client.explaining.promise:Promise.brief client.explaining.promise:Terms.of
+    client.explaining.promise:Terms.of client.explaining.prompt:in_short
     public_log.audit.document:_version_text terms.sentences:_consent terms.sentences:how_often
 client/test_memo test_a_key_is_of_a_range_and_costs_what_answers_could
-    client.explaining.promise:_AGAIN
+    client.explaining.prompt:limits
 estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_averages
     presenting.cautions:_smoothed
   test_no_population_varies_more_than_is_planned_for planning.accuracy:_distribution
@@ -166,7 +168,7 @@ questions/test_twenty_questions test_the_sides_of_a_sentence_differ_by_its_diffe
     presenting.comparison:_moved presenting.comparison:_one_change
     presenting.questions:beside_sentence
 publishing/test_notice test_the_first_line_is_true_of_the_matrix publishing.changes:_guess
-    terms.sentences:_dice terms.sentences:_promise
+    terms.sentences:_dice terms.sentences:likely
 simulation/test_reports test_coverage_is_what_the_runs_did simulation.coverage:_summary
 statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
     cli.demo:demo_document presenting.estimate:estimate_statement
@@ -251,7 +253,6 @@ NO_CLAIMS_OF: dict[str, str] = {
     "what a device did and has, and what it refuses": """
         client.[!t]* client.testing:* client.explaining.explain:*
         client.explaining.journal:* client.explaining.explanation:[!B]*
-        client.explaining.promise:_[!t]*
     """,
     "what a machine, a file, a store or a log is found to be": (
         "directory.* doctor.* enrolment.* logs.* public_log.* server.[!p]* stores.*"

@@ -84,7 +84,7 @@ def test_d2_what_is_unseen_is_unanswered(bench: Bench, log: ShownLog, what: str,
     check_refused(bench, client)
     (entry,) = manifests(client)
     assert (entry.role, entry.reason.partition(":")[0]) == ("refused", "not-witnessed")
-    shown = " ".join(client.explain().brief().split())
+    shown = " ".join(str(client.explain()).split())
     assert "This survey waits until independent witnesses have seen it" in shown
     assert "not-witnessed" not in shown
     # An app that pins no log looks at no proof; and for this one, what is shown later is enough.

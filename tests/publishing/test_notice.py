@@ -1,18 +1,29 @@
 """The notice: true of every kind, translated as a whole, and never markup."""
 
+import ast
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
+from deniable.mechanisms import KINDS
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.publishing.notice import Notice
-from deniable.terms.sentences import summary
+from deniable.terms.sentences import LANGUAGES, catalogue, summary
+from deniable.terms.text import in_units
 from tests.support.kinds import SURVEYS
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
 
+ROOT = Path(__file__).parent.parent.parent
+SOURCES = (
+    "shared/deniable/terms/sentences.py",
+    "client/deniable/client/explaining/prompt.py",
+    "collector/deniable/publishing/notice.py",
+)
 KEPT = manifest(repeat=Repeat("memoised", 2))
 
 
@@ -89,6 +100,34 @@ def test_every_sentence_can_be_translated(survey: Manifest) -> None:
     assert text == text.upper()
     plain = Notice.of(survey, relayed=True)
     assert len(plain.sections) == len(said.sections)
+
+
+def _messages() -> Iterator[str]:
+    """Yield each message id that the sources have."""
+    for source in SOURCES:
+        for node in ast.walk(ast.parse((ROOT / source).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"_", "translate"}:
+                yield from (text.value for text in node.args if isinstance(text, ast.Constant))
+    for seconds in (1, 60, 3600, DAY, 7 * DAY):
+        yield from (in_units(seconds)[1], f"{in_units(seconds)[1]}s")
+    yield from (text for kind in KINDS.values() for text in (kind.likeness, kind.sent))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_catalogue_has_all_messages_with_their_placeholders(language: str) -> None:
+    put, file = catalogue(language), f"shared/deniable/terms/{language}.po"
+    messages = {str(text) for text in _messages()}
+    assert len(messages) > 100
+    # Some are the same in both languages, and none is in the file for no source.
+    kept = {text for text in messages if put(text) == text}
+    assert kept <= {"{some}; or {others}", "minute", "minutes"}
+    assert (ROOT / file).read_text(encoding="utf-8").count("\nmsgid ") == len(messages) + 1
+    for text in messages:
+        places, translated = (sorted(re.findall(r"\{\w+\}", said)) for said in (text, put(text)))
+        assert places == translated, text
+        assert text.endswith(".") == put(text).endswith("."), text
+    for survey in [*SURVEYS, KEPT, BLIND]:
+        assert Notice.of(survey, put, relayed=True).markdown() != Notice.of(survey).markdown()
 
 
 def test_texts_of_a_survey_are_no_markup() -> None:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         RotationEntry,
     )
     from deniable.client.explaining.promise import Promise, SentField, Terms
+    from deniable.client.explaining.prompt import catalogue
     from deniable.client.optional.credentials import Enrol, EnrolmentRequest
 else:
     _LATER = {
@@ -64,6 +65,7 @@ else:
             *("MemoEntry", "PreviewEntry", "ReportEntry", "RotationEntry"),
         ],
         "optional.credentials": ["Enrol", "EnrolmentRequest"],
+        "explaining.prompt": ["catalogue"],
         "explaining.promise": ["Promise", "SentField", "Terms"],
     }
     __getattr__ = on_demand(
@@ -125,6 +127,7 @@ __all__ = [
     "TransportError",
     "UndeclaredAnswer",
     "UndeclaredSurvey",
+    "catalogue",
     "device_commands",
 ]
 

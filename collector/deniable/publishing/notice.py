@@ -1,8 +1,7 @@
 """The notice of a survey: what is collected and on which terms, in words that need no schooling.
 
-It begins with the device's own summary. Each sentence is a message id of gettext, in English, which
-a translation of the app's own may replace: ``xgettext`` finds them here and where
-:mod:`deniable.terms.sentences` says.
+It begins with the device's own summary. Each sentence is a message id of gettext, in English:
+``deniable.terms.sentences.catalogue`` has them in other languages.
 """
 
 from collections.abc import Iterator
@@ -123,8 +122,8 @@ def _leaves(manifest: Manifest, _: Translate) -> Iterator[str]:
         "nothing else about you is sent."
     )
     yield _(
-        "With it go the survey's number, that of the time slice, a key that is made for this one "
-        "report, and a signature: no name, no account, no number of your device."
+        "With it go the numbers of the survey and the time slice, a key made for this report, and "
+        "a signature: no name, no account, no number of your device."
     )
     if manifest.enrolment.mode == "blind":
         yield _("A token goes with them, too, which an issuer signed without seeing it.")
@@ -160,8 +159,6 @@ def _seen(manifest: Manifest, relayed: bool, _: Translate) -> Iterator[str]:
         yield _("Others see estimates for all devices together.")
     if manifest.enrolment.mode != "open":
         yield _("An issuer, as a rule the maker of your app, vouches that you take part once.")
-    if manifest.enrolment.mode == "blind":
-        yield _("It does so by that token, and cannot tell whose report has it.")
 
 
 def _learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
@@ -182,7 +179,6 @@ def _learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
                 "times as likely with your answers as with any others."
             )
             yield text.format(count=f"{epochs:,}", odds=odds_text(together))
-    yield _("That you take part is not hidden.")
 
 
 def _stop(_: Translate) -> Iterator[str]:

@@ -1,13 +1,16 @@
 """The sentences of a survey's terms: what devices, notices and pages say, each worded once.
 
-The summary in three lines and the coalitions are message ids of gettext, in English, which a
-translation of the app's own may replace: ``xgettext`` finds them here, and as the ``likeness`` and
-``sent`` of the kinds.
+The summary in three lines and the coalitions are message ids of gettext, in English. ``xgettext``
+finds them here, and as the ``likeness`` and ``sent`` of the kinds. :func:`catalogue` has them in
+German and French; an app may bring another translation.
 """
 
+import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import resources
 from typing import Final, Literal
 
 from deniable.budget import format_nano
@@ -18,6 +21,8 @@ from deniable.terms.text import counted, in_units, shown_duration
 
 Translate = Callable[[str], str]
 """A function such as the ``gettext`` of a translation; it returns other texts as they are."""
+LANGUAGES: Final = ("de", "fr")
+"""The languages of the catalogues beside this module, ``LANGUAGE.po``."""
 Mode = Literal["open", "certificate", "blind"]
 Row = tuple[str, str]
 """A thing to learn, and who could: alone, or only together."""
@@ -51,6 +56,31 @@ _SAME: Final = {
     "is whose. They could give this device a survey, or a key that it seals for, that others do "
     "not get; what is built into an app is the same for all, and here one of them was fetched.",
 }
+
+
+def catalogue(language: str) -> Translate:
+    """Return the translation into a language by its code, such as ``de`` or ``fr-CA``.
+
+    It knows the sentences of a consent prompt, and of a notice.
+
+    Raises:
+        ValueError: if there is no catalogue of it.
+    """
+    code = re.split("[-_.]", language.lower())[0]
+    if code == "en":
+        return str
+    if code not in LANGUAGES:
+        raise ValueError(
+            f"no catalogue of {language!r}: there are en, {', '.join(LANGUAGES)}; pass explain() "
+            "the gettext of a translation of your own"
+        )
+    file = resources.files("deniable.terms").joinpath(f"{code}.po").read_text("utf-8")
+    said: dict[str, str] = {}
+    for pair in re.findall(r'^msgid((?:\s+".*")+)\s+msgstr((?:\s+".*")+)', file, re.MULTILINE):
+        text, translated = ("".join(map(json.loads, re.findall('".*"', part))) for part in pair)
+        said[text] = translated or text
+    del said[""]  # the file's own header
+    return lambda text: said.get(text, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +154,15 @@ class Coalitions:
         )
         condition = _(
             "This holds while they do not put their records together. An access log shows when "
-            "your app is open: for somebody who has it too, a response hides only among the people "
-            "whose app was open when it came, and they may be few."
+            "your app is open. For somebody who has it, a response hides only among people whose "
+            "app was open then; they may be few."
         )
         if mode == "blind" and same is None:
             apps = _(
-                "It is so for a survey that came with the app, and if its other surveys are blind, "
-                "too. One that was fetched, or a key that was fetched to seal with, could be given "
-                "to one device alone, and other surveys show when the app is open: then the issuer "
-                "and the collector together could tell whose a response is."
+                "This is so if the survey came with the app, and its other surveys are blind, too. "
+                "A survey or sealing key that was fetched could be made for one device alone, and "
+                "other surveys show when the app is open. Then the issuer and the collector "
+                "together could tell whose a response is."
             )
             condition = f"{condition} {apps}"
         return cls(_("Who could learn what"), (_("To learn"), _("it takes")), rows, condition)
@@ -191,7 +221,8 @@ def _account(mode: Mode, relayed: bool, same: bool, betrayed: bool, _: Translate
 
 def summary(manifest: Manifest, translate: Translate = str) -> tuple[str, str, str]:
     """Return the three lines: the dice, what a response says, and who decides."""
-    return _dice(manifest, translate), _promise(manifest, translate), _consent(manifest, translate)
+    promise = likely(pure_odds(manifest), translate)
+    return _dice(manifest, translate), promise, _consent(manifest, translate)
 
 
 def _dice(manifest: Manifest, _: Translate) -> str:
@@ -199,13 +230,12 @@ def _dice(manifest: Manifest, _: Translate) -> str:
     mechanism, kind = manifest.mechanism, manifest.kind
     if mechanism.truth is not None:
         text = _(
-            "Up to about {lies}, dice choose another answer, {likeness}, and that is sent instead "
-            "of yours; nobody can tell when."
+            "Up to about {lies}, dice send another answer instead of yours, {likeness}; nobody can "
+            "tell when."
         )
         if mechanism.privacy.apart is not None:
             text = _(
-                "About {lies}, dice choose another answer, and that is sent instead of yours; "
-                "nobody can tell when."
+                "About {lies}, dice send another answer instead of yours; nobody can tell when."
             )
         return text.format(lies=_times(1 - mechanism.truth, _), likeness=_(kind.likeness))
     if mechanism.hit is None:
@@ -228,9 +258,8 @@ def _dice(manifest: Manifest, _: Translate) -> str:
     return text.format(sent=sent, hit=hit, miss=_times(mechanism.miss, _))
 
 
-def _promise(manifest: Manifest, _: Translate) -> str:
+def likely(odds: Fraction, _: Translate) -> str:
     """Return how much more likely a response is with the answer than with another."""
-    odds = pure_odds(manifest)
     if is_vast(odds):
         return _(
             "What is sent may be more than a million times as likely with your answer as with "
@@ -246,10 +275,10 @@ def _consent(manifest: Manifest, _: Translate) -> str:
     if schedule.epochs == 1:
         return _("Nothing is sent unless you agree, and then only once; you can stop before.")
     text = _(
-        "Nothing is sent unless you agree, and then at most one response in each {length}, {count} "
-        "in all; you can stop at any time."
+        "Nothing is sent unless you agree; then at most one response every {length}, {count} in "
+        "all, until you stop."
     )
-    return text.format(length=_length(schedule.epoch_seconds, _), count=f"{schedule.epochs:,}")
+    return text.format(length=length(schedule.epoch_seconds, _), count=f"{schedule.epochs:,}")
 
 
 def _times(share: Fraction, _: Translate) -> str:
@@ -264,8 +293,8 @@ def _times(share: Fraction, _: Translate) -> str:
     return _("{count} times in {base}").format(count=f"{count:,}", base=f"{base:,}").strip()
 
 
-def _length(seconds: int, _: Translate) -> str:
-    """Return a length of time for "in each": "week", "2 weeks"."""
+def length(seconds: int, _: Translate) -> str:
+    """Return a length of time for "every": "week", "2 weeks"."""
     count, unit = in_units(seconds)
     return _(unit) if count == 1 else f"{count:,} {_(f'{unit}s')}"
 

@@ -10,6 +10,7 @@ from deniable.budget import changing_cost
 from deniable.client.client_settings import Arguments
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
+from deniable.client.explaining import prompt
 from deniable.client.explaining.explanation import BudgetExplanation, Explanation, SurveyExplanation
 from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.ledger.admission import Bundled
@@ -66,15 +67,20 @@ def explain_declared(state: State, ledger: Ledger, app: App, now: float) -> Expl
     """Explain the surveys that an app declares; never raises for a state that cannot be used."""
     arguments = app.arguments
     declared = arguments.surveys.values()
+    relay = None if arguments.relay is None else arguments.relay.origin
     sending = (
         arguments.background,
         int(arguments.settings.delivery_seconds),
-        None if arguments.relay is None else arguments.relay.origin,
+        relay,
+        tuple(prompt.not_hidden(arguments.collector, relay, app.translate)),
     )
     try:
         consent, budget, surveys = state.do(partial(_read_declared, state, ledger, app, now))
     except StateUnavailable as error:
-        surveys = tuple(_survey(survey, app, None, "", _UNREAD) for survey in declared)
+        surveys = tuple(
+            _survey(survey, app, _promise(survey, app, None), None, "", _UNREAD)
+            for survey in declared
+        )
         return Explanation(None, str(error), surveys, None, *sending)
     return Explanation(consent, "", surveys, budget, *sending)
 
@@ -93,23 +99,30 @@ def _read_declared(
         }
         surveys = tuple(
             replace(
-                explained := _declared_survey(connection, ledger, app, survey, now),
+                _declared_survey(connection, ledger, app, survey, now),
                 covered=covered.get(survey.name),
-                promise=_kept_by(connection, survey.name, explained.promise),
+                news=_news(state, connection, ledger, app, survey)
+                if covered.get(survey.name) is False
+                else (),
             )
             for survey in declared
         )
     return consent, budget, surveys
 
 
-def _kept_by(
-    connection: sqlite3.Connection | None, name: str, promise: Promise | None
-) -> Promise | None:
-    """Return the promise with what was spent already, if the app has lowered its ceiling since."""
-    if connection is None or promise is None:
-        return promise
-    spent = spent_in_all(connection) if promise.shared else spent_of_name(connection, name)
-    return replace(promise, total=max(promise.total, spent))
+def _news(
+    state: State,
+    connection: sqlite3.Connection | None,
+    ledger: Ledger,
+    app: App,
+    survey: Survey,
+) -> tuple[str, ...]:
+    """Return what an update changed in a survey that consent does not cover any more."""
+    held = [] if connection is None else ledger.following.accepted(connection, survey.name)
+    agreed, declared = state.agreed(connection, survey.name)
+    before = held[0] if held else None
+    collector = app.arguments.collector
+    return tuple(prompt.news(survey, collector, before, agreed, declared, app.translate))
 
 
 def explain_stored(state: State, now: float) -> Explanation:
@@ -128,7 +141,9 @@ def _explain_stored(state: State, now: float) -> Explanation:
         consent = state.consent_in(connection)
         budget = _budget(state, connection, None, now)
         surveys = () if connection is None else tuple(_stored_surveys(connection, now))
-    return Explanation(consent, "", surveys, budget)
+    hosts = ", ".join(sorted({survey.collector for survey in surveys}))
+    hidden = tuple(prompt.not_hidden(hosts, None, str)) if hosts else ()
+    return Explanation(consent, "", surveys, budget, not_hidden=hidden)
 
 
 def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
@@ -196,6 +211,7 @@ def _declared_survey(
     connection: sqlite3.Connection | None, ledger: Ledger, app: App, survey: Survey, now: float
 ) -> SurveyExplanation:
     account = _account(connection, survey.name)
+    survey_of = partial(_survey, survey, app, _promise(survey, app, connection))
     accepted = [] if connection is None else ledger.following.accepted(connection, survey.name)
     fitting, misfit = [], ""
     terms_of = partial(_terms_of, connection, ledger, app, survey)
@@ -214,19 +230,19 @@ def _declared_survey(
         if followed.enrolment.mode == "blind" and connection is not None:
             names = {manifest.name for manifest in ledger.following.issuer.followed(connection)}
             standing = f"{standing} {_ONE_OF_THEM}".strip() if len(names) > 1 else standing
-        return _survey(survey, app, terms, standing, account)
+        return survey_of(terms, standing, account)
     foreseen = ledger.following.foreseen(app.bundled, connection, survey, now)
     if isinstance(foreseen, ManifestRefused):
         standing = _refusal("The survey that came with the app is not answered", foreseen)
     elif foreseen is not None:
         standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
-        return _survey(survey, app, terms_of(*foreseen), standing, account)
+        return survey_of(terms_of(*foreseen), standing, account)
     else:
         refused: object = app.refused.get(survey.name)
         if refused is None and connection is not None:  # by another process, or before a restart
             refused = ledger.following.rows(connection, survey.name).last_refusal()
         standing = misfit or (_refusal("No survey is held", refused) if refused else _NONE_HELD)
-    return _survey(survey, app, None, standing, account)
+    return survey_of(None, standing, account)
 
 
 def _refusal(said: str, why: object) -> str:
@@ -234,24 +250,43 @@ def _refusal(said: str, why: object) -> str:
     return _IN_WORDS.get(str(why).partition(":")[0], f"{said}: {why}.")
 
 
+def _promise(survey: Survey, app: App, connection: sqlite3.Connection | None) -> Promise:
+    """Return the promise, with what was spent already if the app lowered its ceiling since."""
+    arguments = app.arguments
+    promise = Promise.of(
+        survey,
+        arguments.allowance,
+        enrols=arguments.enrol is not None,
+        seen_by=arguments.log_pin.quorum,
+    )
+    if connection is None:
+        return promise
+    spent = spent_in_all(connection) if promise.shared else spent_of_name(connection, survey.name)
+    return replace(promise, total=max(promise.total, spent))
+
+
 def _survey(
-    survey: Survey, app: App, terms: Terms | None, standing: str, account: _Account
+    survey: Survey,
+    app: App,
+    promise: Promise,
+    terms: Terms | None,
+    standing: str,
+    account: _Account,
 ) -> SurveyExplanation:
+    said = promise, terms, app.translate
     return SurveyExplanation(
         survey.name,
         survey.question,
         survey.categories,
         app.arguments.collector,
-        Promise.of(
-            survey,
-            app.arguments.allowance,
-            enrols=app.arguments.enrol is not None,
-            seen_by=app.arguments.log_pin.quorum,
-        ),
+        promise,
         terms,
         standing,
         *account,
         relayed=app.arguments.relay is not None,
+        summary=prompt.in_short(*said),
+        limits=tuple(prompt.limits(*said)),
+        vouched=tuple(prompt.vouched(*said)),
     )
 
 
@@ -267,15 +302,17 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
     for name, accepted in by_name.items():
         manifest, standing = _followed(accepted, now)
         assert manifest is not None
+        terms = Terms.of(manifest, _reserved(connection, manifest))
         yield SurveyExplanation(
             name,
             manifest.question,
             manifest.all_answers,
             manifest.origin,
             None,
-            Terms.of(manifest, _reserved(connection, manifest)),
+            terms,
             f"{standing} {_WORST}".strip(),
             *_account(connection, name),
+            summary=terms.summary,
         )
 
 

@@ -8,7 +8,7 @@ from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.sending.delays import LONGEST_DELAY
-from deniable.mechanisms import times_as_likely
+from deniable.mechanisms import percent_text, times_as_likely
 from deniable.messages import ENCAPSULATED_REQUEST_BYTES, instant_text
 from deniable.terms import odds_of
 from deniable.terms.sentences import SAME_TIMES, beyond
@@ -23,19 +23,6 @@ from deniable.terms.text import (
 )
 
 _MOST_SHOWN = 12
-_STAYS = (
-    "Your answer stays on this device and is not stored. A response, drawn at random, which may or "
-    "may not stand for your answer, "
-)
-_PERHAPS_VOUCHED = (
-    "An issuer, as a rule the app's own backend, may be asked to vouch for this device. "
-)
-_VOUCHED_HOW = {
-    False: "Unless it does so blindly, it sees account and key together, and with the collector "
-    "can tell which response came from which account.",
-    True: "It does so blindly: it sees the account, and neither the key of its response nor the "
-    "response.",
-}
 _MEANING = {
     Consent.UNSET: "nobody has decided yet; nothing is drawn, stored or sent",
     Consent.OFF: "nothing is drawn, stored or sent",
@@ -50,11 +37,6 @@ _COVERED = {
 }
 _UNUSABLE = "Until it can be used again, nothing is drawn, stored or sent."
 _ALONE = "Each report goes by itself, on a connection of its own."
-_RELAY = (
-    "The relay hides your network address from the collector and cannot read what is sent, as long "
-    "as neither its records nor an access log of the app's backend are put together with the "
-    "collector's."
-)
 _BULLET = " " * 14 + "- "
 
 
@@ -121,6 +103,11 @@ class SurveyExplanation(Disclosure):
     spent_any: int | None  # against any other answers; None also if nothing covers them
     # Whether consent was given for it, as it is declared; None unless consent is ON.
     covered: bool | None = None
+    # In the language of the app, for those who are asked for consent:
+    summary: tuple[str, ...] = ()  # three lines, of the terms or else of the promise
+    news: tuple[str, ...] = ()  # what differs from what was agreed to
+    limits: tuple[str, ...] = ()  # what no later survey exceeds
+    vouched: tuple[str, ...] = ()  # about an issuer; none where none may be asked
     relayed: bool = (
         False  # it goes sealed, in a request of one size; False also if only the app knows
     )
@@ -132,30 +119,27 @@ class SurveyExplanation(Disclosure):
             return self.terms.enrolment == "blind"
         return self.promise is not None and self.promise.blind
 
-    @property
-    def summary(self) -> list[Row]:
-        """Return the three lines that stand before all else, as rows, if terms are known."""
-        labels = ("In short", "", "")
-        return [*zip(labels, self.terms.summary, strict=True)] if self.terms else []
-
     def rows(self) -> list[Row]:
         """Return the rows of its text, but for those before them."""
         promise, terms = self.promise, self.terms
-        vouched = "" if terms and terms.issuers else self._perhaps_vouched
         rows: list[Row] = [
+            *zip(("In short", "", ""), self.summary, strict=False),
             ("Name", self.name),
             ("Answers", listed(self.categories)),
-            ("Consent", _COVERED[self.covered]),
-            ("Promise", promise.sentences() if promise else ()),
-            ("Vouching", vouched),
-            self._present(["The terms below hold."] if terms else []),
+            ("Consent", [*filter(None, (*self.news, _COVERED[self.covered]))]),
+            ("Promise", (*self.limits, *promise.sentences()) if promise else ()),
+            ("Vouching", () if terms and terms.issuers else self.vouched),
+            ("At present", self.standing),
         ]
         if terms is not None:
             size = _bytes(*terms.sent_bytes)
             request = "a request of one byte more"
             if self.relayed:
                 request = f"a sealed request of {counted(ENCAPSULATED_REQUEST_BYTES, 'byte')}"
+            guess = percent_text(terms.guess, "most")
+            now = f"With this survey such a guess is right at most {guess} of the time."
             rows += [
+                ("Protection", now if promise else terms.guarantee),
                 *terms.rows(),
                 (
                     "What is sent",
@@ -167,38 +151,6 @@ class SurveyExplanation(Disclosure):
                 ),
             ]
         return [*rows, ("Spent", self._spent())]
-
-    def brief_rows(self) -> list[Row]:
-        """Return the rows for somebody who is asked for consent."""
-        promise, terms, said = self.promise, self.terms, []
-        if terms is not None:
-            said = [terms.truthfulness, terms.schedule]
-            if terms.range_epochs is not None:  # what is not protected belongs to the decision
-                said += terms.repetition[:2]
-            if terms.issuers:
-                said.append("Only devices for which an issuer vouches can take part.")
-                said.append("{}: {}.".format(*terms.coalitions[3]))
-        return [
-            ("Answers", listed(self.categories)),
-            ("Consent", "" if self.covered else _COVERED[self.covered]),
-            ("Promise", " ".join(promise.brief()) if promise else ""),
-            ("Vouching", self._perhaps_vouched),
-            self._present(said),
-        ]
-
-    @property
-    def _perhaps_vouched(self) -> str:
-        """Return the sentences on an issuer that may be asked, whatever is published."""
-        promise = self.promise
-        if promise is None or not promise.enrols:
-            return ""
-        return f"{_PERHAPS_VOUCHED}{_VOUCHED_HOW[promise.blind]}"
-
-    def _present(self, said: list[str]) -> Row:
-        """Return the row on what holds today, and that it may change."""
-        changes = self.terms is not None and self.promise is not None and not self.promise.pinned
-        change = ["This may change within the promise."] * changes
-        return "At present", " ".join([self.standing, *said, *change]).strip()
 
     def _spent(self) -> str:
         if self.spent is None or self.reserved is None or self.reports is None:
@@ -232,23 +184,33 @@ class Explanation(Disclosure):
     background: bool | None = None  # whether reports are sent in the background, or by the app
     delivery_seconds: int | None = None  # within which a background send is, at random
     relay: str | None = None  # by whom all goes, sealed; None also if there is none
+    not_hidden: tuple[str, ...] = ()  # who sees what, in the language of the app
 
     def brief(self) -> str:
-        """Return plain text for a consent prompt, at 80 columns: a few lines a survey."""
-        lines = text_of(self._in_general(brief=True), indent=0)
-        every = [survey.brief_rows() for survey in self.surveys]
-        return "\n".join([*lines, *self._questions(every)])
+        """Return plain text for a consent prompt, at 80 columns: a few lines a survey.
+
+        It begins with the three lines, and then says what an update changed since consent.
+        """
+        told = [
+            (*survey.summary, *survey.news, *survey.limits, *survey.vouched)
+            for survey in self.surveys
+        ]
+        shared = [text for text in told[0] if all(text in texts for texts in told)] if told else []
+        general = [self.problem and f"{self.problem}. {_UNUSABLE}", *shared, *self.not_hidden]
+        lines = [line for text in general if text for line in wrapped(text, rest="")]
+        for survey, texts in zip(self.surveys, told, strict=True):
+            own = [listed(survey.categories), *(text for text in texts if text not in shared)]
+            lines += ["", *wrapped(survey.question)]
+            lines += [line for text in own for line in wrapped(text, first="  ")]
+        return "\n".join(lines)
 
     def __str__(self) -> str:
-        first = _shared([survey.summary for survey in self.surveys])
+        every = [survey.rows() for survey in self.surveys]
+        first = [row for row in _shared(every) if row[1] in self.surveys[0].summary]
         lines = [*text_of(first, indent=0), ""] * bool(first)
         lines += [] if self.consent is None else consent_lines(self.consent)
         lines += text_of(self._in_general(), indent=0)
-        every = [
-            [*(row for row in survey.summary if row not in first), *survey.rows()]
-            for survey in self.surveys
-        ]
-        lines += self._questions(every)
+        lines += self._questions([[row for row in rows if row not in first] for rows in every])
         kept = any(survey.kept for survey in self.surveys)
         budget = "" if self.budget is None else self.budget.text(kept=kept)
         return "\n".join([*lines, "", *text_of([("Budget", budget)], indent=0)]).rstrip("\n")
@@ -263,35 +225,21 @@ class Explanation(Disclosure):
             lines += ["", *wrapped(survey.question), *text_of(own)]
         return lines
 
-    def _in_general(self, *, brief: bool = False) -> list[Row]:
+    def _in_general(self) -> list[Row]:
         rows: list[Row] = [("Problem", self.problem and f"{self.problem}. {_UNUSABLE}")]
         if not self.surveys:
             return [*rows, ("Questions", "none so far")]
-        by = f", sealed, by way of {self.relay}" if self.relay else ""
         collectors = ", ".join(sorted({survey.collector for survey in self.surveys}))
-        whom = f"{collectors}{by}, {self._when()}."
-        hidden = "That you take part, when, and your network address."
-        seen = "the network and the collector see them."
-        if self.relay:
-            hidden = f"That you take part, and when. {_RELAY}"
-            seen = f"the network and the relay see them. {_RELAY}"
-        if brief:
-            how = ("How it works", f"{_STAYS}is sent to {whom}")
-            return [*rows, how, ("Not hidden", hidden)]
         return [
             *rows,
-            ("How it works", f"{_STAYS}is all that is sent."),
+            ("How it works", "Your answer stays on this device and is not stored."),
             (
                 "To whom",
-                f"By POST /v1/reports to {whom} The surveys are fetched from there by GET "
-                "/v1/surveys/NAME/manifests, and new keys of their signer by GET /v1/authority"
-                f"{', those that seal by GET /v1/gateway' if self.relay else ''}.",
+                f"By POST /v1/reports to {collectors}, {self._when()}. The surveys are fetched "
+                "from there by GET /v1/surveys/NAME/manifests, and new keys of their signer by GET "
+                f"/v1/authority{', those that seal by GET /v1/gateway' if self.relay else ''}.",
             ),
-            (
-                "Not hidden",
-                "That you take part, your network address and the time of sending: "
-                f"{seen} {_ALONE}",
-            ),
+            ("Not hidden", [*self.not_hidden, _ALONE]),
         ]
 
     def _when(self) -> str:

@@ -5,11 +5,11 @@ from fractions import Fraction
 from math import ceil
 from typing import ClassVar
 
-from deniable.budget import NANO, changing_cost, format_nano
+from deniable.budget import NANO, changing_cost
 from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
-from deniable.mechanisms import KINDS, is_vast, odds_ceiling, promise_text, times_as_likely
-from deniable.messages import Manifest
+from deniable.mechanisms import odds_ceiling, times_as_likely
+from deniable.messages import Manifest, instant_text
 from deniable.terms import (
     change_shows,
     guess_of,
@@ -33,13 +33,6 @@ from deniable.terms.sentences import (
     vouching,
 )
 from deniable.terms.text import Disclosure, Row, shown_duration
-
-_AGAIN = (
-    "It is drawn anew, or repeats an earlier one for up to {:,} times: that links them, and can "
-    "show that your answer changed."
-)
-_NEAR = "Answers near yours may be sent more often than others."
-_OTHERS = "Responses may differ from the answers, and some be sent more often than others."
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,32 +83,9 @@ class Promise(Disclosure):
             seen_by=seen_by,
         )
 
-    def brief(self) -> tuple[str, ...]:
-        """Return the promise in sentences, for a consent prompt."""
-        # With a delta the odds have no bound that a sentence could state; the guess has.
-        odds = f"; {promise_text(odds_of(self.response))}" * (not self.delta)
-        every = shown_duration(self.epoch_seconds).removeprefix("1 ")
-        again = "It is drawn anew." if self.kept is None else _AGAIN.format(self.kept_epochs)
-        return (
-            f"Whatever the collector publishes, {shown_guess(self.guess)}{odds}.",
-            *dict.fromkeys(_NEAR if KINDS[kind].answers else _OTHERS for kind in self.mechanisms),
-            f"At most one response is made every {every}, or less often. {again}",
-            self._together(),
-        )
-
-    def _together(self) -> str:
-        whose = "this and the app's other questions" if self.shared else "this question"
-        most = format_nano(self.total).rstrip("0").rstrip(".")
-        limit = f"at most epsilon {most} is spent on {whose}"
-        if is_vast(odds_of(self.total)):
-            return f"Many responses together may reveal your answer: {limit}."
-        likelier = times_as_likely(odds_of(self.total))
-        others = "any other answers" if self.kept is None else f"any other answers{SAME_TIMES}"
-        return f"All responses together, ever, are {likelier} as with {others}: {limit}."
-
     def sentences(self) -> tuple[str, ...]:
-        """Return the whole of the promise in sentences."""
-        sentences = [*self.brief()]
+        """Return the promise beyond what a consent prompt says, in sentences."""
+        sentences = [f"Whatever the collector publishes, {shown_guess(self.guess)}."]
         if self.kept is not None:
             likelier = times_as_likely(odds_of(self.kept))
             sentences.append(
@@ -190,9 +160,8 @@ class Terms(Disclosure):
     def rows(self) -> list[Row]:
         """Return the table of what they say, for people."""
         return [
-            ("Protection", self.guarantee),
             ("Truth", self.truthfulness),
-            ("How often", self.schedule),
+            ("When", f"From {instant_text(self.starts)} to {instant_text(self.ends)}."),
             ("Repetition", self.repetition),
             ("Vouching", self.vouching),
             ("Who learns", [*(f"{what}: {who}." for what, who in self.coalitions), self.apart]),

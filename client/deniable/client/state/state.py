@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from operator import ge
 from pathlib import Path
 from typing import Final
 
@@ -114,6 +115,19 @@ class State(Transactions):
         return refusal(name) not in scopes and any(
             scope.covers(need) for scope in scopes for need in enough
         )
+
+    def agreed(
+        self, connection: sqlite3.Connection | None, name: str
+    ) -> tuple[Scope | None, Scope]:
+        """Return the nearest that consent was given for, and the survey as it is declared."""
+        enough = self._declared().enough[name]
+        near = [
+            (scope.declared == need.declared, sum(map(ge, scope.bounds, need.bounds)), scope, need)
+            for scope in self._given(connection)
+            for need in enough
+            if scope.survey == name and len(scope.bounds) == len(need.bounds)
+        ]
+        return max(near)[2:] if near else (None, enough[0])
 
     def refused(self, connection: sqlite3.Connection | None) -> frozenset[str]:
         """Return the names that the user said no to."""

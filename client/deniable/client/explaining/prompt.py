@@ -1,0 +1,183 @@
+"""The sentences of a consent prompt: what is promised, who sees it, and what an update changed.
+
+They are message ids of gettext, as those of :mod:`deniable.terms.sentences`.
+"""
+
+from collections.abc import Iterator
+
+from deniable.budget import format_nano
+from deniable.client.consent import Scope
+from deniable.client.explaining.promise import Promise, Terms
+from deniable.client.survey import Survey
+from deniable.mechanisms import KINDS, is_vast, odds_text, percent_text
+from deniable.messages import Manifest
+from deniable.terms import odds_of
+from deniable.terms.sentences import Translate, length, likely
+from deniable.terms.sentences import catalogue as catalogue
+
+_MOST_NAMED = 3
+
+
+def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, str, str]:
+    """Return the three plain lines: of the survey that is held, else of what the app declares."""
+    if terms is not None:
+        return terms.summary
+    chance = likely(odds_of(promise.response), _)
+    if promise.delta:  # then the odds have no bound; a guess has
+        text = _(
+            "A guess about your answer that is right half of the time becomes right at most "
+            "{percent} of the time."
+        )
+        chance = text.format(percent=percent_text(promise.guess, "most"))
+    text = _("Nothing is sent unless you agree; then at most one response every {length}.")
+    often = text.format(length=length(promise.epoch_seconds, _))
+    dice = _("Dice choose what is sent: it may stand for your answer, or for another.")
+    return dice, chance, f"{often} {_('You can stop at any time.')}"
+
+
+def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
+    """Yield the limits that hold whatever is published: of a response, how often, and in all."""
+    odds = odds_of(promise.response)
+    if terms is not None and not promise.pinned:
+        text = _(
+            "Later changes stay within {odds} times as likely and one response every {length}."
+        )
+        if promise.delta:
+            text = _(
+                "Later changes stay within one response every {length}. A guess about your answer "
+                "that is right half of the time becomes right at most {percent} of the time."
+            )
+        elif is_vast(odds):
+            text = _(
+                "Later changes may hide nearly nothing. They stay within one response every "
+                "{length}."
+            )
+        yield text.format(
+            odds=odds_text(odds),
+            length=length(promise.epoch_seconds, _),
+            percent=percent_text(promise.guess, "most"),
+        )
+    for answers in dict.fromkeys(KINDS[kind].answers for kind in promise.mechanisms):
+        if answers:
+            yield _("Answers near yours may be sent more often than others.")
+        else:
+            yield _("Responses may differ from the answers, and some are sent more often.")
+    if promise.kept is not None:
+        text = _(
+            "A response may be repeated up to {count} times. That links these reports, and can "
+            "show that your answer changed."
+        )
+        yield text.format(count=f"{promise.kept_epochs:,}")
+    together = odds_of(promise.total)
+    if is_vast(together):
+        text = _("All responses together may reveal your answer (epsilon at most {most}).")
+    elif promise.kept is None:
+        text = _("All responses together stay within {odds} times as likely (epsilon {most}).")
+    else:
+        text = _(
+            "All responses together stay within {odds} times as likely as with answers that repeat "
+            "and change when yours do (epsilon {most})."
+        )
+    most = format_nano(promise.total).rstrip("0").rstrip(".")
+    yield text.format(odds=odds_text(together), most=most)
+
+
+def vouched(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
+    """Yield the sentences on an issuer, if there is one or may be."""
+    if terms is not None and terms.issuers:
+        yield _("Only devices for which an issuer vouches can take part.")
+        yield "{}: {}.".format(*terms.coalitions[3])
+    elif promise.enrols:
+        yield _(
+            "An issuer, as a rule the app's own backend, may be asked to vouch for this device."
+        )
+        if promise.blind:
+            yield _("It sees your account, but neither a response nor its key.")
+        else:
+            yield _(
+                "It sees your account and the key of a response. With the collector it can tell "
+                "which response is yours, unless it vouches blindly."
+            )
+
+
+def not_hidden(collector: str, relay: str | None, _: Translate) -> Iterator[str]:
+    """Yield the sentences on who sees what is not hidden."""
+    if relay is None:
+        text = _("{collector} sees that you take part, when, and your network address.")
+        yield text.format(collector=collector)
+        return
+    text = _("Responses go to {collector}, sealed, by way of {relay}.")
+    yield text.format(collector=collector, relay=relay)
+    yield _("This relay sees that you take part, when, and your network address.")
+    yield _("It hides your network address from the collector and cannot read a response.")
+    yield _(
+        "That holds while nobody puts its records, or an access log of the app's backend, together "
+        "with the collector's."
+    )
+
+
+def news(
+    survey: Survey,
+    collector: str,
+    held: Manifest | None,
+    agreed: Scope | None,
+    declared: Scope,
+    _: Translate,
+) -> Iterator[str]:
+    """Yield what differs from the survey that is held, and from what consent was given for.
+
+    The state keeps a digest of what a consent was shown: what else changed in it, nobody can tell.
+    """
+    if agreed is None:
+        yield _("This question is new.")
+        return
+    if agreed.declared != declared.declared:
+        changed = [] if held is None else [*_changes(survey, collector, held, _)]
+        yield from changed or [_("What may be sent, or who sees it, has changed.")]
+    (response, delta, total, kept, again, grace, floor, *others), before = (
+        declared.bounds,
+        agreed.bounds,
+    )
+    if (response > before[0] or delta > before[1]) and (delta or is_vast(odds_of(response))):
+        yield _("A response may now tell more about your answer.")
+    elif response > before[0]:
+        text = _(
+            "A response may now be up to {new} times as likely with your answer as with another, "
+            "instead of {old}."
+        )
+        new, old = (odds_text(odds_of(nano)) for nano in (response, before[0]))
+        yield text.format(new=new, old=old)
+    if floor > before[6]:
+        text = _("It may now be asked every {new} instead of every {old}.")
+        yield text.format(new=length(-floor, _), old=length(-before[6], _))
+    if total > before[2]:
+        text = _("All responses together may now cost epsilon {new} instead of {old}.")
+        new, old = (format_nano(nano).rstrip("0").rstrip(".") for nano in (total, before[2]))
+        yield text.format(new=new, old=old)
+    elif any(now > then for now, then in zip(others, before[7:], strict=True)):
+        yield _("All responses of this app together may now tell more about you.")
+    if kept > before[3] or again > before[4]:
+        yield _("A response may now be repeated more often, which links these reports.")
+    if grace > before[5]:
+        yield _("The collector may now take a response later than before.")
+
+
+def _changes(survey: Survey, collector: str, held: Manifest, _: Translate) -> Iterator[str]:
+    if survey.question != held.question:
+        yield _("The question changed.")
+    answers = set(survey.categories), set(held.all_answers)
+    added = [answer for answer in survey.categories if answer not in answers[1]]
+    removed = [answer for answer in held.all_answers if answer not in answers[0]]
+    if len(added) == 1:
+        yield _("A new answer, “{answer}”, was added.").format(answer=added[0])
+    elif added:
+        yield _("New answers were added: {answers}.").format(answers=_named(added))
+    if removed:
+        yield _("Answers were removed: {answers}.").format(answers=_named(removed))
+    if collector != held.origin:
+        yield _("Responses now go to {collector}.").format(collector=collector)
+
+
+def _named(answers: list[str]) -> str:
+    more = ", …" if len(answers) > _MOST_NAMED else ""
+    return ", ".join(f"“{answer}”" for answer in answers[:_MOST_NAMED]) + more
