@@ -165,7 +165,7 @@ def test_the_terms_are_told(bench: Bench) -> None:
         "all 8 together are at most 2,981 times as likely",  # e^8 = 2980.96
         f"{QUESTION} Name {NAME} Answers {' / '.join(CATEGORIES)}",
         f"By POST /v1/reports to {ORIGIN}",
-        "your network address and the time of sending",
+        "sees that you take part, when, and your network address",
     ):
         assert words in text
     assert "Vouching" not in text
@@ -197,7 +197,7 @@ def test_the_budget_is_added_up_again(bench: Bench) -> None:
     assert budget.lifetime == 15 * NANO
     for words in (
         "5 reports made, epsilon 5.000 of the 8.000 set aside",
-        "as likely as with any other answers (epsilon 9)",
+        "stay within 8,104 times as likely (epsilon 9)",  # e^9 = 8103.08
         "may reveal your answer (epsilon at most 15)",
         "In the last 2 days of use 2.000 of at most 7.000 is spent",
     ):
@@ -398,18 +398,15 @@ def grade(text: str) -> float:
 def test_a_prompt_has_ninety_words_that_a_child_of_thirteen_reads(
     bench: Bench, changes: dict[str, Any], held: bool
 ) -> None:
-    assert grade("The cat sat on the mat. It was a cat.") < 1
-    assert (
-        13 < grade("Considerable institutional responsibilities necessitate circumspection.") < 60
-    )
+    assert grade("The cat sat on the mat. It was a cat.") < 1 < 13 < grade("Utility is relative.")
     bundled = [sign_manifest(MANIFEST, AUTHORITY)] if held else []
     client = bench.client(surveys=[replace(DECLARED, **changes)], manifests=bundled)
     page = client.explain()
     brief, survey = plain(page.brief()), only(page)
     assert brief.startswith(" ".join(survey.summary))
     assert survey.summary == (summary(MANIFEST) if held else survey.summary)
-    assert brief.endswith(own := f"{QUESTION} {' / '.join(CATEGORIES)}")
-    text = brief.removesuffix(own)
+    text = brief.removesuffix(f"{QUESTION} {' / '.join(CATEGORIES)}")
+    assert text != brief
     assert len(text.split()) <= 90
     assert grade(text) <= 8
 
@@ -573,7 +570,7 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
         odds = stated(r"stay within ([\d.,]+) times as likely", shown)
         for one, other in product(rows, rows):
             assert all(a <= odds * b for a, b in zip(one, other, strict=True))
-    together = stated(r"All responses together are at most ([\d.,]+) ", shown)
+    together = stated(r"All responses together stay within ([\d.,]+) ", shown)
     assert Fraction(math.exp(8)) <= together
 
 

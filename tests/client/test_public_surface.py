@@ -25,7 +25,7 @@ SURFACE = [
     *("PreviewEntry", "Promise", "Refresh", "ReportDropped", "ReportEntry"),
     *("RotationEntry", "SentField", "SlidingCeiling", "StateUnavailable", "Survey"),
     *("SurveyExplanation", "Terms", "Transport", "TransportError", "UndeclaredAnswer"),
-    *("UndeclaredSurvey", "device_commands"),
+    *("UndeclaredSurvey", "catalogue", "device_commands"),
 ]
 
 

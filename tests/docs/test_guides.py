@@ -131,14 +131,14 @@ def test_the_notebook_shows_what_it_does(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.long
 def test_the_guides_blocks_run_in_order(tmp_path: Path) -> None:
     texts = blocks("device.md")
-    assert [*texts] == ["app", "commands", "consent", "journal", "several", "enrol"]
+    assert [*texts] == ["app", "commands", "consent", "journal", "language", "several", "enrol"]
     app = texts["app"].replace("https://telemetry.example.org", f"http://127.0.0.1:{free_port()}")
     assert app != texts["app"]
     (tmp_path / "myapp.py").write_text(app, "utf-8")
     env = {**PATH, "PYTHONPATH": str(tmp_path)}
     # As a reader may: the dialog first, then the commands.
     dialog = run([sys.executable, "-c", texts["consent"]], cwd=tmp_path, env=env).stdout
-    assert "Not hidden      That you take part" in dialog
+    assert "sees that you take part, when, and your network address." in dialog
     assert dialog.splitlines()[-1] == "local"
     bash = ["bash", "-euo", "pipefail", "-c", texts["commands"]]
     shown = run(bash, cwd=tmp_path, env=env).stdout
@@ -146,6 +146,8 @@ def test_the_guides_blocks_run_in_order(tmp_path: Path) -> None:
     assert "consent: local, from first-run dialog" in shown
     assert "origin: command line" in shown
     assert "Erased." in shown
+    german = run([sys.executable, "-c", texts["language"]], cwd=tmp_path, env=env).stdout
+    assert german.startswith("Der Zufall wählt, was gesendet wird")
     for silent in ("several", "journal"):
         assert run([sys.executable, "-c", texts[silent]], cwd=tmp_path, env=env).stdout == ""
     authority = re.search(r'authority="([0-9a-f]{64})"', app)

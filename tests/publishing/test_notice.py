@@ -107,7 +107,8 @@ def _messages() -> Iterator[str]:
     for source in SOURCES:
         for node in ast.walk(ast.parse((ROOT / source).read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {"_", "translate"}:
-                yield from (text.value for text in node.args if isinstance(text, ast.Constant))
+                texts = (text.value for text in node.args if isinstance(text, ast.Constant))
+                yield from map(str, texts)
     for seconds in (1, 60, 3600, DAY, 7 * DAY):
         yield from (in_units(seconds)[1], f"{in_units(seconds)[1]}s")
     yield from (text for kind in KINDS.values() for text in (kind.likeness, kind.sent))
@@ -116,7 +117,7 @@ def _messages() -> Iterator[str]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_catalogue_has_all_messages_with_their_placeholders(language: str) -> None:
     put, file = catalogue(language), f"shared/deniable/terms/{language}.po"
-    messages = {str(text) for text in _messages()}
+    messages = {*_messages()}
     assert len(messages) > 100
     # Some are the same in both languages, and none is in the file for no source.
     kept = {text for text in messages if put(text) == text}

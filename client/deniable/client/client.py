@@ -241,9 +241,9 @@ class Client:
     def explain(self, translate: "Translate" = str) -> "Explanation":
         """Return the explanation: what may be asked, on what terms, what is sent to whom, its cost.
 
-        It begins with three lines, if they are the same for all questions, else each question does;
-        the ``gettext`` of an app's translation puts them into its language
-        (:mod:`deniable.terms.sentences`).
+        It begins with three lines, if they are the same for all questions, else each question does.
+        They and the whole of ``brief()`` are in the language of ``catalogue("de")``, or of the
+        ``gettext`` of an app's own translation.
 
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.

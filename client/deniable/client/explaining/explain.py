@@ -117,7 +117,7 @@ def _news(
     app: App,
     survey: Survey,
 ) -> tuple[str, ...]:
-    """Return what an update changed in a survey that consent does not cover any more."""
+    """Return the changes by an update of a survey that consent does not cover any more."""
     held = [] if connection is None else ledger.following.accepted(connection, survey.name)
     agreed, declared = state.agreed(connection, survey.name)
     before = held[0] if held else None

@@ -191,14 +191,16 @@ class Explanation(Disclosure):
 
         It begins with the three lines, and then says what an update changed since consent.
         """
-        told = [
+        every = [
             (*survey.summary, *survey.news, *survey.limits, *survey.vouched)
             for survey in self.surveys
         ]
-        shared = [text for text in told[0] if all(text in texts for texts in told)] if told else []
+        shared = (
+            [text for text in every[0] if all(text in texts for texts in every)] if every else []
+        )
         general = [self.problem and f"{self.problem}. {_UNUSABLE}", *shared, *self.not_hidden]
         lines = [line for text in general if text for line in wrapped(text, rest="")]
-        for survey, texts in zip(self.surveys, told, strict=True):
+        for survey, texts in zip(self.surveys, every, strict=True):
             own = [listed(survey.categories), *(text for text in texts if text not in shared)]
             lines += ["", *wrapped(survey.question)]
             lines += [line for text in own for line in wrapped(text, first="  ")]

@@ -124,7 +124,7 @@ def news(
     declared: Scope,
     _: Translate,
 ) -> Iterator[str]:
-    """Yield what differs from the survey that is held, and from what consent was given for.
+    """Yield each difference from the survey that is held, and from the consent that was given.
 
     The state keeps a digest of what a consent was shown: what else changed in it, nobody can tell.
     """
