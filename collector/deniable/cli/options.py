@@ -143,13 +143,19 @@ def checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> st
         from deniable.reading import EPOCHS  # who names none reads nothing
 
         if re.fullmatch(EPOCHS, text, re.ASCII) is None:
-            raise click.BadParameter("must be an epoch such as 3, or a range such as 0-5")
+            raise click.BadParameter(
+                "must be an epoch such as 3, a range such as 0-5, last, yesterday, last-week, "
+                "or days such as 2026-11-16..2026-11-29"
+            )
     return text
 
 
 def epoch_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option of an epoch or a range, which says what holds by default."""
-    explained = f"Epoch, such as 3; or several together, such as 0-5.  [default: {default}]"
+    explained = (
+        "Epoch, such as 3, or several together, such as 0-5; last, yesterday, last-week, or days "
+        f"such as 2026-11-16..2026-11-29.  [default: {default}]"
+    )
     return click.option("--epoch", callback=checked_epoch, help=explained)
 
 

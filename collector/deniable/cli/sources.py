@@ -1,5 +1,6 @@
 """The collector that commands read, by its directory or its URL, and the survey that is named."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -208,7 +209,7 @@ def figures_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def asked_epochs(manifest: Manifest, text: str | None) -> range | None:
     """Return the epochs that are named; ValueError for others than the survey has."""
-    return None if text is None else named_epochs(text, manifest)
+    return None if text is None else named_epochs(text, manifest, time.time())
 
 
 def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[str]] | Range":

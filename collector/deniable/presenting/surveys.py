@@ -1,5 +1,6 @@
 """A collector's surveys, as an analyst works with them: read, and estimated from."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from operator import index
 from pathlib import Path
@@ -169,7 +170,7 @@ class SurveyFigures:
         other = SurveyFigures(self._source, manifest, named)
         if text is None:
             return other, _range(newest_closed_of(other.epochs()))
-        return other, named_epochs(text, manifest)
+        return other, named_epochs(text, manifest, time.time())
 
     def series(
         self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED

@@ -101,7 +101,7 @@ def period_text(start: int, seconds: int, epochs: Iterable[int]) -> str:
 
     In UTC; by the day in which each epoch of whole days begins.
     """
-    daily, clock = seconds % _DAY == 0, "%H:%M" if (start | seconds) % 60 == 0 else "%H:%M:%S"
+    daily, clock = seconds % _DAY == 0, "%H:%M" if start % 60 == seconds % 60 == 0 else "%H:%M:%S"
     periods = []
     for first, last in ranges(epochs):
         begin, end = start + first * seconds, start + (last + 1) * seconds - daily * _DAY
@@ -125,6 +125,15 @@ def when_text(period: str) -> str:
     """Return a period behind a preposition, such as "from 23 to 29 November 2026"."""
     word = "from" if "–" in period else "on"
     return f"{word} {period.replace(' – ', ' to ').replace('–', ' to ')}"
+
+
+def progress_text(schedule: Schedule, now: float) -> str:
+    """Return where a survey that runs is, such as "Week 4 of 8, collecting until 5 December"."""
+    epoch, unit = schedule.epoch_at(now) or 0, duration_text(schedule.epoch_seconds)
+    unit = unit[2:].capitalize() if unit.startswith("1 ") else f"Period of {unit}"
+    last = calendar(schedule.end - 1)
+    until = "" if last is None else f", collecting until {last.day} {last:%B %Y}"
+    return f"{unit} {epoch + 1} of {schedule.epochs}{until}"
 
 
 def duration_text(seconds: int) -> str:

@@ -4,9 +4,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Self
 
-from deniable.messages import Manifest
+from deniable.messages import Manifest, Schedule
 from deniable.reading.epochs import EpochStanding, EpochState
 from deniable.stores.values import Counts, Note, Seal, counts_digest
 
@@ -190,8 +191,11 @@ _MOST_COUNTS: Final = 1 << 20
 
 OLDER: Final = "older"
 """In a comparison, instead of a survey: the one of its name before it."""
-EPOCHS: Final = "[0-9]{1,6}(-[0-9]{1,6})?"
+_NUMBERS: Final = "[0-9]{1,6}(-[0-9]{1,6})?"
+_DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+EPOCHS: Final = rf"({_NUMBERS}|last|last-week|yesterday|{_DATE}(\.\.{_DATE})?)"
 """What a question for one epoch, or for several together, matches."""
+_DAY: Final = 86_400
 
 
 def most_epochs(manifest: Manifest) -> int:
@@ -241,24 +245,53 @@ def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest
     return tuple(survey for survey in named if meaning(survey) == meaning(manifest))
 
 
-def epoch_range(text: str, epochs: int) -> range:
-    """Return the epochs of a text such as "3" or "0-5", which are so many at most.
+def epoch_range(text: str, schedule: Schedule, now: float) -> range:
+    """Return the epochs of a text such as "3", "0-5", "last" (that is over) or "last-week".
+
+    Of days, such as "2026-11-16..2026-11-29" in UTC, those that begin on them, or the one in which
+    the first of them begins.
 
     Raises:
         ValueError: saying what it must be.
     """
-    if re.fullmatch(EPOCHS, text, re.ASCII) is not None:
+    every, span = range(schedule.epochs), range(0)
+    if re.fullmatch(_NUMBERS, text, re.ASCII) is not None:
         first, _, last = text.partition("-")
         span = range(int(first), int(last or first) + 1)
-        if span and span[-1] < epochs:
-            return span
-    raise ValueError(f"must be one of the epochs 0 to {epochs - 1}, or a range of them such as 0-5")
+    elif text == "last":
+        over = min(schedule.epochs, int((now - schedule.start) // schedule.epoch_seconds))
+        span = range(over - 1, over)
+    elif re.fullmatch(EPOCHS, text, re.ASCII) is not None:
+        begin, end = (day - schedule.start for day in _days(text, now))
+        since, until = (-(-instant // schedule.epoch_seconds) for instant in (begin, end))
+        span = range(max(0, since), min(until, schedule.epochs))
+        if not span and (covering := schedule.epoch_at(begin + schedule.start)) is not None:
+            span = range(covering, covering + 1)
+    if span and span[0] in every and span[-1] in every:
+        return span
+    raise ValueError(
+        f"must be one of the epochs 0 to {schedule.epochs - 1}, a range such as 0-5, last, "
+        "yesterday, last-week, or its days such as 2026-11-16..2026-11-29"
+    )
 
 
-def named_epochs(text: str, manifest: Manifest) -> range:
+def _days(text: str, now: float) -> tuple[int, int]:
+    """Return when the days that a text names begin and end; ValueError if no calendar has them."""
+    today = int(now) // _DAY * _DAY
+    if text == "yesterday":
+        return today - _DAY, today
+    if text == "last-week":
+        monday = today - (today // _DAY + 3) % 7 * _DAY  # 1 January 1970 was a Thursday
+        return monday - 7 * _DAY, monday
+    first, _, last = text.partition("..")
+    begin, end = (datetime.fromisoformat(f"{day}T00:00Z") for day in (first, last or first))
+    return int(begin.timestamp()), int(end.timestamp()) + _DAY
+
+
+def named_epochs(text: str, manifest: Manifest, now: float) -> range:
     """Return the epochs of a survey that a text names; ValueError for others than it has."""
     try:
-        return epoch_range(text, manifest.schedule.epochs)
+        return epoch_range(text, manifest.schedule, now)
     except ValueError as error:
         raise ValueError(f"an epoch of {manifest.name} {error}") from error
 

@@ -15,6 +15,7 @@ from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.publishing.notice import privacy_terms
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
+from deniable.reading.epochs import progress_text
 from deniable.reading.source import most_epochs
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
@@ -93,8 +94,7 @@ class Site:
             return f"begins {instant_text(schedule.start)}"
         if now >= schedule.end:
             return "over"
-        epoch = int((now - schedule.start) // schedule.epoch_seconds)
-        return f"epoch {epoch} is open, the last is {schedule.epochs - 1}"
+        return progress_text(schedule, now)
 
 
 @dataclass(frozen=True, slots=True)

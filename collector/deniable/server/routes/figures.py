@@ -210,7 +210,7 @@ class FigureService:
         """
         estimating = await self.queue(request, name)
         manifest = await asked_survey(request, self.catalogue, name)
-        epochs = asked_epochs(request, manifest, most_epochs(manifest))
+        epochs = asked_epochs(request, manifest, most_epochs(manifest), self.clock())
         if across and epochs is None and "survey" not in request.query:
             return Subject(estimating, tuple(self.catalogue.named(name)), epochs)
         return Subject(estimating, (manifest,), epochs)
@@ -382,4 +382,5 @@ async def asked_sides(figures: FigureService, request: web.BaseRequest, subject:
     both = replace(subject, surveys=(manifest, other))
     if epochs in (None, PREVIOUS):
         return Sides(both, None, epochs is not None)
-    return Sides(both, epochs_of("against", epochs, other, most_epochs(other)), False)
+    named = epochs_of("against", epochs, other, most_epochs(other), figures.clock())
+    return Sides(both, named, False)

@@ -166,7 +166,11 @@ _PARAMETERS: Final = {
     name: {"name": name, "in": "query", "description": description, "schema": schema}
     for name, description, schema in (
         ("survey", "how the id of an older survey of the name begins, and no other", _PREFIX),
-        ("epoch", "one, or a range such as 0-5; by default the newest with figures", _EPOCHS),
+        (
+            "epoch",
+            "one, a range such as 0-5, last, yesterday, last-week, or days; the newest by default",
+            _EPOCHS,
+        ),
         (
             "against",
             "previous, the default; epochs; older, a survey, or an id, perhaps with them",

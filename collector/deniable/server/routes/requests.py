@@ -83,20 +83,22 @@ def not_found(catalogue: Catalogue) -> Refusal:
     return Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
 
 
-def asked_epochs(request: web.BaseRequest, manifest: Manifest, most: int) -> range | None:
-    """Return the epochs of ``?epoch=``, such as 3 or 0-5; None if none are named.
+def asked_epochs(
+    request: web.BaseRequest, manifest: Manifest, most: int, now: float
+) -> range | None:
+    """Return the epochs of ``?epoch=``, such as 3 or last-week; None if none are named.
 
     Raises:
         Refusal: bad-query, also if they are more than so many.
     """
     text = request.query.get("epoch")
-    return None if text is None else epochs_of("epoch", text, manifest, most)
+    return None if text is None else epochs_of("epoch", text, manifest, most, now)
 
 
-def epochs_of(parameter: str, text: str, manifest: Manifest, most: int) -> range:
+def epochs_of(parameter: str, text: str, manifest: Manifest, most: int, now: float) -> range:
     """Return the epochs that a parameter's text names; Refusal as :func:`asked_epochs`."""
     try:
-        epochs = epoch_range(text, manifest.schedule.epochs)
+        epochs = epoch_range(text, manifest.schedule, now)
     except ValueError as error:
         raise Refusal(RefusalCode.BAD_QUERY, f"{parameter} {error}") from None
     if len(epochs) > most:

@@ -1,0 +1,57 @@
+"""Which epochs a text names: by numbers, by days in UTC, or as last week's."""
+
+import pytest
+
+from deniable.messages import Schedule
+from deniable.reading import duration_text, epoch_range
+from deniable.reading.epochs import period_text, progress_text, when_text
+
+DAY, HOUR = 86_400, 3_600
+MONDAY = 1_793_577_600  # 2 November 2026, 00:00 UTC
+NOW = MONDAY + 25 * DAY + 12 * HOUR  # Friday 27 November, noon
+DAYS, WEEKS = Schedule(MONDAY, DAY, 30, 0), Schedule(MONDAY + 2 * DAY + HOUR, 7 * DAY, 8, 0)
+HOURS = Schedule(MONDAY + 24 * DAY, HOUR, 48, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "days", "weeks"),
+    [
+        ("3", range(3, 4), range(3, 4)),
+        ("0-5", range(6), range(6)),
+        ("last", range(24, 25), range(2, 3)),
+        ("yesterday", range(24, 25), range(3, 4)),  # in the week that is open
+        ("last-week", range(14, 21), range(2, 3)),
+        ("2026-11-16..2026-11-29", range(14, 28), range(2, 4)),
+        ("2026-11-05", range(3, 4), range(1)),
+        ("2026-10-30..2026-11-03", range(2), None),
+        *((text, None, None) for text in ("2026-02-30", "30", "5-3", "2026-12-31", "today")),
+    ],
+)
+def test_a_text_names_epochs(text: str, days: range | None, weeks: range | None) -> None:
+    for schedule, expected in ((DAYS, days), (WEEKS, weeks)):
+        if expected is None:
+            with pytest.raises(ValueError, match=r"must be|day is out of range"):
+                epoch_range(text, schedule, NOW)
+        else:
+            assert epoch_range(text, schedule, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("schedule", "epochs", "period", "progress"),
+    [
+        (DAYS, [3], "5 November 2026", "Day 26 of 30, collecting until 1 December 2026"),
+        (DAYS, [3, 9], "5 November 2026 and 11 November 2026", None),
+        (WEEKS, [1], "11–17 November 2026", "Week 4 of 8, collecting until 30 December 2026"),
+        (WEEKS, [2, 3], "18 November – 1 December 2026", None),
+        (HOURS, [0, 1], "26 November 2026, 00:00–02:00 UTC", None),
+        (HOURS, [22, 23, 24], "26 November 2026 22:00 – 27 November 2026 01:00 UTC", None),
+    ],
+)
+def test_epochs_have_days_or_hours(
+    schedule: Schedule, epochs: list[int], period: str, progress: str | None
+) -> None:
+    assert period_text(schedule.start, schedule.epoch_seconds, epochs) == period
+    assert when_text(period).startswith("from " if "–" in period else "on ")
+    if progress:
+        assert progress_text(schedule, NOW) == progress
+    assert duration_text(schedule.epoch_seconds).startswith("1 ")
