@@ -499,8 +499,10 @@ def test_what_a_client_of_more_declares_is_new_of_the_app(bench: Bench) -> None:
 def test_a_prompt_is_all_in_the_language_of_its_catalogue(bench: Bench, language: str) -> None:
     bundled, put = [sign_manifest(MANIFEST, AUTHORITY)], catalogue(language)
     english = bench.client(manifests=bundled).explain().surveys[0]
-    page = bench.client(manifests=bundled).explain(put)
-    survey = only(page)
+    eight = [replace(DECLARED, max_total_epsilon="8")]
+    page = bench.client(manifests=bundled, surveys=eight).explain(put)
+    survey, group = only(page), LANGUAGES[language]
+    assert (page.brief().count("2,72"), page.brief().count(f"2{group}981")) == (2, 1)
     assert page.brief().startswith(survey.summary[0][:40])
     shown = {*survey.summary, *survey.limits, *page.not_hidden}
     assert not shown & {*english.summary, *english.limits, *bench.client().explain().not_hidden}

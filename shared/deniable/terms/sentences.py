@@ -21,8 +21,8 @@ from deniable.terms.text import counted, in_units, shown_duration
 
 Translate = Callable[[str], str]
 """A function such as the ``gettext`` of a translation; it returns other texts as they are."""
-LANGUAGES: Final = ("de", "fr")
-"""The languages of the catalogues beside this module, ``LANGUAGE.po``."""
+LANGUAGES: Final = {"de": ".", "fr": "\u202f"}
+"""The languages of the catalogues beside this module, ``LANGUAGE.po``; their mark of thousands."""
 Mode = Literal["open", "certificate", "blind"]
 Row = tuple[str, str]
 """A thing to learn, and who could: alone, or only together."""
@@ -58,6 +58,26 @@ _SAME: Final = {
 }
 
 
+class _Translated(str):
+    """A translation, which writes numbers with a decimal comma: 2,981 would be less than three."""
+
+    __slots__ = ("group",)
+    group: str
+
+    def format(self, *_: object, **values: object) -> str:
+        marks = str.maketrans(",.", f"{self.group},")
+        return super().format(
+            **{
+                name: value.translate(marks)
+                if isinstance(value, str)
+                and name != "answer"
+                and re.fullmatch(r"[\d.,]*\d%?", value)
+                else value
+                for name, value in values.items()
+            }
+        )
+
+
 def catalogue(language: str) -> Translate:
     """Return the translation into a language by its code, such as ``de`` or ``fr-CA``.
 
@@ -75,10 +95,11 @@ def catalogue(language: str) -> Translate:
             "the gettext of a translation of your own"
         )
     file = resources.files("deniable.terms").joinpath(f"{code}.po").read_text("utf-8")
-    said: dict[str, str] = {}
+    said: dict[str, _Translated] = {}
     for pair in re.findall(r'^msgid((?:\s+".*")+)\s+msgstr((?:\s+".*")+)', file, re.MULTILINE):
         text, translated = ("".join(map(json.loads, re.findall('".*"', part))) for part in pair)
-        said[text] = translated or text
+        said[text] = _Translated(translated or text)
+        said[text].group = LANGUAGES[code]
     del said[""]  # the file's own header
     return lambda text: said.get(text, text)
 
