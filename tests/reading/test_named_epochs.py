@@ -30,7 +30,7 @@ HOURS = Schedule(MONDAY + 24 * DAY, HOUR, 48, 0)
 def test_a_text_names_epochs(text: str, days: range | None, weeks: range | None) -> None:
     for schedule, expected in ((DAYS, days), (WEEKS, weeks)):
         if expected is None:
-            with pytest.raises(ValueError, match=r"must be|day is out of range"):
+            with pytest.raises(ValueError, match="must be"):
                 epoch_range(text, schedule, NOW)
         else:
             assert epoch_range(text, schedule, NOW) == expected

@@ -262,7 +262,10 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         over = min(schedule.epochs, int((now - schedule.start) // schedule.epoch_seconds))
         span = range(over - 1, over)
     elif re.fullmatch(EPOCHS, text, re.ASCII) is not None:
-        begin, end = (day - schedule.start for day in _days(text, now))
+        try:
+            begin, end = (day - schedule.start for day in _days(text, now))
+        except ValueError:
+            raise ValueError("must be named by days of a calendar") from None
         since, until = (-(-instant // schedule.epoch_seconds) for instant in (begin, end))
         span = range(max(0, since), min(until, schedule.epochs))
         if not span and (covering := schedule.epoch_at(begin + schedule.start)) is not None:
