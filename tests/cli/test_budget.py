@@ -29,6 +29,14 @@ def test_the_check_values_are_shown_rounded_up() -> None:
     assert several["exact"] == several["optimal"]
 
 
+def test_three_reports_of_a_hundredth_need_the_delta_that_is_printed() -> None:
+    # 1 - .99^3 = .029701, and 3 * .01 without the product.
+    options = ("--epsilon", "1", "--delta", "0.01", "--times", "3", "--slack", "0")
+    needed = {"basic": "0.03", "optimal": "0.029701", "exact": "0.029701"}
+    table = [line.split() for line in succeed("privacy budget", *options).splitlines()]
+    assert {line[0]: line[2] for line in table if line and line[0] in needed} == needed
+
+
 @pytest.mark.parametrize(
     "options",
     [
