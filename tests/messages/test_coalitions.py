@@ -85,4 +85,4 @@ def test_the_sentences_name_exactly_the_coalitions_that_can(
         fetched = _least(_views(mode, relayed, same=False, beside=True), "response", "account")
         told = {frozenset({"access log", "collector"})}
         assert _said(fetching) == (fetched - told if mode == "blind" else set())
-    assert "among the people whose app was open" in table.condition
+    assert "among people whose app was open" in table.condition
