@@ -13,8 +13,13 @@ pytest_plugins = ["pytester"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the long tests: if a worker began one last, the others would wait for it."""
-    items.sort(key=lambda item: not item.get_closest_marker("long"))
+    """Begin with the longest tests: if a worker began one last, the others would wait for it."""
+    items.sort(
+        key=lambda item: (
+            "whole" not in getattr(item, "fixturenames", ()),
+            not item.get_closest_marker("long"),
+        )
+    )
 
 
 def pytest_collection_finish() -> None:
