@@ -47,9 +47,10 @@ def test_a_rule_that_a_device_does_not_offer_is_never_passed(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("program", "why"),
     [
-        ("print('[]')", "no JSON object"),
-        ("import sys; sys.exit('no such thing')", "no such thing"),
-        ("import json; print(json.dumps(dict(error='not today')))", "not today"),
+        # Each reads what it is asked, or the kit may find the pipe closed.
+        ("input(); print('[]')", "no JSON object"),
+        ("import sys; input(); sys.exit('no such thing')", "no such thing"),
+        ("import json; input(); print(json.dumps(dict(error='not today')))", "not today"),
     ],
 )
 def test_a_device_that_does_not_answer_is_an_error_of_one_line(program: str, why: str) -> None:
