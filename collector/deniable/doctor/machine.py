@@ -28,6 +28,7 @@ from deniable.directory import (
 )
 from deniable.directory.collector_directory import current, running
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
+from deniable.doctor.survey_checks import unpublished_names
 from deniable.messages import Manifest, Refusal, instant_text
 from deniable.stores import Store
 
@@ -92,10 +93,8 @@ def _about_surveys(
                 f"{survey.name} is signed for {survey.origin}, not for {config.origin}: no device"
                 " takes it; put origin back, or publish its file again"
             )
-    published = {survey.name for survey in surveys}
-    for setting in ("public", "metrics_surveys"):
-        for name in sorted(getattr(config, setting) - published):
-            yield f"{name!r} in {setting} is not published"
+    for name in unpublished_names(config, surveys):
+        yield f"{name} is not published"
 
 
 _PRIVATE = b"PRIVATE KEY-----"

@@ -1,6 +1,6 @@
 """The published surveys, their gateway and their log: what devices can take, and what it costs."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
 from deniable.budget import format_nano
@@ -251,19 +251,25 @@ def judge_surveys(
     )
 
 
+def unpublished_names(config: Config, surveys: Iterable[Manifest]) -> list[str]:
+    """Return the surveys that settings name and that are not published, and in which setting."""
+    published = {survey.name for survey in surveys}
+    return [
+        f"{name!r} in {setting}"
+        for setting in ("public", "metrics_surveys")
+        for name in sorted(getattr(config, setting) - published)
+    ]
+
+
 def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None:
     """Judge whether each survey that a setting names is published; None if none names any."""
-    named = {setting: getattr(config, setting) for setting in ("public", "metrics_surveys")}
-    published = {survey.name for survey in surveys}
-    unknown = [
-        f"{name!r} in {setting}" for setting in named for name in sorted(named[setting] - published)
-    ]
-    if unknown:
+    if unknown := unpublished_names(config, surveys):
         return doubtful(
             f"not published: {', '.join(unknown)}",
             "correct the name (deniable survey list), or remove it from the setting",
         )
-    return good("every survey that they name is published") if any(named.values()) else None
+    names_any = config.public or config.metrics_surveys
+    return good("every survey that they name is published") if names_any else None
 
 
 def judge_seals(
