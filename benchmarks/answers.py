@@ -1,4 +1,4 @@
-"""Answers of a population, of which some are likelier than others."""
+"""Answers of a population, of which some are more likely than others."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ Indices = NDArray[np.integer]
 
 
 def likely_answers(categories: int, users: int) -> Indices:
-    """Return answers of which the i-th likeliest is 1/i as frequent as the first."""
+    """Return answers of which the i-th most likely is 1/i as frequent as the first."""
     weights = 1 / np.arange(1, categories + 1)
     generator = np.random.default_rng(2016)
     return generator.choice(categories, size=users, p=weights / weights.sum()).astype(np.int32)

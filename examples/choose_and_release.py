@@ -10,7 +10,7 @@ NEW_USERS, PURCHASES = 1_204, 87  # private: the operator knows them exactly
 
 
 def choose() -> str:
-    """Recommend a game: the more played, the likelier; any one is deniable."""
+    """Recommend a game: the more played, the more likely; each is deniable."""
     mechanism = ExponentialMechanism(
         list(MINUTES_PLAYED),
         epsilon="1",

@@ -169,7 +169,7 @@ class Load:
         status, body = answer or (0, b"")
         self._tally.statuses[status] += 1
         if status != 200:
-            self._put_off(upload)
+            self._postpone(upload)
             return
         read = json.loads(body)
         refused = {each["index"]: each["code"] for each in read["refused"]}
@@ -181,7 +181,7 @@ class Load:
         self._acknowledged += len(upload.numbers) - len(refused)
         self._invalid.acknowledged(upload.request, len(upload.numbers), upload.conflict)
 
-    def _put_off(self, upload: _Upload) -> None:
+    def _postpone(self, upload: _Upload) -> None:
         upload.attempts += 1
         pause = min(self._plan.most_wait, 0.25 * 2.0 ** min(upload.attempts, 20))
         due = time.monotonic() + pause * self._chance.uniform(0.5, 1.0)

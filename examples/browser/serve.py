@@ -105,7 +105,7 @@ def main() -> None:
     """Serve until Ctrl-C."""
     parser = argparse.ArgumentParser(description="A page that asks, and its collector.")
     parser.add_argument("--port", type=int, default=8080, help="of the page; 0 for any")
-    parser.add_argument("--epoch", type=int, default=60, help="seconds; a day or a week in earnest")
+    parser.add_argument("--epoch", type=int, default=60, help="seconds; for real users a day")
     options = parser.parse_args()
     print("making a collector …", file=sys.stderr, flush=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nobody runs on

@@ -1,8 +1,8 @@
 """Nobody can link it: an issuer, a relay, a collector and ten devices on one machine.
 
 Run it: python examples/unlinkable/run.py
-It takes two minutes and nginx, and prints what each party saw, and then the histogram. In earnest
-they are three operators (docs/tutorials/unlinkable.md).
+It takes two minutes and nginx, and prints what each party saw, and then the histogram. For
+real users they are three operators (docs/tutorials/unlinkable.md).
 """
 
 import socket
@@ -25,7 +25,7 @@ from deniable.messages.bundle import read_bundle
 
 ACCOUNTS = ("ann", "bob", "cleo", "dan", "eve", "finn", "gina", "hugo", "iris", "jan")
 ANSWERS = ("light", "dark", "auto")
-EPOCH_SECONDS = 60  # a week or a day in earnest
+EPOCH_SECONDS = 60  # a week or a day for real users
 SURVEY = """\
 name = "theme"
 question = "Which theme do you use?"

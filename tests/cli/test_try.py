@@ -1,4 +1,4 @@
-"""``deniable try``: from a question to a page, and from that to a survey in earnest."""
+"""``deniable try``: from a question to a page, and from that to a survey for real users."""
 
 import re
 import signal

@@ -228,10 +228,10 @@ def test_consent_that_ends_during_a_refresh_ends_its_requests(bench: Bench) -> N
 
 def test_a_thread_that_may_not_ask_rests_until_it_is_woken(bench: Bench) -> None:
     client = bench.client(consent="unset", delivery_seconds=0)
-    assert engine_of(client).do_chores() == math.inf
+    assert engine_of(client).run_maintenance() == math.inf
     client.set_consent("on")
     assert isinstance(client.report(NAME, "good").error, NotReady)  # and not the lack of consent
-    assert engine_of(client).do_chores() > DAY / 2
+    assert engine_of(client).run_maintenance() > DAY / 2
     assert client.report(NAME, "good").ok
 
 

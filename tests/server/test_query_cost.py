@@ -49,7 +49,7 @@ class Counted:
 def estimates(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted(estimate_histogram)
     monkeypatch.setattr("deniable.presenting.surveys.estimate_histogram", counted)
-    monkeypatch.setattr(figures, "_STRANGERS_REST", 0.0)
+    monkeypatch.setattr(figures, "_PUBLIC_REST", 0.0)
     return counted
 
 

@@ -137,7 +137,7 @@ async def test_what_failed_is_done_at_the_next_turn(
     running = asyncio.create_task(upkeep(store, FakeClock(CLOSED), meters).run(0.001))
     await asyncio.wait_for(sealed.wait(), 20)
     assert not running.done()
-    assert "upkeep of three-days is put off: for a moment" in caplog.messages
+    assert "upkeep of three-days is postponed: for a moment" in caplog.messages
     assert [seal.epoch for seal in await store.seals(ID)] == [0]
     assert metered(meters)["upkeep_failed"] == 1
     running.cancel()
@@ -209,6 +209,6 @@ async def test_a_clock_that_differs_from_the_stores_own_seals_nothing(
         agrees = not ahead
         assert len(await store.seals(survey.survey_id)) == agrees
         assert ("clock_disagrees" in metered(meters)) is not agrees
-        assert ("upkeep is put off: the clocks" in caplog.text) is not agrees
+        assert ("upkeep is postponed: the clocks" in caplog.text) is not agrees
     finally:
         await store.close()

@@ -135,7 +135,7 @@ class Engine:
             backoff=settings.backoff,
             jitter=self.jitter,
             spread=delay,
-            chores=self.do_chores,
+            maintenance=self.run_maintenance,
             asks=self.issuer.step,
         )
         self.issuer.attach(self.ledger, self.jitter, delay, self.uploader.wake, self.launch.hold)
@@ -305,8 +305,8 @@ class Engine:
             if survey is not None:
                 self.state.check_covered(connection, survey)
 
-    def do_chores(self) -> float:
-        """Do the chores that are due besides sending; return the seconds until there are more."""
+    def run_maintenance(self) -> float:
+        """Run due maintenance, all but sending; return the seconds until more is due."""
         wait = max(0.0, self.refresh_when_due() - self._clock.monotonic())
         return min(wait, self.issuer.step())  # for what came with a manifest
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A category x that makes the responses S likelier than another, x', with P(x, S), P(x', S).
+    """A category x that favours the responses S over another, x', with P(x, S) and P(x', S).
 
     S may be large: where all pairs of rows are alike, it is listed only when it is read.
     """
@@ -96,25 +96,25 @@ def witness_of(
     these odds, and show that smaller ones do not hold.
     """
     one, two = matrix.row(category), matrix.row(other)
-    responses = _likelier(one, two, odds, ties=ties)
+    responses = _favoured(one, two, odds, ties=ties)
     mass, mass_other = (Fraction(sum(row[y] for y in responses), matrix.grid) for row in (one, two))
     return Witness(category, other, responses, mass, mass_other)
 
 
 def telling_witness(matrix: Mechanism, odds: Fraction) -> Witness:
-    """Return the responses that are likelier in the one row than in the other, E times or more.
+    """Return the responses that are at least E times as likely in the one row as in the other.
 
     For mechanisms whose guarantee says how any two rows differ.
     """
     apart = matrix.privacy.apart or ()
     parts = [part for part in apart if part.more > part.less and part.more >= odds * part.less]
-    listed = _Likelier(matrix, odds, sum(part.responses for part in parts))
+    listed = _FavouredResponses(matrix, odds, sum(part.responses for part in parts))
     mass, mass_other = (sum(part[i] for part in parts) for i in (0, 1))
     return Witness(*matrix.privacy.furthest, listed, Fraction(mass), Fraction(mass_other))
 
 
-class _Likelier(Sequence[int]):
-    """So many responses, likelier in the one row than in the other, E times or more."""
+class _FavouredResponses(Sequence[int]):
+    """Responses that are at least E times as likely in the one row as in the other."""
 
     def __init__(self, matrix: Mechanism, odds: Fraction, number: int) -> None:
         self._matrix, self._odds, self._number = matrix, odds, number
@@ -122,7 +122,7 @@ class _Likelier(Sequence[int]):
     @cached_property
     def _listed(self) -> tuple[int, ...]:
         one, other = map(self._matrix.row, self._matrix.privacy.furthest)
-        return _likelier(one, other, self._odds, ties=self._odds > 1)
+        return _favoured(one, other, self._odds, ties=self._odds > 1)
 
     def __len__(self) -> int:
         return self._number
@@ -141,7 +141,7 @@ class _Likelier(Sequence[int]):
         return hash(self._listed)
 
 
-def _likelier(
+def _favoured(
     one: Sequence[int], other: Sequence[int], odds: Fraction, *, ties: bool
 ) -> tuple[int, ...]:
     u, v = odds.numerator, odds.denominator

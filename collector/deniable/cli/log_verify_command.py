@@ -70,14 +70,14 @@ def verify(
     """  # noqa: D301 - click's mark
     from deniable.public_log.audit.checks import audit
     from deniable.public_log.audit.document import audit_document
-    from deniable.public_log.audit.entries import NOBODY, Offered, Trust
+    from deniable.public_log.audit.entries import NO_REPLIES, Offered, Trust
     from deniable.public_log.audit.findings import STATUSES, finding
     from deniable.public_log.audit.visiting import (
         LogSite,
         Visit,
+        ask_witnesses,
         bundled,
         download,
-        hear,
         read_checkpoint,
         read_file,
         read_leaves,
@@ -104,9 +104,9 @@ def verify(
         trusted, notes = site.signer(), [finding("unpinned-authority")]
     read = partial(read_file, Path(place)) if site is None else site.read
     first = read_checkpoint(read)
-    heard = NOBODY
+    replies = NO_REPLIES
     if read_policy is not None:  # before the log is read, which is then no older than they know
-        heard = asyncio.run(hear(read_policy.witnesses, first.checkpoint.origin))
+        replies = asyncio.run(ask_witnesses(read_policy.witnesses, first.checkpoint.origin))
     own = [] if bundle is None else bundled(bundle)
     if site is None:
         downloaded, history, offered = download(read, first), None, Offered(None, own)
@@ -127,7 +127,7 @@ def verify(
         leaves,
     )
     now = time.time()
-    result = audit(downloaded, offered, trust, now, heard, history)
+    result = audit(downloaded, offered, trust, now, replies, history)
     result.findings += notes
     document = audit_document(result, now)
     show_prose(document, as_json=as_json)

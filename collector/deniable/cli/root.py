@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is meant; of one that does not exist, name the likeliest."""
+        """Find the command that is meant; of one that does not exist, name the closest."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:

@@ -41,7 +41,7 @@ CUT: Final = None
 """In place of an answer: the connection ends without one."""
 
 
-class Came(NamedTuple):
+class Incoming(NamedTuple):
     """A request as it came on a connection of this number; headers by lower-case name, in order."""
 
     connection: int
@@ -62,7 +62,7 @@ class HostileCollector(socketserver.ThreadingTCPServer):
     request_queue_size = 128
 
     def __init__(
-        self, respond: Callable[[Came], Answer | None], clock: Callable[[], float]
+        self, respond: Callable[[Incoming], Answer | None], clock: Callable[[], float]
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.respond = respond
@@ -102,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "OPTIONS":  # a browser asks whether it may
             answer: Answer | None = Answer(204)
         else:
-            came = Came(self._number, self.command, self.path, headers, body)
+            came = Incoming(self._number, self.command, self.path, headers, body)
             answer = self.server.respond(came)
         if answer is CUT:
             self.close_connection = True

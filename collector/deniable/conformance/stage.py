@@ -16,9 +16,9 @@ from deniable.conformance.hostile_collector import (
     CATEGORIES,
     DAY,
     Answer,
-    Came,
     HostileCollector,
     HostileOperator,
+    Incoming,
     declared,
 )
 from deniable.conformance.observations import Call, Conviction, Request
@@ -203,7 +203,7 @@ class Stage(HostileOperator):
         finally:
             self._during = ""
 
-    def observe(self, came: Came, *, relayed: bool = False) -> Request:
+    def observe(self, came: Incoming, *, relayed: bool = False) -> Request:
         """Note a request."""
         with self._lock:
             request = Request(
@@ -220,7 +220,7 @@ class Stage(HostileOperator):
         self.meanwhile(request)
         return request
 
-    def _respond(self, came: Came) -> Answer | None:
+    def _respond(self, came: Incoming) -> Answer | None:
         return self.answer(self.observe(came))
 
 

@@ -86,12 +86,12 @@ def examine(
     if isinstance(stored, Diagnosis):
         yield "store", stored
     else:
-        heard = network.ask_witnesses(config, stored.log, online=online)
-        if heard is not None:
-            stored = replace(stored, seen=heard.seen)
+        replies = network.witness_answers(config, stored.log, online=online)
+        if replies is not None:
+            stored = replace(stored, seen=replies.seen)
         yield from _findings(STORE_CHECKS, stored)
-        if heard is not None:
-            yield "witnesses", network.judge_witnesses(config, heard)
+        if replies is not None:
+            yield "witnesses", network.judge_witnesses(config, replies)
     if online:
         authority = config.authority if isinstance(stored, Diagnosis) else stored.chain[-1]
         origin = network.check_origin_answers(config, authority, now)

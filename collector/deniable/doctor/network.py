@@ -14,7 +14,7 @@ from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 from deniable.doctor.readiness import server_finding
 from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import day_text
-from deniable.public_log.audit.entries import Heard
+from deniable.public_log.audit.entries import Replies
 from deniable.public_log.publish import CHECKPOINT_PATH, files_at
 from deniable.server import tls_context
 from deniable.stores import StoredLog
@@ -138,21 +138,21 @@ def check_served_log(config: Config, stored: StoredLog) -> Diagnosis:
     return good(f"{config.origin}/log/ serves all {ours.size} entries")
 
 
-def ask_witnesses(config: Config, stored: StoredLog, *, online: bool) -> Heard | None:
+def witness_answers(config: Config, stored: StoredLog, *, online: bool) -> Replies | None:
     """Ask the witnesses what they have seen, also offline if too few have cosigned the log."""
-    from deniable.public_log.audit.visiting import hear  # who names no witness waits for no aiohttp
+    from deniable.public_log.audit.visiting import ask_witnesses  # needs aiohttp: slow to import
 
     with suppress(TransparencyLogError):
         if config.witnesses and stored.newest:
             newest = SignedCheckpoint.parse(stored.newest)
             if online or not witnesses_of(config).are_enough(newest):
-                return asyncio.run(hear(config.witnesses, newest.checkpoint.origin))
+                return asyncio.run(ask_witnesses(config.witnesses, newest.checkpoint.origin))
     return None
 
 
-def judge_witnesses(config: Config, heard: Heard) -> Diagnosis:
+def judge_witnesses(config: Config, replies: Replies) -> Diagnosis:
     """Judge whether a quorum of the witnesses answers."""
-    silent = [*heard.silent.values()]
+    silent = [*replies.silent.values()]
     answering, number = len(config.witnesses) - len(silent), len(config.witnesses)
     quorum = witnesses_of(config).quorum
     text = f"{answering} of {number} answer, {quorum} must have cosigned"

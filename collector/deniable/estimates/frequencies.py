@@ -228,7 +228,7 @@ class View(StrEnum):
     """The frequencies nearest to the estimate, which are never further from the truth than it."""
 
     LIKELIHOOD = "likelihood"
-    """The frequencies under which what was counted is the likeliest."""
+    """The frequencies under which what was counted is most likely."""
 
 
 def first_view(decoder: Decoder, tally: Tally) -> View:

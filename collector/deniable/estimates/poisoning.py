@@ -171,7 +171,7 @@ class _Tests:
         return _too_few(others, tally.n, self._rarest_others, self._chance_of_response)
 
     def detectable_share(self, n: int) -> float | None:
-        """Return from which share of fakes on a flag is likelier than none."""
+        """Return the share of fakes from which on a flag is more likely than none."""
         # A count of mean (1 - beta) n p and deviation sqrt(n p (1 - p)) falls below n p by z of
         # these.
         p, z = self._reach.rarest.max(), -float(special.ndtri(self.chance))

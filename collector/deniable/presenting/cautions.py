@@ -28,7 +28,7 @@ CHANCE: Final = (
 """What intervals are about, and what they leave out."""
 _VIEWS: Final = {
     View.PROJECTED: "the possible shares that are nearest to the unbiased estimates",
-    View.LIKELIHOOD: "the possible shares that make what was counted the likeliest",
+    View.LIKELIHOOD: "the possible shares under which these counts are most likely",
 }
 
 

@@ -57,13 +57,13 @@ class Upkeep:
 
     async def turn(self) -> None:
         """Seal, prune and end once; an action that fails is logged, and left for the next turn."""
-        with self._put_off("upkeep"):
+        with self._log_failure("upkeep"):
             await self._compare_clocks()
             await self._catalogue.read()
             ended = await self._store.ended()
             for manifest in self._catalogue.all():
                 if manifest.survey_id not in self._finished:
-                    with self._put_off(f"upkeep of {manifest.name}"):
+                    with self._log_failure(f"upkeep of {manifest.name}"):
                         await self._keep(manifest, ended.get(manifest.survey_id))
 
     async def _compare_clocks(self) -> None:
@@ -79,16 +79,16 @@ class Upkeep:
             )
 
     @contextmanager
-    def _put_off(self, what: str) -> Iterator[None]:
+    def _log_failure(self, what: str) -> Iterator[None]:
         """Log and count what goes wrong: one survey keeps no other from being looked at."""
         try:
             yield
         except StoreError as error:
             self._meters.upkeep_failed.inc()
-            _LOG.error("%s is put off: %s", what, error)
+            _LOG.error("%s is postponed: %s", what, error)
         except Exception:  # noqa: BLE001 - whatever it is, the next turn tries again
             self._meters.upkeep_failed.inc()
-            _LOG.exception("%s failed in an unforeseen way and is put off", what)
+            _LOG.exception("%s failed in an unforeseen way and is postponed", what)
 
     async def _keep(self, manifest: Manifest, ended_at: int | None) -> None:
         seals = await self._store.seals(manifest.survey_id)

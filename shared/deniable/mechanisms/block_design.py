@@ -279,7 +279,7 @@ class DesignMechanism(TurnedDesign):
     def __init__(self, design: Design, epsilon: Number, delta: Number = "0") -> None:
         level, slack = exact_epsilon(epsilon), exact_delta(delta)
         design.check_bounded(slack)
-        # A base block is drawn with 128 random bits: none is likelier than 1/K by a factor above
+        # A base block is drawn with 128 random bits: none exceeds 1/K by a factor above
         # 1 + K/2^128; that is the same for all answers, so it matters to delta alone.
         slack /= 1 + Fraction(design.responses, 1 << 2 * _WORD)
         super().__init__(design, _least_outside(design, level, slack))

@@ -15,7 +15,7 @@ _PLACES = 12
 
 
 class Apart(NamedTuple):
-    """Responses that one row makes likelier than another, all of them by the same factor.
+    """Responses that one row makes more likely than another, all by the same factor.
 
     Together they have the probability ``more`` in the one row, and ``less`` in the other.
     """

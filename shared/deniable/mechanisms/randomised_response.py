@@ -46,7 +46,7 @@ class TwoValuedMechanism:
         lies: a, the weight of each lie over the grid N: q = a/N.
         bits: the grid is 2^bits, 1 to 64.
 
-    Raises GridTooCoarse if the truth is no likelier than a lie.
+    Raises GridTooCoarse if the truth is no more likely than a lie.
 
     Source: docs/mathematics.md, sections 1 and 2.
     """

@@ -85,7 +85,7 @@ def guess_of(mechanism: SurveyMechanism) -> Fraction:
     """Return how often a guess that is right half of the time is right with a response, at most.
 
     A question splits the answers into A and the rest; before a response, A has probability
-    p >= 1/2 (call the likelier part A), so that the best guess is right with p. Let Q_1, Q_0 be the
+    p >= 1/2 (A is the more likely part), and the best guess is right with p. Let Q_1, Q_0 be the
     laws of the response given A and given the rest, mixtures of the matrix's rows. With the
     response the best guess is right with
 

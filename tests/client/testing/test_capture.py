@@ -33,7 +33,7 @@ from tests.support.watched import until
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, step=5, max_epsilon="1")
 
 # Of the thread, which is never started; and the end, which is the real engine's.
-AS_THEY_ARE = {"check_consent", "do_chores", "refresh_when_due", "put_tokens_off", "close"}
+AS_THEY_ARE = {"check_consent", "run_maintenance", "refresh_when_due", "close"}
 
 
 def app(state: Path = Path("nowhere"), **changes: Any) -> Client:

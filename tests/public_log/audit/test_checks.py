@@ -24,7 +24,7 @@ from deniable.messages import (
 from deniable.oblivious_http import KeyConfiguration
 from deniable.public_log.audit.checks import audit
 from deniable.public_log.audit.document import audit_document
-from deniable.public_log.audit.entries import Heard, History
+from deniable.public_log.audit.entries import History, Replies
 from deniable.public_log.audit.findings import FINDINGS
 from deniable.public_log.publish import large_digest, large_path
 from tests.public_log.audit.served import (
@@ -295,7 +295,7 @@ def test_a_remembered_checkpoint_that_the_log_never_signed_proves_nothing() -> N
 
 def test_what_witnesses_cosigned_last_is_this_log_too() -> None:
     def heard(envelopes: Sequence[bytes]) -> set[str]:
-        said = Heard({"witness0.example": checkpoint_of(envelopes)}, {"witness1.example": "why"})
+        said = Replies({"witness0.example": checkpoint_of(envelopes)}, {"witness1.example": "why"})
         result = audit(downloaded(THREE), None, TRUST, NOW, said)
         return codes(result) - {"silent-witness"}
 
@@ -306,7 +306,7 @@ def test_what_witnesses_cosigned_last_is_this_log_too() -> None:
 
 def test_a_witness_alone_makes_no_suspicion() -> None:
     boast = Checkpoint("collector.example/log", 2**63 - 1, bytes(32))
-    said = Heard({"witness0.example": sign_checkpoint(boast, OTHER)})
+    said = Replies({"witness0.example": sign_checkpoint(boast, OTHER)})
     result = audit(downloaded(THREE), None, TRUST, NOW, said)
     assert codes(result) == {"false-witness"}
     assert result.worst is Level.NOTE

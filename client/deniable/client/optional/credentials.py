@@ -207,7 +207,7 @@ class Credentials:
         return ""
 
     @kept
-    def put_off(self, wanted: Wanted, due: float, now: float) -> None:
+    def postpone(self, wanted: Wanted, due: float, now: float) -> None:
         """Ask again at ``due``, in Unix seconds."""
         with self.state.transaction(now) as connection:
             connection.execute(

@@ -320,7 +320,7 @@ class Enrolling(NoIssuer, Forkable):
         self._warn_once(why)
         now = self._clock.now()
         due = now + self._backoff.seconds(wanted.asks, self._jitter())
-        self._credentials.put_off(wanted, due, now)
+        self._credentials.postpone(wanted, due, now)
         return f"{why}; it is asked again later"
 
     def _decline(self, wanted: Wanted) -> str:
@@ -330,7 +330,7 @@ class Enrolling(NoIssuer, Forkable):
             return "the collector refused the certificate, and the issuer gave no other"
         # Perhaps nobody is signed in yet.
         due = now + self._backoff.most * (1 - self._jitter() / 2)
-        self._credentials.put_off(wanted, due, now)
+        self._credentials.postpone(wanted, due, now)
         return "enrol= returned None, so nobody vouches for this device now; it is asked again"
 
     def _warn_once(self, why: str) -> None:

@@ -54,7 +54,7 @@ Others = Iterable[tuple[PendingReport, float]]
 """Reports that are due as well, each with its new time."""
 
 
-class CalledOff(Exception):
+class SendCancelled(Exception):
     """The user, or another process, came between the choice of a report and its sending."""
 
 
@@ -172,16 +172,16 @@ class Outbox:
 
     @kept
     def check_waits(self, report: PendingReport, now: float) -> None:
-        """Raise ``CalledOff`` unless a report whose sending has begun may be sent (rule 3)."""
+        """Raise ``SendCancelled`` unless a report whose sending has begun may be sent (rule 3)."""
         with self.state.reading(now) as connection:
             if connection is None or not self.state.may_send(connection, report.name):
-                raise CalledOff
+                raise SendCancelled
             waiting = "SELECT 1 FROM decisions WHERE name = ? AND epoch = ? AND status = 'pending'"
             if connection.execute(waiting, report.key).fetchone() is None:
-                raise CalledOff
+                raise SendCancelled
 
     @kept
-    def take_back(self, report: PendingReport, now: float) -> None:
+    def undo_send(self, report: PendingReport, now: float) -> None:
         """Record that a send which was begun did not leave the device: it does not count."""
         with self.state.transaction(now) as connection:
             connection.execute(
@@ -189,7 +189,7 @@ class Outbox:
                 " WHERE name = ? AND epoch = ?",
                 report.key,
             )
-            _put_off(connection, report, report.attempts, report.due, report.held)
+            _postpone(connection, report, report.attempts, report.due, report.held)
 
     @kept
     def follow(self, report: PendingReport, step: Step, now: float) -> None:
@@ -221,7 +221,7 @@ class Outbox:
         if isinstance(step, Enrol) or code is not None:
             _count_answer(connection, report)
         due = max(step.due, step.held)
-        _put_off(connection, report, report.attempts + 1, due, step.held)
+        _postpone(connection, report, report.attempts + 1, due, step.held)
 
     @kept
     def end_flush(self, now: float) -> Remainder:
@@ -287,7 +287,7 @@ def _count_answer(connection: sqlite3.Connection, report: PendingReport) -> None
     )
 
 
-def _put_off(
+def _postpone(
     connection: sqlite3.Connection, report: PendingReport, attempts: int, due: float, held: float
 ) -> None:
     """Let a report wait, unless somebody else has begun to send it: then it has other attempts."""

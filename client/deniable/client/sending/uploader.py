@@ -20,7 +20,7 @@ from deniable.client.clock import Clock
 from deniable.client.errors import NotRecorded, drop_frames
 from deniable.client.outcome import Delivery
 from deniable.client.sending.delays import LaunchDelay, Wake
-from deniable.client.sending.outbox import CalledOff, Others, Outbox
+from deniable.client.sending.outbox import Others, Outbox, SendCancelled
 from deniable.client.sending.reply import (
     OFFLINE,
     Backoff,
@@ -57,7 +57,7 @@ class Uploader(Forkable):
         launch: what is overdue at the thread's start waits for it.
         backoff: that of second sends.
         spread: given when a report closes, returns the seconds to wait with it, at random.
-        chores: what the thread does besides, each time it wakes; returns the seconds to the next.
+        maintenance: run at each wake, besides sending; returns the seconds to the next.
         asks: begins to ask issuers, without waiting; returns the seconds to the next time.
     """
 
@@ -71,7 +71,7 @@ class Uploader(Forkable):
         backoff: Backoff,
         jitter: Callable[[], float],
         spread: Callable[[float], float],
-        chores: Callable[[], float],
+        maintenance: Callable[[], float],
         asks: Callable[[], float],
     ) -> None:
         self._outbox = outbox
@@ -81,7 +81,7 @@ class Uploader(Forkable):
         self._backoff = backoff
         self._jitter = jitter
         self._spread = spread
-        self._chores = chores
+        self._maintenance = maintenance
         self._asks = asks
         self._sending, self._flushing, self._running = Turn(), Turn(), Turn()
         self._wake = Wake()
@@ -206,18 +206,18 @@ class Uploader(Forkable):
                 max(0.001, started + seconds - self._clock.monotonic()),
                 before_body=lambda: self._outbox.check_waits(report, self._clock.now()),
             )
-        except (CalledOff, TransportError) as error:
+        except (SendCancelled, TransportError) as error:
             return self._without_answer(report, error, started)
         self._warned, self._silent_until = False, -inf
         return self._follow(report, answer, "unrecognised-answer")
 
     def _without_answer(
-        self, report: PendingReport, error: CalledOff | TransportError, started: float
+        self, report: PendingReport, error: SendCancelled | TransportError, started: float
     ) -> Sent:
         if isinstance(error, TransportError) and not error.unsent:
             self._silent_until = self._clock.monotonic() + _SILENCE_SECONDS
             return self._follow(report, None, self._warn_once(error))
-        self._outbox.take_back(report, self._clock.now())
+        self._outbox.undo_send(report, self._clock.now())
         return self._not_sent(error, started) if isinstance(error, TransportError) else Sent()
 
     def _follow(self, report: PendingReport, answer: HttpAnswer | None, why: str) -> Sent:
@@ -279,7 +279,7 @@ class Uploader(Forkable):
             self._launch.note()
 
     def step(self) -> float:
-        """Do one round of sending and chores; return the seconds until the next one."""
+        """Do one round of sending and maintenance; return the seconds until the next one."""
         nap = self._launch.begin()
         if nap:
             return self._launch.rest(nap)
@@ -287,7 +287,7 @@ class Uploader(Forkable):
         again = min(self._asks(), self.send_due())
         if self._is_stopping():  # it may have waited for the network
             return 0.0
-        again = min(again, self._chores(), _LONGEST_NAP)
+        again = min(again, self._maintenance(), _LONGEST_NAP)
         self._launch.end_look()
         return self._launch.rest(self._launch.begin() or again)
 

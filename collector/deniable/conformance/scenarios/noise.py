@@ -30,7 +30,7 @@ Traits = Mapping[str, Sequence[Hashable]]
 """By the name of what is seen, its value of each report."""
 
 
-class Told(NamedTuple):
+class RevealingClass(NamedTuple):
     """A class of reports by which their answers can be one."""
 
     trait: str
@@ -126,7 +126,7 @@ def _numbered(values: Sequence[Hashable]) -> list[int]:
     return [numbers[value] for value in values]
 
 
-def telling(seen: Traits, dealt: Sequence[int], false_alarm: float) -> Iterator[Told]:
+def telling(seen: Traits, dealt: Sequence[int], false_alarm: float) -> Iterator[RevealingClass]:
     """Yield the class, if any, by which an answer is told most surely.
 
     Args:
@@ -142,7 +142,7 @@ def telling(seen: Traits, dealt: Sequence[int], false_alarm: float) -> Iterator[
         if len(members) < len(dealt)
     ]
     tests = [
-        Told(
+        RevealingClass(
             trait,
             answer,
             count,

@@ -16,8 +16,8 @@ from deniable.conformance.hostile_collector import (
     CUT,
     DAY,
     Answer,
-    Came,
     HostileCollector,
+    Incoming,
     declared,
     problem,
 )
@@ -74,7 +74,7 @@ class _Relay:
             "gateway_keys": b64encode(sign_gateway_keys(keys, stage.authority)).decode(),
         }
 
-    def _respond(self, came: Came) -> Answer | None:
+    def _respond(self, came: Incoming) -> Answer | None:
         connection, method, path, headers, body = came
         if (method, path) != ("POST", "/relay") or ("content-type", REQUEST_TYPE) not in headers:
             self.faults.add(f"the relay got {method} {path}, no sealed request")
@@ -89,7 +89,7 @@ class _Relay:
         except ObliviousHttpError as error:
             self.faults.add(f"a sealed request does not open: {error}")
             return Answer(400)
-        sealed_request = Came(
+        sealed_request = Incoming(
             connection, inner.method, inner.path, tuple(inner.headers), inner.body
         )
         request = self._stage.observe(sealed_request, relayed=True)
@@ -217,7 +217,7 @@ class _Issuer:
         """Return the requests of a device in an epoch, in order."""
         return [one for one in self.requests if (one.device, one.epoch) == (device, epoch)]
 
-    def _respond(self, came: Came) -> Answer | None:
+    def _respond(self, came: Incoming) -> Answer | None:
         _, method, path, headers, body = came
         base, name, number = ["", "", *path.rsplit("/", 2)][-3:]
         key = self._keys.get((name, number))

@@ -16,11 +16,11 @@ from deniable.logs import (
 )
 from deniable.messages import log_entry
 from deniable.public_log.audit.entries import (
-    NOBODY,
+    NO_REPLIES,
     Downloaded,
-    Heard,
     History,
     Offered,
+    Replies,
     Trust,
     TwoFaces,
 )
@@ -116,7 +116,7 @@ def audit(
     offered: Offered | None,
     trust: Trust,
     now: float,
-    heard: Heard = NOBODY,
+    replies: Replies = NO_REPLIES,
     history: History | None = None,
 ) -> Audit:
     """Return the audit of a log, and of what a collector and witnesses say beside it."""
@@ -127,7 +127,7 @@ def audit(
         _signatures(result, now),
         _files(result, hashes),
         _last_visit(result, hashes),
-        _witnesses(result, heard, hashes),
+        _witnesses(result, replies, hashes),
         history_findings(history, downloaded.checkpoint.checkpoint.origin),
         crowd_findings(history, trust, now),
         () if offered is None else offer_findings(result, offered, hashes),
@@ -219,12 +219,12 @@ def _last_visit(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
     result.extends = result.whole and not faces
 
 
-def _witnesses(result: Audit, heard: Heard, hashes: Sequence[bytes]) -> Iterator[Caution]:
+def _witnesses(result: Audit, replies: Replies, hashes: Sequence[bytes]) -> Iterator[Caution]:
     """Judge whether the log is the one that witnesses know."""
     size = result.downloaded.checkpoint.checkpoint.size
-    for name, reason in heard.silent.items():
+    for name, reason in replies.silent.items():
         yield finding("silent-witness", name=name, reason=reason)
-    for name, seen in heard.seen.items():
+    for name, seen in replies.seen.items():
         try:
             verify_signed(seen, result.trust.log_key)
         except TransparencyLogError as error:

@@ -66,7 +66,7 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Replies:
     """The answers of the policy's witnesses, by their names, to which log each of them knows.
 
     Attributes:
@@ -78,7 +78,7 @@ class Heard:
     silent: Mapping[str, str] = field(default_factory=dict)
 
 
-NOBODY: Final = Heard()
+NO_REPLIES: Final = Replies()
 """Of a policy without witnesses that can be asked, or of none."""
 
 

@@ -40,7 +40,14 @@ from deniable.messages import (
 )
 from deniable.messages.bundle import Bundle
 from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
-from deniable.public_log.audit.entries import Downloaded, Heard, History, Offered, TwoFaces, Visits
+from deniable.public_log.audit.entries import (
+    Downloaded,
+    History,
+    Offered,
+    Replies,
+    TwoFaces,
+    Visits,
+)
 from deniable.public_log.audit.findings import plain
 from deniable.public_log.publish import CHECKPOINT_PATH, WitnessingError, large_digest, large_path
 from deniable.public_log.publish.tree import (
@@ -338,7 +345,7 @@ class LogSite:
             raise NotReached(f"the whole took longer than {_MOST_SECONDS / 60:.0f} minutes")
 
 
-async def hear(witnesses: Iterable[Witness], origin: str) -> Heard:
+async def ask_witnesses(witnesses: Iterable[Witness], origin: str) -> Replies:
     """Return the answers of witnesses to what they cosigned last of a log."""
 
     async def ask(witness: Witness) -> SignedCheckpoint | str:
@@ -351,7 +358,7 @@ async def hear(witnesses: Iterable[Witness], origin: str) -> Heard:
     reachable = [witness for witness in witnesses if witness.url is not None]
     answers = await asyncio.gather(*map(ask, reachable))
     named = [(one.key.name, answer) for one, answer in zip(reachable, answers, strict=True)]
-    return Heard(
+    return Replies(
         {name: answer for name, answer in named if isinstance(answer, SignedCheckpoint)},
         {name: answer for name, answer in named if isinstance(answer, str)},
     )

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from deniable.estimates import Histogram
 
 
-_STRANGERS_REST: Final = 3.0
-_STRANGERS_FRESH: Final = 2.0
+_PUBLIC_REST: Final = 3.0
+_PUBLIC_FRESH: Final = 2.0
 _MOST_LISTED: Final = 128
 _MOST_ROWS: Final = 50_000
 _MOST_COVARIED: Final = 512
@@ -81,8 +81,8 @@ class FigureService:
         self.clock = clock
         # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
         # processor at most, since every epoch and level is work of its own.
-        self._for_strangers = Estimating(_STRANGERS_REST, _STRANGERS_FRESH, _MOST_LISTED)
-        self._for_analysts = Estimating()
+        self._public = Estimating(_PUBLIC_REST, _PUBLIC_FRESH, _MOST_LISTED)
+        self._analysts = Estimating()
         # Apart, too: a long list keeps no page waiting.
         self._for_lists = Estimating(most=_MOST_LISTED)
 
@@ -217,7 +217,7 @@ class FigureService:
 
     def listed(self, subject: Subject) -> Subject:
         """Return a subject as one of a list of surveys, whose figures are kept of them all."""
-        if subject.estimating is self._for_analysts:
+        if subject.estimating is self._analysts:
             return replace(subject, estimating=self._for_lists)
         return subject
 
@@ -276,15 +276,15 @@ class FigureService:
         await self.catalogue.reread()
         public = self.catalogue.is_public(name)
         if public and not held_tokens(request):
-            return self._for_strangers
+            return self._public
         try:
             role = await require_role(request, self.store, Role.READER, self.clock(), name)
         except Refusal:
             if public:
-                return self._for_strangers
+                return self._public
             raise
         # Nobody knows how many have a link.
-        return self._for_strangers if role is Role.READER else self._for_analysts
+        return self._public if role is Role.READER else self._analysts
 
 
 def check_view(manifest: Manifest, view: str) -> None:
