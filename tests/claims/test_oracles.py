@@ -152,9 +152,8 @@ planning/test_best test_costs_and_compositions_are_those_of_the_mechanism cli.de
     planning.choice:Choice.__str__ planning.facts:_times planning.facts:users_text
 planning/test_fresh_round test_the_level_said_to_suffice_does_and_a_tenth_less_does_not
     planning.facts:choice_facts
-planning/test_guidance test_a_caution_stands_from_epsilon_4_on_and_says_what_others_mean
-    planning.words:strength_warnings
-  test_no_guess_is_better_than_stated planning.words:guess_fact
+planning/test_guidance test_a_caution_stands_from_epsilon_4_on planning.words:strength_warnings
+  test_the_stated_guess_is_reached_and_rounded_up planning.words:strength_fact
   test_the_stated_level_is_exceeded_no_more_often_than_the_fact_says planning.facts:adds_up_text
 planning/test_plan test_a_lifetime_does_for_as_many_reports_as_are_told planning.facts:_budget
   test_a_planned_difference_is_found_as_often_as_was_asked planning.plans:_exact_text

@@ -15,12 +15,16 @@ from deniable.planning.facts import choice_facts
 from deniable.planning.words import (
     MOST_EPSILON,
     guess_text,
+    strength_fact,
     strength_warnings,
     too_strong_text,
 )
 from tests.support.effort import some
 from tests.support.kinds import SURVEYS
+from tests.support.processes import ROOT
 from tests.support.surveys import DAY, START, manifest
+
+PAGE = (ROOT / "docs/choosing-epsilon.md").read_text("utf-8")
 
 
 def binary(epsilon: str, delta: str = "0") -> Manifest:
@@ -55,25 +59,34 @@ def test_no_guess_is_better_than_stated(survey: Manifest) -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "text"),
-    [("0.5", "62.3 %"), ("1", "73.2 %"), ("2", "88.1 %"), ("4", "98.3 %"), ("8", "99.97 %")],
+    ("epsilon", "even", "tenth", "means"),
+    [
+        ("0.5", "62.3 %", "15.5 %", "room to deny any answer"),
+        ("1", "73.2 %", "23.2 %", "room to deny any answer"),
+        ("2", "88.1 %", "45.1 %", "leaves doubt, and a guess is usually right"),
+        ("4", "98.3 %", "85.9 %", "leaves hardly any doubt"),
+        ("8", "99.97 %", "99.7 %", "is the truth with a formality"),
+    ],
 )
-def test_the_stated_guess_is_reached_and_rounded_up(epsilon: str, text: str) -> None:
+def test_the_stated_guess_is_reached_and_rounded_up(
+    epsilon: str, even: str, tenth: str, means: str
+) -> None:
     survey = binary(epsilon)
-    assert survey.mechanism.privacy.odds is not None
-    assert guess_text(survey.mechanism.privacy.odds) == text
-    unit = Fraction(1, 10 ** (2 + len(text.removesuffix(" %").partition(".")[2])))
+    shown = (strength_fact(survey).text or "").replace("\N{NO-BREAK SPACE}", " ")
+    assert shown.startswith(f"epsilon {epsilon} ")
+    assert means in shown
+    assert f"of 50 % into {even}, and one of 10 % into {tenth};" in shown
+    unit = Fraction(1, 10 ** (2 + len(even.removesuffix(" %").partition(".")[2])))
     assert stated(survey) - unit < best_guess(survey) <= stated(survey)
+    # The page says the same of the same epsilon.
+    assert f"| {epsilon} | {even} | {tenth} |" in PAGE
+    assert means in PAGE
 
 
-def test_a_caution_stands_from_epsilon_4_on_and_says_what_others_mean() -> None:
+def test_a_caution_stands_from_epsilon_4_on() -> None:
     assert [*strength_warnings(binary("3.999999999"))] == []
     (caution,) = strength_warnings(binary("4"))
-    caution = caution.replace("\N{NO-BREAK SPACE}", " ")
-    for epsilon in ("0.5", "1", "2", "4", "8"):
-        odds = binary(epsilon).mechanism.privacy.odds
-        assert odds is not None
-        assert f"{guess_text(odds)} at epsilon {epsilon}" in caution
+    assert "nearly certain. Take 2 or less" in caution
 
 
 def test_what_is_above_the_most_goes_by_the_pure_guarantee_too() -> None:

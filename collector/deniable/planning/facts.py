@@ -39,7 +39,7 @@ from deniable.planning.plans import (
     year_of,
 )
 from deniable.planning.specification import SUFFICIENT, most_responses, sufficient_kept
-from deniable.planning.words import MOST_EPSILON, guess_fact, strength_warnings
+from deniable.planning.words import MOST_EPSILON, strength_fact, strength_warnings
 from deniable.presenting.revealed import revealed_at_worst
 from deniable.reading import duration_text
 
@@ -156,7 +156,7 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
         Fact("asked", manifest.question, "survey", manifest.name),
         Fact(key="figure", value=made.figure.name),
         Fact("privacy", private, "epsilon", manifest.epsilon),
-        guess_fact(manifest),
+        strength_fact(manifest),
         Fact("figures", revealed := revealed_at_worst(manifest), "figures_reveal", revealed),
     ]
     values = {

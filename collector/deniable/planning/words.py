@@ -11,7 +11,7 @@ from deniable.documents import Fact
 from deniable.mechanisms import KINDS, Parameters, exact_epsilon
 from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
 from deniable.mechanisms.block_design import DesignKind
-from deniable.mechanisms.exact import is_vast, odds_ceiling
+from deniable.mechanisms.exact import is_vast
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Manifest
 
@@ -228,32 +228,42 @@ MOST_EPSILON: Final = 10
 _STRONG: Final = 4
 """From this on, the publisher is cautioned."""
 
-_EXAMPLES: Final = ("0.5", "1", "2", "4", "8")
+_STRENGTHS: Final = {
+    1: "leaves a person room to deny any answer",
+    2: "leaves doubt, and a guess is usually right",
+    7: "leaves hardly any doubt",
+}
+"""What docs/choosing-epsilon.md says of one report, by the largest epsilon of which it is true."""
 
 
-def guess_text(odds: Fraction) -> str:
-    """Return the share of right guesses, in percent and rounded up, that a report allows at most.
+def guess_text(odds: Fraction, before: Fraction = Fraction(1, 2)) -> str:
+    """Return the most that one report makes of a suspicion, in percent and rounded up.
 
-    Of two answers that are equally likely beforehand, the one under which the report is the more
-    likely is right with probability (1 + TV)/2, where TV is the distance in total variation of the
-    two laws. Odds of at most E bound it by (E - 1)/(E + 1), and so the guess by E/(E + 1), which
-    randomised response of two answers reaches.
+    Of two answers, one is suspected with the probability p beforehand. A report is at most E times
+    as likely with it as with the other, so that it becomes, by Bayes, at most pE/(pE + 1 - p).
+    Randomised response of two answers reaches that. With p = 1/2 it also bounds how often the
+    better guess is right: (1 + TV)/2, where the laws' distance TV is at most (E - 1)/(E + 1).
     """
     if is_vast(odds):
         return "practically 100 %"
-    wrong = 1 / (1 + odds)
+    wrong = (1 - before) / (1 - before + before * odds)
     places = max(1, floor(-log10(wrong)) - 1)
     return f"{ceil((1 - wrong) * 100 * 10**places) / 10**places:.{places}f} %"
 
 
-def guess_fact(manifest: Manifest) -> Fact:
-    """Return the share of right guesses about one person that one report of a survey allows."""
-    odds = manifest.mechanism.privacy.odds
+def strength_fact(manifest: Manifest) -> Fact:
+    """Return the meaning of its epsilon for a person, as docs/choosing-epsilon.md has it."""
+    odds, level = manifest.mechanism.privacy.odds, strongest(manifest)
     assert odds is not None, "every mechanism of a survey is pure"
+    verdicts = (verdict for most, verdict in _STRENGTHS.items() if level <= most)
+    verdict = next(verdicts, "is the truth with a formality")
+    even, tenth = guess_text(odds), guess_text(odds, Fraction(1, 10))
     return Fact(
-        "a guess",
-        f"between two equally likely answers of a person is right in at most {guess_text(odds)} of "
-        "cases after one report; without a report in 50 %".replace(" %", "\N{NO-BREAK SPACE}%"),
+        "strength",
+        f"epsilon {manifest.epsilon} {verdict}. One report can turn a suspicion of 50 % into "
+        f"{even}, and one of 10 % into {tenth}; see docs/choosing-epsilon.md".replace(
+            " %", "\N{NO-BREAK SPACE}%"
+        ),
     )
 
 
@@ -275,12 +285,8 @@ def strength_warnings(manifest: Manifest) -> Iterator[str]:
     """Yield the caution of an epsilon at which guesses about one person are nearly certain."""
     if strongest(manifest) < _STRONG:
         return
-    examples = ", ".join(
-        f"{guess_text(odds_ceiling(exact_epsilon(epsilon)))} at epsilon {epsilon}"
-        for epsilon in _EXAMPLES
-    ).replace(" %", "\N{NO-BREAK SPACE}%")
     yield (
         f"from epsilon {_STRONG} on, one report can make a guess between two answers of a person "
-        f"nearly certain. Between two equally likely ones it is right in at most {examples}. Take "
-        "2 or less, unless answers are harmless, or nobody can narrow them down to a few"
+        "nearly certain. Take 2 or less, unless answers are harmless, or nobody can narrow them "
+        "down to a few"
     )

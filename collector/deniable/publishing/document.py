@@ -15,7 +15,7 @@ from deniable.messages import FRESH, Manifest, format_value
 from deniable.planning.accuracy import accuracy_facts
 from deniable.planning.facts import choice_facts
 from deniable.planning.plans import blind_devices_text
-from deniable.planning.words import guess_fact, strength_warnings, survey_terms
+from deniable.planning.words import strength_fact, strength_warnings, survey_terms
 from deniable.publishing.blind_keys import blind_surveys
 from deniable.publishing.changes import changes
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
@@ -49,7 +49,7 @@ def published_facts(
         yield Fact("" if number else "changed", str(change))
     yield Fact("epochs", epochs_text(manifest))
     yield from _mechanism_facts(manifest)
-    yield guess_fact(manifest)
+    yield strength_fact(manifest)
     if manifest.enrolment.issuer_ids:
         yield from _device_facts(manifest)
         yield from _coalition_facts(manifest)
