@@ -11,6 +11,7 @@ from numpy.random import Generator
 from scipy import stats
 
 from deniable.estimates import Estimate, Histogram, Model, combined, estimate_histogram
+from deniable.estimates.series import Point, Series
 from deniable.mechanisms import TwoRound
 from deniable.mechanisms.answering import answer_labels
 from deniable.mechanisms.subset import Subset
@@ -66,6 +67,20 @@ def test_intervals_hold_of_a_survey_and_its_successor(name: str, successor: Mani
 
     # Those of both as if their devices were others held in 82 to 92 %.
     assert holding(truth, drawn) >= LEAST
+
+
+@pytest.mark.parametrize("leaving", some([3, 6, 1]))
+def test_intervals_hold_of_a_trend_whether_devices_stay_or_others_take_their_place(
+    leaving: int,
+) -> None:
+    def drawn(rng: Generator) -> Estimate:
+        # After so many epochs others come: 3 of 6 is the worst, 6 that all stay.
+        answers = [rng.choice(5, DEVICES, p=TRUTH) for _ in range(6)]
+        told = [counted(FIRST, answers[at // leaving], rng, at) for at in range(6)]
+        points = [Point(one.survey_id, at, at, at + 1, one) for at, one in enumerate(told)]
+        return Series(FIRST.name, tuple(points)).trend(["good", "very good"]).slope
+
+    assert holding(0, drawn) >= LEAST  # of 3, as if all were others: 84 %
 
 
 @pytest.mark.long

@@ -1,17 +1,19 @@
 """Series: gaps, surveys of one name that run side by side, and the headline in a list."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 from deniable.documents.terminal import document_text
-from deniable.estimates import Histogram, Series, compare, estimate_histogram
+from deniable.estimates import Histogram, Series, Unit, compare, estimate_histogram
 from deniable.estimates.decoders import decoder_of
 from deniable.estimates.series import Point
-from deniable.messages import Manifest
+from deniable.messages import Manifest, Repeat
 from deniable.presenting import series_of
 from deniable.presenting.series import headline
 from deniable.reading import EpochCounts, EpochStanding, EpochState
@@ -45,10 +47,13 @@ def side_by_side(newer: Manifest = _NEWER) -> Series:
 
 def test_nothing_changed_where_two_surveys_differ_and_neither_changed() -> None:
     series = side_by_side()
-    for sentence in (series.sentence(), series.sentence("good"), series.to_dict()["sentence"]):
+    for sentence in (series.sentence(), series.to_dict()["sentence"]):
         assert "no clear change" in sentence
         assert re.search(r"(up|down) 0\.0 points", sentence)
         assert f"of survey {_NEWER.survey_id.hex()[:12]}." in sentence
+    told = series.sentence("good")
+    assert "no clear trend of good, +0.00 points a day (95 % interval -" in told
+    assert f"of survey {_NEWER.survey_id.hex()[:12]}." in told
 
 
 def test_each_survey_is_a_line_whose_epochs_go_on_to_the_right() -> None:
@@ -92,6 +97,70 @@ def test_the_older_survey_is_subtracted_from_the_newer_whichever_epochs_are_late
         assert "changed" not in told.sentence
 
 
+def falling(
+    survey: Manifest, epochs: Sequence[int], state: EpochState = EpochState.SEALED
+) -> Series:
+    """Return a series in which "good" falls, whose last epoch has a state, of uneven reports."""
+    counts = [
+        counted(survey, epoch, (300, 300, 300, 2_000 - 90 * epoch + 7 * (epoch % 3), 100 * epoch))
+        for epoch in epochs
+    ]
+    counts[-1] = replace(counts[-1], standing=EpochStanding(state))
+    return series_of(survey.name, [survey], counts)
+
+
+def test_a_trend_is_the_slope_of_weighted_least_squares_over_the_epochs_that_are_over() -> None:
+    told = falling(_NEWER, range(15), EpochState.OPEN)
+    trend = told.trend(["good", "fair"])
+    assert (trend.seconds, len(trend.points)) == (7 * _DAY, 14)
+    shares = [share.value for share in told.share(["good", "fair"]) if share][:14]
+    roots = [point.n**0.5 for point in trend.points]
+    slope, _ = np.polyfit([epoch / 7 for epoch in range(14)], shares, 1, w=roots)
+    assert trend.slope.value == pytest.approx(slope)
+    end = -100 * trend.slope.high
+    assert trend.sentence.startswith(
+        "rating-of-marriage, 4–17 October 2024: good or fair is falling by "
+        f"{-100 * slope:.1f} points a week (95 % interval {end:.1f} to "
+    )
+    assert told.to_dict(["good", "fair"])["trend"]["estimate"] == trend.slope.value
+    assert trend.sentence in told.sentence(["good", "fair"])
+    assert told.to_dict()["trend"] is None
+
+
+def test_a_trend_has_one_epoch_of_those_that_share_noise_and_three_at_least() -> None:
+    kept = manifest(schedule=_SCHEDULE, repeat=Repeat("memoised", 4), epsilon="2")
+    trend = falling(kept, [0, 1, 4, 8, 9]).trend("good")
+    assert [point.epoch for point in trend.points] == [1, 4, 9]
+    for told in (falling(kept, [0, 1, 4, 5, 6, 7]), falling(_NEWER, [0, 1, 2], EpochState.GRACE)):
+        with pytest.raises(ValueError, match="a trend takes 3 epochs that are over"):
+            told.trend("good")
+        assert "is falling" not in told.sentence("good")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "every"), [(60, "a minute"), (1_800, "an hour"), (_DAY, "a day"), (2**20, "a week")]
+)
+def test_a_slope_is_told_by_a_unit_of_which_two_passed(seconds: int, every: str) -> None:
+    schedule = replace(_SCHEDULE, start=20_000 * _DAY, epoch_seconds=seconds)
+    told = falling(manifest(schedule=schedule, epsilon="2"), range(4)).sentence("good")
+    assert f" points {every} (95 %" in told
+
+
+def test_a_mean_has_a_trend_too() -> None:
+    survey = example_survey("levels", *EXAMPLES["levels"][2])
+    schedule = replace(survey.schedule, epoch_seconds=_DAY, epochs=30)
+    survey = replace(survey, schedule=schedule)
+    rising = [
+        [100 + epoch * response for response in range(survey.mechanism.responses)]
+        for epoch in range(4)
+    ]
+    told = series_of(
+        survey.name, [survey], [counted(survey, at, tuple(one)) for at, one in enumerate(rising)]
+    )
+    assert "the mean is rising by " in told.sentence()
+    assert told.trend().slope.unit is Unit.CHANGE
+
+
 def series(survey: Manifest, *counts: list[int] | None) -> Series:
     """Return the series of responses that were counted in the epochs."""
     histograms = [
@@ -109,13 +178,18 @@ def test_the_largest_share_is_that_of_all_epochs_with_an_interval_that_holds_for
     newest = made.points[-1].histogram
     assert newest is not None
     assert newest.estimate[1] > newest.estimate[0], "of the newest epoch it is another"
-    assert f"answered {label} from 1 January 1970, 00:00:00" in document.sentence
+    assert f"answered {label} (90 % interval" in document.sentence
     ends = [f"{100 * end[0]:.1f} %" for end in (newest.simultaneous.low, newest.simultaneous.high)]
-    assert f"(90 % interval {' to '.join(ends)})." in document.sentence
-    assert document.facts[0].text.startswith("21,500 from 1 January 1970")
+    assert f"{' to '.join(ends)}, which holds for all answers at once)" in document.sentence
+    assert document.facts[0].text == "21,500 in epochs 0, 2"
     assert document.chart is not None
-    marks = re.findall('<circle class="dot" cx="([0-9.]+)"', document.chart(280))
-    assert len(marks) == 3, "two epochs and the legend: a gap stays a gap"
+    svg = document.chart(132)
+    (title,) = re.findall("<title>(.*?)</title>", svg)
+    shares = [point.histogram.estimate[0] for point in made.points if point.histogram]
+    expected = [f"epoch {at} {100 * share:.1f}%" for at, share in zip((0, 2), shares, strict=True)]
+    assert title == f"{label}: {', '.join(expected)}"
+    assert svg.count("<circle") == 2, "a gap stays a gap"
+    assert 'viewBox="0 0 132 32"' in svg
 
 
 @pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.specification.kind)
@@ -124,9 +198,9 @@ def test_every_kind_has_a_headline(survey: Manifest) -> None:
     made = headline(series(survey, counts, counts[::-1]))
     assert made.sentence.endswith(".")
     assert "90 % interval" in made.sentence
-    assert all(caution.brief for caution in made.cautions)
+    assert all(caution.brief and caution.text in made.sentence for caution in made.cautions)
     assert made.chart is not None
-    assert made.chart(280).count('class="panel"') == 1
+    assert made.chart(100).count('class="outer"') == 1
 
 
 def even(survey: Manifest, epoch: int = 0, n: int = 20_000) -> Histogram:

@@ -181,6 +181,10 @@ QUESTIONS: dict[str, tuple[Callable[[Surveys], Any], str, str]] = {
         lambda them: them["theme"].series().sentence(),
         *("ask trend theme", "theme/series"),
     ),
+    "Is dark falling?": (
+        lambda them: them["theme"].series().trend("dark"),
+        *("ask trend theme --share dark", "theme/series?group=dark"),
+    ),
     "How many users does it take to know it within 2 points?": (
         lambda them: plan(them["theme"].manifest, Accuracy.half_width(0.02)),
         *("plan theme.toml --width 2%", "theme/plan?width=0.02"),

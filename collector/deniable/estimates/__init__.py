@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from deniable.estimates.revealed import Revealed as Revealed
     from deniable.estimates.series import Point as Point
     from deniable.estimates.series import Series as Series
+    from deniable.estimates.series import Trend as Trend
 else:  # numpy and scipy: who plans or publishes does not wait for them
     _MODULES = {
         "accuracy": "Accuracy reports_for_half_width share_variance",
@@ -104,7 +105,7 @@ else:  # numpy and scipy: who plans or publishes does not wait for them
         "curve": "CumulativeCurve Quantile cumulative_curve quantiles",
         "results": "MissingPackage",
         "revealed": "Revealed",
-        "series": "Point Series",
+        "series": "Point Series Trend",
     }
     _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
     __all__ = sorted(_NAMES)

@@ -1,11 +1,10 @@
 """Linear forms: weights over the categories of samples, with their values, errors and intervals."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -184,7 +183,7 @@ class Form:
         value = self.constant + sum(float(value) for value, _ in figures)
         return value, sum(float(error) ** 2 for _, error in figures)
 
-    @property
+    @cached_property
     def recurring(self) -> float:
         """Return the most that devices in several samples of a name add to the variance.
 
@@ -193,13 +192,14 @@ class Form:
         """
         if self.model is Model.FIXED or self.disjoint:
             return 0.0
-        added = 0.0
-        for (one, v), (other, w) in combinations(self.terms.items(), 2):
-            if one.name and one.name == other.name:
-                first, second = one.tally, other.tally
-                often = min(first.epochs / first.n, second.epochs / second.n)
-                added += 2 * often * _shared_variance(one, v, other, w)
-        return added
+        named: dict[str, list[Sample]] = {}
+        for sample in self.terms:
+            named.setdefault(sample.name, []).append(sample)
+        return sum(
+            _shared_variance(samples, [self.terms[one] for one in samples])
+            for name, samples in named.items()
+            if name and len(samples) > 1
+        )
 
     @property
     def expected_variance(self) -> float:
@@ -263,30 +263,42 @@ class Form:
         return value - below, value + above
 
 
-def _shared_variance(one: Sample, v: Floats, other: Sample, w: Floats) -> float:
-    """Return the most that a device in both adds to the covariance of v and w.
+def _shared_variance(samples: Sequence[Sample], weights: Sequence[Floats]) -> float:
+    """Return the most that devices in several samples add to the variance of the weighted sum.
 
-    Of the same answers, if it answers alike, the covariance over their frequencies in both samples,
-    if that is positive. Of others, and of answers to two questions, in whatever way its two answers
-    go together, the product of the standard deviations (Cauchy and Schwarz).
+    Of the same answers, if a device answers alike, the covariance of v and w over the frequencies
+    in both samples, if that is positive. Of others, and of answers to two questions, in whatever
+    way its two answers go together, the product of the standard deviations (Cauchy and Schwarz).
     """
-    f, g = (sample.decoder.frequencies(sample.tally) for sample in (one, other))
-    slices, others = ([part.categories for part in sample.decoder.parts] for sample in (one, other))
-    first, second = (
-        [math.sqrt(max(_covariance(h[at], u[at], u[at]), 0.0)) for at in parts]
-        for h, u, parts in ((f, v, slices), (g, w, others))
-    )
-    shared = sum(first) * sum(second)
-    if one.categories == other.categories:
-        n, m = one.tally.n, other.tally.n
-        both = (n * f + m * g) / (n + m)
-        for at, a, b in zip(slices, first, second, strict=True):
-            shared += _covariance(both[at], v[at], w[at]) - a * b
-    return max(shared, 0.0)
-
-
-def _covariance(frequencies: Floats, v: Floats, w: Floats) -> float:
-    return float(frequencies @ (v * w) - (frequencies @ v) * (frequencies @ w))
+    n = np.array([float(sample.tally.n) for sample in samples])
+    often = np.array([sample.tally.epochs for sample in samples]) / n
+    deviations = np.zeros(len(samples))
+    alike = np.zeros((len(samples), len(samples)))
+    for categories in {sample.categories for sample in samples}:
+        own = [at for at, sample in enumerate(samples) if sample.categories == categories]
+        # Of both samples' devices, this share is of the one in the row.
+        first = n[own, None] / np.add.outer(n[own], n[own])
+        decoders = [samples[at].decoder for at in own]
+        for part in decoders[0].parts:
+            w = np.stack([weights[at][part.categories] for at in own])
+            f = np.stack(
+                [
+                    decoder.frequencies(samples[at].tally)[part.categories]
+                    for at, decoder in zip(own, decoders, strict=True)
+                ]
+            )
+            # f_i w_j, and f_i (w_i w_j), in row i and column j.
+            means, products = f @ w.T, (f * w) @ w.T
+            mean = np.diag(means)
+            ours = first * mean[:, None] + first.T * means.T
+            theirs = first * means + first.T * mean
+            spread = np.sqrt(np.maximum(np.diag(products) - mean**2, 0.0))
+            both = first * products + first.T * products.T - ours * theirs
+            alike[np.ix_(own, own)] += both - np.outer(spread, spread)
+            deviations[own] += spread
+    shared = np.maximum(np.outer(deviations, deviations) + alike, 0.0)
+    added = np.minimum.outer(often, often) * shared
+    return float(added.sum() - np.trace(added))
 
 
 def _noise_part(sample: Sample, weights: Floats) -> float:

@@ -4,18 +4,25 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from deniable.estimates.answers import Answers, Range, answers_text
 from deniable.estimates.curve import QUARTILES
-from deniable.estimates.estimate import Estimate
+from deniable.estimates.estimate import Estimate, estimate_of
+from deniable.estimates.forms import Form, Unit
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.means import share_of_row
-from deniable.estimates.results import Tabular, Values, presented
+from deniable.estimates.results import Tabular, Values, Worded, presented
 from deniable.mechanisms import Levels
 
 SeriesFigures = Sequence[tuple[str, tuple[Estimate | None, ...]]]
 """Labels of groups of answers, and the estimate of each in each epoch; None is a gap."""
+LEAST_EPOCHS: Final = 3
+"""Two have a difference, and no trend."""
+_UNITS: Final = (604_800, 86_400, 3_600, 60)
+"""A week, a day and so on in seconds: a slope is told by the longest that passed twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,26 @@ class Point:
     def fewest_fakes(self) -> int:
         """Return how many of the reports are fake at least; then its figures are not to be used."""
         return 0 if self.histogram is None else self.histogram.poisoning.fewest_fakes
+
+    @property
+    def over(self) -> bool:
+        """Return whether the epoch has figures and takes no more reports."""
+        standing = None if self.histogram is None else self.histogram.standing
+        return self.n > 0 and (standing is None or standing.state not in {"open", "grace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Trend(Worded):
+    """The slope of a share, or of a mean, over the epochs of one survey.
+
+    Attributes:
+        slope: how much it rises in so many ``seconds``, such as a week.
+        points: the epochs that it is made of.
+    """
+
+    slope: Estimate
+    seconds: int
+    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +132,32 @@ class Series(Tabular):
             self.histograms[-1].share(answers)  # says why
         return shares
 
+    def trend(self, answers: Answers | None = None) -> Trend:
+        """Return how fast the share of answers, or the mean, rises: by the epochs that are over.
+
+        Of several surveys it is that of the newest with three such epochs. Of epochs over which
+        devices keep their responses, the last counts. ValueError if there are fewer than three.
+        """
+        figures = self._means() if answers is None else self.share(answers)
+        estimates = dict(zip(self.points, figures, strict=True))
+        for line in reversed(self.lines):
+            # One of each kept range: others would share its noise.
+            apart = {
+                point.histogram.kept_range or point.epoch: point
+                for point in line
+                if point.histogram and point.over and estimates[point]
+            }
+            if len(apart) >= LEAST_EPOCHS:
+                points = tuple(apart.values())
+                return _trend(points, [one for point in points if (one := estimates[point])])
+        raise ValueError(
+            f"a trend takes {LEAST_EPOCHS} epochs that are over, with noise of its own"
+        )
+
+    def _means(self) -> tuple[Estimate | None, ...]:
+        histograms = (point.histogram for point in self.points)
+        return tuple(None if one is None else one.mean() for one in histograms)
+
     def holds_at_once(self, *groups: Answers) -> bool:
         """Return whether intervals hold for all answers of an epoch: those of each category do."""
         return not groups and not self.numeric
@@ -117,8 +170,8 @@ class Series(Tabular):
         distribution. Intervals of categories hold for all those of an epoch at once.
         """
         if not groups and self.numeric:
+            yield "mean", self._means()
             histograms = [point.histogram for point in self.points]
-            yield "mean", tuple(None if one is None else one.mean() for one in histograms)
             if any(one and _tells_distribution(one) for one in histograms):
                 for probability, name in QUARTILES.items():
                     yield name, tuple(_quartile(one, probability, name) for one in histograms)
@@ -132,10 +185,11 @@ class Series(Tabular):
                 yield category, tuple(shares.get(category) for shares in by_category)
 
     def sentence(self, *groups: Answers, among: Sequence[str] | None = None) -> str:
-        """Return the change from the first figures to the last, and what was noted, in words.
+        """Return the trend of answers or of the mean, and what was noted, in words.
 
-        Of answers, or of categories ``among`` all; "" if these figures cannot be compared. Both are
-        of one survey: of several, of the newest that has two epochs with figures.
+        Of all categories, or of those ``among`` them, and where there is no trend, it is the change
+        from the first figures to the last; "" if these cannot be compared. All are of one survey:
+        of several, of the newest that has enough epochs with figures.
         """
         return str(presented(self, "sentence", *groups, among=among))
 
@@ -182,6 +236,31 @@ class Series(Tabular):
     def to_csv(self, *groups: Answers) -> str:
         """Return a row for each epoch and group as CSV."""
         return str(presented(self, "csv", *groups))
+
+
+def _trend(points: tuple[Point, ...], estimates: Sequence[Estimate]) -> Trend:
+    """Return the slope of estimates of points of one survey, by least squares."""
+    span = points[-1].end - points[0].start
+    seconds = next((unit for unit in _UNITS if span >= 2 * unit), 1)
+    # With t_i the middle of an epoch and n_i its reports, Var y_i is about s^2/n_i. So the slope b
+    # of the line a + b t with the least sum of n_i (y_i - a - b t_i)^2 has the least variance
+    # (Gauss and Markov). It is b = sum c_i y_i, with c_i = n_i (t_i - m) / sum n_j (t_j - m)^2 and
+    # m = sum n_i t_i / sum n_i, so that sum c_i = 0 and sum c_i t_i = 1. No response has a say in
+    # the c_i: whatever the course f_i, b is unbiased for sum c_i f_i, its mean slope. As a linear
+    # form it has the variance sum c_i^2 Var y_i, and what devices in several epochs add at most.
+    middles = np.array([(point.start + point.end) / 2 / seconds for point in points])
+    weights = np.array([float(point.n) for point in points])
+    apart = middles - np.average(middles, weights=weights)
+    slopes = weights * apart / (weights @ apart**2)
+    terms = {
+        sample: factor * own
+        for factor, one in zip(slopes, estimates, strict=True)
+        for sample, own in one.linear.terms.items()
+    }
+    first = estimates[0]
+    unit = Unit.DIFFERENCE if first.unit.of_shares else Unit.CHANGE
+    form = Form(terms, first.linear.model)
+    return Trend(estimate_of(form, first.level, first.label, unit), seconds, points)
 
 
 def _tells_distribution(histogram: Histogram) -> bool:

@@ -4,7 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Final
 
-from deniable.documents import Caution, Column, Document, Fact, Table, caution_codes, caution_maps
+from deniable.documents import (
+    Caution,
+    Column,
+    ColumnKind,
+    Document,
+    Fact,
+    Table,
+    caution_codes,
+    caution_maps,
+    level_text,
+    number_text,
+    with_cautions,
+)
 from deniable.documents.programs import (
     COUNT,
     ID,
@@ -22,11 +34,12 @@ from deniable.estimates.comparison import compare
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Unit
 from deniable.estimates.results import Values, presents
-from deniable.estimates.series import Series, SeriesFigures
+from deniable.estimates.series import Point, Series, SeriesFigures, Trend
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
+from deniable.presenting.charts import sparkline
 from deniable.presenting.comparison import comparison_sentence
-from deniable.presenting.estimate import estimate_cautions, estimate_statement
-from deniable.presenting.pictures import series_panels, series_picture
+from deniable.presenting.estimate import estimate_cautions, estimate_sentence
+from deniable.presenting.pictures import series_panels, series_picture, series_scale
 from deniable.presenting.rows import (
     ESTIMATE,
     TIME,
@@ -35,7 +48,13 @@ from deniable.presenting.rows import (
     estimate_row,
     largest_shares,
 )
-from deniable.reading.epochs import instant_text, iso_time, period_text, when_text
+from deniable.reading.epochs import (
+    duration_text,
+    epochs_text,
+    instant_text,
+    iso_time,
+    period_text,
+)
 from deniable.reading.wire import NOTES_SCHEMA, note_maps, numbered_notes
 from deniable.stores import Note
 
@@ -51,10 +70,17 @@ _POINT: Final = (
 _CATEGORY: Final = (Field("category", TEXT),)
 _GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in ESTIMATE)
 
+_TREND: Final = (
+    Field("seconds", {**COUNT, "description": "over which the figure moves by the estimate"}),
+    Field("epochs", array_of(COUNT), lambda trend: [point.epoch for point in trend.points]),
+    *(field._replace(source=f"slope.{field.source or field.name}") for field in ESTIMATE),
+)
+
 SERIES_SCHEMA: Final[Json] = object_of(
     Field("survey", TEXT),
     Field("apart", array_of(ID, description="surveys of the name that ask something else")),
     Field("sentence", TEXT),
+    Field("trend", or_null(object_of(*_TREND))),
     Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS))),
     Field("notes", NOTES_SCHEMA),
     Field("cautions", CAUTIONS_SCHEMA),
@@ -155,14 +181,45 @@ def _table(
 
 
 def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | None = None) -> str:
-    """Return the change from the first figures to the last, and what was noted, in words."""
+    """Return the trend of one figure, or else the change from first to last, and what was noted."""
+    if (trend := _trend(series, *groups)) is not None:
+        text, first, last = trend_sentence(trend), trend.points[0], trend.points[-1]
+    elif (change := _change(series, *groups, among=among)) is not None:
+        text, first, last = change
+    else:
+        return ""
+    texts = [text]
+    if len(series.lines) > 1:
+        texts.append(f"All of it is of survey {last.survey_id[:12]}.")
+    noted = "; ".join(
+        f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})"
+        for note in _notes(series)
+        if first.start <= note.at < last.end
+    )
+    return " ".join([*texts, f"Noted: {noted}."] if noted else texts)
+
+
+def _trend(series: Series, *groups: Answers) -> Trend | None:
+    """Return the trend of the one group, or of the mean; None of several figures or few epochs."""
+    if len(groups) != (not series.numeric):
+        return None
+    try:
+        return series.trend(*groups)
+    except ValueError:
+        return None
+
+
+def _change(
+    series: Series, *groups: Answers, among: Sequence[str] | None
+) -> tuple[str, Point, Point] | None:
+    """Return the change in words, and its first epoch and last; None if there is none to tell."""
     pairs = [
         (known[0], known[-1])
         for line in series.lines
         if len(known := [point for point in line if point.histogram]) > 1
     ]
     if not pairs:
-        return ""
+        return None
     first, last = pairs[-1]
     assert first.histogram is not None
     assert last.histogram is not None
@@ -170,16 +227,51 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
     try:
         change = compare(last.histogram, answers, first.histogram, names)
     except ValueError:  # such as kept responses, or other answers
-        return ""
-    noted = "; ".join(
-        f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})"
-        for note in _notes(series)
-        if first.start <= note.at < last.end
+        return None
+    return comparison_sentence(change), first, last
+
+
+def trend_sentence(trend: Trend) -> str:
+    """Return whether the figure rises or falls, and how fast, as it can be published."""
+    slope, cautions = trend.slope, trend_cautions(trend)
+    what = slope.label if slope.unit.of_shares else f"the {slope.label}"
+    if not slope.low <= slope.value <= slope.high:  # no population has such a slope
+        return with_cautions(f"Too few reports to tell the trend of {what}.", cautions)
+    kind: ColumnKind = "points" if slope.unit.of_shares else "number"
+    # A fall is told by its size.
+    factor = -1.0 if slope.high < 0 else 1.0
+    low, high = sorted(factor * end for end in (slope.low, slope.high))
+    value, low_text, high_text = (
+        number_text(number, high - low, "+" * (not slope.distinguishable), kind=kind)
+        for number in (factor * slope.value, low, high)
     )
-    texts = [comparison_sentence(change)]
-    if len(series.lines) > 1:
-        texts.append(f"Both epochs are of survey {last.survey_id[:12]}.")
-    return " ".join([*texts, f"Noted: {noted}."] if noted else texts)
+    by = f"{value}{' points' * slope.unit.of_shares} {_every(trend)}"
+    moved = f"no clear trend of {what}, {by}"
+    if slope.distinguishable:
+        moved = f"{what} is {'rising' if slope.value > 0 else 'falling'} by {by}"
+    interval = f"{level_text(slope.level)} interval {low_text} to {high_text}"
+    first, last = trend.points[0], trend.points[-1]
+    epochs = range(last.epoch - first.epoch + 1)
+    period = period_text(first.start, first.end - first.start, epochs)
+    name = slope.samples[0].name
+    return with_cautions(f"{name}{', ' * bool(name)}{period}: {moved} ({interval}).", cautions)
+
+
+def _every(trend: Trend) -> str:
+    """Return the unit of time of a slope, such as "a week"."""
+    unit = duration_text(trend.seconds).removeprefix("1 ")
+    return f"an {unit}" if unit == "hour" else f"a {unit}"
+
+
+def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
+    """Return the cautions of its use."""
+    return DisplayedFigures(
+        trend.slope.samples,
+        *furthest([trend.slope], f"{_every(trend)}'s change"),
+        "an epoch's reports",
+        outside=int(trend.slope.outside),
+        level=trend.slope.level,
+    ).cautions
 
 
 def series_cautions(
@@ -208,6 +300,7 @@ def series_map(series: Series, *groups: Answers) -> Json:
         "survey": series.survey,
         "apart": list(series.apart),
         "sentence": series_sentence(series, *groups, among=[label for label, _ in figures]),
+        "trend": (trend := _trend(series, *groups)) and plain(trend, _TREND),
         "rows": list(series_rows(series, figures)),
         "notes": note_maps(_notes(series)),
         "cautions": cautions,
@@ -235,24 +328,22 @@ def headline(series: Series) -> Document:
         label = largest_shares(histograms, everywhere=False)[0]
     newest = next(estimate for estimate in reversed(figures[label]) if estimate is not None)
     reports = sum(histogram.n for histogram in histograms)
-    known = [point for point in series.points if point.histogram]
-    since, when = (
-        when_text(period_text(first.start, last.end - first.start, [0]))
-        for first, last in ((known[0], known[-1]), (known[-1], known[-1]))
-    )
+    epochs = [point.epoch for point in series.points if point.histogram]
 
     def drawing(width: float) -> str:
-        panels = series_panels(series, figures=[(label, figures[label])])
-        return series_picture(series, width, heading=False, panels=panels).svg
+        (panel,) = series_panels(series, figures=[(label, figures[label])])
+        numbers = [point.epoch for point in series.points]
+        return sparkline(panel, numbers, width, scale=series_scale(series))
 
     return Document(
-        facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],
-        sentence=estimate_statement(newest, when=when),
+        facts=[Fact("reports", f"{reports:,} in {epochs_text(epochs)}", "reports", reports)],
+        sentence=estimate_sentence(newest),
         cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
         chart=drawing,
     )
 
 
+presents(Trend, sentence=trend_sentence, cautions=trend_cautions)
 presents(
     Series,
     sentence=series_sentence,
