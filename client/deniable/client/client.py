@@ -13,11 +13,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, TypeVar
 
 from deniable.budget import DEFAULT_LIFETIME_EPSILON
-from deniable.client.client_settings import (
-    ClientSettings,
-    InMemory,
-    checked_arguments,
-)
+from deniable.client.client_settings import ClientSettings, InMemory, checked_arguments
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.engine import REFRESH_SECONDS, Engine, acting_for
 from deniable.client.errors import StateUnavailable, forget_locals

@@ -27,13 +27,7 @@ from typing import Generic, TypeVar
 
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum
 from deniable.central_model.selection import exact_choice
-from deniable.mechanisms import (
-    Draw,
-    Number,
-    Rows,
-    exact_number,
-    os_random_word,
-)
+from deniable.mechanisms import Draw, Number, Rows, exact_number, os_random_word
 
 Database = tuple[int, ...]
 """One category, 0 … k - 1, for each row."""

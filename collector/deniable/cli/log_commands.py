@@ -7,12 +7,7 @@ import click
 
 from deniable.cli.options import a_file, confirm, directory_option, yes_option
 from deniable.directory import Config, authority_chain, find_key_file, store_text, with_store
-from deniable.directory.log_publishing import (
-    all_signed,
-    log_policy,
-    offer_logged,
-    witnesses_of,
-)
+from deniable.directory.log_publishing import all_signed, log_policy, offer_logged, witnesses_of
 from deniable.logs import SignedCheckpoint, log_origin
 from deniable.public_log.publish import (
     Answer,

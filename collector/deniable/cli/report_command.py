@@ -13,12 +13,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from deniable.budget import (
-    DEFAULT_LIFETIME_EPSILON,
-    RangeCost,
-    epsilon_to_nano,
-    format_nano,
-)
+from deniable.budget import DEFAULT_LIFETIME_EPSILON, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.client import Client
 from deniable.client.client_settings import authority_key, checked_origin
 from deniable.client.consent import Consent, lowered_by_environment

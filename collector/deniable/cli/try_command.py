@@ -135,13 +135,7 @@ def _send(
     transport: "HttpTransport", survey_id: bytes, epoch: int, responses: "NDArray[np.int64]"
 ) -> None:
     """Send a report of each simulated device, which has a key of its own."""
-    from deniable.messages import (
-        MAX_ANSWER_BYTES,
-        Report,
-        UploadAnswer,
-        pack_upload,
-        sign_report,
-    )
+    from deniable.messages import MAX_ANSWER_BYTES, Report, UploadAnswer, pack_upload, sign_report
 
     envelopes = [
         sign_report(os.urandom(32), Report(survey_id, epoch, int(response)))

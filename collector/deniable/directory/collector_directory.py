@@ -4,15 +4,7 @@ import asyncio
 import hashlib
 import json
 import secrets
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Collection,
-    Container,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar

@@ -13,11 +13,7 @@ from deniable.estimates.binomial import binomial_intervals, normal_quantile
 from deniable.estimates.decoders import Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.influences import furthest_shifts
 from deniable.estimates.poisoning import fewest_fakes
-from deniable.estimates.queries import (
-    cautious_values,
-    query_values,
-    widening,
-)
+from deniable.estimates.queries import cautious_values, query_values, widening
 from deniable.estimates.results import presented
 from deniable.mechanisms import Mechanism
 

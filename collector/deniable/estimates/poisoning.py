@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.estimates.decoders import (
-    Counts,
-    Decoder,
-    Floats,
-    Tally,
-    decoder_of,
-)
+from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
 from deniable.estimates.influences import fakes_needed, influence, set_influence
 from deniable.mechanisms import Mechanism
 

@@ -14,10 +14,7 @@ from scipy import optimize
 from deniable.estimates.decoders import Floats
 from deniable.estimates.forms import ALIKE, Form
 from deniable.estimates.influences import ratio_shift, report_shifts
-from deniable.estimates.queries import (
-    cautious_values,
-    contrast_variance,
-)
+from deniable.estimates.queries import cautious_values, contrast_variance
 
 Figure = TypeVar("Figure", float, Floats)
 

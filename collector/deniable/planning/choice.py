@@ -20,13 +20,7 @@ from deniable.mechanisms import (
 from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.randomised_response import check_size
-from deniable.planning.candidates import (
-    PLAIN,
-    SMALLEST_WITHIN,
-    Candidate,
-    candidates,
-    lower_bound,
-)
+from deniable.planning.candidates import PLAIN, SMALLEST_WITHIN, Candidate, candidates, lower_bound
 from deniable.planning.several_reports import Total, cheapest
 
 COMPOSED_DELTA: Final = "0.000001"

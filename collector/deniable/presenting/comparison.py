@@ -42,12 +42,7 @@ from deniable.estimates.results import presents
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
 from deniable.presenting.charts import Picture
 from deniable.presenting.estimate import estimate_sentence, estimate_text
-from deniable.presenting.pictures import (
-    WIDTH,
-    difference_dots,
-    notebook_html,
-    plot_differences,
-)
+from deniable.presenting.pictures import WIDTH, difference_dots, notebook_html, plot_differences
 from deniable.presenting.rows import ESTIMATE, enrolment_text, estimate_columns, estimate_row
 from deniable.reading.epochs import duration_text, epochs_text, when_text
 

@@ -156,11 +156,7 @@ def _probability(name: str, cell: str) -> Fraction:
 def _matrix(
     rows: Sequence[Sequence[Fraction]], categories: Sequence[str], rounding: bool
 ) -> tuple["SolutionMatrix", bool]:
-    from deniable.audit.solution_matrix import (
-        SolutionMatrix,
-        common_denominator,
-        largest_remainder,
-    )
+    from deniable.audit.solution_matrix import SolutionMatrix, common_denominator, largest_remainder
 
     grid = common_denominator((n.denominator for row in rows for n in row), _MOST_BITS)
     if grid is None:

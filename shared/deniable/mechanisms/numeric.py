@@ -25,11 +25,7 @@ from itertools import pairwise
 from math import gcd
 from typing import Final
 
-from deniable.mechanisms.exact import (
-    GridTooCoarse,
-    InvalidPrivacyParameter,
-    ceil_div,
-)
+from deniable.mechanisms.exact import GridTooCoarse, InvalidPrivacyParameter, ceil_div
 from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import MAX_DENSE, Draw, category_index, os_random_word
 from deniable.mechanisms.privacy import MatrixPrivacy, Privacy

@@ -10,12 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from deniable.messages import codec
-from deniable.messages.ed25519 import (
-    CONTEXT_GATEWAY,
-    SIGNATURE_BYTES,
-    SigningKey,
-    verify_by_chain,
-)
+from deniable.messages.ed25519 import CONTEXT_GATEWAY, SIGNATURE_BYTES, SigningKey, verify_by_chain
 from deniable.messages.logged import MAX_PROOF_BYTES
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.texts import check_origin

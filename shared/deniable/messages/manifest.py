@@ -25,12 +25,7 @@ from deniable.mechanisms import (
 )
 from deniable.mechanisms.answering import Dimensions, answer_labels
 from deniable.messages import codec
-from deniable.messages.ed25519 import (
-    CONTEXT_MANIFEST,
-    SIGNATURE_BYTES,
-    SigningKey,
-    verify_by_chain,
-)
+from deniable.messages.ed25519 import CONTEXT_MANIFEST, SIGNATURE_BYTES, SigningKey, verify_by_chain
 from deniable.messages.enrolment import Enrolment
 from deniable.messages.logged import LoggedEnvelope, pack_all_logged, split_logged
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode

@@ -19,12 +19,7 @@ from deniable.messages.ed25519 import (
     check_public_key,
     verify,
 )
-from deniable.messages.logged import (
-    MAX_PROOF_BYTES,
-    LoggedEnvelope,
-    pack_all_logged,
-    split_logged,
-)
+from deniable.messages.logged import MAX_PROOF_BYTES, LoggedEnvelope, pack_all_logged, split_logged
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_ROTATIONS: Final = 64

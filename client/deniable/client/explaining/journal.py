@@ -16,14 +16,7 @@ from deniable.client.explaining.explain import held_manifest
 from deniable.client.explaining.explanation import consent_lines
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
-from deniable.messages import (
-    Manifest,
-    Refusal,
-    Report,
-    SignedReport,
-    day_text,
-    instant_text,
-)
+from deniable.messages import Manifest, Refusal, Report, SignedReport, day_text, instant_text
 from deniable.terms.text import Disclosure, Row, labelled, printable, text_of, wrapped
 
 _ERASED: Final = "erased"

@@ -10,14 +10,7 @@ from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
 from deniable.mechanisms import odds_ceiling, times_as_likely
 from deniable.messages import Manifest, instant_text
-from deniable.terms import (
-    change_shows,
-    guess_of,
-    guess_within,
-    odds_of,
-    pure_odds,
-    report_parts,
-)
+from deniable.terms import change_shows, guess_of, guess_within, odds_of, pure_odds, report_parts
 from deniable.terms.sentences import (
     SAME_TIMES,
     Coalitions,

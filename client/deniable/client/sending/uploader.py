@@ -35,12 +35,7 @@ from deniable.client.sending.reply import (
     is_due,
     next_step,
 )
-from deniable.client.sending.transport import (
-    REQUEST_SECONDS,
-    HttpAnswer,
-    Transport,
-    TransportError,
-)
+from deniable.client.sending.transport import REQUEST_SECONDS, HttpAnswer, Transport, TransportError
 from deniable.client.threads import Forkable, Turn, keep_through_forks, say_held
 from deniable.messages import MAX_ANSWER_BYTES, RefusalCode, pack_upload
 

@@ -10,14 +10,7 @@ from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
 from deniable.server.problems import code_of_request, plain_problem, problem
 from deniable.server.routes.routing import MethodNotAllowed
-from deniable.stores import (
-    Overloaded,
-    StoreError,
-    StoreFull,
-    StoreLocked,
-    StoreMoved,
-    Unreachable,
-)
+from deniable.stores import Overloaded, StoreError, StoreFull, StoreLocked, StoreMoved, Unreachable
 
 _LOG = logging.getLogger("deniable.collector")
 _TooLarge: Final = web.HTTPRequestEntityTooLarge

@@ -14,16 +14,7 @@ Within a type the order means nothing, but for rotations, which come as they wer
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from deniable.stores.rules import (
-    CATALOGUE,
-    ISSUERS,
-    Insertion,
-    Row,
-    Rule,
-    Statement,
-    first,
-    lock,
-)
+from deniable.stores.rules import CATALOGUE, ISSUERS, Insertion, Row, Rule, Statement, first, lock
 from deniable.stores.values import NotEmpty, StoreError
 
 ROWS_AT_ONCE: Final = 10_000
