@@ -106,6 +106,7 @@ estimates/test_display test_a_stated_limit_holds_as_often_as_its_level_says
 estimates/test_fakes_of_figures
     test_no_fakes_move_a_figure_further_than_its_influence_and_some_population_as_far
     presenting.cautions:_fakes presenting.cautions:bias_text
+    presenting.comparison:comparison_cautions
 estimates/test_first_view test_the_largest_of_many_have_intervals_that_hold
     presenting.cautions:_chosen_by_size
   test_the_rows_of_every_kind_have_intervals_that_hold_at_once presenting.histogram:_notes

@@ -180,6 +180,8 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
         ("share kept|never|--epoch|0-1", "keep their responses"),
         ("compare tea|0-3|--epoch|1", "on both sides"),
         ("compare tea|--given|never", "--given needs --share"),
+        ("compare cups|--share|1|--quantile|50%", "--share or --quantile, not both"),
+        ("compare tea|0|--epoch|1|--quantile|50%", "are no numbers"),
         ("compare kept|0|--epoch|1", "kept their responses"),
         ("cross tea|plan,feature", "name two of the questions"),
         ("cross usage|plan", "name two questions, such as plan,feature"),

@@ -131,10 +131,19 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
 
 def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:
     told = compared(place, "previous", name="cups")
-    assert re.match(r"mean: [\d.]+ in cups on .* the day before \(up 0\.51, 95", told["sentence"])
+    moved = "the mean is up from the day before: 1.65 against 1.14 (difference +0.51, 95 %"
+    assert moved in told["sentence"]
+    median = compared(place, "--quantile", "50%", name="cups")
+    moved = "no clear change of the median from the day before: 2 against 2 (difference 0, 95 %"
+    assert moved in median["sentence"]
+    (row,) = median["rows"]
+    assert (row["answers"], row["now"], row["estimate"]) == ("median", 2, 0)
+    assert row["low"] <= 0 <= row["high"]
     survey = Surveys(StoreSource(Config.load(place.directory)))["cups"]
     assert "In percentage points" not in survey.compare().plot().svg
     assert "mean" in survey.compare().plot().svg
+    assert survey.compare(quantile=0.5).sentence == median["sentence"]
+    assert "median" in survey.compare(quantile=0.5).plot().svg
 
 
 def test_by_default_the_newest_closed_epoch_with_one_before_it_is_compared() -> None:

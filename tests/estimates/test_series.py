@@ -49,7 +49,7 @@ def test_nothing_changed_where_two_surveys_differ_and_neither_changed() -> None:
     series = side_by_side()
     for sentence in (series.sentence(), series.to_dict()["sentence"]):
         assert "no clear change" in sentence
-        assert re.search(r"(up|down) 0\.0 points", sentence)
+        assert re.search(r"(?:up|down|difference) \+?0\.0 points", sentence)
         assert f"of survey {_NEWER.survey_id.hex()[:12]}." in sentence
     told = series.sentence("good")
     assert "no clear trend of good, +0.00 points a day (95 % interval -" in told

@@ -177,6 +177,14 @@ QUESTIONS: dict[str, tuple[Callable[[Surveys], Any], str, str]] = {
         lambda them: them["session"].histogram().quantile(0.5),
         *("ask quantile session 50%", "session/ask?ask=quantile"),
     ),
+    "Did the mean move since the epoch before?": (
+        lambda them: them["session"].compare(),
+        *("ask compare session", "session/compare"),
+    ),
+    "Did the median move since the epoch before?": (
+        lambda them: them["session"].compare(quantile=0.5),
+        *("ask compare session --quantile 50%", "session/compare?quantile=50"),
+    ),
     "How did it develop, and what happened then?": (
         lambda them: them["theme"].series().sentence(),
         *("ask trend theme", "theme/series"),

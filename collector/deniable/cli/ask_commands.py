@@ -77,6 +77,12 @@ def share(figures: Figures, answers: str, given: str | None, than: str | None) -
 @click.command()
 @_share_option
 @_given_option
+@click.option(
+    "--quantile",
+    metavar="SHARE",
+    type=proportion,
+    help="Quantile to compare, of answers that are numbers: 50% is the median.  [default: mean]",
+)
 @survey_argument
 @click.argument("what", default=PREVIOUS)
 @epoch_option("newest that is closed")
@@ -90,6 +96,7 @@ def compare(
     form: Form,
     share: str | None,
     given: str | None,
+    quantile: float | None,
 ) -> None:
     """Tell the changes in NAME, or its differences from WHAT.
 
@@ -98,11 +105,13 @@ def compare(
     """
     if share is None and given is not None:
         raise click.UsageError("--given needs --share")
+    if share is not None and quantile is not None:
+        raise click.UsageError("--share or --quantile, not both")
     answers, group = (
         None if text is None else asked_answers(text, survey.manifest) for text in (share, given)
     )
     epochs = asked_epochs(survey.manifest, epoch)
-    comparison = survey.compare(epochs, what, answers, given=group, level=level)
+    comparison = survey.compare(epochs, what, answers, given=group, quantile=quantile, level=level)
     show_figures(form, comparison.to_dict, comparison.to_csv, comparison.document)
 
 

@@ -1,23 +1,29 @@
 """Shares, and what changed between epochs, or differs between surveys."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.change import Test
+from deniable.estimates.curve import Quantile, quantile_bounds
+from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Unit
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Documented, presented
 
+_OTHER_ANSWERS: Final = (
+    "they do not have the same answers: compare the share of some that both have"
+)
 _MOST_COMPARED: Final = 1024
 """One by one: of a design's 65,536 it would take hours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One share or mean; or, against others, both and their difference."""
+    """One share, mean or quantile; or, against others, both and their difference."""
 
     label: str
     estimate: Estimate
@@ -32,15 +38,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Documented):
-    """Shares or means of a histogram, alone or against another.
+    """Shares, means or a quantile of a histogram, alone or against another.
 
-    ``test`` is whether anything changed at all, where all answers are compared.
+    Attributes:
+        test: whether anything changed at all, where all answers are compared.
+        quantiles: of both sides, where a quantile is compared, which ``against`` last.
     """
 
     histogram: Histogram
     against: Histogram | None
     rows: tuple[Row, ...]
     test: Test | None = None
+    quantiles: tuple[Quantile[float], ...] = ()
 
     @property
     def at_once(self) -> bool:
@@ -54,7 +63,7 @@ class Comparison(Documented):
 
     @property
     def of_shares(self) -> bool:
-        """Return whether shares are compared; else means."""
+        """Return whether shares are compared; else means or quantiles."""
         return self.rows[0].now.unit is Unit.SHARE
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,8 +98,9 @@ def compare(
     against: Histogram | None,
     among: Sequence[str] | None = None,
     given: Answers | None = None,
+    quantile: float | None = None,
 ) -> Comparison:
-    """Return a share, or the difference of one or all of them, or of means, from another's.
+    """Return a share, or the difference of one or all of them, of means or quantiles.
 
     Of one survey the earlier epochs are subtracted from the later ones, and of one name the older
     survey from the newer, in whatever order they are given.
@@ -101,6 +111,7 @@ def compare(
         against: what it is compared with: other epochs, another version, or another survey.
         among: of each category's share, for these only.
         given: of one share: among those who gave these answers.
+        quantile: the probability of one that is compared, such as 0.5 for the median.
 
     Raises:
         ValueError: if they cannot be compared, or there are no such answers.
@@ -121,12 +132,12 @@ def compare(
         share = row(label, histogram.share(answers, given=given), before)
         return Comparison(histogram, against, (share,))
     assert against is not None
+    if quantile is not None:
+        return _of_quantiles(histogram, against, quantile)
     if histogram.values is not None:
         return Comparison(histogram, against, (row("mean", histogram.mean(), against.mean()),))
     if histogram.categories != against.categories:
-        raise ValueError(
-            "they do not have the same answers: compare the share of some that both have"
-        )
+        raise ValueError(_OTHER_ANSWERS)
     if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
         raise ValueError(f"{count:,} answers are too many to compare: name some with --share")
     # Of two answers one rises as the other falls: their intervals hold at once as they are.
@@ -146,3 +157,37 @@ def compare(
     except ValueError:  # of several epochs, few reports, or thousands of categories, there is none
         test = None
     return Comparison(histogram, against, rows, test)
+
+
+def _of_quantiles(histogram: Histogram, against: Histogram, probability: float) -> Comparison:
+    """Return a quantile beside that of others, and the difference; ValueError if there is none."""
+    values = histogram.values
+    if values is None:
+        raise ValueError("the answers are no numbers, and so their quantiles have no difference")
+    if values != against.values:
+        raise ValueError(_OTHER_ANSWERS)
+    if Model.FIXED in {histogram.model, against.model}:
+        raise ValueError("intervals of quantiles are about all devices, those that reported or not")
+    now, before = sides = tuple(
+        cast("Quantile[float]", side.quantile(probability)) for side in (histogram, against)
+    )
+    bounds, others = (
+        quantile_bounds(side.sample.mechanism, side.sample.tally) for side in (histogram, against)
+    )
+    # Devices that are in both, and answer alike, move both sides alike: the interval of the
+    # difference, which takes the sides for independent, is as wide as is needed, or wider.
+    level, step = min(now.level, before.level), float(values[1] - values[0])
+    places = bounds.difference(others, probability, level)
+    figures = (now.value - before.value, math.nan, *(step * place for place in places))
+    value, error, low, high = (float(f"{figure:.12g}") for figure in figures)  # as answers are
+    difference = Estimate(
+        *(value, error, low, high, level),
+        label=now.name,
+        unit=Unit.CHANGE,
+        samples=(histogram.sample, against.sample),
+    )
+    one, other = (
+        Estimate(side.value, math.nan, side.low, side.high, side.level, label=side.name)
+        for side in sides
+    )
+    return Comparison(histogram, against, (Row(now.name, difference, one, other),), quantiles=sides)

@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import Any, Final, Generic, TypeVar, overload
 
 import numpy as np
-from scipy import special
-from scipy.optimize import isotonic_regression
+from numpy.typing import NDArray
+from scipy import optimize, special
 
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
@@ -61,7 +61,7 @@ def cuts_of(decoder: Decoder, most: int | None = None) -> range:
 def rising_shares(shares: Floats, errors: Floats) -> Floats:
     """Return the nearest shares that rise, to 1 at the last cut."""
     weights = np.ones(len(shares)) if np.isinf(errors).any() else 1 / np.maximum(errors, 1e-9) ** 2
-    fitted = isotonic_regression(shares[:-1], weights=weights[:-1]).x
+    fitted = optimize.isotonic_regression(shares[:-1], weights=weights[:-1]).x
     # The least squares within [0, 1] are those without bounds, clipped.
     return np.append(np.clip(fitted, 0, 1), 1.0)
 
@@ -108,6 +108,8 @@ _WORTH: Final = 0.5
 """A band over more than this, on average, says too little to be shown."""
 _LARGE: Final = 1000
 """Of fewer reports the band may hold less often than it says: at epsilon 6, of 100 in 78 %."""
+_FURTHEST: Final = 1000.0
+"""So many squared errors no level asks for."""
 _Value = TypeVar("_Value", float, str)
 
 
@@ -126,6 +128,11 @@ class Quantile(Worded, Generic[_Value]):
     high: _Value
     level: float
     share: Estimate | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Return which quantile it is, for people."""
+        return QUARTILES.get(self.probability, f"{100 * self.probability:.12g} % quantile")
 
 
 @overload
@@ -157,19 +164,25 @@ def quantiles(
 ) -> tuple[Quantile[float], ...] | tuple[Quantile[str], ...]:
     """Estimate quantiles, by test inversion (Woodruff 1952; docs/mathematics.md, section 10)."""
     check_level(level)
-    decoder, k = decoder_of(mechanism), mechanism.categories
-    tally = decoder.tally(counts)
+    k = mechanism.categories
     if len(values) != k:
         raise ValueError(f"{k} values are expected, one a category")
     if not all(0 < probability < 1 for probability in probabilities):
         raise ValueError("a quantile's probability must be in (0, 1), such as 0.5")
-    bounds = ShareQueries.of(decoder, blur_of(mechanism, tally.n)).bounds(tally)
+    bounds = quantile_bounds(mechanism, counts)
     z = normal_quantile(level)
     made: list[Quantile[Any]] = []
     for p in probabilities:
         value, low, high = (_written(values[place]) for place in bounds.places(p, z))
         made.append(Quantile(float(p), value, low, high, level))
     return tuple(made)
+
+
+def quantile_bounds(mechanism: Mechanism, counts: Counts) -> "QuantileBounds":
+    """Return the shares up to each value that quantiles are tested by."""
+    decoder = decoder_of(mechanism)
+    tally = decoder.tally(counts)
+    return ShareQueries.of(decoder, blur_of(mechanism, tally.n)).bounds(tally)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,13 +241,57 @@ class QuantileBounds:
         #     after_d + z error < p,    before_c - z error > p
         # rejects (c, d] with a probability of at most (1 - level)/2 in large samples. What neither
         # rejects covers the quantile with at least the level; so does its hull, with the estimate.
-        kept = self.after + z * self.after_error >= probability
-        kept[1:] &= (self.before - z * self.before_error)[:-1] <= probability
-        estimate = int(np.argmax(self.rising >= probability - TIE))
-        staying = [*np.flatnonzero(kept), estimate]
-        first, last = min(staying), max(staying)
-        cuts = self.cuts
-        return cuts[estimate], cuts[first - 1] + 1 if first else 0, cuts[last]
+        estimate = self.estimate(probability)
+        staying = [*np.flatnonzero(self.distances(probability) <= z), estimate]
+        firsts, lasts = self.ends
+        return int(lasts[estimate]), int(firsts[min(staying)]), int(lasts[max(staying)])
+
+    @property
+    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last place of each range between two cuts."""
+        lasts = np.array(self.cuts)
+        return np.append(0, lasts[:-1] + 1), lasts
+
+    def estimate(self, probability: float) -> int:
+        """Return the range that the estimate of a quantile is the last place of."""
+        return int(np.argmax(self.rising >= probability - TIE))
+
+    def distances(self, probability: float) -> Floats:
+        """Return at how many errors each range is rejected; 0 of what no test rejects."""
+        below = np.append(0.0, self.before[:-1] - probability)
+        pairs = (
+            (probability - self.after, self.after_error),
+            (below, np.append(0.0, self.before_error[:-1])),
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.maximum(*(np.where(d > 0, d / e, 0.0) for d, e in pairs)))
+
+    def difference(
+        self, other: "QuantileBounds", probability: float, level: float
+    ) -> tuple[int, int]:
+        """Return the least and the greatest number of places by which a quantile is another's plus.
+
+        They are ends of an interval: of independent counts over the same values.
+        """
+
+        # A difference stays if two ranges that are so far apart are rejected at x and y errors,
+        # with x^2 + y^2 <= c. Of the true ranges, x is |N| of a normal N at most, and where answers
+        # lie so close that ranges next to them are as good, the least x^2 + y^2 of all that are so
+        # far apart is N^2 at most: so it is with intervals of sums (MOVER: Zou and Donner 2008).
+        # Where they are far apart, no other ranges will do, and one side's quantile may be at the
+        # end of its range, so that half of the time x is 0 and else |N|: with both, x^2 + y^2 is 0
+        # in 1/4 of samples, in 1/2 has one degree of freedom, in 1/4 two. The c of these is larger.
+        def missed(c: float) -> float:
+            return float(special.chdtrc(1, c) / 2 + special.chdtrc(2, c) / 4) - (1 - level)
+
+        within = float(optimize.brentq(missed, 0.0, _FURTHEST)) if missed(0.0) > 0 else 0.0
+        x, y = (side.distances(probability) for side in (self, other))
+        i, j = np.nonzero(x[:, None] ** 2 + y**2 <= within)
+        i, j = (
+            np.append(kept, side.estimate(probability)) for kept, side in ((i, self), (j, other))
+        )
+        (first, last), (least, most) = self.ends, other.ends
+        return int((first[i] - most[j]).min()), int((last[i] - least[j]).max())
 
 
 def _written(value: Fraction | str) -> float | str:

@@ -157,7 +157,7 @@ class Estimate(Worded):
         word = "against" if word == "minus" else word
         if self.group != other.group:
             return f"{self._of_group} {word} those with {other.group}"
-        return f"{self._of_group}, {places_text(self.slope, word, other.slope)}"
+        return f"{self._of_group}, {places_text(self.slope.terms, word, other.slope.terms)}"
 
     @property
     def _of_group(self) -> str:

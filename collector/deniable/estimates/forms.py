@@ -1,7 +1,7 @@
 """Linear forms: weights over the categories of samples, with their values, errors and intervals."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -370,17 +370,17 @@ def nearest(value: float, least: float, most: float) -> float:
     return min(max(value, least), most)
 
 
-def places_text(one: "Form", word: str, other: "Form") -> str:
-    """Return two places in words, and what they have in common once."""
-    ours, theirs = ([sample.place for sample in form.terms] for form in (one, other))
+def places_text(one: Collection[Sample], word: str, other: Collection[Sample]) -> str:
+    """Return the places of samples on two sides in words, and what they have in common once."""
+    ours, theirs = ([sample.place for sample in samples] for samples in (one, other))
     first, second = (" and ".join(dict.fromkeys(places)) for places in (ours, theirs))
     if not first and not second:  # counts of nobody knows what
         return f"one {word} the other"
-    ids = [{sample.survey_id[:12] for sample in form.terms} for form in (one, other)]
-    names = {sample.name for form in (one, other) for sample in form.terms}
+    ids = [{sample.survey_id[:12] for sample in samples} for samples in (one, other)]
+    names = {sample.name for sample in (*one, *other)}
     if len(names) == 1 and ids[0] != ids[1]:  # a survey and its successor
         own, others = (" and ".join(sorted(names)) for names in ids)
         return f"{first} ({own}) {word} {second} ({others})"
     if len(names) == 1:
-        second = " and ".join(dict.fromkeys(sample.period for sample in other.terms))
+        second = " and ".join(dict.fromkeys(sample.period for sample in other))
     return f"{first} {word} {second}"

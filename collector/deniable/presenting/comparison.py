@@ -36,7 +36,7 @@ from deniable.estimates.change import Test
 from deniable.estimates.comparison import Comparison, Row
 from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate
-from deniable.estimates.forms import Sample, places_text
+from deniable.estimates.forms import Sample, Unit, places_text
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
@@ -44,21 +44,25 @@ from deniable.presenting.charts import Picture
 from deniable.presenting.estimate import estimate_sentence, estimate_text
 from deniable.presenting.pictures import WIDTH, difference_dots, notebook_html, plot_differences
 from deniable.presenting.rows import ESTIMATE, enrolment_text, estimate_columns, estimate_row
-from deniable.reading.epochs import duration_text, epochs_text, when_text
+from deniable.reading.epochs import duration_text, epochs_text
 
 
 def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
     """Return the cautions of its figures."""
     figure = "a share" if comparison.of_shares else "the mean"
+    figures = [row.estimate for row in comparison.rows]
     samples: tuple[Sample, ...] = (comparison.histogram.sample,)
     reports = "the reports"
     if comparison.against is not None:
         figure = f"a difference{' of means' * (not comparison.of_shares)}"
         samples = (comparison.against.sample, *samples)
         reports = "the reports on each side"
+    if comparison.quantiles:  # nobody knows how far fakes move them, but how far these shares
+        figure = f"the share up to the {comparison.rows[0].label}"
+        figures = [side.share for side in comparison.quantiles if side.share]
     return DisplayedFigures(
         samples,
-        *furthest((row.estimate for row in comparison.rows), figure),
+        *furthest(figures, figure),
         reports,
         wider=max((_wider(row.estimate) for row in comparison.rows), default=1.0),
         disjoint=comparison.histogram.model is Model.FIXED,
@@ -104,10 +108,19 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
     if comparison.against is None:
         raise ValueError("this is compared with nothing, and has no chart")
     differences = {row.label: row.estimate for row in comparison.rows}
-    row = comparison.rows[0]
-    assert row.before is not None
-    places = places_text(row.now.slope, "against", row.before.slope)
-    return plot_differences(differences, title=f"Differences, {places}", width=width)
+    now, before = comparison.histogram.sample, comparison.against.sample
+    places = places_text([now], "against", [before])
+    ends = _ends(comparison)
+    return plot_differences(differences, title=f"Differences, {places}", width=width, ends=ends)
+
+
+def _ends(comparison: Comparison) -> tuple[float, float] | None:
+    """Return the least and the greatest possible difference of numbers; None of shares."""
+    assert comparison.against is not None
+    ours, theirs = comparison.histogram.values, comparison.against.values
+    if comparison.of_shares or ours is None or theirs is None:
+        return None
+    return float(ours[0] - theirs[-1]), float(ours[-1] - theirs[0])
 
 
 def comparison_sentence(comparison: Comparison) -> str:
@@ -137,47 +150,69 @@ def comparison_sentence(comparison: Comparison) -> str:
 
 
 def _one_change(comparison: Comparison) -> str:
-    """Return one share or mean on both sides, and their difference; or one that is alone."""
-    row = comparison.rows[0]
+    """Return one figure on both sides, and their difference; or one that is alone."""
+    row, difference = comparison.rows[0], comparison.rows[0].estimate
     sides = [side for side in (row.now, row.before) if side and side.low <= side.value <= side.high]
-    if len(sides) < 2 or not comparison.histogram.sample.place:
-        return estimate_sentence(row.estimate)
-    place = _place(comparison, comparison.histogram)
-    now, before = (estimate_text(side, side.value) for side in sides)
-    text = f"{row.label}: {now} in {place} against {before} {_other(comparison, in_place=True)}"
-    unclear = f"; no clear {'change' if comparison.one_survey else 'difference'}"
-    moved = _moved(comparison, row) + unclear * (not row.distinguishable)
-    return with_cautions(f"{text} ({moved}).", comparison_cautions(comparison))
+    if len(sides) < 2 or difference.too_small:
+        return estimate_sentence(difference)
+    figure = row.label if comparison.of_shares else f"the {row.label}"
+    place, other = _place(comparison, comparison.histogram), _other(comparison)
+    below, known = difference.value < 0, difference.distinguishable
+    if comparison.one_survey:
+        text = f"{figure} is {'down' if below else 'up'} from {other}"
+        text = text if known else f"no clear change of {figure} from {other}"
+        text = f"In {place}, {text}" if place else text
+    elif known:
+        text = f"{figure} is {'lower' if below else 'higher'} in {place} than in {other}"
+    else:
+        text = f"no clear difference of {figure} between {place} and {other}"
+    if not text.startswith(row.label):
+        text = text[0].upper() + text[1:]
+    now, before = (_written(comparison, side, side.value) for side in sides)
+    value, low, high = (
+        _written(comparison, difference, end)
+        for end in (difference.value, difference.low, difference.high)
+    )
+    points = " points" * difference.unit.of_shares
+    interval = f"{level_text(difference.level)} interval {low} to {high}"
+    text += f": {now} against {before} (difference {value}{points}, {interval})."
+    return with_cautions(text, comparison_cautions(comparison))
+
+
+def _written(comparison: Comparison, estimate: Estimate, number: float) -> str:
+    """Return a figure or an end of its interval as it is written; of quantiles exactly."""
+    if not comparison.quantiles:
+        return estimate_text(estimate, number)
+    return f"{number:{'+' * (estimate.unit is Unit.CHANGE and number != 0)}.12g}"
 
 
 def _moved(comparison: Comparison, row: Row) -> str:
-    """Return the difference in words, with its interval."""
+    """Return the difference of a share in words, with its interval."""
     estimate = row.estimate
-    text = partial(estimate_text, estimate)
-    size = text(abs(estimate.value)).lstrip("+") + " points" * estimate.unit.of_shares
-    fell = estimate.value < 0
+    value, low, high = (
+        estimate_text(estimate, number)
+        for number in (abs(estimate.value), estimate.low, estimate.high)
+    )
+    size, fell = f"{value.lstrip('+')} points", estimate.value < 0
     if comparison.one_survey:
         moved = f"{'down' if fell else 'up'} {size}"
     else:
         moved = f"{size} {'lower' if fell else 'higher'} in {_heads(comparison)[1]}"
-    interval = (
-        f"{level_text(estimate.level)} interval {text(estimate.low)} to {text(estimate.high)}"
-    )
-    return f"{moved} ({interval})" if comparison.at_once else f"{moved}, {interval}"
+    return f"{moved} ({level_text(estimate.level)} interval {low} to {high})"
 
 
-def _other(comparison: Comparison, *, in_place: bool = False) -> str:
+def _other(comparison: Comparison) -> str:
     """Return the side that is subtracted, such as "the day before"."""
     now, before = comparison.histogram, comparison.against
     assert before is not None
     sample, count = before.sample, len(before.epochs)
     if not comparison.one_survey:
-        return "in " * in_place + _place(comparison, before)
+        return _place(comparison, before)
     if not sample.seconds:
         return "the other"
     if now.start == before.end and count == len(now.epochs) == now.epochs[-1] - before.epochs[-1]:
         return f"the {duration_text(sample.seconds * count).removeprefix('1 ')} before"
-    return when_text(sample.period) if in_place else sample.period
+    return sample.period
 
 
 def _place(comparison: Comparison, side: Histogram) -> str:
@@ -205,7 +240,7 @@ def _guarantees(comparison: Comparison) -> str:
 
 
 def _title(comparison: Comparison) -> str:
-    figures = "Shares" if comparison.of_shares else "Means"
+    figures = "Shares" if comparison.of_shares else f"{comparison.rows[0].label.capitalize()}s"
     if comparison.against is None:
         return figures
     own = "" if comparison.one_survey else ": {1} minus {0}".format(*_heads(comparison))
@@ -213,12 +248,13 @@ def _title(comparison: Comparison) -> str:
 
 
 def _columns(comparison: Comparison) -> list[Column]:
-    kind: ColumnKind = "share" if comparison.of_shares else "number"
+    number: ColumnKind = "exact" if comparison.quantiles else "number"
+    kind: ColumnKind = "share" if comparison.of_shares else number
     columns = estimate_columns(comparison.histogram.level, kind)
     if comparison.against is None:
         error = Column("standard_error", "std error", kind, "standard_error")
         return [Column("answers", "answer"), columns[0], error, *columns[1:]]
-    kind_of_difference: ColumnKind = "points" if comparison.of_shares else "number"
+    kind_of_difference: ColumnKind = "points" if comparison.of_shares else number
     return [
         Column("answers", "answer"),
         Column("before", _heads(comparison)[0], kind, "width_before"),
@@ -271,7 +307,8 @@ def _chart(comparison: Comparison) -> Callable[[float], str]:
     dots = cache(partial(difference_dots, differences))
 
     def drawing(width: float) -> str:
-        return plot_differences(differences, width=width, heading=False, dots=dots()).svg
+        rows, ends = dots(), _ends(comparison)
+        return plot_differences(differences, width=width, heading=False, dots=rows, ends=ends).svg
 
     return drawing
 

@@ -17,7 +17,7 @@ from deniable.documents import (
     with_cautions,
 )
 from deniable.documents.programs import Json
-from deniable.estimates.curve import QUARTILES, Distribution, Quantile
+from deniable.estimates.curve import Distribution, Quantile
 from deniable.estimates.estimate import Estimate, Side, Verdict
 from deniable.estimates.forms import Unit
 from deniable.estimates.results import presents
@@ -200,17 +200,12 @@ WITHHELD: Final = (
 )
 
 
-def quantile_name(quantile: Quantile[Any]) -> str:
-    """Return which quantile it is, for people."""
-    return QUARTILES.get(quantile.probability, f"{level_text(quantile.probability)} quantile")
-
-
 def quantile_sentence(quantile: Quantile[Any]) -> str:
     """Return the quantile in words, as it can be published."""
     value, low, high = map(answer_text, (quantile.value, quantile.low, quantile.high))
     interval = f"{level_text(quantile.level)} interval {low} to {high}"
     whom = reporters(quantile.share.samples[0].place if quantile.share else "")
-    statement = f"The {quantile_name(quantile)} of what {whom} answered: {value} ({interval})."
+    statement = f"The {quantile.name} of what {whom} answered: {value} ({interval})."
     return with_cautions(statement, quantile_cautions(quantile))
 
 
@@ -238,7 +233,7 @@ def quantile_table(quantiles: Sequence[Quantile[Any]], title: str = "") -> Table
     ]
     rows = [
         {
-            "name": quantile_name(one),
+            "name": one.name,
             "value": one.value,
             "reach": " – ".join(dict.fromkeys(map(answer_text, (one.low, one.high)))),
             "probability": one.probability,

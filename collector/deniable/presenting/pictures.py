@@ -247,7 +247,7 @@ def series_scale(series: Series) -> Scale:
 def difference_dots(differences: Mapping[str, Estimate]) -> list[Dot]:
     """Return the rows of a chart of differences, by their labels."""
     return [
-        _dot(label, estimate, None if estimate.at_once else estimate.at(INNER))
+        _dot(label, estimate, estimate.at(INNER) if _has_inner(estimate) else None)
         for label, estimate in differences.items()
     ]
 
@@ -259,13 +259,12 @@ def plot_differences(
     width: float = WIDTH,
     heading: bool = True,
     dots: Sequence[Dot] | None = None,
+    ends: tuple[float, float] | None = None,
 ) -> Picture:
-    """Return the chart of differences of shares or means, by their labels; it says which are none.
+    """Return the chart of differences by their labels; it says which are none.
 
-    ``dots`` are its rows, if they are made already.
+    ``dots`` are its rows, if they are made already; ``ends`` those of what is possible, of numbers.
     """
-    of_numbers = [one for one in differences.values() if not one.unit.of_shares]
-    ends = [end for estimate in of_numbers for end in estimate.linear.possible]
     at_once = any(estimate.at_once for estimate in differences.values())
     held = "that hold for all answers at once" if at_once else "each by itself"
     svg = difference_chart(
@@ -278,10 +277,19 @@ def plot_differences(
         ]
         if heading
         else [],
-        scale=Scale(min(ends), max(ends), 1, "", signed=True) if ends else POINTS,
-        levels=_levels((estimate.level for estimate in differences.values()), simultaneous=at_once),
+        scale=Scale(*ends, 1, "", signed=True) if ends else POINTS,
+        levels=_levels(
+            (estimate.level for estimate in differences.values()),
+            simultaneous=at_once,
+            narrow=any(map(_has_inner, differences.values())),
+        ),
     )
     return Picture(svg)
+
+
+def _has_inner(estimate: Estimate) -> bool:
+    """Return whether a row has a narrower interval too; quantiles and groups' shares have none."""
+    return not estimate.at_once and estimate.form is not None
 
 
 def _dot(label: str, estimate: Estimate, inner: Estimate | None) -> Dot:
@@ -289,14 +297,18 @@ def _dot(label: str, estimate: Estimate, inner: Estimate | None) -> Dot:
     return Dot(label, estimate.value, narrow, wide)
 
 
-def _levels(outer: Iterable[float], *, simultaneous: bool = False) -> tuple[str, str]:
+def _levels(
+    outer: Iterable[float], *, simultaneous: bool = False, narrow: bool = True
+) -> tuple[str, str]:
     """Return the names of the inner intervals, which stand by themselves or not at all, and outer.
 
     Of rows that are chosen by their estimates an interval of 50 % of its own holds less often.
     """
     inner, *others = (level_text(one).replace(" ", "") for one in (INNER, *sorted(set(outer))))
     texts = " or ".join(others)
-    return ("", f"{texts} simultaneous") if simultaneous else (inner, texts)
+    if simultaneous:
+        return "", f"{texts} simultaneous"
+    return inner * narrow, texts
 
 
 presents(Histogram, picture=histogram_picture, curve=histogram_curve)

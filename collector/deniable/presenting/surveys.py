@@ -123,6 +123,7 @@ class SurveyFigures:
         answers: Answers | None = None,
         *,
         given: Answers | None = None,
+        quantile: float | None = None,
         level: float = 0.95,
         model: Model = Model.SAMPLED,
     ) -> "Comparison":
@@ -136,6 +137,7 @@ class SurveyFigures:
                 another survey the newest closed epoch.
             answers: the share of these alone; by default of each answer, or the mean.
             given: among those who gave these.
+            quantile: of numbers, the one that is compared instead: 0.5 for the median.
             level: of intervals.
             model: if devices are fixed, intervals are about those that reported, and not about
                 others that they stand for: they are of noise alone.
@@ -156,7 +158,7 @@ class SurveyFigures:
         else:
             other, others = self._against(against)
         before = histogram_of(other.manifest, other.counts(others), level, model)
-        return compare(now, answers, before, given=given)
+        return compare(now, answers, before, given=given, quantile=quantile)
 
     def _against(
         self, against: "SupportsIndex | range | str | SurveyFigures"

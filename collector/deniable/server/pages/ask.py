@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from deniable.documents import Document, read_number
+from deniable.documents import Document
 from deniable.documents.programs import document_json, table_csv
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts
@@ -15,7 +15,7 @@ from deniable.server.pages.handlers import Visit, epoch_health, message
 from deniable.server.pages.rendering import MOST_CELLS, Asking
 from deniable.server.routes.estimating import packed_json
 from deniable.server.routes.published import csv_answer, json_answer
-from deniable.server.routes.requests import asked_level
+from deniable.server.routes.requests import asked_level, asked_quantile
 
 if TYPE_CHECKING:
     from deniable.estimates import Answers, Histogram
@@ -135,10 +135,7 @@ def _answered(
         case "quantile":
             from deniable.presenting.histogram import quantile_document
 
-            percent = read_number(query.get("quantile", "50"))
-            if percent is None or not 0 <= percent < 100:
-                raise ValueError("a quantile must be a number of percent such as 50")
-            document = quantile_document(histogram, float(percent / 100))
+            document = quantile_document(histogram, asked_quantile(query) or 0.5)
         case _:
             return _share(histogram, asking, query, manifest)
     return _Answer.of(document)

@@ -79,7 +79,7 @@ PAGES: Final[tuple[Page, ...]] = (
         answer="views:compare",
         tab="Compare",
         document=True,
-        takes=(*_ESTIMATES, "against"),
+        takes=(*_ESTIMATES, "against", "quantile"),
         of_epochs=True,
         most=_COMPARED,
         downloads=("/v1/surveys/{name}/comparison", _DIFFERENCES),
@@ -107,7 +107,7 @@ PAGES: Final[tuple[Page, ...]] = (
         _DIFFERENCES,
         media=SVG,
         answer="views:difference_chart",
-        takes=(*_ESTIMATES, "against"),
+        takes=(*_ESTIMATES, "against", "quantile"),
         most=_COMPARED,
     ),
 )

@@ -1,7 +1,7 @@
 """The views of a survey: what each asks for, and what its template is filled in with."""
 
 from asyncio import to_thread
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +25,7 @@ from deniable.server.pages.rendering import (
 )
 from deniable.server.routes.estimating import to_the_end
 from deniable.server.routes.figures import Sides, Subject, asked_sides, check_view
-from deniable.server.routes.requests import asked_choice, asked_level, asked_limit
+from deniable.server.routes.requests import asked_choice, asked_level, asked_limit, asked_quantile
 
 if TYPE_CHECKING:
     from deniable.estimates import Comparison, Histogram
@@ -237,59 +237,62 @@ async def series(visit: Visit) -> web.Response:
 
 async def compare(visit: Visit) -> web.Response:
     """Answer with the changes from one epoch to another, or between surveys."""
-    subject, request, site = await visit.subject(), visit.request, visit.site
-    sides, groups = await asked_sides(site.figures, request, subject), asked_groups(request)
-    level, wanted = asked_level(request), request.query.get("find", "")
+    subject = await visit.subject()
+    sides, compared = await _comparing(visit, subject)
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        comparison, notes = _compared(sides, counts, level, groups, wanted, visit.page.most)
+        comparison, notes = compared(counts)
         return {
             "document": comparison.document(notes),
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
-    content = await visit.estimated(sides.subject, values, lambda _: sides.read(site.figures))
+    read = sides.read
+    content = await visit.estimated(sides.subject, values, lambda _: read(visit.site.figures))
     return await visit.view(subject, content)
 
 
 async def difference_chart(visit: Visit) -> web.Response:
     """Answer with the chart of a comparison, as a file."""
-    subject, request, site = await visit.subject(), visit.request, visit.site
-    sides, groups = await asked_sides(site.figures, request, subject), asked_groups(request)
-    level, wanted = asked_level(request), request.query.get("find", "")
+    figures, request = visit.site.figures, visit.request
+    sides, compared = await _comparing(visit, await visit.subject())
 
     def packed(counts: Sequence[EpochCounts]) -> bytes:
         from deniable.presenting.charts import standalone
 
-        comparison, _ = _compared(sides, counts, level, groups, wanted, visit.page.most)
-        return standalone(comparison.plot().svg).encode()
+        return standalone(compared(counts)[0].plot().svg).encode()
 
-    what = ("differences", request.query.get("against"), level, groups, wanted)
-    body = await site.figures.made(
-        request, sides.subject, what, packed, lambda _: sides.read(site.figures)
-    )
+    what = ("differences", *((name, *request.query.getall(name, ())) for name in visit.page.takes))
+    body = await figures.made(request, sides.subject, what, packed, lambda _: sides.read(figures))
     return _file(visit, sides.subject.surveys, body)
 
 
-def _compared(
-    sides: Sides,
-    counts: Sequence[EpochCounts],
-    level: float,
-    groups: Sequence[str],
-    wanted: str,
-    most: int,
-) -> "tuple[Comparison, list[str]]":
-    """Return the comparison of a share or of the largest ones, and notes of which these are."""
-    from deniable.estimates import compare
-    from deniable.presenting.rows import largest_shares
+async def _comparing(
+    visit: Visit, subject: Subject
+) -> "tuple[Sides, Callable[[Sequence[EpochCounts]], tuple[Comparison, list[str]]]]":
+    """Return both sides, and what makes the comparison that is asked for of their counts.
 
-    now, before = sides.histograms(counts, level)
-    names: list[str] = []
-    if not groups and now.values is None and now.categories == before.categories:
-        names = largest_shares((before, now), wanted, everywhere=True)
-    among = [name for name in now.categories if name in {*names[:most]}]
-    notes = _largest_notes(len(among), len(names), len(now.categories)) if names else []
-    return compare(now, list(groups) or None, before, among or None), notes
+    It is of a share, of the largest ones, a mean or a quantile; notes say which are the largest.
+    """
+    request, most = visit.request, visit.page.most
+    sides, groups = await asked_sides(visit.site.figures, request, subject), asked_groups(request)
+    level, wanted = asked_level(request), request.query.get("find", "")
+    quantile = asked_quantile(request.query)
+
+    def compared(counts: Sequence[EpochCounts]) -> "tuple[Comparison, list[str]]":
+        from deniable.estimates import compare
+        from deniable.presenting.rows import largest_shares
+
+        now, before = sides.histograms(counts, level)
+        names: list[str] = []
+        if not groups and now.values is None and now.categories == before.categories:
+            names = largest_shares((before, now), wanted, everywhere=True)
+        among = [name for name in now.categories if name in {*names[:most]}]
+        notes = _largest_notes(len(among), len(names), len(now.categories)) if names else []
+        made = compare(now, list(groups) or None, before, among or None, quantile=quantile)
+        return made, notes
+
+    return sides, compared
 
 
 def _largest_notes(chosen: int, matching: int, total: int) -> list[str]:

@@ -31,6 +31,7 @@ from deniable.server.routes.requests import (
     asked_choice,
     asked_epochs,
     asked_level,
+    asked_quantile,
     asked_survey,
     epochs_of,
     held_tokens,
@@ -169,17 +170,18 @@ class FigureService:
         subject = await self.subject(request, name)
         sides = await asked_sides(self, request, subject)
         level, form = asked_level(request), asked_choice(request, "format", FORMATS)
+        quantile = asked_quantile(request.query)
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import compare
 
             now, before = sides.histograms(counts, level)
-            comparison = compare(now, None, before)
+            comparison = compare(now, None, before, quantile=quantile)
             return (
                 comparison.to_csv().encode() if form == "csv" else packed_json(comparison.to_dict())
             )
 
-        what = ("comparison", request.query.get("against"), level, form)
+        what = ("comparison", request.query.get("against"), level, quantile, form)
         made = self.made(request, sides.subject, what, packed, lambda _: sides.read(self))
         return _formed(await made, form)
 

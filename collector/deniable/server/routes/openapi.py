@@ -177,6 +177,11 @@ _PARAMETERS: Final = {
             _AGAINST,
         ),
         ("level", "confidence of each interval; by default 0.95", _LEVEL),
+        (
+            "quantile",
+            "in percent, such as 50, the median: of numbers compared, in place of the mean",
+            {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
+        ),
         ("view", "what categories show besides the unbiased estimate", _of(VIEWS)),
         ("format", "JSON by default", _of(FORMATS)),
     )

@@ -1,6 +1,6 @@
 """Rights and wishes of a request: its token, and the parameters of its query."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from aiohttp import web
@@ -120,6 +120,16 @@ def asked_level(request: web.BaseRequest) -> float:
     if number is not None and 0 < (level := float(number)) < 1:
         return level
     raise Refusal(RefusalCode.BAD_QUERY, "level must be in (0, 1), such as 0.95")
+
+
+def asked_quantile(query: Mapping[str, str]) -> float | None:
+    """Return the probability of ``?quantile=`` percent, None without; Refusal (bad-query)."""
+    if (text := query.get("quantile")) is None:
+        return None
+    percent = read_number(text)
+    if percent is None or not 0 < percent < 100:
+        raise Refusal(RefusalCode.BAD_QUERY, "a quantile must be a number of percent such as 50")
+    return float(percent / 100)
 
 
 def asked_limit(request: web.BaseRequest, *, percent: bool) -> float | None:

@@ -156,7 +156,7 @@ ROUTES: Final = (
     _of_figures(
         "comparison",
         "the difference of its frequencies from other epochs, or from another survey's",
-        ("survey", "epoch", "against", "level", "format"),
+        ("survey", "epoch", "against", "level", "quantile", "format"),
     ),
     _of_figures(
         "notes", "what an operator says happened, which stands beside its figures", (), few=False
