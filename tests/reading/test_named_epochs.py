@@ -4,7 +4,7 @@ import pytest
 
 from deniable.messages import Schedule
 from deniable.reading import duration_text, epoch_range
-from deniable.reading.epochs import period_text, progress_text, when_text
+from deniable.reading.epochs import period_text, standing_text, when_text
 
 DAY, HOUR = 86_400, 3_600
 MONDAY = 1_793_577_600  # 2 November 2026, 00:00 UTC
@@ -53,5 +53,5 @@ def test_epochs_have_days_or_hours(
     assert period_text(schedule.start, schedule.epoch_seconds, epochs) == period
     assert when_text(period).startswith("from " if "–" in period else "on ")
     if progress:
-        assert progress_text(schedule, NOW) == progress
+        assert standing_text(schedule, NOW) == progress
     assert duration_text(schedule.epoch_seconds).startswith("1 ")

@@ -500,6 +500,29 @@ async def test_a_page_that_is_open_tells_when_its_figures_fail_and_when_its_sess
     assert (answer.status, answer.headers["HX-Refresh"]) == (401, "true")
 
 
+@pytest.mark.parametrize(
+    ("board", "shown", "folded"),
+    [
+        ((), [MANIFEST.name, "zebra", "another"], []),
+        (("zebra", "nobody-published"), ["zebra"], [MANIFEST.name, "another"]),
+    ],
+)
+async def test_the_board_has_an_order_and_folds_the_others(
+    tmp_path: Path, board: tuple[str, ...], shown: list[str], folded: list[str]
+) -> None:
+    async with running(tmp_path, board=board) as collector:
+        ended = manifest(name="another")
+        for survey in (ended, manifest(name="zebra")):
+            await collector.publish(survey)
+        await collector.store.end(ended.survey_id, START)
+        collector.clock.time += 1
+        text = await text_of(await collector.client.get("/"))
+    first, _, others = text.partition('<details id="others">')
+    for part, names in ((first, shown), (others, folded)):
+        assert re.findall(r'<a href="surveys/([a-z-]+)">', part) == names
+    assert "Ended on " in text
+
+
 async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
     await collector.publish(manifest(name="simulated-rating"))
     collector.clock.time += 1

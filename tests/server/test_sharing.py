@@ -232,7 +232,7 @@ async def test_nobody_else_may_frame_a_page_and_only_public_pictures_are_shown_e
     tmp_path: Path,
 ) -> None:
     origins = ("https://b.example", "https://a.example")
-    settings = {"public": frozenset({OTHER.name}), "frame_origins": frozenset(origins)}
+    settings = {"public": frozenset({OTHER.name}), "cross_origins": frozenset(origins)}
     async with running(tmp_path, **settings) as collector:
         await fill(collector, MANIFEST, OTHER)
         headers = await collector.token(Role.ANALYST)

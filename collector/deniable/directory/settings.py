@@ -115,10 +115,14 @@ def _store(value: str) -> Path | str:
     return Path(value)
 
 
-def _names(value: list[str]) -> frozenset[str]:
+def _texts(value: list[str]) -> list[str]:
     if not all(isinstance(name, str) for name in value):
         raise ValueError("must be a list of survey names")
-    return frozenset(value)
+    return value
+
+
+def _names(value: list[str]) -> frozenset[str]:
+    return frozenset(_texts(value))
 
 
 def _origins(value: list[str]) -> frozenset[str]:
@@ -227,14 +231,19 @@ class Config:
     public: frozenset[str] = _setting(
         [], "names of surveys whose histograms anyone may read, without a token", _names
     )
+    board: tuple[str, ...] = _setting(
+        [],
+        "names of the surveys that the first page shows, in this order, the others folded below; "
+        "empty for all",
+        lambda value: tuple(dict.fromkeys(_texts(value))),
+    )
     cross_origins: frozenset[str] = _setting(
-        [], "origins whose pages may read public surveys in a browser; * for any", _origins
+        [],
+        "origins whose pages may show public surveys: read figures, frame cards; * for any",
+        _origins,
     )
     upload_origins: frozenset[str] = _setting(
         [], "origins whose pages may report to surveys, as devices in a browser", _exact_origins
-    )
-    frame_origins: frozenset[str] = _setting(
-        [], "origins whose pages may frame the cards of public surveys; * for any", _origins
     )
     workers: int = _setting(1, "processes that share the port", _between(1, 256))
     address_rate: float = _setting(

@@ -256,8 +256,8 @@ def unpublished_names(config: Config, surveys: Iterable[Manifest]) -> list[str]:
     published = {survey.name for survey in surveys}
     return [
         f"{name!r} in {setting}"
-        for setting in ("public", "metrics_surveys")
-        for name in sorted(getattr(config, setting) - published)
+        for setting in ("public", "board", "metrics_surveys")
+        for name in sorted({*getattr(config, setting)} - published)
     ]
 
 
@@ -268,7 +268,7 @@ def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None
             f"not published: {', '.join(unknown)}",
             "correct the name (deniable survey list), or remove it from the setting",
         )
-    names_any = config.public or config.metrics_surveys
+    names_any = config.public or config.board or config.metrics_surveys
     return good("every survey that they name is published") if names_any else None
 
 

@@ -41,10 +41,13 @@ def estimate_sentence(estimate: Estimate, conclusion: str = "") -> str:
     return with_cautions(estimate_statement(estimate, conclusion), estimate_cautions(estimate))
 
 
-def estimate_statement(estimate: Estimate, conclusion: str = "") -> str:
-    """Return the sentence without cautions, for those who have these beside it."""
-    concluded = f": {conclusion}" * bool(conclusion)
-    whom, label = _whom(estimate), estimate.label
+def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "") -> str:
+    """Return the sentence without cautions, for those who have these beside it.
+
+    It is shorter where the survey is named beside it: it says ``when`` in place of who reported.
+    """
+    concluded, when = f": {conclusion}" * bool(conclusion), f" {when}" * bool(when)
+    whom, label = "the devices" if when else _whom(estimate), f"{estimate.label}{when}"
     if estimate.too_small:
         return f"Too few reports to tell {_untold(estimate)}{concluded}."
     show = partial(estimate_text, estimate)
@@ -52,7 +55,8 @@ def estimate_statement(estimate: Estimate, conclusion: str = "") -> str:
     bounds = ("least", "most") if limited or _impossible(estimate) else ("", "")
     low, high = map(show, (estimate.low, estimate.high), bounds)
     ends = f" from {low} up" if estimate.high == math.inf else f" {low} to {high}"
-    interval = f"{level_text(estimate.level)} interval{ends}{AT_ONCE * estimate.at_once}"
+    at_once = AT_ONCE * (estimate.at_once and not when)
+    interval = f"{level_text(estimate.level)} interval{ends}{at_once}"
     match estimate.unit:
         case Unit.SHARE if estimate.low >= 1 - _ALIKE:
             text = f"All of {whom} answered {label}"
@@ -83,6 +87,8 @@ def estimate_statement(estimate: Estimate, conclusion: str = "") -> str:
             text = f"{label}: {show(estimate.value)}"
             if not estimate.distinguishable:
                 interval += "; no clear difference" if estimate.nothing == 1 else "; perhaps none"
+        case _ if when:
+            text = f"The {estimate.label} was {show(estimate.value)}{when}"
         case _:
             text = f"{label or 'estimate'}: {show(estimate.value)}"
     return f"{text} ({interval}){concluded}."

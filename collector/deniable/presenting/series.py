@@ -36,10 +36,9 @@ from deniable.estimates.forms import Unit
 from deniable.estimates.results import Values, presents
 from deniable.estimates.series import Point, Series, SeriesFigures, Trend
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
-from deniable.presenting.charts import sparkline
 from deniable.presenting.comparison import comparison_sentence
-from deniable.presenting.estimate import estimate_cautions, estimate_sentence
-from deniable.presenting.pictures import series_panels, series_picture, series_scale
+from deniable.presenting.estimate import estimate_cautions, estimate_statement
+from deniable.presenting.pictures import series_panels, series_picture
 from deniable.presenting.rows import (
     ESTIMATE,
     TIME,
@@ -50,10 +49,10 @@ from deniable.presenting.rows import (
 )
 from deniable.reading.epochs import (
     duration_text,
-    epochs_text,
     instant_text,
     iso_time,
     period_text,
+    when_text,
 )
 from deniable.reading.wire import NOTES_SCHEMA, note_maps, numbered_notes
 from deniable.stores import Note
@@ -328,16 +327,19 @@ def headline(series: Series) -> Document:
         label = largest_shares(histograms, everywhere=False)[0]
     newest = next(estimate for estimate in reversed(figures[label]) if estimate is not None)
     reports = sum(histogram.n for histogram in histograms)
-    epochs = [point.epoch for point in series.points if point.histogram]
+    known = [point for point in series.points if point.histogram]
+    since, when = (
+        when_text(period_text(first.start, last.end - first.start, [0]))
+        for first, last in ((known[0], known[-1]), (known[-1], known[-1]))
+    )
 
     def drawing(width: float) -> str:
-        (panel,) = series_panels(series, figures=[(label, figures[label])])
-        numbers = [point.epoch for point in series.points]
-        return sparkline(panel, numbers, width, scale=series_scale(series))
+        panels = series_panels(series, figures=[(label, figures[label])])
+        return series_picture(series, width, heading=False, panels=panels).svg
 
     return Document(
-        facts=[Fact("reports", f"{reports:,} in {epochs_text(epochs)}", "reports", reports)],
-        sentence=estimate_sentence(newest),
+        facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],
+        sentence=estimate_statement(newest, when=when),
         cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
         chart=drawing,
     )

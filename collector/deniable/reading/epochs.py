@@ -127,13 +127,37 @@ def when_text(period: str) -> str:
     return f"{word} {period.replace(' – ', ' to ').replace('–', ' to ')}"
 
 
-def progress_text(schedule: Schedule, now: float) -> str:
-    """Return where a survey that runs is, such as "Week 4 of 8, collecting until 5 December"."""
-    epoch, unit = schedule.epoch_at(now) or 0, duration_text(schedule.epoch_seconds)
-    unit = unit[2:].capitalize() if unit.startswith("1 ") else f"Period of {unit}"
-    last = calendar(schedule.end - 1)
-    until = "" if last is None else f", collecting until {last.day} {last:%B %Y}"
-    return f"{unit} {epoch + 1} of {schedule.epochs}{until}"
+def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -> str:
+    """Return where a survey is in its life, such as "Week 4 of 8, collecting until 5 December".
+
+    It took reports until ``ended_at``, if somebody ended it before its time.
+    """
+    if ended_at is not None:
+        return f"Ended on {date_text(ended_at)}; its figures are final"
+    if now < schedule.start:
+        return f"Begins on {date_text(schedule.start, time=True)}"
+    if now >= (closes := schedule.closes(schedule.epochs - 1)):
+        return f"Ended on {date_text(schedule.end - 1)}; its figures are final"
+    if now >= schedule.end:
+        until = date_text(closes, time=True)
+        return f"Ended on {date_text(schedule.end - 1)}; late answers count until {until}"
+    epoch, unit = schedule.epoch_at(now) or 0, unit_text(schedule).capitalize()
+    until = date_text(schedule.end - 1)
+    return f"{unit} {epoch + 1} of {schedule.epochs}, collecting until {until}"
+
+
+def date_text(instant: int, *, time: bool = False) -> str:
+    """Return a day in UTC, such as "5 December 2026"; with its ``time`` behind it, if wanted."""
+    moment = calendar(instant)
+    if moment is None:
+        return instant_text(instant)
+    return f"{moment.day} {moment:%B %Y}" + f" at {moment:%H:%M} UTC" * time
+
+
+def unit_text(schedule: Schedule) -> str:
+    """Return the name of an epoch for people: "week", "day", or such as "period of 3 hours"."""
+    length = duration_text(schedule.epoch_seconds)
+    return length[2:] if length.startswith("1 ") else f"period of {length}"
 
 
 def duration_text(seconds: int) -> str:

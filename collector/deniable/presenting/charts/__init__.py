@@ -9,7 +9,6 @@ from deniable.presenting.charts.dots import dots_chart as dots_chart
 from deniable.presenting.charts.series import Line as Line
 from deniable.presenting.charts.series import Panel as Panel
 from deniable.presenting.charts.series import series_chart as series_chart
-from deniable.presenting.charts.series import sparkline as sparkline
 from deniable.presenting.charts.svg import POINTS as POINTS
 from deniable.presenting.charts.svg import SHARES as SHARES
 from deniable.presenting.charts.svg import Band as Band

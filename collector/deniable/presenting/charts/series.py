@@ -111,19 +111,6 @@ def series_chart(
     return picture(width, end, title, description, *drawn, *legend, *below)
 
 
-def sparkline(
-    panel: Panel, epochs: Sequence[int], width: float, *, scale: Scale = SHARES, high: float = 32
-) -> Markup:
-    """Return one category's bands over the epochs, without axes; its title has the numbers."""
-    known = [(dot, epoch) for dot, epoch in zip(panel.dots, epochs, strict=True) if dot]
-    axis = axis_over([n for dot, _ in known for n in dot.numbers], scale, high - 4, 4)
-    places = scale.decimals(dot.outer[1] - dot.outer[0] for dot, _ in known if dot.outer)
-    values = (f"epoch {epoch} {scale.text(dot.value, places)}" for dot, epoch in known)
-    title = f"{panel.label}: {', '.join(values)}"
-    steps = _steps([(at, at + 1) for at in range(len(panel.dots))], 0.0, width, axis)
-    return picture(width, high, title, "", *_ribbons(panel, steps))
-
-
 @dataclass(frozen=True, slots=True)
 class _Steps:
     """The epochs on an axis of time, ``size`` pixels a unit from the first instant on."""

@@ -104,9 +104,13 @@ async def surveys(visit: Visit) -> web.Response:
     site = visit.site
     await site.catalogue.reread()
     known = await held_role(visit.request, site.store, site.clock()) is not None
-    listed = [site.head(manifest) for manifest in site.catalogue.newest()]
+    listed = {manifest.name: site.head(manifest) for manifest in site.catalogue.newest()}
+    board = [listed.pop(name) for name in site.config.board if name in listed]
+    # Who names none has all of them, the running ones first.
+    rest = sorted(listed.values(), key=lambda head: head["over"])
+    board, others = (board, rest) if board else (rest, [])
     root, template = root_of(visit.request), visit.page.template
-    return page(template, root=root, known=known, surveys=listed)
+    return page(template, root=root, known=known, board=board, others=others)
 
 
 async def about(visit: Visit) -> web.Response:

@@ -15,7 +15,7 @@ from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.publishing.notice import privacy_terms
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
-from deniable.reading.epochs import progress_text
+from deniable.reading.epochs import standing_text
 from deniable.reading.source import most_epochs
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
@@ -77,24 +77,15 @@ class Site:
 
     def head(self, manifest: Manifest) -> dict[str, Any]:
         """Return the values of a survey that stand wherever it is named."""
+        now, ended_at = self.clock(), self.catalogue.ended_at(manifest)
         return {
             "manifest": manifest,
-            "standing": self._standing(manifest, self.clock()),
+            "standing": standing_text(manifest.schedule, now, ended_at),
+            "over": ended_at is not None or now >= manifest.schedule.end,
             "public": self.catalogue.is_public(manifest.name),
             "simulated": is_simulated(manifest.name),
             "elsewhere": manifest.origin if manifest.origin != self.config.origin else "",
         }
-
-    def _standing(self, manifest: Manifest, now: float) -> str:
-        """Return where a survey is in its life, in words."""
-        schedule = manifest.schedule
-        if self.catalogue.ended_at(manifest) is not None:
-            return "ended"
-        if now < schedule.start:
-            return f"begins {instant_text(schedule.start)}"
-        if now >= schedule.end:
-            return "over"
-        return progress_text(schedule, now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from deniable.server.routes.requests import asked_choice, asked_level, asked_lim
 if TYPE_CHECKING:
     from deniable.estimates import Comparison, Histogram
 
-_SPARK: Final = 132
-"""Pixels of the small chart in the list of surveys."""
+_SMALL: Final = 280
+"""Pixels of a chart in the list of surveys."""
 _ON_CARD: Final = 5
 
 
@@ -105,7 +105,7 @@ async def line(visit: Visit) -> web.Response:
 
         document = headline(series_of(visit.name, subject.surveys, counts))
         assert document.chart is not None
-        return {"document": document, "chart": document.chart(_SPARK)}
+        return {"document": document, "chart": document.chart(_SMALL)}
 
     content = await visit.estimated(subject, values, read)
     text = f'<div class="newest">{content.body}</div>'
@@ -126,16 +126,16 @@ async def card(visit: Visit) -> web.Response:
         document = whole.document(top=None if whole.values else _ON_CARD, raw=False)
         facts = [fact for fact in document.facts if fact.label in {"time", "reports"}]
         tables = [table for table in document.tables if table.rows][:1]
-        known = {caution.code for caution in main.cautions}  # in the sentence
-        cautions = [one for one in document.cautions if one.brief and one.code not in known]
-        return {"document": Document(facts, tables, (), cautions, sentence=main.sentence)}
+        cautions = {one.code: one for one in (*main.cautions, *document.cautions) if one.brief}
+        card_document = Document(facts, tables, (), [*cautions.values()], sentence=main.sentence)
+        return {"document": card_document}
 
     content = await visit.estimated(subject, values)
     public = site.catalogue.is_public(manifest.name)
     answer = page(
         "framed.html",
         content.status,
-        frames=site.config.frame_origins if public else (),
+        frames=site.config.cross_origins if public else (),
         root=root_of(visit.request),
         manifest=manifest,
         content=content,
