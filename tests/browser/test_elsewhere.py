@@ -91,7 +91,9 @@ def test_a_card_and_a_chart_say_when(framing: tuple[Served, int], browser: Brows
         page = context.new_page()
         log_in(page, collector.token)
         page.goto(f"/surveys/{FILLING}/card")
-        expect(page.locator("main")).to_contain_text("No figures yet: they appear once")
+        expect(page.locator("main")).to_contain_text(
+            "No figures yet: they appear once the first device has answered"
+        )
         for name, text in ((FILLING, "No figures yet"), (PRIVATE, "95 % interval")):
             assert text in page.request.get(f"/surveys/{name}/chart.svg").text()
         page.goto(f"/surveys/{FILLING}")

@@ -70,13 +70,14 @@ def test_every_form_says_when_the_epoch_was_and_whether_it_is_final(counted: Wor
 def test_without_figures_one_line_says_from_when_there_are(place: Workplace) -> None:
     assert "'tea'" in place.fail("hist tea")
     place.publish(minimum_reports="50")
-    none = "no figures yet: they appear once an epoch has 50 reports"
+    none = "no figures yet: they appear once 50 devices have answered in one day; this day ends on"
     assert none in place.fail("hist tea")
     place.count([0] * 49)
     assert none in place.fail("hist tea")
-    assert "no figures of epoch 29" in place.fail("hist tea --epoch 29")
+    assert none in place.fail("hist tea --epoch 29")
     assert "0 to 29" in place.fail("hist tea --epoch 30")
-    assert place.succeed("survey epochs tea") == f"{none}\n"
+    assert place.succeed("survey epochs tea").startswith(none)
+    assert place.succeed("ask trend tea").startswith(none)
     assert as_json(place, "survey epochs tea")["epochs"] == []
     assert place.succeed("survey epochs tea --csv").count("\n") == 1
 
@@ -103,7 +104,9 @@ def test_the_newest_survey_is_shown_unless_one_is_named(counted: Workplace) -> N
     assert "older survey" not in counted.succeed("hist tea")
     older = counted.manifest().survey_id.hex()
     counted.publish(start="2026-01-05T00:00:00Z", epochs="40")
-    assert "no figures yet" in counted.fail("hist tea")
+    ended = "no figures: the survey ended on 13 February 2026, and no device answered"
+    assert ended in counted.fail("hist tea")
+    assert "no figures on 6 January 2026: no device" in counted.fail("hist tea --epoch 1")
     counted.count([0, 1, 2])
     told = f"An older survey of this name has figures of its own: --survey {older[:12]}"
     assert told in counted.succeed("hist tea")

@@ -3,8 +3,9 @@
 import pytest
 
 from deniable.messages import Schedule
-from deniable.reading import duration_text, epoch_range
+from deniable.reading import appear_text, duration_text, epoch_range
 from deniable.reading.epochs import period_text, standing_text, when_text
+from tests.support.surveys import manifest
 
 DAY, HOUR = 86_400, 3_600
 MONDAY = 1_793_577_600  # 2 November 2026, 00:00 UTC
@@ -55,3 +56,46 @@ def test_epochs_have_days_or_hours(
     if progress:
         assert standing_text(schedule, NOW) == progress
     assert duration_text(schedule.epoch_seconds).startswith("1 ")
+
+
+FIRST, OVER, LATE = WEEKS.start, WEEKS.end, Schedule(WEEKS.start, 7 * DAY, 8, DAY)
+BEGIN = "4 November 2026 at 01:00 UTC"
+APPEAR = "appear once 100 devices have answered in one week"
+
+
+@pytest.mark.parametrize(
+    ("now", "ended_at", "epochs", "standing", "reason"),
+    [
+        (
+            *(FIRST - 1, None, None, f"Begins on {BEGIN}"),
+            f"no figures yet: the survey begins on {BEGIN}, and they {APPEAR}",
+        ),
+        (
+            *(NOW, None, None, "Week 4 of 8, collecting until 30 December 2026"),
+            f"no figures yet: they {APPEAR}; this week ends on 2 December 2026 at 01:00 UTC",
+        ),
+        (
+            *(NOW, None, range(1, 2), "Week 4 of 8, collecting until 30 December 2026"),
+            "no figures from 11 to 17 November 2026: fewer than 100 devices answered",
+        ),
+        (
+            *(NOW, NOW - DAY, range(1, 3), "Ended on 26 November 2026; its figures are final"),
+            "no figures from 11 to 24 November 2026: fewer than 100 devices answered in any week",
+        ),
+        (
+            OVER,
+            *(None, None, "Ended on 30 December 2026; late answers count until"),
+            "no figures yet: the last week is over, and late answers count until 31 December 2026",
+        ),
+        (
+            *(OVER + DAY, None, None, "Ended on 30 December 2026; its figures are final"),
+            "no figures: the survey ended on 30 December 2026, and no week had 100 answers",
+        ),
+    ],
+)
+def test_each_state_says_what_happens_next(
+    now: int, ended_at: int | None, epochs: range | None, standing: str, reason: str
+) -> None:
+    survey = manifest(schedule=LATE, minimum_reports=100)
+    assert standing_text(LATE, now, ended_at).startswith(standing)
+    assert appear_text(survey, now, ended_at, epochs).startswith(reason)

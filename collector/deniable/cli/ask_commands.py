@@ -26,7 +26,7 @@ from deniable.cli.sources import (
     reading_options,
     survey_argument,
 )
-from deniable.reading import PREVIOUS, appear_text
+from deniable.reading import PREVIOUS
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
     from deniable.documents import Document
@@ -191,7 +191,7 @@ def trend(
         groups = () if share is None else (asked_answers(share, survey.manifest),)
         series = survey.series(successors=survey_id is None, level=level)
         if form == "text" and not series.points:
-            click.echo(f"no figures yet: they {appear_text(survey.manifest)}")
+            click.echo(survey.without_figures())
             return
 
         def document() -> "Document":

@@ -69,9 +69,12 @@ def _instant(when: int) -> str | None:
 
 
 def epochs_document(
-    manifest: Manifest, epochs: Iterable[ListedEpoch], distrusted: Iterable[bytes]
+    manifest: Manifest, epochs: Iterable[ListedEpoch], distrusted: Iterable[bytes], otherwise: str
 ) -> Document:
-    """Return the epochs that have figures: their times, reports and seals."""
+    """Return the epochs that have figures: their times, reports and seals; or why there are none.
+
+    That is what it says ``otherwise``.
+    """
     values = epochs_map(manifest, epochs, distrusted)
 
     def start_of(following: int) -> Callable[[Mapping[str, Any]], str]:
@@ -89,7 +92,7 @@ def epochs_document(
     ]
     heading = f"{manifest.name} {manifest.survey_id.hex()[:12]}"
     if not values["epochs"]:
-        heading = f"no figures yet: they {appear_text(manifest)}"
+        heading = otherwise
     return Document(
         tables=[Table(columns, values["epochs"], "epochs")], heading=heading, values=values
     )
@@ -115,5 +118,7 @@ def list_epochs(place: Place, name: str, survey_id: str | None, form: Form) -> N
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
         epochs = [epoch for epoch in source.epochs(manifest) if epoch.n]
-        document = epochs_document(manifest, epochs, source.distrusted(manifest))
+        ended_at = source.ended(name).get(manifest.survey_id)
+        otherwise = appear_text(manifest, time.time(), ended_at)
+        document = epochs_document(manifest, epochs, source.distrusted(manifest), otherwise)
     show_table(document, form)

@@ -94,10 +94,13 @@ class SurveyFigures:
         """
         counted = self._source.counts(self.manifest, epochs)
         if not counted:
-            where = f"of epoch {epochs[0]}" if epochs else "yet"
-            where += f" to {epochs[-1]}" if epochs and len(epochs) > 1 else ""
-            raise TooFewReports(f"no figures {where}: they {appear_text(self.manifest)}")
+            raise TooFewReports(self.without_figures(epochs))
         return counted
+
+    def without_figures(self, epochs: range | None = None) -> str:
+        """Return the reason why it, or some of its epochs, has no figures, and what comes next."""
+        ended_at = self._source.ended(self.manifest.name).get(self.manifest.survey_id)
+        return appear_text(self.manifest, time.time(), ended_at, epochs)
 
     def histogram(
         self,

@@ -8,7 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Self
 
 from deniable.messages import Manifest, Schedule
-from deniable.reading.epochs import EpochStanding, EpochState
+from deniable.reading.epochs import (
+    EpochStanding,
+    EpochState,
+    date_text,
+    period_text,
+    unit_text,
+    when_text,
+)
 from deniable.stores.values import Counts, Note, Seal, counts_digest
 
 if TYPE_CHECKING:
@@ -299,10 +306,35 @@ def named_epochs(text: str, manifest: Manifest, now: float) -> range:
         raise ValueError(f"an epoch of {manifest.name} {error}") from error
 
 
-def appear_text(manifest: Manifest) -> str:
-    """Return the condition for figures of an epoch, in words."""
-    least = max(1, manifest.minimum_reports)
-    return f"appear once an epoch has {least:,} report{'s' * (least > 1)}"
+def appear_text(
+    manifest: Manifest, now: float, ended_at: int | None, epochs: range | None = None
+) -> str:
+    """Return why a survey, or some epochs of it, has no figures, and what happens next, in words.
+
+    It took reports until ``ended_at``, if somebody ended it before its time.
+    """
+    schedule, least = manifest.schedule, max(1, manifest.minimum_reports)
+    unit, last = unit_text(schedule), schedule.closes(schedule.epochs - 1)
+    if epochs and (ended_at is not None or now >= schedule.closes(epochs[-1])):
+        when = when_text(period_text(schedule.start, schedule.epoch_seconds, epochs))
+        fewer = "no device" if least == 1 else f"fewer than {least:,} devices"
+        return f"no figures {when}: {fewer} answered{f' in any {unit}' * (len(epochs) > 1)}"
+    if ended_at is not None or now >= last:
+        day = date_text(schedule.end - 1 if ended_at is None else ended_at)
+        reached = "no device answered" if least == 1 else f"no {unit} had {least:,} answers"
+        ended = f"no figures: the survey ended on {day}, and {reached}"
+        return f"{ended}; publish it again to ask once more"
+    devices = "the first device has" if least == 1 else f"{least:,} devices have"
+    condition = f"appear once {devices} answered{f' in one {unit}' * (least > 1)}"
+    if now < schedule.start:
+        begins = date_text(schedule.start, time=True)
+        return f"no figures yet: the survey begins on {begins}, and they {condition}"
+    epoch = schedule.epoch_at(now)
+    if epoch is None:
+        until = date_text(last, time=True)
+        return f"no figures yet: the last {unit} is over, and late answers count until {until}"
+    ends = date_text(schedule.epoch_start(epoch + 1), time=True)
+    return f"no figures yet: they {condition}; this {unit} ends on {ends}"
 
 
 def find_against(

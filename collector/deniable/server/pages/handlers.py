@@ -14,8 +14,8 @@ from deniable.directory.store_source import older_epochs, shown_epochs
 from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.publishing.notice import privacy_terms
-from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
-from deniable.reading.epochs import standing_text
+from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
+from deniable.reading.epochs import period_text, standing_text, when_text
 from deniable.reading.source import most_epochs
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
@@ -98,9 +98,9 @@ class Content:
     figures: bool = True  # whether there are any, for downloads
 
 
-def none_yet(manifest: Manifest) -> str:
-    """Return when a survey's figures appear, in place of them."""
-    return f"No figures yet: they {appear_text(manifest)}."
+def reason_sentence(refusal: Refusal) -> str:
+    """Return the reason of a refusal as a sentence."""
+    return f"{refusal.reason[0].upper()}{refusal.reason[1:]}."
 
 
 def message(text: str, kind: str = "note", *, live: bool = False, status: int = 200) -> Content:
@@ -148,10 +148,10 @@ class Visit:
             body = (await figures.made(self.request, subject, what, packed, read)).decode()
         except Refusal as refusal:
             if refusal.code is RefusalCode.TOO_FEW_REPORTS:
-                if isinstance(refusal, NothingBefore):
-                    return message(f"{refusal.reason[0].upper()}{refusal.reason[1:]}.", live=True)
-                text = none_yet(subject.newest) + await self._progress(subject)
-                return replace(message(text, live=True), figures=False)
+                text = reason_sentence(refusal)
+                alone = isinstance(refusal, NothingBefore)  # there are figures of one side
+                text += "" if alone else await self._progress(subject)
+                return replace(message(text, "sentence", live=True), figures=alone)
             if refusal.code is not RefusalCode.BAD_QUERY:
                 raise
             return message(f"{refusal.reason}.", "alert", status=400)
@@ -173,7 +173,9 @@ class Visit:
             return ""
         reports = await site.store.counted(manifest.survey_id, epoch)
         least = max(1, manifest.minimum_reports)
-        return f" {reports:,} of {least:,} reports so far, in epoch {epoch}."
+        start, seconds = manifest.schedule.start, manifest.schedule.epoch_seconds
+        when = when_text(period_text(start, seconds, [epoch]))
+        return f" {reports:,} of {least:,} reports so far, {when}."
 
     async def view(
         self, subject: Subject, content: Content, older: Sequence[range] = ()

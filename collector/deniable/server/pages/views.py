@@ -11,7 +11,7 @@ from deniable.directory.store_source import older_epochs, shown_counts
 from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, asked_alike
-from deniable.server.pages.handlers import Content, Visit, epoch_health, none_yet
+from deniable.server.pages.handlers import Content, Visit, epoch_health, reason_sentence
 from deniable.server.pages.rendering import (
     EPSILONS,
     MOST_CELLS,
@@ -30,7 +30,7 @@ from deniable.server.routes.requests import asked_choice, asked_level, asked_lim
 if TYPE_CHECKING:
     from deniable.estimates import Comparison, Histogram
 
-_SMALL: Final = 280
+_SMALL: Final = 300
 """Pixels of a chart in the list of surveys."""
 _ON_CARD: Final = 5
 
@@ -166,7 +166,7 @@ async def chart(visit: Visit) -> web.Response:
     except Refusal as refusal:
         if refusal.code is not RefusalCode.TOO_FEW_REPORTS:
             raise
-        body = await to_thread(_no_figures, title, none_yet(manifest))
+        body = await to_thread(_no_figures, title, reason_sentence(refusal))
     return _file(visit, (manifest,), body)
 
 

@@ -249,7 +249,9 @@ class FigureService:
         )
         made = await to_the_end(making)
         if made is None:
-            raise Refusal(RefusalCode.TOO_FEW_REPORTS, f"figures {appear_text(subject.newest)}")
+            ended_at = self.catalogue.ended_at(subject.newest)
+            reason = appear_text(subject.newest, self.clock(), ended_at, subject.epochs)
+            raise Refusal(RefusalCode.TOO_FEW_REPORTS, reason)
         return made
 
     async def epoch_counts(self, subject: Subject) -> Sequence[EpochCounts]:
@@ -321,10 +323,10 @@ class Sides:
     before: int = 0
 
     async def read(self, figures: FigureService) -> Sequence[EpochCounts]:
-        """Return the counts of the other side, then of the subject; none, if either has none.
+        """Return the counts of the other side, then of the subject; none, if there are none at all.
 
         Raises:
-            Refusal: too-few-reports, if there is no epoch before.
+            Refusal: too-few-reports, if there is no epoch before, or only one side has figures.
         """
         ours, other = self.subject.surveys
         epochs, others = self.subject.epochs, self.epochs
@@ -338,13 +340,15 @@ class Sides:
                     raise NothingBefore(RefusalCode.TOO_FEW_REPORTS, str(error)) from error
         if others is None:
             others = _alone(newest_closed_of(await self._listed(figures, other)))
-        if not epochs or not others:
+        if not epochs:
             return ()
         now = figures.clock()
-        before = await shown_counts(figures.store, other, others, now)
+        before = await shown_counts(figures.store, other, others, now) if others else []
         counts = await shown_counts(figures.store, ours, epochs, now)
+        if not (before and counts):
+            raise NothingBefore(RefusalCode.TOO_FEW_REPORTS, "one of the two sides has no figures")
         self.before = len(before)
-        return [*before, *counts] if before and counts else ()
+        return [*before, *counts]
 
     async def _listed(self, figures: FigureService, manifest: Manifest) -> Sequence[ListedEpoch]:
         most = most_epochs(manifest)
