@@ -35,8 +35,12 @@ INSTEAD = {
     "take back": "withdraw, or undo",
     "takes back": "withdraws, or undoes",
     "taken back": "withdrawn, or undone",
+    "put back": "restored, or set back",
+    "told": "shown, said or known",
 }
 """What people do not read here, in documents, help, messages and pages, and what they do."""
+LONGEST = 30
+"""Words of a sentence."""
 NEVER = re.compile(rf"\b(?:{'|'.join(INSTEAD)})\b", re.IGNORECASE)
 
 
@@ -73,6 +77,28 @@ def dialect(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int, str]]:
             yield "word", at, f"{match[0]!r}: write {INSTEAD[match[0].lower()]}"
 
 
+def sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each sentence of a document; code and formulas are a word."""
+    text = re.sub(r"(?ms)^(```|\$\$).*?^\1|<!--.*?-->", lambda m: "\n" * m[0].count("\n"), text)
+    text = re.sub(r"`[^`]*`|\$[^$]+\$", lambda m: "Code" + "\n" * m[0].count("\n"), text)
+    text = re.sub(r"\]\([^)]*\)", lambda m: "]" + "\n" * m[0].count("\n"), text)
+    text = re.sub(r"(?m)^\|.*", lambda m: m[0].replace(";", "|"), text)
+    text = re.sub(r"(?m)^#.*", r"\g<0>|", text)
+    # A cell or its part, an item, a paragraph or a heading ends one, too.
+    ends = r"[.!?][)\"”*_]*\s+(?=[^\w\s]*[A-Z0-9])|\||\n\s*(?=\n|[-*+#>|]|\d+\.\s)"
+    line = 1
+    for part in re.split(f"({ends})", text):
+        yield line + part[: len(part) - len(part.lstrip())].count("\n"), part
+        line += part.count("\n")
+
+
+def too_long(text: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the line of each sentence of a document that has too many words."""
+    for line, sentence in sentences(text):
+        if (count := len(re.findall(r"\S*\w\S*", sentence))) > LONGEST:
+            yield "sentence", line, f"{count} words: {' '.join(sentence.split())[:60]} …"
+
+
 def findings(tree: ast.AST) -> Iterator[tuple[str, int, str]]:
     """Yield the kind, line and text of each docstring, bound name and text that breaks a rule."""
     yield from dialect(texts_of(tree))
@@ -102,11 +128,16 @@ def main() -> int:
         for file in sorted(file for root in ROOTS for file in (ROOT / root).rglob("*.py"))
         for kind, line, text in findings(ast.parse(file.read_text(encoding="utf-8")))
     ]
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.rglob("templates/*.html")]
+    documents = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+    pages = sorted(page for page in ROOT.rglob("templates/*.html") if ".venv" not in page.parts)
     breaches += [
         f"{file.relative_to(ROOT).as_posix()}:{line}: {kind}: {text}\n"
-        for file in sorted(page for page in pages if ".venv" not in page.parts)
-        for kind, line, text in dialect([(1, file.read_text(encoding="utf-8"))])
+        for file in (*documents, *pages)
+        for page in [file.read_text(encoding="utf-8")]
+        for kind, line, text in (
+            *dialect([(1, page)]),
+            *(too_long(page) if file in documents else ()),
+        )
     ]
     if breaches:
         print(*breaches, 'CONTRIBUTING.md, "Words", says what to write.', sep="")

@@ -73,7 +73,7 @@ def test_the_newest_closed_epoch_is_compared_with_the_one_before(place: Workplac
     ]
     assert 0 <= int(wider) - 100 * (max(errors) - 1) < 1  # rounded up: "at most"
     assert "recurring-devices" not in {caution.code for caution in alone.cautions}
-    assert "Intervals are about the devices that reported" in str(alone)
+    assert "Intervals cover noise alone" in str(alone)
 
 
 def test_the_earlier_is_subtracted_in_whatever_order_they_are_named(place: Workplace) -> None:

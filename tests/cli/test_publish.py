@@ -143,7 +143,7 @@ def test_what_nobody_could_estimate_is_not_published(place: Workplace) -> None:
     numbers = {"categories": "", "low": "0", "high": "400", "step": "1"}
     file = place.written(mechanism='"numeric"', epsilon='"0.0000001"', **numbers)
     message = place.fail("survey publish", file)
-    assert message.startswith(f"{file}: epsilon: is too small to tell so many categories apart")
+    assert message.startswith(f"{file}: epsilon: is too small to distinguish so many categories")
     assert "no survey is published" in place.succeed("survey list")
 
 

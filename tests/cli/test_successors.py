@@ -125,7 +125,7 @@ def test_after_a_lost_store_no_device_waits_for_a_number_that_was_used(length: i
     assert (again.schedule.start, again.sequence) == (made.schedule.start, 1)
     with pytest.raises(InvalidManifest, match="must exceed 41:"):
         make(None, now, epochs=41, after_epoch=40)
-    with pytest.raises(InvalidManifest, match="is to be left out"):
+    with pytest.raises(InvalidManifest, match="must be omitted"):
         make(None, now, epochs=100, start=MIDNIGHT, after_epoch=40)
 
 
@@ -263,7 +263,7 @@ def test_the_doctor_adds_up_what_runs_and_names_older_declarations() -> None:
     costly = [manifest(name=f"survey-{number}") for number in range(5)]
     found = judge_lifetime(costly, NOW)
     assert found.status is Status.WARN
-    assert f"sets aside epsilon {5 * 5 * ONE / NANO:.3f} at most" in found.text
+    assert f"sets aside at most epsilon {5 * 5 * ONE / NANO:.3f}" in found.text
     assert "keep answering sequence 0" in judge_declarations([TEN, MANIFEST], NOW).text
     assert "the newest" in judge_declarations([LATER, MANIFEST], NOW).text
 

@@ -79,6 +79,12 @@ def test_what_people_read_has_plain_words(words: Any) -> None:
     ]
 
 
+def test_sentences_of_documents_have_at_most_thirty_words(words: Any) -> None:
+    short = "Word " + "word " * 28 + "word. "
+    page = f"# Word\n{short * 2}`a. b`\n\n```\n{'word ' * 40}\n```\n| {short}| {short}|\nA {short}"
+    assert [(line, text[:8]) for _, line, text in words.too_long(page)] == [(8, "31 words")]
+
+
 @pytest.mark.parametrize(("module", "status"), [("told = 1\n", 1), ("count = 1\n", 0)])
 def test_a_breach_fails_and_is_named(
     words: Any, tmp_path: Path, module: str, status: int, capsys: pytest.CaptureFixture[str]

@@ -132,7 +132,7 @@ def test_answers_are_listed_and_parties_named() -> None:
         "7 answers were taken away: “no”, “b”, “c”, “d”, “e” and 2 more",
     ]
     assert changed("categories", ["no", "yes"], ["yes", "no"]) == [
-        "the answers stand in another order"
+        "the answers are in another order"
     ]
     assert changed("question", "How?", "Why?") == [
         "the question changed from “How?” to “Why?”",

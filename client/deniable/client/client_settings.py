@@ -221,7 +221,7 @@ def bundled_manifests(
             raise ValueError(
                 f"the bundle of {survey.name!r} is signed by {bundle.authority.hex()}, which is "
                 "not the authority that this client was given; export all bundles again, and give "
-                "it the key that stands in them"
+                "it the key that is in them"
             )
         proofs = bundle.proofs or repeat(b"")
         bundled += (

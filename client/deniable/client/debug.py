@@ -70,7 +70,7 @@ class Debug:
         for name, error in refresh.errors.items():
             yield f"survey {name}: not ready: {error}"
         for name, error in refresh.declined.items():
-            yield f"survey {name}: goes on with the manifest it has; no newer one: {error}"
+            yield f"survey {name}: keeps the manifest it has; no newer one: {error}"
         for name in refresh.later.keys() & set(refresh.ready):
             yield f"survey {name}: not asked for, since it is fresh; refresh(force=True) asks now"
 

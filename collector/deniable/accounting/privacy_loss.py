@@ -76,7 +76,7 @@ class PrivacyLoss(Privacy):
         if self.grid < 1 or any(p < 1 or q < 1 for p, q in self.atoms):
             raise ValueError("the masses of a privacy loss must be positive")
         if any(p * z <= w * q for (p, q), (w, z) in pairwise(self.atoms)):
-            raise ValueError("the atoms of a privacy loss must stand by falling ratio")
+            raise ValueError("the atoms of a privacy loss must be sorted by falling ratio")
         if max(sum(p for p, _ in self.atoms), sum(q for _, q in self.atoms)) > self.grid:
             raise ValueError("the masses of a privacy loss must sum to at most 1")
 

@@ -166,7 +166,7 @@ class SanitisedResponse(ABC, Generic[_Response]):
                     best = max(best, ratio)
                 elif weight.terms:
                     raise NoFiniteEpsilon(
-                        "some response tells two neighbours apart with certainty; only a positive "
+                        "some response separates two neighbours with certainty; only a positive "
                         "delta can hold"
                     )
         return best

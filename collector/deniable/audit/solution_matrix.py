@@ -169,7 +169,7 @@ class SolutionMatrix:
         row = self._rows[self._index(answer)]
         if self.grid & (self.grid - 1) or self.grid > 1 << _WORD:
             raise NotOnGrid(
-                "sampling takes a grid of 2^64 or a smaller power of two; call "
+                "sampling needs a grid of 2^64 or a smaller power of two; call "
                 "certified(epsilon, delta) for such a matrix"
             )
         word = draw() & (self.grid - 1)

@@ -183,7 +183,7 @@ def trend(
 ) -> None:
     """Tell how the figures of NAME developed, epoch by epoch.
 
-    Its surveys that ask the same stand beside each other; with --survey it is one alone.
+    Surveys of that name that ask the same are shown side by side; --survey picks one.
     """
     from deniable.presenting.series import series_document
 

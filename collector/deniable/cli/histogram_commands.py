@@ -124,11 +124,11 @@ def watch(
     level: float,
     as_json: bool,
 ) -> None:
-    """Tell whether a share or the mean of NAME lies beyond a limit, and end with a status.
+    """Judge whether a share or the mean of NAME lies beyond a limit, and end with a status.
 
     \b
     0  its whole interval lies on the other side: nothing to do
-    1  the limit is in the interval: it cannot be told yet
+    1  the limit is in the interval: too early to say
     2  its whole interval lies beyond the limit
     3  nothing is known: no figures, no collector, or a wrong option
 

@@ -79,7 +79,7 @@ def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> No
 def erase_keys(keys: Path, place: Place) -> None:
     """Erase the private keys in the directory KEYS whose epochs and grace are over.
 
-    When that is, the surveys of --collector tell, or of the collector's directory. A backend that
+    The surveys of --collector, or of the collector's directory, say when that is. A backend that
     runs does the same once a day; this is for one that does not.
     """
     held = EpochKeys(keys)

@@ -78,7 +78,7 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
 def rotate_authority(
     directory: Path, authority_key: Path | None, new_key: Path | None, yes: bool
 ) -> None:
-    """Hand over from the key that signs now to a new one, and sign every survey anew with it.
+    """Hand over from the key that signs now to a new one, and sign every survey again with it.
 
     Devices that pin the old key follow; the surveys' ids and figures stay. Rotate while the old key
     is yours alone: after a theft, the remedy is an app update.
@@ -104,11 +104,11 @@ def rotate_authority(
     rotation, signed = with_store(config, work)
     if gateway is not None:
         write_gateway_file(config.gateway_keys, gateway)
-        click.echo(f"gateway keys   signed anew in {config.gateway_keys}; copy it as before")
+        click.echo(f"gateway keys signed again in {config.gateway_keys}; copy it as before")
     click.echo(f"rotated from   {old.public_key.hex()}")
     click.echo(f"rotated to     {new.public_key.hex()}  (sequence {rotation.sequence})")
     click.echo(f"authority key  {new_file}  (private; back it up, keep it off the server)")
-    click.echo(f"signed anew    {signed} {'survey' if signed == 1 else 'surveys'}")
+    click.echo(f"signed again   {signed} {'survey' if signed == 1 else 'surveys'}")
     click.echo(f"store          {store_text(config)}")
     click.echo("\nApps that pin an earlier key follow; let your next version pin the new one.")
     click.echo("Leave `authority` in collector.toml as it is while older versions are about.")

@@ -120,9 +120,9 @@ def _plain(made: Seal) -> dict[str, object]:
 @_epoch_argument
 @yes_option
 def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bool) -> None:
-    """Erase the receipts of EPOCH of NAME; its counts stay. Only 24 hours after its seal.
+    """Erase the receipts of EPOCH of NAME; its counts stay.
 
-    A running server does so by itself.
+    This is possible 24 hours after its seal at the earliest. A running server does so by itself.
     """
     config = Config.load(directory)
 
@@ -166,7 +166,7 @@ def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
     """Take no further report that this ISSUER vouches for.
 
     It is the public key of one that certifies (64 hex digits), or the host name of one that is
-    blind. For good, and in every survey. What was counted stays, and histograms tell how much
+    blind. For good, and in every survey. What was counted stays, and histograms say how much
     it is.
     """
     config = Config.load(directory)
@@ -250,7 +250,7 @@ def note(
     remove: bool,
     as_json: bool,
 ) -> None:
-    """Note that TEXT happened: it stands beside the figures of NAME over time.
+    """Note that TEXT happened: it is shown with the figures of NAME over time.
 
     Anyone who may read these figures reads it, anyone of a public survey.
     """

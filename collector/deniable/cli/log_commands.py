@@ -29,7 +29,7 @@ from deniable.public_log.publish import (
 from deniable.stores import Store
 
 _RECOVER = ": deniable log recover FROM"
-_FORK = ": docs/public-log.md says under “a fork” how to go on"
+_FORK = ": docs/public-log.md says under “a fork” how to continue"
 
 authority_key_option = click.option(
     "--authority-key",
@@ -159,7 +159,7 @@ def export(copy: Path, directory: Path) -> None:
 def recover_log(source: str, directory: Path, authority_key: Path | None) -> None:
     """Get back the entries that the store's log has lost, from a URL or a directory FROM.
 
-    It is for a store that was put back from a backup. Whatever FROM gives must be signed by the
+    It is for a store that was restored from a backup. Whatever FROM gives must be signed by the
     log's key and extend what the store, the record beside the key and the witnesses have. Surveys
     and rotations that come back are offered again.
     """
@@ -187,7 +187,7 @@ def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
     One that was stolen must be moved away first.
 
     Apps that pin the former key refuse what is published from now on, until an update brings the
-    new policy; witnesses must be told the new key, too.
+    new policy; witnesses need the new key, too.
     """
     config = Config.load(directory)
 

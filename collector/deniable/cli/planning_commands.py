@@ -30,7 +30,9 @@ _DEFAULT: Final = Quantity(0.05, percent=True)
     help="Rough share of the answers to plan for: the plan is for the one of them that needs the "
     "most reports.  [default: any]",
 )
-@click.option("--reports", type=count, help="Show what so many reports tell, and at what epsilon.")
+@click.option(
+    "--reports", type=count, help="Show what precision so many reports give, and at what epsilon."
+)
 @click.option("--epsilon", help="Epsilon to use instead of the one in FILE.")
 @level_option
 @click.option(
@@ -68,12 +70,12 @@ def plan(
     lifetime: str,
     as_json: bool,
 ) -> None:
-    """Tell how many reports the survey in FILE (TOML) takes for figures that exact.
+    """Show how many reports the survey in FILE (TOML) needs for figures of a given precision.
 
-    They are of each share, of a distribution any share up to an answer; or of the mean, if answers
-    are numbers: in their units, or in percent of their range. Beside it stands what randomised
-    response, the best mechanism for all shares together and no privacy at all would take, and what
-    the survey takes of a device's budget over a year.
+    The figure is each share; in a distribution, the share up to any answer. If answers are
+    numbers it is the mean, in their units or in percent of their range. Also shown: the needs of
+    randomised response, of the best mechanism for all shares together and of no privacy at all;
+    and what a device spends on the survey in a year.
     """
     # They calculate with numpy, for which --help does not wait.
     from deniable.estimates import Accuracy

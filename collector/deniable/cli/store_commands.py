@@ -72,8 +72,8 @@ def restore_store(file: Path, directory: Path) -> None:
     """Fill the collector's store, which must hold nothing, with what a backup FILE holds.
 
     It is for a store that was lost. What came after the backup is not in it: reports that devices
-    were told are counted and will not send again, seals, ends, distrust, and that a token was
-    revoked. Do anew what has to stand. To change to another place, or kind of store, nothing need
+    take for counted and will not send again, seals, ends, distrust, and that a token was
+    revoked. Repeat what must hold. To change to another place, or kind of store, nothing need
     be lost: deniable store move.
     """
     config = Config.load(directory)

@@ -108,7 +108,7 @@ async def hand_over(
     publisher: "Publisher",
     gateway: bytes | None = None,
 ) -> tuple[Rotation, int]:
-    """Rotate the authority to a new key; return the rotation, and how many surveys it signed anew.
+    """Rotate the authority to a new key; return the rotation, and how many surveys it signed again.
 
     The publisher logs both, and the gateway keys that the new key signed, if there are any.
 

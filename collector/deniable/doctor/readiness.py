@@ -32,7 +32,7 @@ def server_finding(config: Config) -> Diagnosis:
         return judge_server(place, *_ask(config))
     except TimeoutError:
         return bad(
-            f"{place} has not answered for {SECONDS:g} s: it, or a worker of it, stands still",
+            f"{place} has not answered for {SECONDS:g} s: it, or a worker of it, hangs",
             "look at its log, and whether it is stopped (ps)",
         )
 

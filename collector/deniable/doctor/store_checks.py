@@ -149,7 +149,7 @@ def _record(
 
 _RESTORE = (
     "stop the server, empty the store (move its file and those beside it away, or drop the schema"
-    " deniable), then: deniable store restore BACKUP; docs/operations/backups.md tells what is lost"
+    " deniable), then: deniable store restore BACKUP; docs/operations/backups.md says what is lost"
 )
 
 
@@ -165,7 +165,7 @@ def _remedy(config: Config, error: Exception) -> str:
             )
         case StoreLocked():
             file = shlex.quote(str(config.store))
-            return f"find that program (fuser -v {file}), and end it if it stands still"
+            return f"find that program (fuser -v {file}), and end it if it hangs"
         case _ if isinstance(config.store, Path):
             return _remedy_of_file(error.__cause__)
         case UnknownSchema():
@@ -178,7 +178,7 @@ def _remedy(config: Config, error: Exception) -> str:
             return "does it run? Are address and certificate in its URL right? (docs/postgres.md)"
     return (
         "look at the database server's own log, and whether synchronous standbys are connected;"
-        " docs/postgres.md tells what it must be set to"
+        " docs/postgres.md says how to set it"
     )
 
 

@@ -24,8 +24,9 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Diagnosis:
     """Judge whether a device can follow all that runs."""
     together = reserved_by_all(offered, now)
     text = (
-        f"a device that answers every running survey sets aside epsilon {format_nano(together)} at"
-        f" most; an app that sets no lifetime_epsilon lets it spend {DEFAULT_LIFETIME_EPSILON}"
+        "a device that answers every running survey sets aside at most epsilon "
+        f"{format_nano(together)}; an app that sets no lifetime_epsilon lets it spend "
+        f"{DEFAULT_LIFETIME_EPSILON}"
     )
     if together > CEILING:
         return doubtful(
@@ -49,7 +50,7 @@ def judge_declarations(offered: Sequence[Manifest], now: float) -> Diagnosis:
 
 
 _MENDED = (
-    "put back gateway_keys, from another machine of this collector or a backup; if they are lost,"
+    "restore gateway_keys from another machine of this collector or a backup; if they are lost,"
     " remove the file, then deniable gateway new: devices behind a relay wait for an app update"
 )
 
@@ -120,7 +121,7 @@ def judge_log(
         return doubtful(
             f"{text}, under the name {log.newest.checkpoint.origin}, and not {origin}, as the"
             " collector's origin has it: no app can pin that",
-            "put `origin` back; or the next deniable survey publish goes on under the new name"
+            "restore `origin`; or the next deniable survey publish goes on under the new name"
             " (docs/public-log.md)",
         )
     if not all(map(log.proof, log.envelopes)):
@@ -145,9 +146,9 @@ def judge_log(
     return good(text) if enough else doubtful(text, "deniable log cosign")
 
 
-_HOW = "docs/public-log.md says under “a fork” how to go on"
+_HOW = "docs/public-log.md says under “a fork” how to continue"
 _OUTRUN = (
-    "the store was put back, or two histories were signed: deniable log recover FROM; if that finds"
+    "the store was restored, or two histories were signed: deniable log recover FROM; if that finds"
     f" two, {_HOW}"
 )
 _FORKED = f"two histories were signed, and the witnesses never cosign this one: {_HOW}"
@@ -170,8 +171,8 @@ _ENDING_DAYS = 7
 _LAST_PART = 4
 """A short survey's end is no news before its last quarter."""
 _UNKEPT = (
-    "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log tells why it is put"
-    " off); or: deniable survey seal {name} {epoch}"
+    "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log says why it is"
+    " postponed); or: deniable survey seal {name} {epoch}"
 )
 _MORE_KEYS = "; have its issuer make keys first: deniable issuer keys"
 _IDLE = (
@@ -199,7 +200,7 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
     if elsewhere:
         return bad(
             f"not signed for {origin}, so that no device takes them: {', '.join(elsewhere)}",
-            "put `origin` back; or publish their files again: a successor is signed for the new"
+            "restore `origin`; or publish their files again: a successor is signed for the new"
             " one, and takes an app that asks there",
         )
     return good(f"current surveys are signed for {origin}")

@@ -24,7 +24,7 @@ from one to another."""
 
 _NAMED = 10
 
-NOTHING_TOGETHER = "where each device answers one question, nothing tells of two together"
+NOTHING_TOGETHER = "this survey asks each device one question, so questions cannot be crossed"
 
 
 def weights_of(

@@ -24,7 +24,7 @@ from deniable.estimates.frequencies import report_covariance
 from deniable.estimates.results import presented
 
 _MOST_CATEGORIES: Final = 1024
-_TOO_ALIKE: Final = "the reports are too few, or too alike, to tell whether anything changed"
+_TOO_ALIKE: Final = "the reports are too few, or too alike, to say whether anything changed"
 _ONE_EPOCH: Final = "devices may be in several epochs: test one epoch, or one against another"
 
 _FEW: Final = 5

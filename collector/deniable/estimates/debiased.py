@@ -81,7 +81,7 @@ class DebiasedCounts:
             same, within each question, or those of combinations of answers.
         dimensions: the questions' names and answers; values: the numbers that the categories are.
         ordered: whether categories go from a least to a greatest, so that there are quantiles.
-        groups: of each epoch its reports, and the least number that figures tell apart; empty of
+        groups: of each epoch its reports, and the least number that figures distinguish; empty of
             counts of no survey.
         sequence: the survey's place among those of its name.
         sample: the reports, of which everything is made.

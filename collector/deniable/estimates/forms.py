@@ -117,7 +117,7 @@ class Sample:
         if self.tally is other.tally:
             return True
         if self.simulated != other.simulated:
-            raise ValueError("one is simulated, and tells nothing of devices")
+            raise ValueError("one is simulated, and says nothing about devices")
         if not self.survey_id or self.survey_id != other.survey_id:
             return False
         if self.epochs == other.epochs:

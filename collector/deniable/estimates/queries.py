@@ -29,7 +29,7 @@ def query_values(
     if len(questions) > 1 and model is Model.FIXED:
         raise ValueError(
             "if devices are fixed, sums over several questions have no known error: no report "
-            "tells of two of them"
+            "covers two of them"
         )
     across = _across(questions, tally) if model is Model.SAMPLED else 0.0
     return _added([_values(*question, model, tally.n) for question in questions], across)

@@ -16,7 +16,7 @@ from deniable.mechanisms import Mechanism
 from deniable.messages import Manifest
 
 Group = tuple[int, int]
-"""Of an epoch: its reports, and the least number of them that figures tell apart from the rest."""
+"""Of an epoch: its reports, and the least number of them that figures distinguish from the rest."""
 
 _LEAST_DELTA: Final = 6
 _MOST_SIZES: Final = 16
@@ -42,7 +42,7 @@ class Revealed(Documented):
         level: what is seen is at most e^level times as likely with the device's answers as with any
             others, but for a chance of ``delta``; None as ``epsilon``.
         devices: so many honest devices there are at least in each group of reports that figures
-            tell apart from all others.
+            distinguish from all others.
         epochs: how many epochs' figures are composed.
         honest: the share of honest devices, of those that figures count, that is supposed.
         least: so many reports figures tell apart from all others, at least, honest or not.

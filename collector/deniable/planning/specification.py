@@ -187,7 +187,7 @@ def best_tree(
         ValueError: if epsilon and delta are both 0, or there is nothing to tell apart.
     """
     if categories < 2 or not epsilon + delta > 0:
-        raise ValueError("there is nothing to tell apart, or nothing may be told")
+        raise ValueError("there is nothing to distinguish, or nothing may be revealed")
     chosen = _widths(categories, epsilon)
     while True:
         parts = _parts(categories, chosen, epsilon, delta, most_responses)

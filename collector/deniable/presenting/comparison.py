@@ -297,8 +297,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield "Intervals hold for all answers at once."
     if comparison.histogram.model is Model.FIXED:
         yield (
-            "Intervals are about the devices that reported, of noise alone: not about others "
-            "that they may stand for."
+            "Intervals cover noise alone, for the devices that reported: they say nothing about "
+            "other devices."
         )
 
 

@@ -115,7 +115,7 @@ _DISTRIBUTION: Final = (
 _ANSWERS: Final = (Field("answer", TEXT), *ESTIMATE)
 _MARGIN: Final = (
     Field("question", TEXT),
-    Field("n", {**COUNT, "description": "reports that tell of the question"}),
+    Field("n", {**COUNT, "description": "reports about the question"}),
     Field("answers", array_of(object_of(*_ANSWERS)), lambda margin: margin_rows(margin)),
 )
 _POISONING: Final = (
@@ -169,7 +169,7 @@ _HISTOGRAM: Final = (
     Field("distrusted", COUNT),
     Field(
         "revealed",
-        {**object_of(*REVEALED), "description": "what figures alone tell of any honest device"},
+        {**object_of(*REVEALED), "description": "what figures alone reveal about one device"},
         lambda h: plain(h.revealed(), REVEALED),
     ),
     Field("kept_range", or_null(array_of(COUNT, minItems=2, maxItems=2))),

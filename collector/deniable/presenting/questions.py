@@ -101,8 +101,8 @@ def leaders_document(leaders: Leaders) -> Document:
         notes=[
             "Ranks hold for all answers at once, whichever are looked at: "
             f"{level_text(histogram.level)} of such surveys or more have all of them right. "
-            "Intervals of shares each stand by themselves; how far two are apart has an "
-            "interval of its own.",
+            "Each share has its own interval, and so has each difference of "
+            "two.",
             *_left_out(leaders),
         ],
         cautions=leaders_cautions(leaders),

@@ -66,7 +66,7 @@ _WHY: Final = {
         "sent all of the new ones but one"
     ),
     Unbounded.FAKES: "if {fakes} of all reports are fake, they may be all but one of the {least:,} "
-    "that figures tell apart",
+    "that figures distinguish",
 }
 """Why there is no bound, in words."""
 
@@ -76,7 +76,7 @@ def revealed_brief(revealed: Revealed) -> str:
     if revealed.why is not None:
         fakes = _percent(1 - revealed.honest)
         why = _WHY[revealed.why].format(fakes=fakes, least=revealed.least)
-        return f"figures may tell as much as a report does: {why}"
+        return f"figures may reveal as much as a report does: {why}"
     assert revealed.level is not None
     odds = Fraction(exp_enclosure(Fraction(revealed.level), 64)[1], 1 << 64)
     answers, other = ("answers", "others") if revealed.epochs > 1 else ("answer", "other")
@@ -110,7 +110,7 @@ def revealed_notes(revealed: Revealed) -> tuple[str, ...]:
         f"figures are renewed by {revealed.step:,} reports or more, and readers may compare them "
         "before and after"
         if revealed.step
-        else "these figures came all at once, and nothing tells some of their reports apart"
+        else "these figures came all at once, and show no part of the reports by itself"
     )
     return (
         f"{whose}that of figures against those who see these alone, and of whom none knows "

@@ -113,7 +113,7 @@ class ListedKeys:
                 raise InvalidManifest(
                     "issuer_keys",
                     f"has a key that shares a factor with that of epoch {epoch} of {name}: was "
-                    "the random generator sound? Make all of them anew",
+                    "the random generator sound? Make all of them again",
                 )
 
 

@@ -72,7 +72,7 @@ def _categories(before: Manifest, after: Manifest) -> _Sentences:
     if gone:
         yield f"{_counted(gone)} taken away: {_listed(gone)}", False
     if not added and not gone:
-        yield "the answers stand in another order", False
+        yield "the answers are in another order", False
 
 
 def _but(answers: Collection[str], others: Collection[str]) -> list[str]:

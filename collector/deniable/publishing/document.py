@@ -63,7 +63,7 @@ def published_facts(
     yield Fact("costs", _cost_text(manifest, now))
     if together > reserved([manifest], now):
         total = format_nano(together)
-        yield Fact("together", f"with all else that runs, epsilon {total} at most")
+        yield Fact("together", f"with all else that runs, at most epsilon {total}")
     yield from accuracy_facts(manifest)
     if manifest.enrolment.mode == "blind":
         yield Fact("lost", blind_devices_text(manifest, 1000))
@@ -195,9 +195,9 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     )
     yield Fact(
         "linking",
-        f"two reports of an answer that stays are told from those of two devices {linked}"
-        "\N{NO-BREAK SPACE}% of the time at best, by chance 50\N{NO-BREAK SPACE}%, if all answers "
-        "are as frequent; better if few are, and the better the more reports there are",
+        "the best guess whether two reports of one unchanged answer are one device's is right "
+        f"{linked}\N{NO-BREAK SPACE}% of the time, by chance 50\N{NO-BREAK SPACE}%, if all answers "
+        "are equally frequent. With few frequent answers or more reports it is right more often",
     )
 
 
@@ -286,7 +286,7 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
         more = f", {setting} where it asks all else that runs, too" * (setting != alone)
         yield (
             f"no device answers this unless its app sets {alone}{more}: it costs "
-            f"{format_nano(costs)}, and devices spend {DEFAULT_LIFETIME_EPSILON} at most. "
+            f"{format_nano(costs)}, and devices spend at most {DEFAULT_LIFETIME_EPSILON}. "
             f"{_what_fits(manifest, now)}"
             if costs > CEILING
             else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their "

@@ -64,7 +64,7 @@ def next_manifest(
                 "epoch", "is too long to number on from what was before; set start"
             )
     elif after_epoch >= 0:
-        raise InvalidManifest("start", "is to be left out where numbers go on after a lost epoch")
+        raise InvalidManifest("start", "must be omitted where numbers continue after a lost epoch")
     else:
         _check_start(schedules, start, length, now)
         first = 1 + max((current_number(schedule, now) for schedule in schedules), default=-1)
@@ -97,7 +97,7 @@ def _check_start(schedules: Sequence[Schedule], start: int, length: int, now: fl
                 raise InvalidManifest(
                     "start",
                     f"makes devices wait for more than an epoch: their next one is number "
-                    f"{decided + 1}; leave start out, and the numbers go on",
+                    f"{decided + 1}; omit start, and the numbers continue",
                 )
 
 
@@ -145,7 +145,7 @@ def check_invertible(manifest: Manifest) -> None:
             reports_for_mean(manifest.mechanism, manifest.values, 1.0)
     except NotInvertible as error:
         raise InvalidManifest(
-            "epsilon", "is too small to tell so many categories apart; raise it or use fewer"
+            "epsilon", "is too small to distinguish so many categories; raise it or use fewer"
         ) from error
 
 

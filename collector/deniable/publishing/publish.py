@@ -36,7 +36,7 @@ def successor(
     before = [old for old in surveys if old.name == written.name]
     if before and says_the_same(written, before[0], config.origin):
         raise InvalidManifest(
-            written.name, "nothing has changed; the survey published before stands"
+            written.name, "nothing has changed; the survey published before remains"
         )
     manifest = next_manifest(
         written, before, config.origin, os.urandom(16), time.time(), after_epoch, surveys

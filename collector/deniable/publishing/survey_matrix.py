@@ -176,7 +176,7 @@ def _matrix(
         if error and not (rounding and abs(error) <= _NEAR):
             hint = "; give --round to put it onto a grid" if abs(error) <= _NEAR else ""
             if not hint and name == categories[0]:
-                hint = "; if names stand in the first row, begin it with a comma"
+                hint = "; if the first row has names, begin it with a comma"
             about = f"1 {'+' if error > 0 else '-'} {float(abs(error)):.3g}"
             raise InvalidMatrixFile(f"row {name!r} does not sum to 1 exactly, but to {about}{hint}")
     if all(total == grid for total in sums):

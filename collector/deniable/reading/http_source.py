@@ -243,7 +243,7 @@ class HttpSource(Source):
             if refusal.code is RefusalCode.BAD_SIGNATURE:
                 raise Untrusted(
                     "a survey is not signed by the authority whose key was given, nor by one to "
-                    "which it handed over; ask the operator: `deniable authority show` tells it"
+                    "which it handed over; ask the operator: `deniable authority show` shows it"
                 ) from refusal
             raise Untrusted(
                 f"a survey that the authority signed cannot be read here ({refusal.reason}); "

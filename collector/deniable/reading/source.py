@@ -108,7 +108,7 @@ class EpochCounts:
         if counts_digest(self.survey_id, self.epoch, self.by_issuer).hex() != self.standing.seal:
             raise Untrusted(
                 f"the counts of epoch {self.epoch} are not those of its seal; use none of them, "
-                "and ask the operator, whose `deniable store check` tells what was changed"
+                "and ask the operator, whose `deniable store check` says what was changed"
             )
 
 

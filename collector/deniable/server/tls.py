@@ -39,7 +39,7 @@ def reload_certificate(context: ServerTls, config: Config) -> None:
     except InvalidConfig as error:
         _LOG.error("the certificate in use is kept: %s", error)
     else:
-        _LOG.info("the certificate was read anew")
+        _LOG.info("the certificate was read again")
 
 
 def _load(context: ServerTls, config: Config) -> None:

@@ -248,7 +248,7 @@ class _Supervisor:
                 mark_process_dead(number, self._files)  # its gauges are nobody's now
                 code = os.waitstatus_to_exitcode(status)
                 how = f"signal {-code}" if code < 0 else f"status {code}"
-                _LOG.error("worker %d ended (%s) and is started anew in %.1f s", number, how, pause)
+                _LOG.error("worker %d ended (%s) and is restarted in %.1f s", number, how, pause)
 
     def _end_frozen(self) -> None:
         silent = self._heartbeats.look()
@@ -260,7 +260,7 @@ class _Supervisor:
                     os.kill(worker.pid, signal.SIGKILL)
             # Where all are silent, none is any better off.
             elif worker.listening and seconds >= SILENT_SECONDS > min(silent):
-                _LOG.error("worker %d stands still and is taken off the port", number)
+                _LOG.error("worker %d hangs and is taken off the port", number)
                 for listening in worker.listening:
                     with suppress(OSError):
                         listening.shutdown(socket.SHUT_RDWR)

@@ -52,7 +52,7 @@ class BlindRequest:
         return credential
 
     def __reduce__(self) -> str:
-        raise TypeError("a blind request is not pickled; make it anew of the device secret")
+        raise TypeError("a blind request is not pickled; make it again from the device secret")
 
 
 def blind_request(device_secret: bytes, manifest: Manifest, epoch: int) -> BlindRequest:

@@ -28,7 +28,7 @@ from deniable.messages.refusals import Refusal
 from deniable.messages.texts import format_value
 
 _FORMAT: Final = "deniable-survey-1"
-_EXPORT: Final = "make it anew with `deniable survey export NAME --out FILE`"
+_EXPORT: Final = "make it again with `deniable survey export NAME --out FILE`"
 
 # What an app accepts without saying so. The device's own defaults; a test compares them.
 _MIN_EPOCH_SECONDS: Final = 86_400

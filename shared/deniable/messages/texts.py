@@ -163,7 +163,7 @@ def read_values(categories: tuple[str, ...]) -> tuple[Fraction, ...]:
     if step <= 0 or any(values[0] + i * step != value for i, value in enumerate(values)):
         raise InvalidManifest("categories", "of a numeric survey rise in equal steps")
     if max(abs(values[0]), abs(values[-1])) > _MOST_STEPS * step:
-        raise InvalidManifest("categories", "are so large that floats do not tell them apart")
+        raise InvalidManifest("categories", "are so large that floats cannot distinguish them")
     return values
 
 

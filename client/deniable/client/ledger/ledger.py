@@ -257,7 +257,7 @@ class Ledger:
             if self.following.fits(manifest, survey):
                 epoch = manifest.schedule.epoch_at(now)
                 if epoch is None:
-                    raise NotRunning("the survey is over: explain() tells when it ran")
+                    raise NotRunning("the survey is over: explain() says when it ran")
                 return manifest, epoch
         if begun:
             self.following.check_fits(begun[0], survey)  # raises
@@ -267,7 +267,7 @@ class Ledger:
         self, connection: sqlite3.Connection, survey: Survey, accepted: list[Manifest]
     ) -> NotRecorded:
         if accepted:
-            return NotRunning("the survey has not begun: explain() tells when it runs")
+            return NotRunning("the survey has not begun: explain() says when it runs")
         refusal = self.following.rows(connection, survey.name).last_refusal()
         return NotReady(
             "no verified manifest yet: wait for the background thread, or refresh()"
@@ -314,7 +314,7 @@ def _why_undecidable(
     if unsure:
         return (
             "this device's state is new, was copied, restored or lost: nothing is reported until "
-            "the collector tells the date; refresh() asks for it, and so does the background thread"
+            "the collector gives the date; refresh() asks for it, and so does the background thread"
         )
     if epoch_start <= fresh_from:
         return (

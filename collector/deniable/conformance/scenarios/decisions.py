@@ -68,7 +68,7 @@ def successor(stage: Stage) -> Iterator[Conviction]:
     yield from ()
 
 
-@scenario("D3", title="a clock that is put back", steady=False)
+@scenario("D3", title="a clock that is set back", steady=False)
 def put_back(stage: Stage) -> Iterator[Conviction]:
     """An epoch from before the last decided one comes again, by the device's clock."""
     _started(stage)
@@ -78,7 +78,7 @@ def put_back(stage: Stage) -> Iterator[Conviction]:
         outcome = stage.report(NAME)
         stage.run(3 * 3600)
         if outcome == "recorded":
-            yield Conviction("D3", f"day {day:.0f} was decided after day 5, by a clock put back")
+            yield Conviction("D3", f"day {day:.0f} was decided after day 5, by a clock set back")
 
 
 @scenario("D3", title="a clock that jumps by years", steady=False, needs=("lifetime", "fetches"))

@@ -259,7 +259,7 @@ def _judged(what: Draws) -> Play:
         seen["outcome"] = [sorted({*outcomes}).index(outcome) for outcome in outcomes]
         for one in telling(seen, groups, FALSE_ALARM / len(DRAWS)):
             share = f"{one.having} of {one.size} reports of one {one.trait}"
-            yield Conviction("D1", f"an answer is told by how a report is sent: {share} have it")
+            yield Conviction("D1", f"how a report is sent reveals its answer: {share} have it")
         if not all(sends):
             came = sum(map(bool, sends))
             raise Unjudgeable(f"{came} of {len(dealt)} reports came in four hours")

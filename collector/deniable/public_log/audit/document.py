@@ -42,7 +42,7 @@ _LEGEND: Final = (
 )
 _LIMITS: Final = (
     "The root is the hash of all entries, and a checkpoint is root and size, signed. Another "
-    "root at this size is another log. Epsilon bounds what a response tells of an "
+    "root at this size is another log. Epsilon bounds what a response reveals about an "
     "answer: smaller is more private. Nothing here shows who was asked, who answered, or whether "
     "apps obey."
 )

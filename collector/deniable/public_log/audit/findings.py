@@ -107,12 +107,12 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "crowd": (
         Level.WARNING,
         "{name}: one declaration accepts entries {entries}, which overlap and were published "
-        "{when}: a device's manifest may tell which device it is. {acknowledge}",
+        "{when}: a device's manifest may show which device it is. {acknowledge}",
     ),
     "gateway-crowd": (
         Level.WARNING,
         "Gateway keys of {origin}: the lists of entries {entries} are all in use at once: a "
-        "device's key may tell which device it is. {acknowledge}",
+        "device's key may show which device it is. {acknowledge}",
     ),
     "issuer-keys": (
         Level.WARNING,
@@ -121,10 +121,10 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "undated": (
         Level.NOTE,
-        "When manifests came is known by remembered visits alone, and of {count} by none: they may "
-        "have been published within an epoch of the one before. Only more than {running} that run "
-        "at once, now or in the last {epochs} epochs of each, are told; --remember FILE, in each "
-        "epoch, tells the others of the next.",
+        "Only remembered visits show when manifests came, and {count} came at no visit: they may "
+        "have been published within an epoch of the one before. Without a visit, only more than "
+        "{running} that run at once, now or in the last {epochs} epochs of each, are noticed. With "
+        "--remember FILE in each epoch, later ones are noticed too.",
     ),
     "uncompared": (
         Level.NOTE,
@@ -142,8 +142,8 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "false-witness": (
         Level.NOTE,
-        "The witness {name} shows a checkpoint that is not the log's ({reason}): this tells of the "
-        "witness, not of the log.",
+        "The witness {name} shows a checkpoint that is not the log's ({reason}): this concerns the "
+        "witness, not the log.",
     ),
     "silent-witness": (
         Level.NOTE,
@@ -165,7 +165,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "unwitnessed": (
         Level.NOTE,
-        "No witness is named: without --policy nothing tells whether others see the same log.",
+        "No witness is named: without --policy nothing shows whether others see the same log.",
     ),
     "offline": (
         Level.NOTE,

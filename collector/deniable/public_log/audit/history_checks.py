@@ -25,7 +25,7 @@ _MOST_RUNNING: Final = 4
 """Manifests, what runs, two changes of it and what follows: more at once are a crowd."""
 _LAST_EPOCHS: Final = 8
 """Epochs before its end in which a manifest is taken to have run."""
-_UNTOLD: Final = "perhaps within one epoch (no remembered visit tells them apart)"
+_UNTOLD: Final = "perhaps within one epoch (no remembered visit separates them)"
 _MOST_COMPARED: Final = 1_024
 """Issuer keys, of a log's first, that are searched for common factors."""
 _NEIGHBOURS: Final = 32

@@ -71,7 +71,7 @@ def _check_extends(log: PublicLog, file: Path) -> None:
     if there.origin != ours or not log.extends(copied):
         raise PublicLogError(
             f"{file.parent} has {there.size} entries of the log {there.origin}, which the store's "
-            f"{log.size} do not extend. It is left as it is. If the store was put back: deniable "
+            f"{log.size} do not extend. It is left as it is. If the store was restored: deniable "
             f"log recover {file.parent}; else name another directory"
         )
 

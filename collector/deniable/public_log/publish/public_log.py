@@ -66,8 +66,8 @@ class LogForked(PublicLogError):
     def __init__(self, ours: str, theirs: str, kept: object) -> None:
         super().__init__(
             "two histories of the public log were signed. Nothing was signed now. Find out who "
-            "published with a copy of the log's key, or a store that was put back; "
-            "docs/public-log.md says under “a fork” how to go on. Both checkpoints are kept in "
+            "published with a copy of the log's key, or a restored store; "
+            "docs/public-log.md says under “a fork” how to continue. Both checkpoints are kept in "
             f"{kept}: "
             f"ours {_in_a_line(ours)}; theirs {_in_a_line(theirs)}"
         )

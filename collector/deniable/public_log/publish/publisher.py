@@ -10,7 +10,7 @@ P3. Of publishers at once, one commits: the others' entries would not follow the
 
 The log's private key and the record of the last checkpoint that it signed lie beside the
 authority's key, off the server. The record is written after the store's commit and before anybody
-is told of the checkpoint, so that a store that was put back is noticed. It never goes back. Two
+learns the checkpoint, so that a restored store is noticed. It never goes back. Two
 logs may have one key, but each has its record.
 """
 
@@ -111,7 +111,7 @@ def read_record(key_file: Path, origin: str) -> SignedCheckpoint | None:
         return None
     except TransparencyLogError as error:
         raise PublicLogError(
-            f"{file} is not the record of the log {origin}: {error}. Put back a copy of it; or, if "
+            f"{file} is not the record of the log {origin}: {error}. Restore a copy of it; or, if "
             "you are sure that the store has all that was published, move it away"
         ) from error
     return record
@@ -141,8 +141,8 @@ def write_record(
                 replace_file(file, signed.text.encode())
     except OSError as error:
         raise PublicLogError(
-            f"{file} cannot be written: {error.strerror}. Without that record a store that is put "
-            "back is not noticed. Mend this first; then deniable log cosign writes it, too"
+            f"{file} cannot be written: {error.strerror}. Without that record a restored store is "
+            "not noticed. Mend this first; then deniable log cosign writes it, too"
         ) from error
 
 
@@ -310,7 +310,7 @@ class Publisher:
                 f"{self._held} has not the log that {len(claims)} of {len(answers)} witnesses say "
                 "they have seen, and do not show: "
                 f"{'; '.join(str(claim.refusal) for claim in claims)}. Nothing was signed, since "
-                f"the others are fewer than {self._witnesses.quorum}. If the store was put back: "
+                f"the others are fewer than {self._witnesses.quorum}. If the store was restored: "
                 "deniable log recover FROM; else ask the witnesses, or name others"
             )
 

@@ -158,9 +158,7 @@ ROUTES: Final = (
         "the difference of its frequencies from other epochs, or from another survey's",
         ("survey", "epoch", "against", "level", "quantile", "format"),
     ),
-    _of_figures(
-        "notes", "what an operator says happened, which stands beside its figures", (), few=False
-    ),
+    _of_figures("notes", "what an operator says happened, shown beside its figures", (), few=False),
     _of_figures("covariance", "the covariance of its frequencies", ("survey", "epoch")),
     Route(
         "/v1/authority",
