@@ -53,7 +53,10 @@ budget/test_repeated test_no_two_histories_are_told_apart_beyond_the_costs
     public_log.audit.document:_version_text publishing.changes:_epsilon publishing.changes:_guess
     publishing.notice:_learnt publishing.notice:privacy_terms templates:plan.html
     terms.sentences:guarantee
-claims/test_sentences test_a_ceiling_that_was_lowered_is_not_said_to_have_held
+claims/test_sentences
+  test_a_count_of_those_who_answered_holds_at_least_as_often_as_the_share
+    presenting.estimate:_count_sentence
+  test_a_ceiling_that_was_lowered_is_not_said_to_have_held
     client.explaining.explanation:BudgetExplanation.text client.explaining.prompt:limits
   test_all_cells_of_a_table_hold_at_once_as_often_as_its_note_says
     presenting.questions:cross_table_document
@@ -111,9 +114,9 @@ estimates/test_first_view test_the_largest_of_many_have_intervals_that_hold
     presenting.cautions:_chosen_by_size
   test_the_rows_of_every_kind_have_intervals_that_hold_at_once presenting.histogram:_notes
 estimates/test_object test_of_sparse_samples_chance_is_counted_among_all_tables
-    presenting.comparison:test_text
+    presenting.estimate:test_text
   test_where_nothing_changed_few_tests_say_so presenting.comparison:comparison_sentence
-    presenting.comparison:test_text
+    presenting.estimate:test_text
 estimates/test_planning
     test_shares_take_as_many_reports_as_make_the_summarys_intervals_that_narrow
     presenting.cautions:_few_numbers
@@ -236,7 +239,8 @@ NO_CLAIMS: dict[str, str] = {
         presenting.estimate:_untold presenting.fields:_CURVE presenting.fields:_HISTOGRAM
         presenting.fields:_SHARES presenting.histogram:UNBIASED
         presenting.histogram:_distribution_tables presenting.histogram:_numeric_notes
-        presenting.histogram:_rows_notes presenting.pictures:_lines
+        presenting.histogram:_rows_notes
+        presenting.histogram:turnout_sentence presenting.pictures:_lines
         presenting.questions:_NOTES presenting.rows:_FAKES_DECIDE
         presenting.rows:enrolment_text presenting.rows:histogram_facts
         publishing.document:_keys_text publishing.document:answers_of

@@ -33,7 +33,7 @@ from deniable.planning.specification import AUTO, specified
 from deniable.presenting.cautions import bias_text
 from deniable.presenting.estimate import estimate_statement
 from deniable.presenting.histogram import supporting_text
-from deniable.presenting.rows import chosen_rows
+from deniable.presenting.rows import category_rows, chosen_rows
 from deniable.publishing.changes import changes
 from deniable.publishing.document import published_facts, survey_facts
 from deniable.publishing.following import CEILING, reserved
@@ -203,6 +203,50 @@ def test_chance_alarms_about_as_often_as_the_note_says(n: int, k: int, epsilon: 
             most = 1.3 if many else int(oftener[1])
             assert law[alarm].sum() <= most * float(percent(told[1]))
             assert float(told[2]) == pytest.approx(52 * float(percent(told[1])), rel=0.05)
+
+
+@pytest.mark.parametrize("epsilon", some(["1", "4", "10"]))
+@pytest.mark.parametrize("truth", some([0.3, 0.001, 0.999]))
+def test_a_count_of_those_who_answered_holds_at_least_as_often_as_the_share(
+    truth: float, epsilon: str
+) -> None:
+    n, runs, held, random = 2_000, 400, 0, np.random.default_rng(39)
+    survey = manifest(categories=answers(2), epsilon=epsilon)
+    law = np.array(entries(survey.mechanism), dtype=float)
+    for _ in range(runs):
+        gave = int(random.binomial(n, truth))
+        counts = random.multinomial([gave, n - gave], law / law.sum(axis=1, keepdims=True)).sum(0)
+        share = estimate_histogram(survey, 0, counts.tolist()).share("answer 0")
+        text = share.sentence.replace(",", "")
+        told = re.search(r"(\d+) of the 2000 devices that answered( \((\d+) to (\d+)\))?", text)
+        assert told
+        low, high = (int(told[3]), int(told[4])) if told[2] else (0, int(told[1]))
+        if "at least" in text:
+            low, high = int(told[1]), n
+        assert n * share.low >= low - 1e-6
+        assert n * share.high <= high + 1e-6
+        held += low <= gave <= high
+    # At 95 %, fewer hold with a probability of 1e-6.
+    assert held >= stats.binom.ppf(1e-6, runs, 0.95)
+
+
+@pytest.mark.parametrize("survey", some(SMALL), ids=lambda survey: str(survey.specification)[:60])
+def test_counts_are_of_those_who_answered_the_question(survey: Manifest) -> None:
+    histogram = estimate_histogram(
+        survey, 0, [40 + 3 * y for y in range(survey.mechanism.responses)]
+    )
+    rows = category_rows(histogram)
+    asked = {
+        f"{margin.question}: {answer}": margin.n
+        for margin in histogram.margins
+        for answer in margin.answers
+    }
+    for row in rows:
+        n = asked.get(row["category"], histogram.n)
+        ends = n * row["estimate"], n * row["low"], n * row["high"]
+        assert (row["answered"], row["count"], row["count_low"], row["count_high"]) == (n, *ends)
+        share = histogram.share(row["category"])
+        assert not (share.high - share.low <= 0.5) or f" of the {n:,} devices" in share.sentence
 
 
 def test_fakes_that_show_no_sign_are_not_said_to_be_all() -> None:

@@ -138,7 +138,7 @@ def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workpla
     place.publish()
     place.count([0] * 30 + [1] * 30 + [2] * 30)
     shown, whole = place.succeed("hist tea"), as_json(place)
-    rows = [line for line in shown.splitlines() if "%  impossible" in line]
+    rows = [line for line in shown.splitlines() if ")  impossible" in line]
     assert [row.split()[0] for row in rows] == ["always"]
     told = " ".join(shown.split())
     assert f"At least {whole['poisoning']['fewest_fakes']} of 90 reports are fake" in told

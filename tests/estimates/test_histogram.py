@@ -116,7 +116,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
     assert written["reports_for_shares"] is None
     assert " ".join(written["categories"][0]) == (
         "category raw estimate standard_error low high simultaneous_low simultaneous_high method "
-        "outside impossible influence"
+        "outside impossible influence answered count count_low count_high"
     )
     assert " ".join(written["poisoning"]) == (
         "influence set_influence bias_at_1_percent bias_at_5_percent fakes_for_one_error "

@@ -395,9 +395,17 @@ def test_sentences_can_be_published() -> None:
     good = found.share(["good", "very good"])
     assert good.sentence == (
         "An estimated 73.3 % of the devices that reported to rating-of-marriage on 17 November "
-        "2023 answered good or very good (95 % interval 68.5 % to 78.1 %). If 1 % of the reports "
+        "2023 answered good or very good (95 % interval 68.5 % to 78.1 %). That is about 4,670 of "
+        "the 6,366 devices that answered (4,360 to 4,980), not of all users. If 1 % of the reports "
         "are fake, it is off by up to 2.8 percentage points."
     )
+    uncounted = "Users who were not asked or did not answer are not counted."
+    whom = "6,366 devices answered rating-of-marriage on 17 November 2023"
+    assert found.turnout == found.document().notes[0] == f"{whom}. {uncounted}"
+    two = estimate_histogram(manifest(), [3, 4], [2042, 2029, 2466, 2969, 3210])
+    assert two.turnout.startswith("12,716 answers came to rating-of-marriage from 17 to 18")
+    assert f", up to 2 of a device. {uncounted}" in two.turnout
+    assert " of the 12,716 reports of 2 epochs (" in two.share("good").sentence
     later = estimate_histogram(manifest(), 4, [1010, 1020, 1230, 1490, 1600])
     change = later.share("good") - found.share("good")
     assert not change.distinguishable

@@ -29,6 +29,7 @@ from deniable.estimates.means import Margin
 from deniable.estimates.numeric import NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
+from deniable.estimates.results import presented
 from deniable.estimates.revealed import Group, Revealed
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.answering import Dimensions
@@ -134,6 +135,11 @@ class DebiasedCounts:
     def together(self) -> bool:
         """Return whether each device answers all questions, of one or several."""
         return len(self.sample.decoder.parts) == 1
+
+    @property
+    def turnout(self) -> str:
+        """Return how many answered, in words, and who is not among them."""
+        return str(presented(self, "turnout"))
 
     @property
     def anonymity_set(self) -> int | None:

@@ -99,6 +99,11 @@ class Sample:
         """Return the decoder of the counts."""
         return decoder_of(self.mechanism)
 
+    def answered(self, weights: Floats) -> int:
+        """Return how many reports are about the questions of the categories with a weight."""
+        parts = (part for part in self.decoder.parts if weights[part.categories].any())
+        return sum(part.tally(self.tally).n for part in parts)
+
     def intervals(self, question: int, level: float, *, possible: bool) -> tuple[Floats, Floats]:
         """Return the ends of the intervals of a question's categories, made once for them all."""
         if (key := (question, level, possible)) not in self._ends:

@@ -1,6 +1,5 @@
 """Words of a comparison: what changed, or differs, and how much of it is chance."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -32,7 +31,6 @@ from deniable.documents.programs import (
     rows_csv,
 )
 from deniable.documents.terminal import document_text
-from deniable.estimates.change import Test
 from deniable.estimates.comparison import Comparison, Row
 from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate
@@ -41,9 +39,20 @@ from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
 from deniable.presenting.charts import Picture
-from deniable.presenting.estimate import estimate_sentence, estimate_text
+from deniable.presenting.estimate import (
+    COUNTS,
+    estimate_sentence,
+    estimate_text,
+    wider_than_noise,
+)
 from deniable.presenting.pictures import WIDTH, difference_dots, notebook_html, plot_differences
-from deniable.presenting.rows import ESTIMATE, enrolment_text, estimate_columns, estimate_row
+from deniable.presenting.rows import (
+    ESTIMATE,
+    count_column,
+    enrolment_text,
+    estimate_columns,
+    estimate_row,
+)
 from deniable.reading.epochs import duration_text, epochs_text
 
 
@@ -64,7 +73,7 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         samples,
         *furthest(figures, figure),
         reports,
-        wider=max((_wider(row.estimate) for row in comparison.rows), default=1.0),
+        wider=max((wider_than_noise(row.estimate) for row in comparison.rows), default=1.0),
         disjoint=comparison.histogram.model is Model.FIXED,
         outside=sum(row.estimate.outside for row in comparison.rows),
         level=comparison.histogram.level,
@@ -76,7 +85,7 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
 def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Document:
     """Return the shares or differences as a document."""
     histogram, against = comparison.histogram, comparison.against
-    places = [Fact("time", _period(histogram))]
+    places, rows = [Fact("time", _period(histogram))], [*map(_shown_row, comparison.rows)]
     if against is not None:
         heads = zip(_heads(comparison), (against, histogram), strict=True)
         places = [Fact(head, _period(side)) for head, side in heads][::-1]
@@ -88,13 +97,7 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
             Fact("devices", enrolment_text(histogram)),
             *([] if comparison.test is None else [Fact("test", str(comparison.test))]),
         ],
-        tables=[
-            Table(
-                _columns(comparison),
-                [*map(_shown_row, comparison.rows)],
-                title=_title(comparison),
-            )
-        ],
+        tables=[Table(_columns(comparison, rows), rows, title=_title(comparison))],
         notes=[*_notes(comparison), *notes],
         cautions=comparison_cautions(comparison),
         heading=histogram.question,
@@ -247,13 +250,14 @@ def _title(comparison: Comparison) -> str:
     return f"{figures}, and their differences{own}"
 
 
-def _columns(comparison: Comparison) -> list[Column]:
+def _columns(comparison: Comparison, rows: Sequence[Json]) -> list[Column]:
     number: ColumnKind = "exact" if comparison.quantiles else "number"
     kind: ColumnKind = "share" if comparison.of_shares else number
     columns = estimate_columns(comparison.histogram.level, kind)
     if comparison.against is None:
-        error = Column("standard_error", "std error", kind, "standard_error")
-        return [Column("answers", "answer"), columns[0], error, *columns[1:]]
+        answers = [Column("answers", "answer"), *columns, Column("standard_error")]
+        counts = count_column(rows, comparison.histogram.sample.tally.epochs)
+        return [*answers, counts] if any(row["answered"] for row in rows) else answers
     kind_of_difference: ColumnKind = "points" if comparison.of_shares else number
     return [
         Column("answers", "answer"),
@@ -334,16 +338,6 @@ def _period(side: Histogram) -> str:
     return f"{period} ({epochs_text(side.epochs)}, {reports})" if period else reports
 
 
-def _wider(estimate: Estimate) -> float:
-    if estimate.form is None:  # shares within groups
-        return math.inf
-    try:
-        noise = replace(estimate.linear, model=Model.FIXED).figures()[1]
-    except ValueError:  # of sums over several questions nobody knows
-        return math.inf
-    return estimate.standard_error / noise if noise else math.inf
-
-
 _SHARED: Final = (
     *(Field(name, TEXT, f"histogram.{name}") for name in ("survey", "survey_id")),
     Field("epochs", array_of(COUNT), "histogram.epochs"),
@@ -361,6 +355,7 @@ _ROW: Final = (
     Field("now", NUMBER, "now.stated"),
     Field("before", or_null(NUMBER), "before.stated"),
     *(field._replace(source=f"estimate.{field.source or field.name}") for field in ESTIMATE),
+    *COUNTS,
     Field("distinguishable", or_null(BOOLEAN)),
     Field("sentence", TEXT, lambda row: estimate_sentence(row.estimate)),
 )
@@ -380,13 +375,6 @@ COMPARISON_SCHEMA: Final[Json] = object_of(*_FIELDS)
 """Of a comparison as JSON: its two sides, and of each answer the difference."""
 
 
-def test_text(test: Test) -> str:
-    """Return the result of a test, to stand in brackets."""
-    p = f"{test.p_value:.2g}" if test.p_value >= 0.001 else "below 0.001"
-    counted = f", counted among {test.tables:,} tables" * bool(test.tables)
-    return f"chi-square {test.statistic:.4g}, {test.degrees} degrees of freedom, p {p}{counted}"
-
-
 def comparison_terminal(comparison: Comparison) -> str:
     """Return the document as text of 100 columns."""
     return document_text(comparison_document(comparison))
@@ -397,7 +385,6 @@ def comparison_html(comparison: Comparison) -> str:
     return notebook_html(comparison_document(comparison))
 
 
-presents(Test, text=test_text)
 presents(
     Comparison,
     sentence=comparison_sentence,

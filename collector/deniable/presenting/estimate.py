@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -16,17 +17,17 @@ from deniable.documents import (
     number_text,
     with_cautions,
 )
-from deniable.documents.programs import Json
+from deniable.documents.programs import NUMBER, Field, Json, or_null
+from deniable.estimates.change import Test
 from deniable.estimates.curve import Distribution, Quantile
+from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate, Side, Verdict
 from deniable.estimates.forms import Unit
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import DisplayedFigures, furthest
-from deniable.presenting.rows import estimate_map
+from deniable.presenting.rows import ALIKE, COUNTED, count_texts, counted, estimate_map
 from deniable.reading.epochs import reporters
 
-_ALIKE: Final = 1e-9
-"""What rounding may have made of a number that is written outward."""
 _WORTH: Final = 0.5
 """A share's interval or standard error over more than this of [0, 1] says too little."""
 _A_YEAR: Final = 52
@@ -58,7 +59,7 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
     at_once = AT_ONCE * (estimate.at_once and not when)
     interval = f"{level_text(estimate.level)} interval{ends}{at_once}"
     match estimate.unit:
-        case Unit.SHARE if estimate.low >= 1 - _ALIKE:
+        case Unit.SHARE if estimate.low >= 1 - ALIKE:
             text = f"All of {whom} answered {label}"
             interval = "whatever was counted"
         case Unit.SHARE if not max(estimate.standard_error, estimate.high - estimate.low) <= _WORTH:
@@ -91,7 +92,29 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
             text = f"The {estimate.label} was {show(estimate.value)}{when}"
         case _:
             text = f"{label or 'estimate'}: {show(estimate.value)}"
-    return f"{text} ({interval}){concluded}."
+    return f"{text} ({interval}){concluded}.{_count_sentence(estimate) * (not concluded)}"
+
+
+def _count_sentence(estimate: Estimate) -> str:
+    """Return about how many of those that answered a share is; "" where that is told elsewhere."""
+    n = answered(estimate)
+    if not n or estimate.high - estimate.low > _WORTH or estimate.at_once:
+        return ""
+    value, low, high = count_texts(n, estimate.value, estimate.low, estimate.high)
+    amount, interval = f"about {value}", f" ({low} to {high})"
+    if estimate.low <= 0 or estimate.high >= 1:
+        amount, interval = f"at most {high}" if estimate.low <= 0 else f"at least {low}", ""
+    epochs = estimate.samples[0].tally.epochs
+    whom = f"{n:,} reports of {epochs} epochs" if epochs > 1 else f"{n:,} devices that answered"
+    return f" That is {amount} of the {whom}{interval}, not of all users."
+
+
+def answered(estimate: Estimate) -> int | None:
+    """Return how many answered of whom a share is; None of other figures, and within a group."""
+    if estimate.unit is not Unit.SHARE or estimate.form is None or len(estimate.samples) != 1:
+        return None
+    ((sample, weights),) = estimate.form.terms.items()
+    return sample.answered(weights)
 
 
 def _impossible(estimate: Estimate) -> bool:
@@ -151,8 +174,37 @@ def _outward(number: float, places: int, bound: str) -> float:
     if not bound or not math.isfinite(number):
         return number
     scaled = number * 10.0**places
-    whole = math.floor(scaled + _ALIKE) if bound == "least" else math.ceil(scaled - _ALIKE)
+    whole = math.floor(scaled + ALIKE) if bound == "least" else math.ceil(scaled - ALIKE)
     return whole / 10.0**places
+
+
+def _count(name: str, row: Any) -> float | None:
+    """Return about how many devices the share of a row is; None of other figures."""
+    estimate: Estimate = row.estimate
+    count: float | None = counted(estimate_map(estimate), answered(estimate))[name]
+    return count
+
+
+COUNTS: Final = tuple(Field(name, or_null(NUMBER), partial(_count, name)) for name, *_ in COUNTED)
+"""Of a row that has an estimate."""
+
+
+def wider_than_noise(estimate: Estimate) -> float:
+    """Return how many times its error is that of the noise alone."""
+    if estimate.form is None:  # shares within groups
+        return math.inf
+    try:
+        noise = replace(estimate.linear, model=Model.FIXED).figures()[1]
+    except ValueError:  # of sums over several questions nobody knows
+        return math.inf
+    return estimate.standard_error / noise if noise else math.inf
+
+
+def test_text(test: Test) -> str:
+    """Return the result of a test, to stand in brackets."""
+    p = f"{test.p_value:.2g}" if test.p_value >= 0.001 else "below 0.001"
+    counted = f", counted among {test.tables:,} tables" * bool(test.tables)
+    return f"chi-square {test.statistic:.4g}, {test.degrees} degrees of freedom, p {p}{counted}"
 
 
 def verdict_sentence(verdict: Verdict) -> str:
@@ -265,6 +317,7 @@ def curve_rows(distribution: Distribution) -> list[Json]:
 
 
 presents(Quantile, sentence=quantile_sentence, cautions=quantile_cautions)
+presents(Test, text=test_text)
 presents(Estimate, sentence=estimate_sentence, cautions=estimate_cautions)
 presents(
     Verdict,

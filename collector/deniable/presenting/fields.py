@@ -32,6 +32,7 @@ from deniable.presenting.estimate import curve_rows
 from deniable.presenting.revealed import REVEALED
 from deniable.presenting.rows import (
     CATEGORY,
+    COUNTED,
     ESTIMATE,
     RESPONSE,
     TIME,
@@ -190,7 +191,7 @@ _HISTOGRAM: Final = (
         optional=True,
     ),
     Field("view", one_of(*_VIEWS), lambda _: None, optional=True),
-    Field("categories", array_of(object_of(*CATEGORY, _SHOWN)), category_rows),
+    Field("categories", array_of(object_of(*CATEGORY, *COUNTED, _SHOWN)), category_rows),
     Field(
         "responses",
         array_of(object_of(*RESPONSE), description=_SEEN),
@@ -281,7 +282,10 @@ _WHOLE: Final = (
     *("bias_at_1_percent", "start", "end", "state", "epsilon", "delta", "enrolment"),
     *("distrusted", "fewest_fakes", "kept_first", "kept_last", "cautions"),
 )
-_MARKS: Final = ("simultaneous_low", "simultaneous_high", "method", "outside", "impossible")
+_MARKS: Final = (
+    *(field.name for field in COUNTED),
+    *("simultaneous_low", "simultaneous_high", "method", "outside", "impossible"),
+)
 _OF_STATISTICS: Final = ("too_wide", "blur", "reports_for_shares")
 
 

@@ -28,6 +28,7 @@ from deniable.presenting.rows import (
     NOT_FOUND,
     ShownRows,
     chosen_rows,
+    count_column,
     estimate_columns,
     estimate_row,
     histogram_facts,
@@ -91,6 +92,7 @@ def rows_document(
         facts=[*histogram_facts(histogram)],
         tables=tables,
         notes=[
+            histogram.turnout,
             *(_numeric_notes(histogram) if numeric else _notes(histogram, rows)),
             *(_raw_notes(histogram, tables) if raw else ()),
             *_rows_notes(rows, numeric=numeric),
@@ -212,13 +214,9 @@ def _row_columns(
         title = "smoothed share" if numeric.blur else "share"
     value, *interval = estimate_columns(histogram.level, "share", title, key, chosen.simultaneous)
     yield value
-    # The error of a share with blurred ends would belie the interval, which is of sharp ones; and
-    # that of an estimate, what is shown in its place.
-    if unbiased and (numeric is None or not numeric.blur):
-        yield Column("standard_error", "std error", "share", "standard_error")
     yield from interval
-    if not unbiased:
-        yield from (Column("estimate"), Column("standard_error"))
+    yield count_column(rows, histogram.sample.tally.epochs, key)
+    yield from (Column(name) for name in ("estimate", "standard_error") if name != key)
     yield from _mark_columns(rows)
 
 
@@ -270,7 +268,7 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
 def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
     keys = {column.key for table in tables if table.rows for column in table.columns}
     if "raw" in keys:
-        yield "Counts contain the noise: they are no shares."
+        yield "Raw counts contain the noise: they are no shares."
         if supporting := supporting_text(histogram.sample.mechanism):
             yield supporting
     if "response" not in keys and (histogram.responses or histogram.numeric is not None):
@@ -298,8 +296,19 @@ def _rows_notes(chosen: ShownRows, *, numeric: bool) -> Iterator[str]:
         yield f"{len(chosen.rows):,} of {chosen.total:,} rows are shown; all are in JSON and CSV."
 
 
+def turnout_sentence(histogram: Histogram) -> str:
+    """Return how many answered, and who is not among them, as it can be published."""
+    sample, n = histogram.sample, histogram.n
+    text = f"{n:,} device{'s' * (n != 1)} answered{f' {sample.place}' * bool(sample.place)}"
+    if (epochs := sample.tally.epochs) > 1:
+        to = f" to {sample.place}" * bool(sample.place)
+        text = f"{n:,} answers came{to}, up to {epochs} of a device"
+    return f"{text}. Users who were not asked or did not answer are not counted."
+
+
 presents(
     Histogram,
+    turnout=turnout_sentence,
     cautions=histogram_cautions,
     document=histogram_document,
     terminal=histogram_terminal,

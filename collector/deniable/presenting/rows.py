@@ -14,9 +14,11 @@ often are not: of the ten largest of 1,024, at times hardly any (docs/coverage.m
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from deniable.documents import Column, ColumnKind, Fact, Level, level_text
 from deniable.documents.programs import (
@@ -75,12 +77,20 @@ CATEGORY: Final = (
     Field("impossible", BOOLEAN, "poisoning.impossible"),
     Field("influence", NUMBER),
 )
+_COUNTS: Final = {"count": "estimate", "count_low": "low", "count_high": "high"}
+COUNTED: Final = (
+    Field("answered", {**COUNT, "description": "devices that answered its question"}),
+    *(Field(name, or_null(NUMBER, description=f"{end} of them")) for name, end in _COUNTS.items()),
+)
+"""Of a category, about how many of the devices that answered gave it."""
 RESPONSE: Final = (
     Field("response", TEXT, "responses"),
     Field("raw", COUNT),
     Field("impossible", BOOLEAN, "poisoning.impossible_responses"),
 )
 
+ALIKE: Final = 1e-9
+"""What rounding may have made of a number that is written outward."""
 NOT_FOUND: Final = "No answer is called so."
 
 
@@ -100,8 +110,8 @@ def crossed_rows(histogram: Histogram) -> list[Json]:
     if not histogram.crossed:
         return []
     return [
-        {
-            **row,
+        counted(row, histogram.n)
+        | {
             "category": f"{margin.question}: {row['answer']}",
             "simultaneous_low": at_once.low,
             "simultaneous_high": at_once.high,
@@ -120,7 +130,7 @@ def at_once(row: Json) -> Json:
     low, high = row["simultaneous_low"], row["simultaneous_high"]
     value = row["estimate"]
     outside = value is not None and beyond(value, low, high, 0.0, 1.0)
-    return row | {"low": low, "high": high, "outside": outside}
+    return counted(row | {"low": low, "high": high, "outside": outside}, row["answered"])
 
 
 def _rows(histogram: Histogram, columns: Fields) -> list[Json]:
@@ -130,7 +140,48 @@ def _rows(histogram: Histogram, columns: Fields) -> list[Json]:
 
 def category_rows(histogram: Histogram) -> list[Json]:
     """Return the rows of the categories."""
-    return _rows(histogram, CATEGORY)
+    sample, answered = histogram.sample, np.zeros(len(histogram.categories), dtype=np.int64)
+    for part in sample.decoder.parts:
+        answered[part.categories] = part.tally(sample.tally).n
+    return [*map(counted, _rows(histogram, CATEGORY), answered.tolist())]
+
+
+def counted(row: Json, answered: int | None) -> Json:
+    """Return a row with about how many devices it is, of so many that answered, if it is known.
+
+    Of n that answered n f_n gave an answer, where f is the share among all whom they stand for.
+    Var(est - f) = Var(est - f_n) + Var(f_n): the noise, and who happened to answer. So n times the
+    interval of f holds n f_n at least as often as the interval holds f.
+    """
+    values = {name: row[end] for name, end in _COUNTS.items()}
+    unknown = answered is None or None in values.values()
+    counts = {name: None if unknown else answered * x for name, x in values.items()}
+    return row | {"answered": answered} | counts
+
+
+def count_texts(answered: int, *shares: float) -> list[str]:
+    """Return an estimated count and the ends of its interval, outward to its second digit."""
+    value, low, high = (answered * min(max(share, 0.0), 1.0) for share in shares)
+    step = 10 ** max(math.floor(math.log10(max(high - low, 1.0))) - 1, 0)
+    whole = round(value / step), math.floor(low / step + ALIKE), math.ceil(high / step - ALIKE)
+    return [f"{min(step * number, answered):,}" for number in whole]
+
+
+def count_column(rows: Sequence[Json], epochs: int, key: str = "estimate") -> Column:
+    """Return the column of about how many devices, or reports of several epochs, a row is."""
+
+    def cell(row: Mapping[str, Any]) -> str:
+        if not row["answered"] or row["low"] is None:
+            return "-"
+        value, low, high = count_texts(row["answered"], row[key], row["low"], row["high"])
+        of = f" of {row['answered']:,}" * several
+        return f"{value}{of} ({low} to {high})"
+
+    answered, title = {row["answered"] for row in rows}, "devices" if epochs == 1 else "reports"
+    several = len(answered) != 1
+    if not several:
+        title = f"of {answered.pop() or 0:,} {title}"
+    return Column("", title, "number", cell=cell)
 
 
 def response_rows(histogram: Histogram) -> list[Json] | None:
@@ -200,7 +251,8 @@ def shown_rows(histogram: Histogram, view: View = View.UNBIASED) -> list[Json]:
     """Return the rows of answers to single questions, then of categories; or of groups."""
     if (numeric := histogram.numeric) is not None:
         groups = (group for group in numeric.bins if not numeric.too_wide(group))
-        return [{"category": group.label, **estimate_map(group.share)} for group in groups]
+        rows = ({"category": group.label, **estimate_map(group.share)} for group in groups)
+        return [counted(row, histogram.n) for row in rows]
     if view is View.UNBIASED:
         return [*crossed_rows(histogram), *category_rows(histogram)]
     values = histogram.view(view).tolist()
