@@ -108,7 +108,7 @@ def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
     for side, epoch in (("epoch", "3"), ("against", "1")):
         page.locator(f"[name={side}]").fill(epoch)
         page.locator(f"[name={side}]").press("Enter")
-    expect(page.locator("#live .facts")).to_contain_text(
+    expect(page.locator("#live .facts").first).to_contain_text(
         re.compile(r"\(epoch 3, .*\(epoch 1, ", re.DOTALL)
     )
     now, before = (told(page, collector, epoch=epoch)["categories"] for epoch in (3, 1))
@@ -120,7 +120,7 @@ def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
         )
         assert difference == pytest.approx(each["estimate"] - other["estimate"], abs=1e-12)
         assert low < difference < high
-        expect_data(line, mark="not distinguishable" * (low <= 0 <= high))
+        expect_data(line, mark="not clear" * (low <= 0 <= high))
 
 
 @pytest.mark.long
@@ -206,13 +206,12 @@ def test_answers_are_found_as_their_names_are_typed(collector: Served, page: Pag
 def test_terms_and_notes_stand_once_in_full(collector: Served, page: Page) -> None:
     page.goto(FIGURES)
     expect(page.locator("dl.terms dt").first).to_be_visible()
-    expect(page.locator("[data-caution=chance-alone]")).to_be_visible()
     page.get_by_role("link", name="Over time").click()
     expect(page.locator("dl.terms")).to_have_count(0)
-    expect(page.locator("[data-caution].warning").first).to_be_visible()
-    expect(page.locator("[data-caution=chance-alone]")).to_be_hidden()
-    page.get_by_text("What else to mind").click()
     expect(page.locator("[data-caution=chance-alone]")).to_be_visible()
+    expect(page.locator("[data-caution=hidden-by-steps]")).to_be_hidden()
+    page.locator("#live summary", has_text="Details").click()
+    expect(page.locator("[data-caution=hidden-by-steps]")).to_be_visible()
     page.get_by_role("link", name="what devices promise").click()
     expect(page).to_have_url(re.compile(f"{FIGURES}#privacy$"))
 

@@ -121,9 +121,11 @@ def test_a_limit_of_the_impossible_is_on_its_own_side(
     high = low + width
     share = estimate_histogram(manifest(), 0, [9] * 5).share("good")
     one = replace(share, unit=unit, low=low, high=high, value=high + 1 if above else low - 1)
-    told = re.search(r": at (most|least) ([-+\d.,e]+)[ ]", estimate_statement(one))
+    told = re.search(r": at (most|least) ([-−+\d.,e]+)[ ]", estimate_statement(one))
     assert told
-    stated = Fraction(told[2].replace(",", "")) / (100 if unit is Unit.DIFFERENCE else 1)
+    stated = Fraction(told[2].replace(",", "").replace("−", "-")) / (
+        100 if unit is Unit.DIFFERENCE else 1
+    )
     assert told[1] == ("least" if above else "most")
     assert stated <= low + 1e-6 if above else stated >= high - 1e-6
 

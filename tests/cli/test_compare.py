@@ -126,7 +126,7 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
     assert "not compared with itself" in refused("--epoch", "1", "1")
     assert "has no older version" in place.fail("ask compare cups older")
     share = compared(place, "coffee", "--share", "never")
-    assert re.match(r"never, tea on .* against coffee on .*: -", share["rows"][0]["sentence"])
+    assert re.match(r"never, tea on .* against coffee on .*: −", share["rows"][0]["sentence"])
 
 
 def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:

@@ -53,8 +53,8 @@ def test_every_form_says_when_the_epoch_was_and_whether_it_is_final(counted: Wor
     assert as_csv(counted)[0]["state"] == "closed"
     # What has figures is listed, with the same.
     rows = [line.split() for line in counted.succeed("survey epochs tea").splitlines()]
-    told = [row[-2:] for row in rows if row[:1] in (["0"], ["1"], ["2"])]
-    assert told == [["40", "sealed"], ["3", "closed"]]
+    told = [" ".join(row) for row in rows if row[-1:] in (["0"], ["1"], ["2"])]
+    assert told == ["5 January 2026 40 final 0", "7 January 2026 3 over 2"]
     values = as_json(counted, "survey epochs tea")
     assert values["survey_id"] == counted.manifest().survey_id.hex()
     listed = as_csv(counted, "survey epochs tea")

@@ -34,7 +34,7 @@ def test_a_number_ends_with_the_second_digit_of_its_intervals_width(
 ) -> None:
     text = number_text(number, width, kind="share" if share else "number")
     assert text.endswith("%") == share
-    digits, scale = text.removesuffix("%").replace(",", ""), 100 if share else 1
+    digits, scale = text.removesuffix("%").replace(",", "").replace("−", "-"), 100 if share else 1
     # Half a unit of that digit is at most a twentieth of the width, and a unit more than a
     # hundredth of it; a whole number is not rounded further.
     wrong = abs(float(digits) - scale * number)

@@ -161,7 +161,7 @@ def test_the_sentence_of_a_quantile_has_the_cautions_of_others() -> None:
     found = estimate_histogram(CUPS, 0, [900, 500, 400, 300, 300, 200, 200, 200])
     median, mean = found.quantile(0.5), found.mean()
     codes = [
-        [one.code.removesuffix("-decide") for one in each.cautions if one.brief]
+        [one.code for one in each.cautions if one.brief and not one.code.startswith("fakes")]
         for each in (median, mean)
     ]
     assert codes[0] == codes[1]

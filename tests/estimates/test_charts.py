@@ -101,7 +101,8 @@ def test_marks_are_where_their_numbers_are(
     svg = dots_chart(dots, width=width, title="t")
     # Two lines whose numbers are known give the scale: that at 0 and another tick.
     ticks = [text for text in found(svg, "text", "middle") if (text.text or "").endswith("%")]
-    told = {float((t.text or "").rstrip("%").replace(",", "")) / 100: number(t, "x") for t in ticks}
+    percents = [(tick.text or "").rstrip("%").replace(",", "").replace("−", "-") for tick in ticks]
+    told = {float(p) / 100: number(t, "x") for p, t in zip(percents, ticks, strict=True)}
     (low, left), *_, (high, right) = sorted(told.items())
 
     def at(wanted: float) -> float:

@@ -127,7 +127,7 @@ def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
     assert median.sentence.startswith(
         f"The median of what the devices that reported to {survey.name} on 14 November "
         f"2023 answered: "
-        f"{median.value:g} (95 % interval {median.low:g} to {median.high:g}). If 1 % "
+        f"{median.value:g} (95 % interval {median.low:g} to {median.high:g})."
     )
     assert median.low <= 15 <= median.high  # 1 - 0.8^4 = .59, 1 - 0.8^3 = .488
     weights = [float(10 <= 5 * x <= 40) for x in range(24)]

@@ -43,7 +43,7 @@ _PLANS: list[Callable[..., int]] = [
 @pytest.mark.parametrize("plan", _PLANS)
 def test_what_no_plan_is_for_is_refused_with_an_example(plan: Callable[..., int]) -> None:
     for width in (0.0, -0.05, -math.inf, math.inf, math.nan):
-        with pytest.raises(ValueError, match=r"half width must be .* such as"):
+        with pytest.raises(ValueError, match=r"margin of error must be .* such as"):
             plan(width)
     for level in (0.0, 1.0, 95.0, math.nan):
         with pytest.raises(ValueError, match="level must be in"):

@@ -52,7 +52,7 @@ def test_nothing_changed_where_two_surveys_differ_and_neither_changed() -> None:
         assert re.search(r"(?:up|down|difference) \+?0\.0 points", sentence)
         assert f"of survey {_NEWER.survey_id.hex()[:12]}." in sentence
     told = series.sentence("good")
-    assert "no clear trend of good, +0.00 points a day (95 % interval -" in told
+    assert "no clear trend of good, +0.00 points a day (95 % interval −" in told
     assert f"of survey {_NEWER.survey_id.hex()[:12]}." in told
 
 

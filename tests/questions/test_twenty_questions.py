@@ -225,10 +225,10 @@ def test_a_question_has_one_answer(scene: Scene, question: str) -> None:
 def test_the_sides_of_a_sentence_differ_by_its_difference(
     scene: Scene, made: Callable[[Surveys], Any]
 ) -> None:
-    interval = r"95 % interval ([-+\d.]+) to ([-+\d.]+)"
+    interval = r"95 % interval ([−+\d.]+) to ([−+\d.]+)"
     sides = r"([\d.]+) %.* against ([\d.]+) % .*?([\d.]+) points, "
     numbers = re.search(sides + interval, made(scene.surveys).sentence)
     assert numbers
-    one, other, apart, low, high = map(float, numbers.groups())
+    one, other, apart, low, high = (float(text.replace("−", "-")) for text in numbers.groups())
     assert abs(one - other) == pytest.approx(apart, abs=0.11)
     assert low - 0.11 < one - other < high + 0.11

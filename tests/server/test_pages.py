@@ -408,7 +408,7 @@ async def test_what_the_collector_counts_is_for_operators(collector: Collector) 
     for role in Role:
         answer = await collector.client.get(PAGE, headers=await collector.token(role))
         text = await text_of(answer)
-        assert "<dt>epoch 0</dt><dd>open</dd>" in text
+        assert "<dt>14 November 2023</dt><dd>open</dd>" in text
         assert ("<dt>accepted</dt><dd>9</dd>" in text) is (role is Role.OPERATOR)
         assert ("last report" in text) is (role is Role.OPERATOR)
 
@@ -465,16 +465,17 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     analyst.clock.time += 2
     figures, series, compare = [await text_of(await analyst.client.get(path)) for path in paths]
     assert (
-        "1 older epoch with figures (0) is not shown here: deniable ask trend large has all."
+        "1 older epoch with figures (14 November 2023) is not shown here: deniable ask trend large "
+        "has all."
     ) in words(series)
     for text, query in ((figures, "large?epoch=0"), (compare, "compare?against=0")):
         assert (
-            "1 older epoch with figures (0) is not offered here. Show epoch 0, or another by its "
-            "number in the address; deniable survey epochs large lists all."
+            "1 older epoch with figures (14 November 2023) is not offered here. Show 14 November "
+            "2023, or others by their days in the address; deniable survey epochs large lists all."
         ) in words(text)
         assert ("a", {"href": query}) in Tables(text).tags
     shown = await text_of(await analyst.client.get("/surveys/large?epoch=0"))
-    assert "(epoch 0) reports1 state" in words(shown)
+    assert re.search(r" reports1 state.* \(epoch 0\) ", words(shown))
     shown = await text_of(await analyst.client.get("/surveys/large/compare?against=0"))
     assert re.search(r"\(epoch 1, 1 report\) before.*\(epoch 0, 1 report\)", words(shown))
 

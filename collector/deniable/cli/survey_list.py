@@ -1,7 +1,7 @@
 """``deniable survey list`` and ``survey epochs``: the published surveys, and their epochs."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any, Final
 
@@ -13,18 +13,18 @@ from deniable.cli.sources import Place, reading_options
 from deniable.directory.collector_directory import state_of
 from deniable.documents import Column, Document, Table
 from deniable.messages import Manifest
-from deniable.reading import ListedEpoch, Source, appear_text, find_version, instant_text, iso_time
+from deniable.reading import EpochState, ListedEpoch, Source, appear_text, find_version, iso_time
+from deniable.reading.epochs import dates_text, standing_text
 from deniable.reading.wire import epochs_map
 
 _COLUMNS: Final = (
     Column("name", "name", "name"),
-    Column("sequence", "sequence", "number"),
-    Column("id", "id begins", "name", cell=lambda row: str(row["id"][:12])),
+    Column("state", "", "name", cell=itemgetter("standing")),
+    Column("question", "question"),
     Column("epsilon", "epsilon", "name"),
     Column("repeat", "repeat", "name", cell=itemgetter("repeated")),
-    Column("", "epoch now", "name", cell=itemgetter("epoch")),
-    Column("state", "state", "name"),
-    Column("question", "question"),
+    Column("sequence", "sequence", "number"),
+    Column("id", "id begins", "name", cell=lambda row: str(row["id"][:12])),
     *map(Column, ("origin", "start", "end", "epochs", "epoch_seconds")),
 )
 
@@ -34,22 +34,26 @@ def surveys_document(source: Source, now: float) -> Document:
     rows = []
     for name in source.names():
         surveys, ended = source.manifests(name), source.ended(name)
-        rows += [_row(survey, state_of(survey, surveys, ended, now), now) for survey in surveys]
+        for survey in surveys:
+            state, ended_at = state_of(survey, surveys, ended, now), ended.get(survey.survey_id)
+            standing = standing_text(survey.schedule, now, ended_at)
+            superseded = state.startswith("superseded")
+            rows.append(_row(survey, state, state if superseded else standing))
     heading = "" if rows else "no survey is published; see: deniable survey publish --help"
     return Document(tables=[Table(_COLUMNS, rows)], heading=heading)
 
 
-def _row(manifest: Manifest, state: str, now: float) -> dict[str, Any]:
+def _row(manifest: Manifest, state: str, standing: str) -> dict[str, Any]:
     schedule, repeated = manifest.schedule, str(manifest.repeat.kind)
     if manifest.repeat.epochs is not None:
         name = manifest.kind.name if manifest.kind.first_round_kept else "memoised"
         repeated = f"{name}, {manifest.repeat.epochs}"
-    epoch = schedule.epoch_at(now)
     return {
         "name": manifest.name,
         "sequence": manifest.sequence,
         "id": manifest.survey_id.hex(),
         "state": state,
+        "standing": standing,
         "question": manifest.question,
         "origin": manifest.origin,
         "epsilon": manifest.epsilon,
@@ -58,7 +62,6 @@ def _row(manifest: Manifest, state: str, now: float) -> dict[str, Any]:
         "start": _instant(schedule.start),
         "end": _instant(schedule.end),
         "epochs": schedule.epochs,
-        "epoch": "-" if epoch is None else f"{epoch} of {schedule.epochs}",
         "epoch_seconds": schedule.epoch_seconds,
     }
 
@@ -71,24 +74,22 @@ def _instant(when: int) -> str | None:
 def epochs_document(
     manifest: Manifest, epochs: Iterable[ListedEpoch], distrusted: Iterable[bytes], otherwise: str
 ) -> Document:
-    """Return the epochs that have figures: their times, reports and seals; or why there are none.
+    """Return the epochs that have figures: their dates, reports and seals; or why there are none.
 
     That is what it says ``otherwise``.
     """
     values = epochs_map(manifest, epochs, distrusted)
 
-    def start_of(following: int) -> Callable[[Mapping[str, Any]], str]:
-        start = manifest.schedule.epoch_start
-        return lambda row: instant_text(start(row["epoch"] + following))
+    def dates(row: Mapping[str, Any]) -> str:
+        return dates_text(manifest.schedule, [row["epoch"]])
 
     columns = [
         *map(Column, ("survey", "survey_id")),
-        Column("epoch", "epoch", "number"),
-        Column("start", "begins", "name", cell=start_of(0)),
-        Column("end", "ends", "name", cell=start_of(1)),
+        Column("start", "dates", "name", cell=dates),
         Column("n", "reports", "number"),
-        Column("state", "state", "name"),
-        *map(Column, ("seal", "whole", "sealed_at", "pruned_at", "cut_at")),
+        Column("state", "state", "name", cell=lambda row: EpochState(row["state"]).words),
+        Column("epoch", "epoch", "number"),
+        *map(Column, ("end", "seal", "whole", "sealed_at", "pruned_at", "cut_at")),
     ]
     heading = f"{manifest.name} {manifest.survey_id.hex()[:12]}"
     if not values["epochs"]:

@@ -19,3 +19,4 @@ from deniable.documents.document import number_text as number_text
 from deniable.documents.document import read_number as read_number
 from deniable.documents.document import upper_text as upper_text
 from deniable.documents.document import with_cautions as with_cautions
+from deniable.documents.document import with_minus as with_minus

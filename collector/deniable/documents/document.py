@@ -97,6 +97,7 @@ class Fact:
 
     Attributes:
         details: more labels and texts, which belong to it.
+        aside: whether it waits under Details where people can unfold these.
     """
 
     label: str = ""
@@ -104,6 +105,7 @@ class Fact:
     key: str | None = None
     value: Any = None
     details: Sequence[tuple[str, str]] = ()
+    aside: bool = False
 
 
 ColumnKind = Literal["text", "name", "number", "exact", "share", "points"]
@@ -243,16 +245,21 @@ def number_text(
     if number is None:
         return "-"
     if type(number) is int:
-        return f"{number:{sign},}"
+        return with_minus(f"{number:{sign},}")
     if kind == "exact":
-        return f"{number:{sign}z.15g}"
+        return with_minus(f"{number:{sign}z.15g}")
     factor, least, mark = (100, 1, "%" * (kind == "share"))
     if kind == "number":
         factor, least = 1, 0
         if not 0 < width < math.inf:
-            return f"{number:{sign}z.6g}"
+            return with_minus(f"{number:{sign}z.6g}")
     places = decimals(factor * width, least) if 0 < width < math.inf else least
-    return f"{factor * number:{sign}z,.{places}f}{mark}"
+    return with_minus(f"{factor * number:{sign}z,.{places}f}{mark}")
+
+
+def with_minus(text: str) -> str:
+    """Return a number as people read it: a negative one with a minus sign, not with a hyphen."""
+    return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else text
 
 
 def decimals(width: float, least: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape as escape_markup
 from typing import Any, Final
 
-from deniable.documents.document import Caution, Column, Document, Level, Table
+from deniable.documents.document import Caution, Column, Document, Fact, Level, Table
 
 _STYLE: Final = (
     "body { font: 15px/1.45 sans-serif; max-width: 46em; margin: 1em auto; padding: 0 1em; } "
@@ -18,6 +18,8 @@ _STYLE: Final = (
 )
 """Of a page by itself: anyone who ignores it can read it, too."""
 _ROLE = ' role="alert"'
+_LIMITATIONS: Final = 2
+"""So many cautions stand below a figure even where none is a warning."""
 # Control, format and line-separator characters reorder or hide what is read, and XML has no place
 # for most of them; surrogates and characters that will never be assigned it refuses.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"})
@@ -35,33 +37,37 @@ def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN
 
 
-def document_html(
-    document: Document, chart: str = "", *, folded: bool = False, brief: bool = False
-) -> str:
+def document_html(document: Document, chart: str = "", *, folded: bool = False) -> str:
     """Return the parts of a document, with its chart as markup.
 
-    Tables unfold, if ``folded``; of ``brief`` ones, so do cautions that are notes.
+    Tables unfold, if ``folded``. Below a sentence, so does all but the first limitations.
     """
     tables = "".join(map(table_html, document.tables))
     if folded and tables:
         tables = f"<details><summary>The same in numbers</summary>\n{tables}</details>\n"
     alerts = [caution for caution in document.cautions if caution.level is Level.ALERT]
     others = [caution for caution in document.cautions if caution.level is not Level.ALERT]
-    notes = [caution for caution in others if not caution.brief] if brief else []
-    stated = [caution for caution in others if caution not in notes]
-    counted = f"{len(notes)} note{'s' * (len(notes) > 1)}"
-    more = f"<details><summary>What else to mind: {counted}</summary>\n"
+    first = max(_LIMITATIONS, sum(caution.brief for caution in others))  # these stand first
+    aside = [fact for fact in document.facts if fact.aside]
+    details = "".join(
+        (
+            *(f'<p class="note">{escape(note)}</p>\n' for note in document.notes),
+            cautions_html(others[first:]),
+            _facts_html(aside),
+        )
+    )
+    if details and document.sentence:
+        details = f"<details><summary>Details</summary>\n{details}</details>\n"
     return "".join(
         (
             cautions_html(alerts),
             f'<p class="sentence">{escape(document.sentence)}</p>\n' * bool(document.sentence),
-            _facts_html(document),
+            _facts_html(fact for fact in document.facts if not fact.aside),
             chart,
             tables,
-            *(f'<p class="note">{escape(note)}</p>\n' for note in document.notes),
-            "<h3>What to mind</h3>\n" * bool(stated),
-            cautions_html(stated),
-            f"{more}{cautions_html(notes)}</details>\n" * bool(notes),
+            "<h3>Limitations</h3>\n" * bool(others),
+            cautions_html(others[:first]),
+            details,
         )
     )
 
@@ -112,13 +118,13 @@ def table_html(table: Table) -> str:
     return f"<table>{caption}<thead><tr>{head}</tr></thead>\n{body}</table>\n"
 
 
-def _facts_html(document: Document) -> str:
-    facts = "".join(
+def _facts_html(facts: Iterable[Fact]) -> str:
+    rows = "".join(
         f"<div><dt>{escape(fact.label)}</dt><dd>{escape(fact.text)}</dd></div>\n"
-        for fact in document.facts
+        for fact in facts
         if fact.text
     )
-    return f'<dl class="facts">\n{facts}</dl>\n' if facts else ""
+    return f'<dl class="facts">\n{rows}</dl>\n' if rows else ""
 
 
 def _cells(columns: list[Column], cells: Iterable[str]) -> Iterator[str]:

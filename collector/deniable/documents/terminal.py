@@ -48,13 +48,13 @@ def print_document(document: Document, screen: "Console") -> None:
     from rich.text import Text
 
     parts: list[RenderableType] = []
+    if document.sentence:
+        parts.append(Text(document.sentence))
     if document.heading:
         parts.append(Text(document.heading, style="bold"))
     if facts := facts_text(document.facts, screen.width):
         # A group, since what prints a text by itself breaks it: keys stay beside their labels.
         parts.append(Group(Text(facts, no_wrap=True, overflow="ignore")))
-    if document.sentence:
-        parts.append(Text(document.sentence))
     tables = [table for table in document.tables if table.rows]
     bars: list[str] = []
     for table in tables:

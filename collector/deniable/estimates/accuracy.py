@@ -78,7 +78,7 @@ def reports_for_half_width(
     frequency: float | None = None,
     level: float = 0.95,
 ) -> int:
-    """Return about how many reports give intervals of this half width, for every category.
+    """Return about how many reports give this margin of error, for every category.
 
     At the expected frequency, or in the worst case (docs/mathematics.md, section 5).
     """
@@ -127,4 +127,6 @@ def worst_variance(own: float, other: float, frequency: float | None) -> float:
 def check_points(half_width: float) -> None:
     """Refuse half a width of an interval of shares that is none."""
     if not 0 < half_width < 1:
-        raise ValueError("the half width must be in (0, 1), such as 0.05 for ± 5 percentage points")
+        raise ValueError(
+            "the margin of error must be in (0, 1), such as 0.05 for ± 5 percentage points"
+        )

@@ -240,7 +240,7 @@ class Histogram(DebiasedCounts, Tabular):
         return fits(self.sample, np.asarray(frequencies, dtype=np.float64))
 
     def reports_for(self, half_width: float, level: float) -> int:
-        """Return about how many reports give each share an interval of this half width.
+        """Return about how many reports give each share this margin of error.
 
         Of numbers, the mean: of this part of their range.
         """

@@ -45,12 +45,12 @@ def reports_for_share(
 def reports_for_mean(
     mechanism: Mechanism, values: Sequence[Fraction], half_width: float, level: float = 0.95
 ) -> int:
-    """Return how many reports give the mean an interval of this half width, whatever the answers.
+    """Return how many reports give the mean this margin of error, whatever the answers.
 
-    The half width is in the units of the values (docs/mathematics.md, section 10).
+    It is in the units of the values (docs/mathematics.md, section 10).
     """
     if not 0 < half_width < math.inf:
-        raise ValueError("the half width must be above 0, such as 5 for the mean ± 5")
+        raise ValueError("the margin of error must be above 0, such as 5 for the mean ± 5")
     return Accuracy.half_width(half_width, level).reports(mean_variance(mechanism, values))
 
 
@@ -126,7 +126,7 @@ def reports_for_quartiles(
     wants end with one of them, no number of reports tells it from the next (ValueError).
     """
     if half_width < values[1] - values[0]:
-        raise ValueError("the half width is at least a step of the values")
+        raise ValueError("the margin of error is at least a step of the values")
     decoder = decoder_of(mechanism)
     expected = decoder.tally(even_counts(mechanism, _MANY))
 

@@ -21,10 +21,7 @@ CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what is to be known befo
 
 _MANY: Final = 10**9
 """More reports than any survey gets."""
-CHANCE: Final = (
-    "about chance alone: who was not asked, does not take part, is offline, lies or fakes is not "
-    "in them."
-)
+CHANCE: Final = "about chance alone: not about people who were not asked, do not answer or lie."
 """What intervals are about, and what they leave out."""
 _VIEWS: Final = {
     View.PROJECTED: "the possible shares that are nearest to the unbiased estimates",
@@ -340,19 +337,19 @@ CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("simulated", Level.ALERT, _simulated),
     Rule("small-group", Level.WARNING, _small_group),
     Rule("fakes-decide", Level.WARNING, lambda it: _fakes(it) if it.fakes_decide else ""),
-    Rule("fakes", Level.WARNING, lambda it: "" if it.fakes_decide else _fakes(it)),
     Rule("outside", Level.WARNING, _outside),
     Rule("shared-noise", Level.WARNING, _shared_noise),
     Rule("distrusted-issuers", Level.WARNING, _distrusted),
     Rule("chosen-by-size", Level.WARNING, _chosen_by_size),
     Rule("biased-view", Level.WARNING, _biased_view),
+    Rule("chance-alone", Level.NOTE, lambda it: f"Intervals are {CHANCE}" * bool(it.samples)),
+    Rule("fakes", Level.NOTE, lambda it: "" if it.fakes_decide else _fakes(it)),
     Rule("recurring-devices", Level.NOTE, _recurring_devices),
     Rule("different-surveys", Level.NOTE, _different_surveys),
     Rule("few-reports", Level.NOTE, _few_reports),
     Rule("hidden-by-steps", Level.NOTE, _hidden_by_steps),
     Rule("smoothed", Level.NOTE, _smoothed),
     Rule("unseen-fakes", Level.NOTE, _unseen_fakes),
-    Rule("chance-alone", Level.NOTE, lambda it: f"Intervals are {CHANCE}" * bool(it.samples)),
 )
 
 

@@ -91,11 +91,11 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
         places = [Fact(head, _period(side)) for head, side in heads][::-1]
     return Document(
         facts=[
-            Fact("survey", histogram.survey),
+            Fact("survey", histogram.survey, aside=True),
             *places,
-            Fact("epsilon", _guarantees(comparison)),
-            Fact("devices", enrolment_text(histogram)),
-            *([] if comparison.test is None else [Fact("test", str(comparison.test))]),
+            Fact("epsilon", _guarantees(comparison), aside=True),
+            Fact("devices", enrolment_text(histogram), aside=True),
+            Fact("test", "" if comparison.test is None else str(comparison.test), aside=True),
         ],
         tables=[Table(_columns(comparison, rows), rows, title=_title(comparison))],
         notes=[*_notes(comparison), *notes],
@@ -287,7 +287,7 @@ def _shown_row(row: Row) -> dict[str, Any]:
         "now": row.now.stated,
         "width_before": (before.high - before.low) or fields["width"],
         "width_now": (row.now.high - row.now.low) or fields["width"],
-        "mark": "" if row.estimate.distinguishable else "not distinguishable",
+        "mark": "" if row.estimate.distinguishable else "not clear",
     }
 
 

@@ -16,6 +16,7 @@ from deniable.documents import (
     level_text,
     number_text,
     with_cautions,
+    with_minus,
 )
 from deniable.documents.programs import NUMBER, Field, Json, or_null
 from deniable.estimates.change import Test
@@ -126,9 +127,9 @@ def estimate_text(estimate: Estimate, number: float, bound: str = "") -> str:
     """Return a value or an end as it is written; the "least" rounded down, the "most" up."""
     match estimate.unit:
         case Unit.SHARE:
-            return f"{_outward(100 * number, 1, bound):z.1f} %"
+            return with_minus(f"{_outward(100 * number, 1, bound):z.1f} %")
         case Unit.DIFFERENCE:
-            return f"{_outward(100 * number, 1, bound):+z.1f}"
+            return with_minus(f"{_outward(100 * number, 1, bound):+z.1f}")
         case Unit.RATIO if math.isnan(number):
             return "not known"
         case Unit.RATIO:
@@ -227,7 +228,7 @@ def verdict_note(verdict: Verdict) -> str:
 def _limit(verdict: Verdict) -> str:
     # Not rounded as figures are: nobody measured it.
     if not verdict.estimate.unit.of_shares:
-        return f"{verdict.limit:.12g}"
+        return with_minus(f"{verdict.limit:.12g}")
     percent = level_text(verdict.limit)
     if verdict.estimate.unit.value == "share":
         return percent

@@ -32,6 +32,7 @@ from deniable.presenting.rows import (
     estimate_columns,
     estimate_row,
     histogram_facts,
+    largest_shares,
     marked,
     response_rows,
     sentence_map,
@@ -101,17 +102,20 @@ def rows_document(
         ],
         cautions=histogram_cautions(histogram, rows),
         heading=histogram.question,
-        sentence=_mean_sentence(histogram),
+        sentence=histogram_sentence(histogram),
         chart=_chart(histogram, rows, distribution) if rows.rows else None,
     )
 
 
-def _mean_sentence(histogram: Histogram) -> str:
-    """Return the sentence of a numeric survey's mean, unless that is too wide to be shown."""
-    numeric = histogram.numeric
-    return (
-        "" if numeric is None or numeric.too_wide(numeric.mean) else estimate_sentence(numeric.mean)
-    )
+def histogram_sentence(histogram: Histogram) -> str:
+    """Return the largest share, by an interval that holds for all; or the mean, if it tells any."""
+    if (numeric := histogram.numeric) is not None:
+        return "" if numeric.too_wide(numeric.mean) else estimate_sentence(numeric.mean)
+    if not histogram.n:
+        return ""
+    largest = histogram.share(largest_shares([histogram], everywhere=False)[0])
+    widest = largest.at(histogram.level_at_once)
+    return estimate_sentence(replace(widest, level=histogram.level, at_once=True))
 
 
 def _chart(

@@ -256,7 +256,7 @@ def cross_table_document(table: CrossTable) -> Document:
     return Document(
         facts=[
             *histogram_facts(histogram),
-            *([] if table.test is None else [Fact("test", str(table.test))]),
+            Fact("test", "" if table.test is None else str(table.test), aside=True),
         ],
         tables=[*_lists(table)] if wide else [_table(table)],
         notes=[

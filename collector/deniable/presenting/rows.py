@@ -6,7 +6,7 @@ Whoever reads a table picks rows by their estimates, and compares them. Rows of 
 have intervals that hold for all rows at once, whichever are looked at.
 
 They are right in a biased view, too. Projected shares are (f - t)_+, with one t for all: a share
-that is below its interval, of f and a half width h, has t > h, so that all are below the others'
+that is below its interval, of f and a margin h, has t > h, so that all are below the others'
 low ends too, and these sum to more than 1; likewise above. So where intervals are about as wide,
 and the true shares in them all, the projected ones are as well. In intervals of their own they
 often are not: of the ten largest of 1,024, at times hardly any (docs/coverage.md).
@@ -335,20 +335,22 @@ def estimate_row(row: Json) -> Json:
 def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
     """Yield the reports that the figures are of, in facts for people."""
     if histogram.survey:
-        yield Fact("survey", f"{histogram.survey}, {histogram.sample.period}")
+        survey = f"{histogram.survey}, {histogram.sample.period}"
+        yield Fact("survey", survey, aside=True)
     if histogram.start is not None and histogram.end is not None:
         time = f"{instant_text(histogram.start)} to {instant_text(histogram.end)}"
-        yield Fact("time", f"{time} ({epochs_text(histogram.epochs)})")
+        yield Fact("time", f"{time} ({epochs_text(histogram.epochs)})", aside=True)
     yield Fact("reports", f"{histogram.n:,}")
     if histogram.standing is not None:
         yield Fact("state", _STATES[EpochState(histogram.standing.state)])
-    yield Fact("epsilon", histogram.guarantee)
-    yield Fact("devices", enrolment_text(histogram))
+    yield Fact("epsilon", histogram.guarantee, aside=True)
+    yield Fact("devices", enrolment_text(histogram), aside=True)
     if histogram.anonymity_set is not None:
         among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest"
-        yield Fact("hides among", f"{histogram.anonymity_set:,} reports of one survey id{among}")
+        hidden = f"{histogram.anonymity_set:,} reports of one survey id{among}"
+        yield Fact("hides among", hidden, aside=True)
     if histogram.groups:  # or nobody knows what else is shown
-        yield Fact("reveals", revealed_brief(histogram.revealed()))
+        yield Fact("reveals", revealed_brief(histogram.revealed()), aside=True)
 
 
 def enrolment_text(histogram: DebiasedCounts) -> str:

@@ -121,6 +121,20 @@ def period_text(start: int, seconds: int, epochs: Iterable[int]) -> str:
     return " and ".join(periods)
 
 
+def dates_text(schedule: Schedule, epochs: Iterable[int]) -> str:
+    """Return the days of epochs of a schedule, or the hours of short ones."""
+    return period_text(schedule.start, schedule.epoch_seconds, epochs)
+
+
+def asked_text(schedule: Schedule, epoch: int) -> str:
+    """Return the text that asks for an epoch: its days, or the number of one of hours."""
+    begin, end = (schedule.epoch_start(epoch + following) for following in (0, 1))
+    first, last = iso_time(begin), iso_time(end - _DAY)
+    if schedule.epoch_seconds % _DAY or first is None or last is None:
+        return str(epoch)
+    return "..".join(dict.fromkeys((first[:10], last[:10])))
+
+
 def when_text(period: str) -> str:
     """Return a period behind a preposition, such as "from 23 to 29 November 2026"."""
     word = "from" if "–" in period else "on"

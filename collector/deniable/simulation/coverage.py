@@ -145,7 +145,7 @@ _MEANS: Final = {
     "held": "held",
     "bias": "bias",
     "root_mean_square_error": "error",
-    "half_width": "half width",
+    "half_width": "margin of error",
 }
 
 

@@ -117,7 +117,7 @@ def difference_chart(
     scale: Scale = POINTS,
     levels: tuple[str, str] = ("50%", "95%"),
 ) -> Markup:
-    """Return differences around 0; where the outer interval has 0, it says "not distinguishable".
+    """Return differences around 0; where the outer interval has 0, it says "not clear".
 
     The intervals are those of the differences: whether two intervals of shares overlap tells
     little of them.
@@ -137,7 +137,7 @@ def difference_chart(
 
 def _distinguished(dot: Dot) -> str:
     low, high = dot.outer or (0.0, 0.0)
-    return " ".join(filter(None, [dot.mark, "not distinguishable" if low <= 0 <= high else ""]))
+    return " ".join(filter(None, [dot.mark, "not clear" if low <= 0 <= high else ""]))
 
 
 def _interval(band: Band | None, scale: Scale, decimals: int) -> str:

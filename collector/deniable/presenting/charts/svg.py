@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from deniable.documents import decimals
+from deniable.documents import decimals, with_minus
 from deniable.documents.html import escape
 from deniable.messages import calendar
 
@@ -204,7 +204,7 @@ class Scale:
         # Adding 0 turns -0.0 into 0.0.
         scaled = round(value * self.factor, decimals) + 0.0
         form = f",.{decimals}f" if abs(scaled) < 1e6 else ".3g"
-        return f"{scaled:{'+' if self.signed and scaled else ''}{form}}{self.suffix}"
+        return with_minus(f"{scaled:{'+' if self.signed and scaled else ''}{form}}{self.suffix}")
 
     def decimals(self, widths: Iterable[float]) -> int:
         """Return how many digits after the point tell ends of intervals of such widths apart."""

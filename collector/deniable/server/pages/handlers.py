@@ -15,7 +15,7 @@ from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.publishing.notice import privacy_terms
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
-from deniable.reading.epochs import period_text, standing_text, when_text
+from deniable.reading.epochs import dates_text, period_text, standing_text, when_text
 from deniable.reading.source import most_epochs
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
@@ -259,7 +259,7 @@ class Visit:
 def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:
     """Yield the state of an epoch."""
     state = epoch.standing.state
-    yield Fact(f"epoch {epoch.epoch}", state.words)
+    yield Fact(dates_text(schedule, [epoch.epoch]), state.words)
     if state in {EpochState.OPEN, EpochState.GRACE}:
         yield Fact("late reports until", instant_text(schedule.closes(epoch.epoch)))
 

@@ -15,6 +15,7 @@ from deniable.mechanisms import promise_text
 from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest
 from deniable.reading import ListedEpoch, instant_text
+from deniable.reading.epochs import asked_text, dates_text
 from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, HTML, ROUTES
 
@@ -77,7 +78,7 @@ def here(request: web.BaseRequest) -> dict[str, str]:
     return {"here": url.raw_path.rpartition("/")[2], "query": url.raw_query_string}
 
 
-def _document(document: Document, *, folded: bool = False, brief: bool = False) -> str:
+def _document(document: Document, *, folded: bool = False) -> str:
     """Return a document as HTML, with its chart for wide pages and for phones."""
     chart = ""
     if document.chart is not None:
@@ -85,7 +86,7 @@ def _document(document: Document, *, folded: bool = False, brief: bool = False) 
             f'<div class="chart {kind}">{document.chart(width)}</div>\n'
             for kind, width in _WIDTHS.items()
         )
-    return document_html(document, chart, folded=folded, brief=brief)
+    return document_html(document, chart, folded=folded)
 
 
 @cache
@@ -101,6 +102,7 @@ def _environment() -> "Environment":
     )
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["instant"] = instant_text
+    environment.filters["dates"] = dates_text
     environment.filters["promise"] = promise_text
     environment.filters["html"] = _document
     return environment
@@ -197,7 +199,7 @@ class Controls:
 
 
 def width_text(manifest: Manifest, width: float) -> str:
-    """Return a half width of shares in points; or of numbers, as this part of their range."""
+    """Return a margin of error of shares in points; or of numbers, as this part of their range."""
     values = manifest.values
     if values is None:
         return f"± {100 * width:.3g} percentage points"
@@ -209,17 +211,18 @@ def epoch_choices(
     manifest: Manifest, page: Page, epochs: Sequence[ListedEpoch]
 ) -> Iterator[tuple[str, str]]:
     """Yield which epochs there are to choose from, and what they are called."""
-    known = [epoch for epoch in reversed(epochs) if epoch.n]
+    known, schedule = [epoch for epoch in reversed(epochs) if epoch.n], manifest.schedule
+    typed = "against" in page.takes  # or chosen, as addresses have it
     for epoch in known:
-        yield str(epoch.number), f"{epoch.number} ({epoch.n:,}, {epoch.state.words})"
+        value = asked_text(schedule, epoch.number) if typed else str(epoch.number)
+        dates = dates_text(schedule, [epoch.number])
+        yield value, f"{dates} ({epoch.n:,} reports, {epoch.state.words})"
     together = (
-        "against" not in page.takes
-        and manifest.repeat.epochs is None
-        and len(manifest.categories) <= MOST_REPEATED
+        not typed and manifest.repeat.epochs is None and len(manifest.categories) <= MOST_REPEATED
     )
     if together and len(known) > 1:
-        span = f"{known[-1].number}-{known[0].number}"
-        yield span, f"{span} together"
+        span = range(known[-1].number, known[0].number + 1)
+        yield f"{span[0]}-{span[-1]}", f"{dates_text(schedule, span)} together"
 
 
 def asked_groups(request: web.BaseRequest) -> tuple[str, ...]:
