@@ -14,7 +14,7 @@ from tests.support.processes import ROOT
 
 ELSEWHERE: Final = {
     *("deniable.accounting.shuffled", "deniable.central_model.laplace", "deniable.client.testing"),
-    *("deniable.estimates.series", "deniable.planning.accuracy"),
+    "deniable.estimates.series",
 }
 """Modules whose only users are in one other package.
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -167,6 +169,21 @@ def test_wrong_usage_is_told(file: Path, options: list[str], message: str) -> No
     result = run("simulate", file, *options)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+def test_a_published_survey_is_planned_by_its_name_and_its_reports(place: Workplace) -> None:
+    week = 7 * 86_400
+    start = datetime.fromtimestamp(time.time() - 4 * week, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    place.publish(start=start, epoch='"1 week"', grace='"1 day"')
+    for epoch in range(3):
+        place.count([at % 4 for at in range(300)], epoch)
+    found = json.loads(place.succeed("plan tea --width 10% --json"))
+    assert found["reports_an_epoch"] == 300
+    assert found["reached_at"] > start
+    shown = " ".join(place.succeed("plan tea --width 10%").split())
+    assert "At 300 reports a week, all together reach ± 10 percentage points on about " in shown
+    assert "give the survey's file" in run("plan tea --epsilon 2 --dir", place.directory).stderr
+    assert "no survey 'coffee' is published" in place.fail("plan coffee")
 
 
 def test_only_a_simulated_survey_has_such_a_name(place: Workplace) -> None:

@@ -17,6 +17,7 @@ from deniable.estimates import (
     Accuracy,
     Model,
     decoder_of,
+    estimate_histogram,
     reports_for_half_width,
     share_variance,
 )
@@ -31,6 +32,7 @@ from deniable.planning import (
     year_of,
 )
 from deniable.planning.facts import plan_document
+from deniable.reading import EpochState, ListedEpoch, date_text
 from deniable.simulation import SimulatedReports
 from tests.support.effort import effort, some
 from tests.support.kinds import EXAMPLES, SURVEYS, calibrated, example_survey
@@ -135,6 +137,64 @@ def test_a_planned_difference_is_found_as_often_as_was_asked(mechanism: Randomis
         abs(found(t - difference / 2, t + difference / 2) - 0.8) < 5 * math.sqrt(0.16 / runs) + 0.01
     )
     assert abs(found(t, t) - 0.05) < 5 * math.sqrt(0.0475 / runs)
+
+
+def _published(kept: int | None = None, epochs: int = 40) -> Manifest:
+    repeat = Repeat() if kept is None else Repeat("memoised", kept)
+    schedule = Schedule(START, DAY, epochs, DAY)
+    return manifest(categories=tuple("abcd"), epsilon="2", schedule=schedule, repeat=repeat)
+
+
+@pytest.mark.parametrize("kept", [None, 5])
+def test_a_figure_is_so_exact_on_the_date_that_is_said_and_not_before(kept: int | None) -> None:
+    survey = _published(kept)
+    closed = [ListedEpoch(epoch, 1500, EpochState.SEALED) for epoch in range(3)]
+    made = plan(survey, Accuracy.half_width(0.029), 0.5, closed)
+    at = made.reached_at()
+    assert at is not None
+    mechanism, half = survey.mechanism, np.array([1, 1 / 3, 1 / 3, 1 / 3]) / 2
+    counts = 1500 * decoder_of(mechanism).response_shares(half)
+
+    def reach(end: int) -> float:
+        epochs = range(0, end, kept or 1)
+        histogram = estimate_histogram(survey, epochs, [round(len(epochs) * n) for n in counts])
+        return 1.959964 * float(histogram.standard_error[0])
+
+    end = (at - DAY - START) // DAY
+    assert reach(end) <= 0.02901
+    assert reach(end - 1) > 0.0289
+    day = date_text(START + (end + 1) * DAY)
+    assert made.sentence.endswith(
+        f"At 1,500 reports a day, all together reach ± 2.9 percentage points on about {day}, "
+        "even if the same devices report each time."
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "epochs", "closed", "told"),
+    [
+        (
+            0.05,
+            40,
+            3,
+            "reached already: the 4,500 reports together reach ± 3.12 percentage points, even",
+        ),
+        (
+            0.01,
+            40,
+            3,
+            r"not reached before the survey ends: it is ± 2.58 percentage points on 25 December",
+        ),
+        (0.01, 3, 3, "The survey is over, and its 4,500 reports together reach ± 3.12 percentage"),
+        (0.01, 3, 0, "Once a closed epoch has figures, you see here when that is reached."),
+    ],
+)
+def test_what_is_not_reached_at_the_present_rate_says_what_is(
+    size: float, epochs: int, closed: int, told: str
+) -> None:
+    listed = [ListedEpoch(epoch, 1500, EpochState.SEALED) for epoch in range(closed)]
+    made = plan(_published(epochs=epochs), Accuracy.half_width(size), 0.5, listed)
+    assert re.search(told, made.sentence)
 
 
 def test_what_is_no_power_and_cannot_be_reached_is_refused() -> None:

@@ -65,7 +65,7 @@ class Scene:
 
     def printed(self, *command: str) -> str:
         """Return the words that a command prints."""
-        if command[0] == "plan":  # of a survey's file
+        if command[1].endswith(".toml"):  # a survey's file
             plan, file, *options = command
             return _words(succeed(plan, self.place.directory / file, *options))
         return _words(succeed(*command, "--dir", self.place.directory))
@@ -196,6 +196,12 @@ QUESTIONS: dict[str, tuple[Callable[[Surveys], Any], str, str]] = {
     "How many users does it take to know it within 2 points?": (
         lambda them: plan(them["theme"].manifest, Accuracy.half_width(0.02)),
         *("plan theme.toml --width 2%", "theme/plan?width=0.02"),
+    ),
+    "On which date is it known within 3 points, as reports come in now?": (
+        lambda them: plan(
+            them["theme"].manifest, Accuracy.half_width(0.03), closed=them["theme"].closed()
+        ),
+        *("plan theme --width 3%", "theme/plan?width=0.03"),
     ),
     "What do these figures reveal about one person?": (
         lambda them: them["theme"].histogram().revealed(),

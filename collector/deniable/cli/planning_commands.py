@@ -1,5 +1,6 @@
 """``deniable plan`` and ``simulate``: how many reports a survey takes, and what comes of them."""
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -8,13 +9,18 @@ import click
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, epsilon_to_nano
 from deniable.cli.options import Quantity, Whole, a_file, count, json_option, level_option, quantity
 from deniable.cli.screen import progress, show
-from deniable.messages import Manifest
+from deniable.cli.sources import Place, found_survey, reading_options
+from deniable.messages import InvalidManifest, Manifest
 
 _DEFAULT: Final = Quantity(0.05, percent=True)
 
 
-@click.command(short_help="How many reports a survey takes, or which epsilon they allow.")
-@click.argument("file", type=a_file)
+_FROM_FILE: Final = "give the survey's file for another epsilon, or another number of reports"
+
+
+@click.command(short_help="How many reports a survey takes, when, or which epsilon they allow.")
+@click.argument("file", metavar="FILE|NAME")
+@reading_options
 @click.option(
     "--width", type=quantity, help="Half the width of an interval, such as 2%.  [default: 5%]"
 )
@@ -57,7 +63,8 @@ _DEFAULT: Final = Quantity(0.05, percent=True)
 )
 @json_option
 def plan(
-    file: Path,
+    place: Place,
+    file: str,
     width: Quantity | None,
     error: Quantity | None,
     difference: Quantity | None,
@@ -72,6 +79,7 @@ def plan(
 ) -> None:
     """Show how many reports the survey in FILE (TOML) needs for figures of a given precision.
 
+    Of a published survey, by its NAME, it also says on which date that is reached.
     The figure is each share; in a distribution, the share up to any answer. If answers are
     numbers it is the mean, in their units or in percent of their range. Also shown: the needs of
     randomised response, of the best mechanism for all shares together and of no privacy at all;
@@ -91,10 +99,20 @@ def plan(
         raise click.UsageError("give one of --width, --error and --difference")
     ((what, size),) = (given or {"width": _DEFAULT}).items()
 
-    def drafted(epsilon: str) -> Manifest:
-        return draft(file, epsilon=epsilon)
+    closed = None
+    if named := re.fullmatch("[a-z0-9-]+", file) and not Path(file).exists():
+        if epsilon is not None or reports is not None:
+            raise click.UsageError(_FROM_FILE)
+        with found_survey(place, file, None) as survey:
+            manifest, closed = survey.manifest, survey.closed()
 
-    manifest = draft(file) if epsilon is None else drafted(epsilon)
+    def drafted(epsilon: str) -> Manifest:
+        if named:
+            raise InvalidManifest("epsilon", _FROM_FILE)
+        return draft(Path(file), epsilon=epsilon)
+
+    if not named:
+        manifest = draft(Path(file)) if epsilon is None else drafted(epsilon)
     shares = has_shares(manifest)
     if share is not None and not shares:
         raise click.UsageError("--share is of an answer; a numeric survey's figure is its mean")
@@ -113,7 +131,7 @@ def plan(
                 accuracy = Accuracy.standard_error(number)
             case _:
                 accuracy = Accuracy.difference(number, power.number, significance.number)
-        made = planned(manifest, accuracy, frequency)
+        made = planned(manifest, accuracy, frequency, closed)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong
     document = plan_document(made, drafted, ceiling, reports)

@@ -4,6 +4,7 @@ The mechanism that is the most accurate for so many categories is :func:`best`: 
 beside what is proved to be the least in the worst case; for many by a search.
 """
 
+from deniable.planning.accuracy import blind_devices_text as blind_devices_text
 from deniable.planning.candidates import DESIGNS as DESIGNS
 from deniable.planning.candidates import PLAIN as PLAIN
 from deniable.planning.candidates import Candidate as Candidate
@@ -21,7 +22,6 @@ from deniable.planning.plans import Plan as Plan
 from deniable.planning.plans import Way as Way
 from deniable.planning.plans import Year as Year
 from deniable.planning.plans import best_specification as best_specification
-from deniable.planning.plans import blind_devices_text as blind_devices_text
 from deniable.planning.plans import epsilon_for as epsilon_for
 from deniable.planning.plans import has_shares as has_shares
 from deniable.planning.plans import plan as plan

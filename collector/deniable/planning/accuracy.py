@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, exp, expm1
 from typing import Final
 
 from deniable import estimates
@@ -25,6 +25,7 @@ _NUMERIC_POINTS: Final = 0.1
 _FEW: Final = 20
 """Of more categories, most shares are so small that ± 5 percentage points says nothing."""
 
+_WEEK: Final = 7 * 86_400
 _WITHIN: Final = "by itself within ± 5 percentage points takes at most"
 
 
@@ -158,3 +159,21 @@ def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[
         f"{estimates.reports_for_quartiles(tree, values, reach):,} with "
         'tells = "distribution", in place of mechanism',
     )
+
+
+def blind_devices_text(manifest: Manifest, reports: int) -> str:
+    """Return how many devices a blind survey takes for so many reports, by how often apps run."""
+    left = [_share_left(n * manifest.schedule.epoch_seconds / _WEEK) for n in (4, 7, 14)]
+    four, seven, fourteen = (ceil(reports / share) for share in left)
+    return (
+        f"where apps run 4 times a week, at any moments, about {100 * (1 - left[0]):.0f} % of "
+        f"reports miss their half of an epoch: {reports:,} take {four:,} devices; at 7 times "
+        f"{seven:,}, at 14 {fourteen:,}"
+    )
+
+
+def _share_left(runs: float) -> float:
+    """Return the share of reports that leave, of so many runs an epoch at any moments (Poisson)."""
+    # A run in the first half asks for the token. One in the second sends, behind a time U/4 into
+    # it, U uniform in [0, 1): none comes with E exp(-runs (1/2 - U/4)).
+    return (1 - exp(-runs / 2)) * (1 - exp(-runs / 2) * expm1(runs / 4) / (runs / 4))

@@ -27,13 +27,13 @@ from deniable.mechanisms import (
     promise_text,
 )
 from deniable.messages import FRESH, InvalidManifest, Manifest
+from deniable.planning.accuracy import blind_devices_text
 from deniable.planning.candidates import DESIGNS, PLAIN, Candidate
 from deniable.planning.choice import UNLIKELY, Choice, best, compared, composed, unlikely_level
 from deniable.planning.plans import (
     Drafts,
     Plan,
     Year,
-    blind_devices_text,
     epsilon_for,
     plan,
     year_of,
@@ -42,6 +42,7 @@ from deniable.planning.specification import SUFFICIENT, most_responses, sufficie
 from deniable.planning.words import MOST_EPSILON, strength_fact, strength_warnings
 from deniable.presenting.revealed import revealed_at_worst
 from deniable.reading import duration_text
+from deniable.reading.epochs import iso_time
 
 TOGETHER: Final = "all shares together:"
 
@@ -166,6 +167,8 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
         "reports_a_year": year.reports,
         "composed_level": None if year.level is None else str(year.level),
     }
+    if made.closed is not None and made.accuracy.power is None:
+        values |= {"reports_an_epoch": made.pace.rate, "reached_at": iso_time(made.reached_at())}
     if reports is not None:
         allowed = epsilon_for(manifest, drafts, made.accuracy, reports, made.share)
         reached = made.reached(reports)

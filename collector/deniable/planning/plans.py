@@ -1,11 +1,11 @@
-"""Reports that an accuracy takes, or the epsilon that so many allow; and a survey's first year."""
+"""Reports that an accuracy takes, when they come, and the epsilon that so many allow."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from math import ceil, exp, expm1, inf, isfinite
+from math import inf, isfinite, sqrt
 from typing import Final
 
 from deniable.budget import NANO, RangeCost, pure_cost
@@ -27,6 +27,7 @@ from deniable.planning.choice import unlikely_level
 from deniable.planning.specification import AUTO, LEVELS, answered_best, specified
 from deniable.planning.words import MOST_EPSILON
 from deniable.planning.words import terms as terms_of
+from deniable.reading import ListedEpoch, Pace, Step, date_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,6 @@ def _unprotected(manifest: Manifest, share: float | None) -> float:
     return 0.25 if share is None else share * (1 - share)
 
 
-_WEEK: Final = 7 * 86_400
 _STEP: Final = 10
 _FURTHEST: Final = 400
 """As many epsilons of three digits below a number go at least to 0.7 times that."""
@@ -181,12 +181,14 @@ class Plan:
             difference.
         ways: the survey's own way to ask, first, and others at the same epsilon.
         share: about how frequent an answer is; None for the worst case.
+        closed: of a published survey, the closed epochs that have figures.
     """
 
     manifest: Manifest
     accuracy: Accuracy
     ways: tuple[Way, ...]
     share: float | None = None
+    closed: tuple[ListedEpoch, ...] | None = None
 
     @property
     def figure(self) -> Figure:
@@ -195,7 +197,7 @@ class Plan:
 
     @property
     def sentence(self) -> str:
-        """Return how many reports the survey's own way takes, as a sentence to be published."""
+        """Return how many reports the survey's own way takes, and of a published one when."""
         reports, figure = self.reports(self.ways[0]), self.figure
         takes = "no number of reports suffices"
         if reports is not None:
@@ -204,7 +206,54 @@ class Plan:
         if self.share is not None:
             where = f"where it is about {level_text(self.share)}, of whichever answer needs most"
         exact = _exact_text(self.accuracy, figure.amount(self.accuracy.size))
-        return f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}, {where}."
+        text = f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}, {where}."
+        if self.closed is None or self.accuracy.power is not None or reports is None:
+            return text
+        return f"{text} {self._outlook}"
+
+    @property
+    def pace(self) -> Pace:
+        """Return the reports of the closed epochs together, and of those to come."""
+        reports = {epoch.number: epoch.n for epoch in self.closed or ()}
+        return Pace.of(self.manifest.schedule, self.manifest.repeat, reports)
+
+    def reached_at(self) -> int | None:
+        """Return when all epochs together are that exact, Unix seconds; None if they never are."""
+        steps = ((step.at, self._size(step)) for step in self.pace.steps)
+        return next((at for at, size in steps if size <= self.accuracy.size), None)
+
+    def _size(self, step: Step) -> float:
+        """Return the accuracy that all epochs up to a step reach together."""
+        # As figures of several epochs have it (deniable.estimates.decoders.recurring_errors): n
+        # reports of E epochs, which may be of the same devices, have the variance
+        # (V + (E - 1) U)/n, with V that of one report, and U that of the answers themselves.
+        own, answers = self.ways[0].variance, self.ways[-1].variance
+        variance = (own + (step.epochs - 1) * answers) / step.reports
+        return self.accuracy.scale * sqrt(variance)
+
+    @property
+    def _outlook(self) -> str:
+        """Return the date on which it is reached, if reports keep coming so, in a sentence."""
+        pace, at = self.pace, self.reached_at()
+        if not pace.steps:
+            return "Once a closed epoch has figures, you see here when that is reached."
+        first, last = pace.steps[0], pace.steps[-1]
+        half = "± " if self.accuracy.level is not None else "a standard error of "
+        now, then, wanted = (
+            half + self.figure.amount(size)
+            for size in (self._size(first), self._size(last), self.accuracy.size)
+        )
+        same = "if the same devices report each time"
+        together = f"{first.reports:,.0f} reports together reach {now}, even {same}"
+        if at == first.at:
+            return f"That is reached already: the {together}."
+        if first == last:
+            return f"The survey is over, and its {together}."
+        text, end = f"At {pace.rate:,.0f} reports {pace.period}", date_text(last.at)
+        if at is not None:
+            return f"{text}, all together reach {wanted} on about {date_text(at)}, even {same}."
+        text += f", {wanted} is not reached before the survey ends"
+        return f"{text}: it is {then} on {end}, {same}."
 
     @property
     def odds(self) -> Fraction:
@@ -234,27 +283,18 @@ def _exact_text(accuracy: Accuracy, size: str) -> str:
     return f"with a standard error of {size}"
 
 
-def plan(manifest: Manifest, accuracy: Accuracy, share: float | None = None) -> Plan:
-    """Return the plan of a survey's figure, in the worst case or where the share is about this."""
-    return Plan(manifest, accuracy, tuple(ways_to_ask(manifest, share)), share)
+def plan(
+    manifest: Manifest,
+    accuracy: Accuracy,
+    share: float | None = None,
+    closed: Sequence[ListedEpoch] | None = None,
+) -> Plan:
+    """Return the plan of a survey's figure, in the worst case or where the share is about this.
 
-
-def blind_devices_text(manifest: Manifest, reports: int) -> str:
-    """Return how many devices a blind survey takes for so many reports, by how often apps run."""
-    left = [_share_left(n * manifest.schedule.epoch_seconds / _WEEK) for n in (4, 7, 14)]
-    four, seven, fourteen = (ceil(reports / share) for share in left)
-    return (
-        f"where apps run 4 times a week, at any moments, about {100 * (1 - left[0]):.0f} % of "
-        f"reports miss their half of an epoch: {reports:,} take {four:,} devices; at 7 times "
-        f"{seven:,}, at 14 {fourteen:,}"
-    )
-
-
-def _share_left(runs: float) -> float:
-    """Return the share of reports that leave, of so many runs an epoch at any moments (Poisson)."""
-    # A run in the first half asks for the token. One in the second sends, behind a time U/4 into
-    # it, U uniform in [0, 1): none comes with E exp(-runs (1/2 - U/4)).
-    return (1 - exp(-runs / 2)) * (1 - exp(-runs / 2) * expm1(runs / 4) / (runs / 4))
+    Of a published survey's ``closed`` epochs it says when that is reached at the present rate.
+    """
+    epochs = None if closed is None else tuple(closed)
+    return Plan(manifest, accuracy, tuple(ways_to_ask(manifest, share)), share, epochs)
 
 
 def epsilon_for(
@@ -295,7 +335,6 @@ def _epsilons(manifest: Manifest) -> list[str]:
 
 
 _YEAR: Final = 365 * 86_400
-
 _MOST_COMPOSED: Final = 1000
 """More reports take too long to compose."""
 

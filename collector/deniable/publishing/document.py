@@ -12,9 +12,8 @@ from deniable.documents import Fact, upper_text
 from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, percent_text, promise_text
 from deniable.mechanisms.exact import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
-from deniable.planning.accuracy import accuracy_facts
+from deniable.planning.accuracy import accuracy_facts, blind_devices_text
 from deniable.planning.facts import choice_facts
-from deniable.planning.plans import blind_devices_text
 from deniable.planning.words import strength_fact, strength_warnings, survey_terms
 from deniable.publishing.blind_keys import blind_surveys
 from deniable.publishing.changes import changes

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from deniable.mechanisms import on_demand
 from deniable.reading.epochs import EpochStanding as EpochStanding
 from deniable.reading.epochs import EpochState as EpochState
+from deniable.reading.epochs import Pace as Pace
+from deniable.reading.epochs import Step as Step
+from deniable.reading.epochs import date_text as date_text
 from deniable.reading.epochs import duration_text as duration_text
 from deniable.reading.epochs import epoch_standing as epoch_standing
 from deniable.reading.epochs import instant_text as instant_text

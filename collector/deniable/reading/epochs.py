@@ -1,11 +1,11 @@
 """Epochs: when each was, and whether its figures are final."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-from deniable.messages import Schedule, calendar
+from deniable.messages import Repeat, Schedule, calendar
 from deniable.messages import instant_text as instant_text
 from deniable.stores.values import Seal
 
@@ -208,3 +208,49 @@ def cut_text(cut_at: int) -> str:
         f"a standby or an earlier state took the database's place before {instant_text(cut_at)}; "
         "reports that were acknowledged just before may be missing"
     )
+
+
+class Step(NamedTuple):
+    """All epochs up to one together: when it closes, how many they are, and their reports."""
+
+    at: int
+    epochs: int
+    reports: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The reports of a survey's closed epochs, and of those to come if they keep coming so.
+
+    Attributes:
+        rate: reports an epoch, on average over the last seven days that are closed.
+        period: an epoch's length in words, such as "a day".
+        steps: the newest closed epoch, and each to come; none if no closed epoch has figures.
+    """
+
+    rate: float
+    period: str
+    steps: tuple[Step, ...] = ()
+
+    @classmethod
+    def of(cls, schedule: Schedule, repeat: Repeat, closed: Mapping[int, int]) -> "Pace":
+        """Return the pace of a survey, by how many reports each of its closed epochs shows."""
+        length = duration_text(schedule.epoch_seconds)
+        period = f"a {length[2:]}" if length.startswith("1 ") else f"every {length}"
+        if not closed:
+            return cls(0.0, period)
+        last, week = max(closed), max(1, UNITS["week"] // schedule.epoch_seconds)
+        first = max(min(closed), last + 1 - week)
+        rate = sum(n for epoch, n in closed.items() if epoch >= first) / (last + 1 - first)
+        # Of a range of epochs in which devices keep their responses, figures are of one.
+        kept = repeat.epochs or 1
+        most: dict[int, int] = {}
+        for epoch, n in closed.items():
+            most[epoch // kept] = max(most.get(epoch // kept, 0), n)
+        epochs, reports = len(most), float(sum(most.values()))
+        steps = [Step(schedule.closes(last), epochs, reports)]
+        for number in range(last + 1, schedule.epochs):
+            if number // kept > last // kept and number % kept == 0:
+                epochs, reports = epochs + 1, reports + rate
+            steps.append(Step(schedule.closes(number), epochs, reports))
+        return cls(rate, period, tuple(steps))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from deniable.directory.store_source import older_epochs, shown_counts
+from deniable.directory.store_source import older_epochs, shown_counts, shown_epochs
 from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode
-from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, asked_alike
+from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, ListedEpoch, asked_alike
+from deniable.reading.source import most_epochs
 from deniable.server.pages.handlers import Content, Visit, epoch_health, reason_sentence
 from deniable.server.pages.rendering import (
     EPSILONS,
@@ -307,16 +308,23 @@ async def plan(visit: Visit) -> web.Response:
     width = asked_choice(request, "width", WIDTHS)
     epsilon = asked_choice(request, "epsilon", EPSILONS)
 
-    def made() -> str:
+    async def work() -> str:
+        site, survey = visit.site, subject.newest
+        most = most_epochs(survey)
+        listed = await shown_epochs(site.store, survey, site.clock(), most)
+        closed = [epoch for epoch in listed if epoch.n and epoch.state.closed]
+        return await to_thread(made, closed)
+
+    def made(closed: Sequence[ListedEpoch]) -> str:
         from deniable.estimates import Accuracy
         from deniable.planning import plan, republished
 
         values = (survey := subject.newest).values
         span = 1.0 if values is None else float(values[-1] - values[0])
         accuracy = Accuracy.half_width(span * float(width))
-        own, free = plan(survey, accuracy), free_epsilon(survey)
+        own, free = plan(survey, accuracy, closed=closed), free_epsilon(survey)
         others = plan(republished(survey, epsilon), accuracy) if free else own
         return rendered(visit.page.template, own=own, others=others, free=free)
 
-    body = await to_the_end(subject.estimating.in_turn(request, lambda: to_thread(made)))
+    body = await to_the_end(subject.estimating.in_turn(request, work))
     return await visit.view(subject, Content(body))
