@@ -183,7 +183,7 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
         ("compare cups|--share|1|--quantile|50%", "--share or --quantile, not both"),
         ("compare tea|0|--epoch|1|--quantile|50%", "are no numbers"),
         ("compare kept|0|--epoch|1", "kept their responses"),
-        ("cross tea|plan,feature", "name two of the questions"),
+        ("cross tea|plan,feature", "plan and feature were not asked together"),
         ("cross usage|plan", "name two questions, such as plan,feature"),
         ("leaders tea|--count|4", "of 4 answers the 1 to 3 most frequent"),
         ("leaders tea|--question|plan", "there is only one"),

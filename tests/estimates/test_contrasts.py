@@ -261,7 +261,7 @@ def test_questions_and_answers_that_there_are_not() -> None:
         (joint, {"theme": "D"}, {"plan": "paid"}, "no answer 'D'"),
         (joint, {"colour": "A"}, {"plan": "paid"}, "no question"),
         (joint, {"theme": "A"}, {"theme": "B"}, "no answer is both"),
-        (one, {"theme": "A"}, {"plan": "paid"}, "asks each device one question"),
+        (one, {"theme": "A"}, {"plan": "paid"}, "theme and plan were not asked together"),
     ):
         with pytest.raises(ValueError, match=match):
             histogram.share(answer, given=within)

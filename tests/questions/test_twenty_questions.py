@@ -20,6 +20,7 @@ from deniable.directory.store_source import StoreSource
 from deniable.estimates import Accuracy, Histogram
 from deniable.planning import plan
 from deniable.presenting import Surveys
+from deniable.reading import CANNOT_BE_ASKED
 from deniable.simulation.bulk import SimulatedReports
 from tests.cli.commands import Workplace, run, succeed
 from tests.cli.serving import Server, serving
@@ -116,6 +117,14 @@ EXPORT, PAID, FREE = {"feature": "export"}, {"plan": "paid"}, {"plan": "free"}
 _OF_PAID = "usage/ask?ask=group&answer=feature:+export&given=plan:+paid"
 QUESTIONS: dict[str, tuple[Callable[[Surveys], Any], str, str]] = {
     "What share chose dark?": (
+        lambda them: them["theme"].histogram().share("dark"),
+        *("ask share theme dark", "theme?group=dark"),
+    ),
+    "How many users answered?": (
+        lambda them: them["theme"].histogram().turnout,
+        *("hist theme", "theme"),
+    ),
+    "How many users chose dark?": (
         lambda them: them["theme"].histogram().share("dark"),
         *("ask share theme dark", "theme?group=dark"),
     ),
@@ -218,6 +227,23 @@ def test_a_question_has_one_answer(scene: Scene, question: str) -> None:
     assert re.search("[0-9]", sentence)
     assert sentence in scene.printed(*shlex.split(command))
     assert sentence in scene.page(page)
+
+
+def test_what_was_not_asked_together_is_told_with_what_to_ask(scene: Scene) -> None:
+    with pytest.raises(ValueError, match="theme and plan were not asked together") as refused:
+        scene.surveys["theme"].histogram().share("dark", given=PAID)
+    failed = run(
+        *["ask", "share", "theme", "dark", "--given"], "plan: paid", "--dir", scene.place.directory
+    )
+    assert str(refused.value) in _words(failed.stderr)
+    assert f"{refused.value}." in scene.page("theme/ask?ask=apart&given=plan:+paid")
+
+
+def test_what_cannot_be_asked_has_a_reason_and_what_can_be(scene: Scene) -> None:
+    shown, page = _words(succeed("ask", "--help").replace("-\n", "-")), scene.page("theme/ask")
+    for question, reason in CANNOT_BE_ASKED:
+        assert f"{question} {reason}" in page
+        assert f"{question} {reason}" in shown
 
 
 @pytest.mark.parametrize(

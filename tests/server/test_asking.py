@@ -15,9 +15,9 @@ _ASKED, (_CATEGORIES, _, _REST) = _TEXT.partition("\n")[2], _REST.partition("\n"
 _BOTH = 'dimensions = { plan = ["free", "paid"], feature = ["export", "share", "neither"] }'
 _SURVEYS = {
     "usage": (f'{_BOTH}\nmechanism = "joint"', {"table", "group", "leaders", "ahead"}),
-    "one": (_BOTH, {"leaders", "ahead"}),
-    "tea": (f"categories = {_CATEGORIES}", {"leaders", "ahead"}),
-    "cups": ('low = 0\nhigh = 4\nstep = 1\nmechanism = "numeric"', {"range"}),
+    "one": (_BOTH, {"leaders", "ahead", "apart"}),
+    "tea": (f"categories = {_CATEGORIES}", {"leaders", "ahead", "apart"}),
+    "cups": ('low = 0\nhigh = 4\nstep = 1\nmechanism = "numeric"', {"range", "apart"}),
 }
 
 
@@ -67,4 +67,4 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
 
 
 _GROUP = "ask=group&answer=feature:+export&given=plan:+paid"
-_ALL = ("table", "group", "leaders", "ahead", "range")
+_ALL = ("table", "group", "leaders", "ahead", "range", "apart")

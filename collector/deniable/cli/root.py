@@ -207,13 +207,24 @@ PRIVACY_COMMANDS: Final = {
 }
 
 
-def _group(name: str, table: Table) -> LazyGroup:
+class _AskGroup(LazyGroup):
+    """The group of questions, whose help also names those that cannot be asked."""
+
+    def format_epilog(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the questions that cannot be asked, why, and what can be."""
+        from deniable.reading import CANNOT_BE_ASKED
+
+        with formatter.section("What cannot be asked"):
+            formatter.write_dl(CANNOT_BE_ASKED)
+
+
+def _group(name: str, table: Table, kind: type[LazyGroup] = LazyGroup) -> LazyGroup:
     """Return a group of the root's table, whose line there is its help."""
     line = next(commands[name][1] for commands in COMMANDS.values() if name in commands)
-    return LazyGroup({"Commands": table}, name=name, help=line)
+    return kind({"Commands": table}, name=name, help=line)
 
 
-ask = _group("ask", ASK_COMMANDS)
+ask = _group("ask", ASK_COMMANDS, _AskGroup)
 log = _group("log", LOG_COMMANDS)
 privacy = _group("privacy", PRIVACY_COMMANDS)
 survey = _group("survey", SURVEY_COMMANDS)

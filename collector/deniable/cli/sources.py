@@ -231,6 +231,9 @@ def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[
             return Range(first.strip(), last.strip())
         return _split(text, manifest.categories)
     except ValueError as error:
+        question, of, answer = text.partition(": ")
+        if of and not manifest.dimensions:  # an answer to another survey's question
+            return {question: [answer]}
         see = f"deniable survey show {manifest.name}"
         raise click.ClickException(f"{error}; see: {see}") from error
 

@@ -24,7 +24,13 @@ from one to another."""
 
 _NAMED = 10
 
-NOTHING_TOGETHER = "this survey asks each device one question, so questions cannot be crossed"
+
+def not_together(one: str, other: str) -> ValueError:
+    """Return the error that two questions cannot be crossed, and what to publish instead."""
+    return ValueError(
+        f"{one} and {other} were not asked together, so they cannot be crossed. Publish one survey "
+        'that asks each device both: mechanism = "joint", with the questions under [dimensions]'
+    )
 
 
 def weights_of(
@@ -81,7 +87,7 @@ def _crossed(
         rows = [held.get(name, np.ones(len(labels))) for name, labels in questions.items()]
         return np.asarray(reduce(np.multiply.outer, rows)).reshape(-1)
     if len(held) > 1:
-        raise ValueError(NOTHING_TOGETHER)
+        raise not_together(*[*held][:2])
     rows = [held.get(name, np.zeros(len(labels))) for name, labels in questions.items()]
     return np.concatenate(rows)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.accuracy import reports_for_half_width
-from deniable.estimates.answers import Answers, Range, answers_text, weights_of
+from deniable.estimates.answers import Answers, Range, answers_text, not_together, weights_of
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.decoders import Floats, Model
 from deniable.estimates.forms import Sample
@@ -217,6 +217,8 @@ class DebiasedCounts:
         """Return 1 for the categories that are meant, 0 for the others, and how they are called."""
         if isinstance(answers, Range):
             self.check_ordered()
+        elif isinstance(answers, Mapping) and answers and not self.dimensions:
+            raise not_together(self.survey or "this question", next(iter(answers)))
         elif not isinstance(answers, str | Mapping):
             answers = tuple(answers)  # an iterator has them once
         weights = weights_of(answers, self.categories, self.dimensions, together=self.together)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.estimates.accuracy import Accuracy, reports_for_half_width
-from deniable.estimates.answers import NOTHING_TOGETHER, Answers, Range
+from deniable.estimates.answers import Answers, Range, not_together
 from deniable.estimates.curve import (
     QUARTILES,
     CumulativeCurve,
@@ -106,9 +106,9 @@ class Histogram(DebiasedCounts, Tabular):
         weights, label = self.weights(answers)
         if given is None:
             return self.query(weights, label=label, unit=Unit.SHARE)
-        if not self.together:
-            raise ValueError(NOTHING_TOGETHER)
         whole, among = self.weights(given)
+        if not self.together:
+            raise not_together(*(text.partition(": ")[0] for text in (label, among)))
         if not (weights * whole).any():
             raise ValueError(f"no answer is both {label} and one of {among}")
         part = Form({self.sample: weights * whole}, self.model)

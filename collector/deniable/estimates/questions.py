@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from deniable.estimates.answers import NOTHING_TOGETHER
+from deniable.estimates.answers import not_together
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.change import Test
 from deniable.estimates.debiased import DebiasedCounts
@@ -236,11 +236,10 @@ def cross_table(histogram: DebiasedCounts, rows: str, columns: str, of: Of) -> C
     """
     sample = histogram.sample
     names = [name for name, *_ in histogram.dimensions]
-    if len(sample.decoder.parts) > 1:
-        raise ValueError(NOTHING_TOGETHER)
+    if len(sample.decoder.parts) > 1 or not names:
+        raise not_together(rows, columns)
     if rows == columns or not {rows, columns} <= set(names):
-        there = ", ".join(names) or "none, since the survey asks one"
-        raise ValueError(f"name two of the questions: {there}")
+        raise ValueError(f"name two of the questions: {', '.join(names)}")
     at = names.index(rows), names.index(columns)
     questions = [histogram.dimensions[place] for place in at]
     grid = np.indices(sizes_of(histogram.dimensions)).reshape(len(names), -1)

@@ -6,6 +6,7 @@ It needs no numpy: estimates are made of it (:mod:`deniable.estimates`).
 from typing import TYPE_CHECKING
 
 from deniable.mechanisms import on_demand
+from deniable.reading.epochs import CANNOT_BE_ASKED as CANNOT_BE_ASKED
 from deniable.reading.epochs import EpochStanding as EpochStanding
 from deniable.reading.epochs import EpochState as EpochState
 from deniable.reading.epochs import Pace as Pace

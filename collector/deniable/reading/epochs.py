@@ -9,6 +9,27 @@ from deniable.messages import Repeat, Schedule, calendar
 from deniable.messages import instant_text as instant_text
 from deniable.stores.values import Seal
 
+CANNOT_BE_ASKED: Final = (
+    (
+        "Who came back?",
+        "No report says which device sent it, so no device is followed from week to week. Ask "
+        "each device: “Did you use the app last week too?”",
+    ),
+    (
+        "How many got from step 1 to step 2?",
+        "No report says which device sent it, so steps are not joined. Ask one question whose "
+        "answers are the last step reached.",
+    ),
+    (
+        "How do two surveys go together?",
+        "Questions of two surveys cannot be crossed. Publish one that asks each device both.",
+    ),
+    (
+        "How many users are there?",
+        "Only devices that answered are counted. Count accounts or installations elsewhere.",
+    ),
+)
+"""Questions that local reports cannot answer: why, and what can."""
 UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 """Of lengths of time, in seconds."""
 _DAY: Final = UNITS["day"]

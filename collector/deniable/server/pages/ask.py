@@ -41,7 +41,7 @@ async def ask(visit: Visit) -> web.Response:
     subject, request = await visit.subject(), visit.request
     level, manifest = asked_level(request), subject.newest
     asking = Asking.of(request.query, manifest)
-    if lacking := _lacking(asking, request.query):
+    if lacking := _lacking(asking, request.query, manifest):
         return await visit.view(subject, message(lacking))
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
     def packed(counts: Sequence[EpochCounts]) -> bytes:
         from deniable.presenting import histogram_of
 
-        if lacking := _lacking(asking, request.query):
+        if lacking := _lacking(asking, request.query, manifest):
             raise ValueError(lacking.rstrip("."))
         answer = _answered(histogram_of(manifest, counts, level), asking, request.query, manifest)
         return (answer.csv if as_csv else answer.json).encode()
@@ -84,17 +84,21 @@ async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
 
 
 _NEEDED: Final = {
-    "": ((), "Nothing can be asked of this survey but what the other pages have."),
     "group": (("answer", "given"), "Choose an answer, and the group among whom it is wanted."),
     "ahead": (("answer", "other"), "Choose two answers."),
     "range": (("answer", "last"), "Choose the first answer of the range, and the last."),
 }
 
 
-def _lacking(asking: Asking, query: Mapping[str, str]) -> str:
-    """Return which choices a question lacks, in words; "" if none."""
+def _lacking(asking: Asking, query: Mapping[str, str], manifest: Manifest) -> str:
+    """Return which choices a question lacks, or what was not asked together; "" if nothing."""
+    if asking.kind == "apart":
+        from deniable.estimates.answers import not_together
+
+        other = query.get("given", "").partition(": ")[0] or "other questions"
+        return f"{not_together(manifest.name, other)}."
     needed, text = _NEEDED.get(asking.kind, ((), ""))
-    return text if not asking.kind or not all(query.get(name) for name in needed) else ""
+    return text if not all(query.get(name) for name in needed) else ""
 
 
 def _answered(

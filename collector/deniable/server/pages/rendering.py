@@ -14,7 +14,7 @@ from deniable.documents.html import document_html
 from deniable.mechanisms import promise_text
 from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest
-from deniable.reading import ListedEpoch, instant_text
+from deniable.reading import CANNOT_BE_ASKED, ListedEpoch, instant_text
 from deniable.reading.epochs import asked_text, dates_text
 from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, HTML, ROUTES
@@ -100,6 +100,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["cannot_be_asked"] = CANNOT_BE_ASKED
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["instant"] = instant_text
     environment.filters["dates"] = dates_text
@@ -120,7 +121,7 @@ class Asking:
     """The questions that a survey can be asked, and the one that is.
 
     Attributes:
-        kinds: keys and titles of the questions; kind: the key of the chosen one, "" if none.
+        kinds: keys and titles of the questions; kind: the key of the chosen one.
         answers: that can be chosen, if they are not too many; of several questions, with theirs.
         questions: names of the survey's questions, if it has several.
     """
@@ -140,9 +141,11 @@ class Asking:
             kinds += [("leaders", "Who leads"), ("ahead", "Who is ahead")]
         if manifest.ordered:
             kinds += [("range", "From one to another"), ("quantile", "Median")]
+        if manifest.kind.name != "joint":
+            kinds += [("apart", "Within a group")]
         keys = [key for key, _ in kinds]
         wanted = query.get("ask", "")
-        kind = wanted if wanted in keys else next(iter(keys), "")
+        kind = wanted if wanted in keys else keys[0]
         answers: Sequence[str] = answer_labels(manifest.dimensions) or manifest.categories
         listed = tuple(answers) if len(answers) <= MOST_LISTED else ()
         return cls(tuple(kinds), kind, listed, tuple(name for name, *_ in manifest.dimensions))
