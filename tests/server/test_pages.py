@@ -525,9 +525,12 @@ async def test_the_board_has_an_order_and_folds_the_others(
 
 
 async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
-    await collector.publish(manifest(name="simulated-rating"))
-    collector.clock.time += 1
-    headers = await collector.token()
-    for path, marks in (("/", 1), ("/surveys/simulated-rating", 1), (PAGE, 0)):
-        text = await text_of(await collector.client.get(path, headers=headers))
-        assert len(re.findall(r">simulated<|Simulated: no real device answered", text)) == marks
+    headers, survey = await collector.token(), manifest(name="simulated-rating")
+    for devices in (0, 20):
+        await fill(collector, survey, devices)
+        for path, marks in (("/", 1), ("/surveys/simulated-rating", 1), (PAGE, 0)):
+            text = await text_of(await collector.client.get(path, headers=headers))
+            assert len(re.findall(r">simulated<|Simulated: no real device answered", text)) == marks
+    for part, marks in (("line", 0), ("series", 1), ("ask", 1), ("card", 1)):
+        answer = await collector.client.get(f"/surveys/simulated-rating/{part}", headers=headers)
+        assert (await answer.text()).count("imulated: no real device answered") == marks

@@ -46,6 +46,8 @@ def document_html(document: Document, chart: str = "", *, folded: bool = False) 
     if folded and tables:
         tables = f"<details><summary>The same in numbers</summary>\n{tables}</details>\n"
     alerts = [caution for caution in document.cautions if caution.level is Level.ALERT]
+    alone = [caution for caution in alerts if caution.text not in document.sentence]
+    sentence = f'<p class="sentence{" alert" * (len(alone) < len(alerts))}">'
     others = [caution for caution in document.cautions if caution.level is not Level.ALERT]
     first = max(_LIMITATIONS, sum(caution.brief for caution in others))  # these stand first
     aside = [fact for fact in document.facts if fact.aside]
@@ -60,8 +62,8 @@ def document_html(document: Document, chart: str = "", *, folded: bool = False) 
         details = f"<details><summary>Details</summary>\n{details}</details>\n"
     return "".join(
         (
-            cautions_html(alerts),
-            f'<p class="sentence">{escape(document.sentence)}</p>\n' * bool(document.sentence),
+            cautions_html(alone),
+            f"{sentence}{escape(document.sentence)}</p>\n" * bool(document.sentence),
             _facts_html(fact for fact in document.facts if not fact.aside),
             chart,
             tables,
