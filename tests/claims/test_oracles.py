@@ -173,7 +173,6 @@ questions/test_twenty_questions test_the_sides_of_a_sentence_differ_by_its_diffe
     presenting.questions:beside_sentence
 publishing/test_notice test_the_first_line_is_true_of_the_matrix publishing.changes:_guess
     terms.sentences:_dice terms.sentences:likely
-simulation/test_reports test_coverage_is_what_the_runs_did simulation.coverage:_summary
 statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
     cli.demo:demo_document presenting.estimate:estimate_statement
     presenting.estimate:verdict_sentence presenting.questions:beside_conclusion
@@ -230,7 +229,7 @@ NO_CLAIMS: dict[str, str] = {
         central_model.selection:ExponentialMechanism.__repr__
         mechanisms.randomised_response:RandomisedResponse.__repr__
         mechanisms.two_round:TwoRound.__repr__ presenting.pictures:_notes
-        server.pages.rendering:width_text simulation.coverage:simulation_document
+        server.pages.rendering:width_text simulation.beside_truth:simulation_document
     """,
     "names of rows, pages and parts": """
         cli.demo:_curve estimates.answers:no_answer estimates.answers:not_together

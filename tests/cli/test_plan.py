@@ -140,19 +140,6 @@ def test_estimates_stand_beside_the_truth_and_say_that_they_are_simulated(file: 
     assert all(abs(row["estimate"] - row["truth"]) < 3.2e-4 for row in rows.values())
 
 
-def test_many_runs_tell_how_often_intervals_hold(file: Path) -> None:
-    runs = ["--runs", "400"]
-    found = json.loads(succeed("simulate", file, *ASKED, "20000", *runs, "--json"))
-    held = [row["covered"] for row in found["figures"]]
-    # Binomial with 400 and 95 %: from 350 to 398 but with a chance below 1e-6 a side.
-    assert all(350 <= each <= 398 for each in held)
-    shown = succeed("simulate", file, *ASKED, "20000", *runs)
-    assert (
-        f"In 400 runs, intervals of 95 %, each by itself, held the truth {sum(held) / 1600:.1%}"
-        in " ".join(shown.split())
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

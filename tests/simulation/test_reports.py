@@ -13,15 +13,8 @@ from deniable.estimates.curve import QUARTILES
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest
-from deniable.simulation import (
-    Coverage,
-    RunFigures,
-    SimulatedReports,
-    UnknownTruth,
-    figures,
-    read_truth,
-    true_figures,
-)
+from deniable.simulation import SimulatedReports, UnknownTruth, read_truth
+from deniable.simulation.beside_truth import figures, true_figures
 from tests.support.effort import THOROUGH, effort
 from tests.support.kinds import SURVEYS, example_survey
 
@@ -101,16 +94,6 @@ def test_estimates_of_many_reports_are_near_the_true_figures(survey: Manifest) -
     assert (found.high - found.low < 1e-4).all()
 
 
-def test_coverage_is_what_the_runs_did() -> None:
-    rows = [(0.5, 0.4, 0.6), (0.7, 0.6, 0.8), (0.6, 0.5, 0.8)]
-    made = [RunFigures(*(np.array([number]) for number in row)) for row in rows]
-    found = Coverage.of([0.5], made)
-    assert (found.runs, found.covered.tolist()) == (3, [2])
-    assert found.bias[0] == pytest.approx(0.1)
-    assert found.error[0] == pytest.approx(((0.04 + 0.01) / 3) ** 0.5)
-    assert found.half_width[0] == pytest.approx(0.35 / 3)
-
-
 ANSWERS = ("good", "bad", "x, y=z")
 TRUTHS = [
     *[
@@ -186,10 +169,11 @@ def test_shares_of_numbers_are_compared_with_the_same_smoothed_shares() -> None:
     numbers = example_survey("numeric", {}, tuple(map(str, range(41))))
     truth, devices, runs = np.eye(41)[20], 3_000, effort(200)
     reports = SimulatedReports(numbers.mechanism, truth, 1)
-    made = (figures(numbers, reports.counts(devices, run), 0.95) for run in range(runs))
     true = true_figures(numbers, truth, devices)
-    found = Coverage.of(true.values(), made)
+    made = [figures(numbers, reports.counts(devices, run), 0.95).estimates for run in range(runs)]
+    errors = np.array(made) - [*true.values()]
     # Unbiased: off by more than seven standard errors of the mean in 3e-12 each.
     # Quartiles are one of the values each, and not unbiased.
     unbiased = [name not in QUARTILES.values() for name in true]
-    assert (np.abs(found.bias) <= 7 * found.error / np.sqrt(runs))[unbiased].all()
+    most = 7 * np.sqrt((errors**2).mean(0) / runs)
+    assert (np.abs(errors.mean(0)) <= most)[unbiased].all()

@@ -8,7 +8,7 @@ import click
 
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, epsilon_to_nano
 from deniable.cli.options import Quantity, Whole, a_file, count, json_option, level_option, quantity
-from deniable.cli.screen import progress, show
+from deniable.cli.screen import show
 from deniable.cli.sources import Place, found_survey, reading_options
 from deniable.messages import InvalidManifest, Manifest
 
@@ -148,9 +148,6 @@ def plan(
 )
 @click.option("--devices", type=count, required=True, help="Number of devices, such as 10^9.")
 @click.option(
-    "--runs", type=Whole(1, 100_000), default=1, show_default=True, help="Number of runs."
-)
-@click.option(
     "--seed",
     type=Whole(0, 2**64 - 1),
     default=0,
@@ -163,7 +160,6 @@ def simulate(
     file: Path,
     truth: str,
     devices: int,
-    runs: int,
     seed: int,
     level: float,
     as_json: bool,
@@ -171,12 +167,12 @@ def simulate(
     """Show the figures that the survey in FILE (TOML) would have of simulated devices.
 
     Their counts are drawn by the exact law of the mechanism, and the estimates stand beside the
-    truth. With more runs: how often intervals hold the truth, and how far off estimates are.
+    truth. Another seed draws them anew.
     """
     from deniable.estimates import decoder_of
     from deniable.publishing.numbering import draft
     from deniable.simulation import SimulatedReports, read_truth
-    from deniable.simulation.coverage import simulation_document
+    from deniable.simulation.beside_truth import simulation_document
 
     manifest = draft(file)
     if devices < 2:
@@ -187,7 +183,5 @@ def simulate(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--truth") from error
     reports = SimulatedReports(manifest.mechanism, shares, seed)
-    counts = (reports.counts(devices, run) for run in range(runs))
-    with progress("runs", runs) as done:
-        document = simulation_document(manifest, reports, devices, counts, level, done)
+    document = simulation_document(manifest, reports, devices, reports.counts(devices), level)
     show(document, as_json=as_json)

@@ -5,9 +5,5 @@ from deniable.simulation.bulk import SimulatedReports as SimulatedReports
 from deniable.simulation.bulk import SimulatedWords as SimulatedWords
 from deniable.simulation.bulk import Words as Words
 from deniable.simulation.bulk import randomise_many as randomise_many
-from deniable.simulation.coverage import Coverage as Coverage
-from deniable.simulation.coverage import RunFigures as RunFigures
-from deniable.simulation.coverage import figures as figures
-from deniable.simulation.coverage import true_figures as true_figures
 from deniable.simulation.truth import UnknownTruth as UnknownTruth
 from deniable.simulation.truth import read_truth as read_truth
