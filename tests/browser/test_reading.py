@@ -217,6 +217,20 @@ def test_terms_and_notes_stand_once_in_full(collector: Served, page: Page) -> No
 
 
 @pytest.mark.long
+def test_a_term_is_explained_by_pointer_and_by_keyboard(page: Page) -> None:
+    page.goto(FIGURES)
+    term, meaning = page.locator("#live th .term").first, page.locator("#term-interval")
+    assert term.get_attribute("title") == (meaning.text_content() or "").partition(": ")[2]
+    expect(meaning).to_be_hidden()
+    term.click()
+    expect(meaning).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(meaning).to_be_hidden()
+    term.press("Enter")
+    expect(meaning).to_be_visible()
+
+
+@pytest.mark.long
 def test_a_question_is_asked_by_keyboard_alone(page: Page) -> None:
     page.goto(f"{FIGURES}/ask?ask=ahead")
     first, second = (page.locator(f"[name={name}]") for name in ("answer", "other"))

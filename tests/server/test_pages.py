@@ -28,12 +28,14 @@ from deniable.publishing.survey_file import SurveyFile
 from deniable.reading import source
 from deniable.reading.source import most_epochs
 from deniable.server.pages.page_table import OF_SURVEY, PAGES
+from deniable.server.pages.rendering import GLOSSARY
 from deniable.server.routes.routing import HTML, SVG
 from deniable.stores import Overloaded, Role
 from tests.cli.commands import SURVEY, succeed
 from tests.server.collector import Collector, running
 from tests.support.effort import THOROUGH, some
 from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.processes import ROOT
 from tests.support.reports import envelope, report
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START, manifest
 
@@ -401,6 +403,19 @@ async def test_failures_are_pages_to_browsers_problems_to_programs(collector: Co
 
 async def problem_of(answer: ClientResponse, status: int) -> None:
     assert (answer.status, answer.content_type) == (status, PROBLEM_JSON)
+
+
+async def test_terms_are_explained_in_the_glossary_s_words(collector: Collector) -> None:
+    await collector.send(*(envelope(device, device % 5) for device in range(9)))
+    documented = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    headers = await collector.token(Role.ANALYST)
+    tags = Tables(await text_of(await collector.client.get(PAGE, headers=headers))).tags
+    shown = [attributes["popovertarget"] for _, attributes in tags if "popovertarget" in attributes]
+    assert {f"term-{term}" for term in GLOSSARY} == {*shown}
+    assert shown.count("term-epsilon") == 3  # of the figures, of the survey, and among all
+    for term, meaning in GLOSSARY.items():
+        assert f"- **{term}**: {meaning}\n" in documented
+        assert ("div", {"popover": "", "id": f"term-{term}"}) in tags
 
 
 async def test_what_the_collector_counts_is_for_operators(collector: Collector) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape as escape_markup
 from typing import Any, Final
 
@@ -37,12 +37,19 @@ def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN
 
 
-def document_html(document: Document, chart: str = "", *, folded: bool = False) -> str:
+def document_html(
+    document: Document,
+    chart: str = "",
+    *,
+    folded: bool = False,
+    heading: Callable[[str], str] = escape,
+) -> str:
     """Return the parts of a document, with its chart as markup.
 
-    Tables unfold, if ``folded``. Below a sentence, so does all but the first limitations.
+    Tables unfold, if ``folded``. Below a sentence, so does all but the first limitations. A
+    ``heading`` makes the markup of a title or a label, for pages that explain its words.
     """
-    tables = "".join(map(table_html, document.tables))
+    tables = "".join(table_html(table, heading) for table in document.tables)
     if folded and tables:
         tables = f"<details><summary>The same in numbers</summary>\n{tables}</details>\n"
     alerts = [caution for caution in document.cautions if caution.level is Level.ALERT]
@@ -55,7 +62,7 @@ def document_html(document: Document, chart: str = "", *, folded: bool = False) 
         (
             *(f'<p class="note">{escape(note)}</p>\n' for note in document.notes),
             cautions_html(others[first:]),
-            _facts_html(aside),
+            _facts_html(aside, heading),
         )
     )
     if details and document.sentence:
@@ -64,7 +71,7 @@ def document_html(document: Document, chart: str = "", *, folded: bool = False) 
         (
             cautions_html(alone),
             f"{sentence}{escape(document.sentence)}</p>\n" * bool(document.sentence),
-            _facts_html(fact for fact in document.facts if not fact.aside),
+            _facts_html([fact for fact in document.facts if not fact.aside], heading),
             chart,
             tables,
             "<h3>Limitations</h3>\n" * bool(others),
@@ -97,14 +104,14 @@ def cautions_html(cautions: Iterable[Caution]) -> str:
     )
 
 
-def table_html(table: Table) -> str:
+def table_html(table: Table, heading: Callable[[str], str] = escape) -> str:
     """Return a table, if it has rows; each bears its values in full precision, for programs."""
     if not table.rows:
         return ""
     columns = [column for column in table.titled if column.shape != "bar"]
     known = [column for column in table.columns if column.shape != "bar"]
     head = "".join(
-        f'<th scope="col"{_text_class(column)}>{escape(column.title or "")}</th>'
+        f'<th scope="col"{_text_class(column)}>{heading(column.title or "")}</th>'
         for column in columns
     )
     rows = (
@@ -120,9 +127,9 @@ def table_html(table: Table) -> str:
     return f"<table>{caption}<thead><tr>{head}</tr></thead>\n{body}</table>\n"
 
 
-def _facts_html(facts: Iterable[Fact]) -> str:
+def _facts_html(facts: Iterable[Fact], heading: Callable[[str], str]) -> str:
     rows = "".join(
-        f"<div><dt>{escape(fact.label)}</dt><dd>{escape(fact.text)}</dd></div>\n"
+        f"<div><dt>{heading(fact.label)}</dt><dd>{escape(fact.text)}</dd></div>\n"
         for fact in facts
         if fact.text
     )

@@ -1,5 +1,6 @@
 """Rendering a page: its controls, and HTML in which texts are escaped and links are relative."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +11,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from deniable.documents import Document, level_text
-from deniable.documents.html import document_html
+from deniable.documents.html import document_html, escape
 from deniable.mechanisms import promise_text
 from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest
@@ -86,7 +87,31 @@ def _document(document: Document, *, folded: bool = False) -> str:
             f'<div class="chart {kind}">{document.chart(width)}</div>\n'
             for kind, width in _WIDTHS.items()
         )
-    return document_html(document, chart, folded=folded)
+    return document_html(document, chart, folded=folded, heading=explained)
+
+
+GLOSSARY: Final = {
+    "debiased": "calculated so that the noise of the devices cancels out on average",
+    "epoch": "the time slice in which a device reports at most once per survey",
+    "epsilon": "a measure of what one report reveals: it changes the odds of one answer over "
+    "another by a factor of e^epsilon at most; smaller is more private",
+    "interval": "the values that fit the reports: as far as chance goes, 95 % intervals hold the "
+    "truth in at least 95 of 100 such surveys",
+    "noise": "the chance with which a device alters its answer before it sends it",
+}
+"""The terms that a page explains, in the words of docs/glossary.md."""
+_TERMS: Final = re.compile(rf"\b({'|'.join(GLOSSARY)})\b", re.IGNORECASE)
+
+
+def explained(text: str) -> str:
+    """Return a text as HTML; its first term shows what it means when pointed at or pressed."""
+    return _TERMS.sub(_term, escape(text), count=1)
+
+
+def _term(word: re.Match[str]) -> str:
+    term = word[1].lower()
+    link = f'popovertarget="term-{term}" title="{GLOSSARY[term]}"'
+    return f'<button type="button" class="term" {link}>{word[1]}</button>'
 
 
 @cache
@@ -106,6 +131,8 @@ def _environment() -> "Environment":
     environment.filters["dates"] = dates_text
     environment.filters["promise"] = promise_text
     environment.filters["html"] = _document
+    environment.filters["explained"] = explained
+    environment.globals["glossary"] = GLOSSARY
     return environment
 
 
