@@ -150,6 +150,18 @@ def test_a_state_that_cannot_be_used_is_said_and_nothing_raises(bench: Bench) ->
     json.dumps(page.to_dict())
 
 
+@pytest.mark.parametrize(
+    "rotted", ["manifests SET reserved", "manifests SET epoch_seconds", "decisions SET epoch"]
+)
+def test_an_integer_that_rotted_is_damage(bench: Bench, rotted: str) -> None:
+    client = bench.reported()
+    bench.rows(f"UPDATE {rotted} = 1.5")
+    page = client.explain()
+    assert "its content is damaged" in page.problem
+    assert "its content is damaged" in plain(page)
+    assert (only(page).question, only(page).reserved) == (QUESTION, None)
+
+
 def test_the_terms_are_told(bench: Bench) -> None:
     client = bench.ready()
     found = terms(client)

@@ -215,6 +215,8 @@ def _reserved_ahead(
             ).fetchone()
             total += reservation.ahead(instant, decided, until, spent)
             until = min(until, reservation.starts)
+    if type(total) is not int:  # bits rot
+        raise ValueError("a row of the state is damaged")
     return total
 
 
