@@ -46,18 +46,17 @@ audit/test_tight test_the_tight_delta_is_that_of_the_definition_and_its_pair_the
     audit.document:_finding
 budget/test_repeated test_no_two_histories_are_told_apart_beyond_the_costs
     cli.report_command:_show_terms client.explaining.explanation:SurveyExplanation._spent
-    client.explaining.promise:Promise.sentences publishing.changes:_repeat
-    publishing.document:repeat_facts publishing.notice:_learnt publishing.notice:_leaves
-    publishing.notice:privacy_terms terms.sentences:beyond terms.sentences:repetition
+    client.explaining.prompt:details publishing.changes:_repeat
+    publishing.document:repeat_facts terms.sentences:learnt
+    terms.sentences:leaves
   test_printed_odds_and_levels_are_rounded_up_whatever_the_context mechanisms.exact:times_as_likely
     public_log.audit.document:_version_text publishing.changes:_epsilon publishing.changes:_guess
-    publishing.notice:_learnt publishing.notice:privacy_terms templates:plan.html
-    terms.sentences:guarantee
+    planning.words:cost_text templates:plan.html terms.sentences:learnt
 claims/test_sentences
   test_a_count_of_those_who_answered_holds_at_least_as_often_as_the_share
     presenting.estimate:_count_sentence
   test_a_ceiling_that_was_lowered_is_not_said_to_have_held
-    client.explaining.explanation:BudgetExplanation.text client.explaining.prompt:limits
+    client.explaining.explanation:BudgetExplanation.sentences client.explaining.prompt:limits
   test_all_cells_of_a_table_hold_at_once_as_often_as_its_note_says
     presenting.questions:cross_table_document
   test_bounds_in_digits_are_on_their_own_side presenting.cautions:_recurring_devices
@@ -65,7 +64,7 @@ claims/test_sentences
   test_chance_alarms_about_as_often_as_the_note_says presenting.estimate:verdict_note
   test_delta_is_added_to_a_bound_and_is_no_share_of_reports publishing.changes:_delta
   test_shares_of_the_time_are_those_of_the_matrix presenting.histogram:supporting_text
-    publishing.document:survey_facts terms.sentences:truthfulness
+    publishing.document:survey_facts
   test_so_many_reports_make_intervals_as_narrow_as_the_caution_says
     presenting.cautions:_few_reports presenting.cautions:reports_text
   test_the_least_epsilon_that_is_told_is_the_least_that_does planning.facts:plan_document
@@ -77,24 +76,21 @@ cli/test_successors test_what_is_set_aside_is_for_the_epochs_to_come
     doctor.survey_checks:judge_lifetime publishing.document:_cost_text
     publishing.document:published_facts
 client/test_explain test_the_budget_is_added_up_again
-    client.explaining.explanation:BudgetExplanation.text
+    client.explaining.explanation:BudgetExplanation.sentences
     client.explaining.explanation:SurveyExplanation._spent
     client.explaining.prompt:limits
   test_an_update_is_told_by_what_changed_since_consent client.explaining.prompt:news
   test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_the_yes
     client.explaining.prompt:in_short client.explaining.prompt:limits
-  test_the_chance_that_a_change_shows_is_of_the_answers_furthest_apart
-    terms.sentences:repetition
   test_when_reports_leave_is_told
-    client.explaining.explanation:Explanation._when_drawn
-    client.explaining.explanation:Explanation._when_recorded
+    client.explaining.explanation:Explanation._when
 client/test_guessing test_no_question_and_no_prior_gains_more_and_one_gains_as_much
-    client.explaining.explanation:SurveyExplanation.rows terms.sentences:shown_guess
+    client.explaining.prompt:details terms.sentences:guess
 client/test_launches test_d7_no_launch_is_the_moment_of_a_request
-    client.explaining.explanation:Explanation._when_recorded
+    client.explaining.explanation:Explanation._when
 client/test_ledger test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_once
     client.explaining.promise:Terms.of client.explaining.prompt:in_short
-    public_log.audit.document:_version_text terms.sentences:_consent terms.sentences:how_often
+    public_log.audit.document:_version_text terms.sentences:_consent
 client/test_memo test_a_key_is_of_a_range_and_costs_what_answers_could
     client.explaining.prompt:limits
 estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_averages
@@ -147,11 +143,11 @@ mechanisms/test_geometric test_rows_are_noise_plus_value_clamped_to_the_range
     planning.words:_Numeric.terms
 mechanisms/test_kinds test_it_guarantees_what_its_entries_say cli.demo:demo_document
     mechanisms.exact:times_as_likely publishing.document:_mechanism_facts templates:plan.html
-    terms.sentences:guarantee
+
 mechanisms/test_two_round test_reports_of_one_answer_have_the_stated_odds_together
     publishing.document:repeat_facts
 messages/test_schedule test_reports_are_taken_from_the_clock_tolerance_before_to_the_grace_after
-    client.explaining.promise:Promise.sentences publishing.changes:_grace_seconds
+    client.explaining.prompt:details publishing.changes:_grace_seconds
 planning/test_best test_costs_and_compositions_are_those_of_the_mechanism cli.demo:demonstrate
     planning.choice:Choice.__str__ planning.facts:_times planning.facts:users_text
 planning/test_fresh_round test_the_level_said_to_suffice_does_and_a_tenth_less_does_not
@@ -184,7 +180,7 @@ statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_ou
     presenting.questions:cross_table_sentence
 stores/test_model test_the_store_does_what_the_rules_say
     presenting.cautions:_hidden_by_steps presenting.revealed:revealed_notes
-    publishing.changes:_minimum_reports publishing.document:survey_facts publishing.notice:_seen
+    publishing.changes:_minimum_reports publishing.document:survey_facts terms.sentences:seen
 """
 """Files, their tests, and the functions, by names after "deniable.", whose sentences these test."""
 
@@ -247,7 +243,7 @@ NO_CLAIMS: dict[str, str] = {
         publishing.document:_keys_text publishing.document:answers_of
         publishing.document:left_behind_text server.pages.page_table:PAGES
         templates:survey.html templates:surveys.html terms.sentences:Coalitions.of
-        terms.sentences:part_meanings
+
     """,
 }
 """Functions with such words in texts that claim nothing, by the reason."""
@@ -264,7 +260,8 @@ NO_CLAIMS_OF: dict[str, str] = {
     ),
     "what is there, counted or named, and what went on from where": """
         presenting.series:* publishing.changes:_[!dg]* publishing.look_alikes:*
-        publishing.notice:[N_][oq]* server.pages.handlers:* server.pages.views:*
+        publishing.notice:[N_][wo]* server.pages.handlers:* server.pages.views:*
+        terms.sentences:period
     """,
     "how a device or a fake broke a rule": "conformance.* fakes.*",
     "formats of numbers, and markup": "documents.* messages.[!n]*",

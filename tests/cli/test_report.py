@@ -92,13 +92,13 @@ def shell(
 def test_the_terms_are_shown_before_anything_is_asked(shell: Shell) -> None:
     shell.transport.publish(replace(running(), epsilon="1.9459"), AUTHORITY)
     shell.run()
-    for term in (MANIFEST.question, ORIGIN, "epsilon 1.9459"):
+    for term in (MANIFEST.question, ORIGIN, "Epsilon 1.9459"):
         assert term in shell.out
     (prompt,) = shell.asked
     assert prompt.startswith(CONSENT)
     # No less is stated than holds.
     assert 7.0 > math.exp(1.9459) > 6.99
-    assert re.findall(r"a response is at most ([\d.]+) times as likely", shell.flat) == ["7.00"]
+    assert re.findall(r"is at most ([\d.]+) times as likely", shell.flat) == ["7.00"]
 
 
 @pytest.mark.parametrize("word", ["", "n", "no", "yes please", "1", " "])
@@ -160,7 +160,7 @@ def test_of_many_categories_a_few_are_shown_and_all_are_found_by_a_part(shell: S
     shell.transport.publish(replace(running(), categories=categories))
     assert shell.run("y", "5", "zq", "21", "217") == 0
     for part in (
-        "100 / 101 / 102 / … / 219 (120 in all)",
+        "100 / 101 / 102 / … / 219 (120)",
         "  105\n  115\n",  # those with a 5; 21 of them, of which 20 are listed
         "  … 21 in all: type more of it\n",
         "No answer has this in it",
@@ -185,16 +185,16 @@ def test_a_home_names_origin_and_authority_and_the_state_is_that_of_deniable_dev
     assert shell.report("1", options=home) == 0
     assert len(list((tmp_path / "states" / "deniable").glob("device-*.sqlite"))) == 1
     for whom in (WHOM, home):
-        assert "1 report made" in succeed("device explain", *whom)
+        assert "Reports made: 1." in succeed("device explain", *whom)
 
 
 def test_what_a_kept_response_costs_and_shows_is_said_before_it_is_given(shell: Shell) -> None:
     shell.transport.publish(replace(running(), repeat=Repeat("memoised", 2)), AUTHORITY)
     assert shell.run("y", "4") == 0
     for told in (
-        "At most once every week, 2 times in all",
-        "At most epsilon 2.000 together.",
-        "If your answer changes in this time, a different response shows it",
+        "at most one response every week, 2 in all",
+        "at most 2.000 together.",
+        "If your answer changes, another response may show that it did",
         SENT,
     ):
         assert told in shell.flat
@@ -232,7 +232,7 @@ def test_d11_who_was_shown_one_survey_answers_no_other(shell: Shell) -> None:
     shown = replace(before, epsilon="0.1", sequence=2)
     shell.transport = Shifty([shown], [replace(before, epsilon="2", sequence=3)])
     assert shell.run("y", "4") == 1
-    assert "epsilon 0.1." in shell.out
+    assert "Epsilon 0.1 a report" in shell.out
     assert "the collector offers another survey now" in shell.err
     assert shell.transport.uploads == []
     shell.state.unlink()
@@ -360,7 +360,7 @@ def test_with_a_relay_all_goes_through_it_and_the_terms_say_so(
         assert "relay needs the collector's gateway keys" in shell.line
         assert shell.transport.requests == []
         return
-    assert f"by way of  {RELAY}" in shell.out
+    assert f"By way of     {RELAY}" in shell.out
     assert len(shell.transport.uploads) == 1
     (relay,) = relays.values()
     assert len(relay.seen) == len(gateway.opened)

@@ -272,7 +272,7 @@ def test_an_app_can_refuse_to_go_back_to_certificates(vouched: Vouched) -> None:
         assert fault_of(error) is ManifestFault.ENROLMENT
         assert "the app takes blind alone" in str(error)
     assert client.report(NAME, "good").ok
-    assert "The issuer vouches for this device blindly" in plain(client.explain())
+    assert "It sees your account, but neither a response nor its key." in plain(client.explain())
     with pytest.raises(InvalidManifest):
         replace(DECLARED, enrolment="certificate")  # type: ignore[arg-type]
     assert declaration_of(vouched.survey)["enrolment"] == BLIND

@@ -59,7 +59,12 @@ def test_explain_tells_from_the_state_what_is_asked(stored: Run, capsys: Screen)
     shown = capsys.readouterr()
     text = plain(shown.out)
     assert shown.err == ""
-    for words in (QUESTION, ORIGIN, "2.72 times as likely", "1 report made, epsilon 1.000 of the"):
+    for words in (
+        QUESTION,
+        ORIGIN,
+        "2.72 times as likely",
+        "made: 1. They cost epsilon 1.000",
+    ):
         assert words in text
     # The app's ceilings are the app's, and so is its relay: they are not made up.
     assert "Only the app knows whether it has a relay" in text
@@ -147,7 +152,7 @@ def test_a_wrong_call_returns_2(bench: Bench, capsys: Screen, wrong: list[str]) 
 def test_an_app_embeds_the_commands_for_its_client(bench: Bench, capsys: Screen) -> None:
     client = bench.reported(unsafe_draw=lie(0))
     assert embedded(client, "explain") == 0
-    assert "more than 20.000 is never set aside" in plain(capsys.readouterr().out)
+    assert "More than 20.000 is never set aside" in plain(capsys.readouterr().out)
     assert embedded(client, "journal") == 0
     assert "Response      very poor" in capsys.readouterr().out
     assert embedded(client, "consent", "off") == 0

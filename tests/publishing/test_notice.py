@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable.client.explaining.explanation import MEANING
 from deniable.mechanisms import KINDS
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.publishing.notice import Notice
@@ -21,9 +22,13 @@ from tests.support.surveys import DAY, START, manifest
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = (
     "shared/deniable/terms/sentences.py",
+    "client/deniable/client/explaining/explain.py",
+    "client/deniable/client/explaining/explanation.py",
     "client/deniable/client/explaining/prompt.py",
     "collector/deniable/publishing/notice.py",
 )
+SAME = {"Name", "Budget", "Problem", "Questions"}
+_MARKS = {"_", "translate", "self.translate"}
 KEPT = manifest(repeat=Repeat("memoised", 2))
 
 
@@ -106,11 +111,12 @@ def _messages() -> Iterator[str]:
     """Yield each message id that the sources have."""
     for source in SOURCES:
         for node in ast.walk(ast.parse((ROOT / source).read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"_", "translate"}:
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in _MARKS:
                 texts = (text.value for text in node.args if isinstance(text, ast.Constant))
                 yield from map(str, texts)
     for seconds in (1, 60, 3600, DAY, 7 * DAY):
         yield from (in_units(seconds)[1], f"{in_units(seconds)[1]}s")
+    yield from MEANING.values()
     yield from (text for kind in KINDS.values() for text in (kind.likeness, kind.sent))
 
 
@@ -121,7 +127,7 @@ def test_each_catalogue_has_all_messages_with_their_placeholders(language: str) 
     assert len(messages) > 100
     # Some are the same in both languages, and none is in the file for no source.
     kept = {text for text in messages if put(text) == text}
-    assert kept <= {"{some}; or {others}", "minute", "minutes"}
+    assert kept <= {"{some}; or {others}", "minute", "minutes", *SAME}
     assert (ROOT / file).read_text(encoding="utf-8").count("\nmsgid ") == len(messages) + 1
     for text in messages:
         places, translated = (sorted(re.findall(r"\{\w+\}", said)) for said in (text, put(text)))

@@ -28,9 +28,7 @@ from deniable.client.errors import (
     ReportDropped,
     StateUnavailable,
 )
-from deniable.client.explaining.explanation import listed
 from deniable.client.explaining.journal import ReportEntry
-from deniable.client.explaining.promise import Terms
 from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
 from deniable.client.optional.relay import Relay, RelayTransport, bundled_gateway_keys
 from deniable.client.outcome import OutcomeStatus
@@ -53,7 +51,8 @@ from deniable.messages import (
     split_manifests,
     split_rotations,
 )
-from deniable.terms.text import printable, wrapped
+from deniable.terms.sentences import learnt, leaves, period, summary
+from deniable.terms.text import Row, listed, printable, text_of, wrapped
 
 _FLUSH_SECONDS = 20.0
 _MOST_LISTED = 20
@@ -278,20 +277,17 @@ def _get(way: Transport, collector: str, path: str, most: int) -> HttpAnswer:
 def _show_terms(manifest: Manifest, collector: str, relay: str | None) -> None:
     schedule, repeat = manifest.schedule, manifest.repeat
     most = RangeCost.of(manifest.mechanism).most(schedule.epochs, repeat.epochs or 1)
-    terms = Terms.of(manifest, most)
-    rows = [
-        ("asked by", collector),
-        *([("by way of", f"{relay}, which cannot read what is sent")] if relay else ()),
-        ("privacy", f"epsilon {manifest.epsilon}. {terms.guarantee}"),
-        ("truth", terms.truthfulness),
-        ("how often", f"{terms.schedule} At most epsilon {format_nano(most)} together."),
-        *(("" if number else "repeated", text) for number, text in enumerate(terms.repetition)),
-        ("not hidden", "who takes part, and when"),
+    rows: list[Row] = [
+        ("Asked by", collector),
+        ("By way of", relay and f"{relay}, which cannot read what is sent"),
+        ("In short", summary(manifest)),
+        ("When", period(manifest, str)),
+        ("What is sent", leaves(manifest, str)),
+        ("What it tells", learnt(manifest, str)),
+        ("Cost", f"Epsilon {manifest.epsilon} a report, at most {format_nano(most)} together."),
+        ("Not hidden", "who takes part, and when"),
     ]
-    print(printable(manifest.question), end="\n\n")
-    for label, text in rows:
-        print(*wrapped(text, first=f"  {label}".ljust(13)), sep="\n")
-    print()
+    print(printable(manifest.question), "", *text_of(rows), "", sep="\n")
 
 
 def _ask(manifest: Manifest) -> Answer:

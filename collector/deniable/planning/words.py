@@ -7,13 +7,15 @@ from math import ceil, floor, log10
 from typing import ClassVar, Final
 
 from deniable.budget import NANO, format_nano, pure_cost
-from deniable.documents import Fact
+from deniable.documents import Fact, upper_text
 from deniable.mechanisms import KINDS, Parameters, exact_epsilon
 from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
 from deniable.mechanisms.block_design import DesignKind
 from deniable.mechanisms.exact import is_vast
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Manifest
+from deniable.terms import whole_cost
+from deniable.terms.text import counted
 
 
 class KindWords:
@@ -210,6 +212,14 @@ def named(kind: str, parameters: Parameters) -> str:
 def terms(kind: str, parameters: Parameters, categories: int) -> str | None:
     """Return a mechanism's parameters in words, for operators; None if epsilon says it all."""
     return KIND_WORDS[kind].terms(parameters, categories)
+
+
+def cost_text(manifest: Manifest) -> str:
+    """Return the epsilon of a report, and what one device is charged at most in all."""
+    delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
+    most = upper_text(Fraction(whole_cost(manifest), NANO), 4)
+    count = counted(manifest.schedule.epochs, "epoch")
+    return f"{manifest.epsilon}{delta} a report; {most} at most for one device, in {count}."
 
 
 def survey_terms(manifest: Manifest) -> str | None:

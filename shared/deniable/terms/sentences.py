@@ -7,17 +7,16 @@ German and French; an app may bring another translation.
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
 from typing import Final, Literal
 
-from deniable.budget import format_nano
-from deniable.mechanisms import is_vast, odds_text, percent_text, promise_text, times_as_likely
-from deniable.messages import Manifest, instant_text
-from deniable.terms import change_shows, guess_of, odds_of, pure_odds, whole_cost
-from deniable.terms.text import counted, in_units, shown_duration
+from deniable.mechanisms import is_vast, odds_text, percent_text
+from deniable.messages import Manifest, day_text
+from deniable.terms import pure_odds
+from deniable.terms.text import in_units
 
 Translate = Callable[[str], str]
 """A function such as the ``gettext`` of a translation; it returns other texts as they are."""
@@ -26,36 +25,7 @@ LANGUAGES: Final = {"de": ".", "fr": "\u202f"}
 Mode = Literal["open", "certificate", "blind"]
 Row = tuple[str, str]
 """A thing to learn, and who could: alone, or only together."""
-_FINEST: Final = 10**6
-SAME_TIMES: Final = " that repeat and change in the same epochs as yours"
-"""The answers that a cost covers where responses are kept (docs/mathematics.md, section 16)."""
-_CREDENTIAL: Final = {
-    "open": "empty: nobody vouches for this device",
-    "certificate": "an issuer's signature of that key; no other report bears it",
-    "blind": "a token, which an issuer signed without seeing it; no other report bears it",
-}
-_VOUCHED: Final = "Only devices for which an issuer vouches can take part."
-_VOUCHING: Final = {
-    "open": (),
-    "certificate": (
-        f"{_VOUCHED} At the start of each epoch, before there is an answer, this app asks its "
-        "issuer, its own backend as a rule, to sign the key of this device's one report.",
-        "The issuer learns which account takes part, the key, and when. It is not sent the report.",
-    ),
-    "blind": (
-        f"{_VOUCHED} In the first half of each epoch this app asks its issuer, its own backend as "
-        "a rule, for a token, which the issuer signs without seeing it.",
-        "The issuer learns which account takes part, and when. It sees neither the token nor the "
-        "report.",
-    ),
-}
-_SAME: Final = {
-    True: "This survey was built into the app, so that it is the same on all devices and marks "
-    "none of them.",
-    False: "Not promised here: that the issuer and the collector together cannot tell which report "
-    "is whose. They could give this device a survey, or a key that it seals for, that others do "
-    "not get; what is built into an app is the same for all, and here one of them was fetched.",
-}
+_VAST: Final = 10**6
 
 
 class _Translated(str):
@@ -305,7 +275,7 @@ def _consent(manifest: Manifest, _: Translate) -> str:
 def _times(share: Fraction, _: Translate) -> str:
     """Return a probability as a number of times in 10, 100, 1,000 and so on: within a tenth."""
     base = 10
-    while base < _FINEST:
+    while base < _VAST:
         error = abs(Fraction(round(share * base), base) - share)
         if error * 10 <= min(share, 1 - share):
             break
@@ -314,136 +284,107 @@ def _times(share: Fraction, _: Translate) -> str:
     return _("{count} times in {base}").format(count=f"{count:,}", base=f"{base:,}").strip()
 
 
+def guess(share: Fraction, _: Translate) -> str:
+    """Return the bound on a guess about an answer, given a response."""
+    text = _(
+        "A guess about your answer that is right half of the time becomes right at most {percent} "
+        "of the time."
+    )
+    return text.format(percent=percent_text(share, "most"))
+
+
+def duration(seconds: int, _: Translate) -> str:
+    """Return a length of time: "1 week", "2 weeks"."""
+    count, unit = in_units(seconds)
+    return f"{count:,} {_(unit if count == 1 else f'{unit}s')}"
+
+
 def length(seconds: int, _: Translate) -> str:
     """Return a length of time for "every": "week", "2 weeks"."""
-    count, unit = in_units(seconds)
-    return _(unit) if count == 1 else f"{count:,} {_(f'{unit}s')}"
+    return duration(seconds, _).removeprefix("1 ")
 
 
-def shown_guess(guess: Fraction) -> str:
-    """Return the bound on a guess in words, rounded up."""
-    return (
-        "a guess at any yes/no question about your answer that is right 50% of the time becomes "
-        f"right at most {percent_text(guess, 'most')} of the time once a response is seen"
+def period(manifest: Manifest, _: Translate) -> str:
+    """Return the days on which a survey is asked."""
+    start, end = (day_text(manifest.schedule.start), day_text(manifest.schedule.end))
+    text = (
+        _("It is asked on {start} alone; an app may ask less often, or end earlier.")
+        if start == end
+        else _("It is asked from {start} to {end}; an app may ask less often, or end earlier.")
     )
+    return text.format(start=start, end=end)
 
 
-def guarantee(manifest: Manifest) -> str:
-    """Return the bound on a single response, of odds and of guesses."""
-    guess = shown_guess(guess_of(manifest.mechanism))
-    return f"Whatever you answer, {promise_text(pure_odds(manifest))}; {guess}."
-
-
-def how_often(manifest: Manifest) -> str:
-    """Return when reports are made, and how many."""
-    schedule = manifest.schedule
-    every = shown_duration(schedule.epoch_seconds).removeprefix("1 ")
-    return (
-        f"At most once every {every}, {counted(schedule.epochs, 'time')} in all, "
-        f"from {instant_text(schedule.start)} to {instant_text(schedule.end)}."
+def leaves(manifest: Manifest | None, _: Translate) -> Iterator[str]:
+    """Yield the sentences on what leaves a device, and what stays on it; None for any survey."""
+    yield _(
+        "One response at a time, which dice have chosen. Your answer itself is not stored, and "
+        "nothing else about you is sent."
     )
-
-
-def vouching(mode: Mode, *, same: bool) -> tuple[str, ...]:
-    """Return the sentences on the issuer: how it is asked, and its knowledge; none if open."""
-    return _VOUCHING[mode] + ((_SAME[same],) if mode == "blind" else ())
-
-
-def part_meanings(manifest: Manifest) -> dict[str, str]:
-    """Return the meaning of each part of a report."""
-    number = "its" if manifest.mechanism.truth is None else "an answer's"
-    return {
-        "survey id": "which survey; the same for everybody, unless its signer shows you one of "
-        "your own",
-        "epoch": "the number of the time slice",
-        "response": f"what was drawn at random, as {number} number",
-        "public key": "made for this one report; no other report bears it",
-        "signature": "under that key, so that nobody can change the report",
-        "credential": _CREDENTIAL[manifest.enrolment.mode],
-        "framing": "lengths and types of these parts",
-    }
-
-
-def truthfulness(manifest: Manifest) -> str:
-    """Return how often the answer is what is sent."""
-    mechanism, kind = manifest.mechanism, manifest.kind
-    if mechanism.truth is None and mechanism.hit is not None:
-        miss = "" if mechanism.miss is None else percent_text(mechanism.miss, "least")
-        other = f", any other answer at least {miss}" if miss else ""
-        return (
-            f"What is sent stands for {kind.sent}, drawn at random: yours is among them at "
-            f"most {percent_text(mechanism.hit, 'most')} of the time{other}."
-        )
-    if mechanism.truth is None:
-        rows = map(mechanism.row, range(mechanism.categories))
-        most = Fraction(max(map(max, rows)), mechanism.grid)
-        return (
-            f"What is sent is one of {mechanism.responses} responses, drawn at random by a table "
-            "in which your answer has a row: whatever you answer, each of them at most "
-            f"{percent_text(most, 'most')} of the time."
-        )
-    bound: Literal["least", "most"] = "least" if mechanism.privacy.apart is None else "most"
-    return (
-        f"Your true answer is sent at {bound} {percent_text(mechanism.truth, bound)} of the time, "
-        f"else one of the others, {kind.likeness}."
+    yield _(
+        "With it go the numbers of the survey and the time slice, a key made for this report, and "
+        "a signature: no name, no account, no number of your device."
     )
+    if manifest is None:
+        return
+    if manifest.enrolment.mode == "blind":
+        yield _("A token goes with them, too, which an issuer signed without seeing it.")
+    elif manifest.enrolment.mode == "certificate":
+        yield _("An issuer's signature of that key goes with them, too.")
+    if manifest.repeat.epochs is not None:
+        count = f"{manifest.repeat.epochs:,}"
+        if manifest.mechanism.rounds is None:
+            text = _(
+                "The same answer gets the same response for {count} reports in a row, so that "
+                "repeating it tells nothing more."
+            )
+        else:
+            text = _(
+                "What dice chose first for an answer is kept for {count} reports in a row, and "
+                "each of them throws new dice on top, so that repeating it tells little more."
+            )
+        yield text.format(count=count)
+        yield _(
+            "For this the device keeps a secret key until that time is over. Somebody who copies "
+            "it before learns far more about your answers from the reports."
+        )
 
 
-def repetition(manifest: Manifest, most_any: int | None) -> tuple[str, ...]:
-    """Return the sentences on several reports together, and on gaps of protection."""
-    # Of all epochs, as notices count them; some may be over, and never be reported here.
-    odds = odds_of(whole_cost(manifest))
-    count, epochs = f"{manifest.schedule.epochs:,}", manifest.repeat.epochs
-    if epochs is None and manifest.schedule.epochs == 1:
-        return ("There is only one response.",)
-    if epochs is None:
-        return (
-            f"Every response is drawn anew, so several reveal more than one: all {count} together "
-            f"are {times_as_likely(odds)} as with any other answers.",
-        )
-    span = shown_duration(epochs * manifest.schedule.epoch_seconds)
-    rounds = manifest.mechanism.rounds
-    if rounds is not None:
-        kept, fresh = (times_as_likely(part.privacy.odds) for part in (rounds.kept, rounds.fresh))
-        protected = (
-            f"A first response to an answer is drawn once for {epochs:,} reports in a row ({span}) "
-            "and kept; each report adds new noise to it. While your answer stays the same, those "
-            f"reports together are {kept} as with any other answer."
-        )
-        revealed = (
-            "Less protected: that your answer changes, and when. All reports together are "
-            f"{fresh} as if you had answered otherwise in a single one of them."
-        )
+def seen(manifest: Manifest, _: Translate) -> Iterator[str]:
+    """Yield the sentences on who sees figures, and on the issuer."""
+    if manifest.minimum_reports > 1:
+        text = _("Others see estimates for all devices together, from {count} reports on.")
+        yield text.format(count=f"{manifest.minimum_reports:,}")
     else:
-        protected = (
-            f"The same answer gets the same response for {epochs:,} reports in a row ({span}), so "
-            "repeating it reveals nothing more."
-        )
-        chance = percent_text(change_shows(manifest.mechanism), "most")
-        revealed = (
-            "Not protected: equal responses let the collector guess which reports come from one "
-            "device. If your answer changes in this time, a different response shows it with a "
-            f"probability of up to {chance}."
-        )
-    together = (
-        # Not "a million times" beside what holds while the answer stays.
-        f"If your answer keeps changing, all {count} reports together may reveal your answers."
-        if is_vast(odds)
-        else f"All {count} reports together are {times_as_likely(odds)} as with any "
-        f"other answers{SAME_TIMES}; {beyond(most_any)}."
-    )
-    return (
-        protected,
-        revealed,
-        "For this a secret key is kept on this device, and erased when that time is over. Until "
-        "then, somebody who copies it learns far more about your answers from the reports.",
-        together,
-    )
+        yield _("Others see estimates for all devices together.")
+    if manifest.enrolment.mode != "open":
+        yield _("An issuer, as a rule the maker of your app, vouches that you take part once.")
+    if manifest.enrolment.mode == "blind":
+        yield _("The app asks it in the first half of each time slice.")
+        yield _("It sees your account, but neither a response nor its key.")
+    elif manifest.enrolment.mode == "certificate":
+        yield _("The app asks it at the start of each time slice, before there is an answer.")
+        yield _("It sees your account and the key of a response, but not the response.")
 
 
-def beyond(nano: int | None) -> str:
-    """Return the bound for any other answers, where responses are kept."""
-    # No number beside another that it would belie.
-    if nano is None or is_vast(odds := odds_of(nano)):
-        return "for all other answers there is no such bound"
-    return f"as with all other answers, {times_as_likely(odds)} (epsilon {format_nano(nano)})"
+def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
+    """Yield the sentences on what can be learnt, of all devices and of several responses."""
+    yield _("About how many devices gave which answer, and of yours no more than is said above.")
+    mechanism, epochs = manifest.mechanism, manifest.schedule.epochs
+    if manifest.repeat.epochs is not None:
+        if mechanism.rounds is None:
+            yield _("Equal responses let the collector guess which reports are from one device.")
+        yield _("If your answer changes, another response may show that it did, and when.")
+        if epochs > manifest.repeat.epochs:
+            yield _("Later the dice are thrown anew: all responses together tell more than one.")
+    elif epochs > 1 and mechanism.privacy.odds is not None:
+        together = mechanism.privacy.odds**epochs if epochs < _VAST.bit_length() * 64 else None
+        if together is None or together > _VAST:
+            text = _("All {count} responses together may reveal your answer, if it stays the same.")
+            yield text.format(count=f"{epochs:,}")
+        else:
+            text = _(
+                "Several responses tell more than one: all {count} together are at most {odds} "
+                "times as likely with your answers as with any others."
+            )
+            yield text.format(count=f"{epochs:,}", odds=odds_text(together))

@@ -4,7 +4,7 @@ A thing to disclose is one table of fields, from which text, a dict and JSON fol
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 
 _WIDTH: Final = 80
 _LABEL: Final = 16
+_MOST_LISTED: Final = 12
 _OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS: Final = "\u200c\u200d"  # which Persian, Sinhala and emoji are not written without
 _UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
@@ -95,6 +96,14 @@ def counted(count: int, unit: str) -> str:
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
+def listed(answers: Sequence[str]) -> str:
+    """Return all answers in a line, or the first few of many and the last."""
+    if len(answers) <= _MOST_LISTED:
+        return " / ".join(map(printable, answers))
+    few = " / ".join(map(printable, (*answers[:3], "…", answers[-1])))
+    return f"{few} ({len(answers):,})"
+
+
 Row = tuple[str, str | bytes | Iterable[str] | None]
 """A label and what stands beside it: a text, paragraphs, bytes in hex; an empty one is left out."""
 
@@ -115,6 +124,7 @@ class Disclosure:
             if attribute.name in self._costs
             else attribute.name: _plain(getattr(self, attribute.name))
             for attribute in fields(self)
+            if attribute.compare  # not what it is only worded by
         }
         return {"kind": self._kind, **values} if self._kind else values
 

@@ -29,18 +29,6 @@ from deniable.client.survey import Survey
 from deniable.messages import Manifest, Refusal, instant_text, open_manifest
 from deniable.terms.sentences import Translate
 
-_NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
-_IN_WORDS: dict[str, str] = {
-    ManifestFault.OVER_BUDGET: "This question is not asked: it would cost more privacy than this "
-    "app allows.",
-    ManifestFault.NOT_WITNESSED: "This survey waits until independent witnesses have seen it; "
-    "nothing is sent until then.",
-}
-_BUNDLED = "As it came with the app."
-_ONE_OF_THEM = (
-    "Of the surveys for which it asks for tokens, this device answers one in each epoch: it draws "
-    "which, before there is an answer."
-)
 _WORST = (
     "Only the app knows whether it has a relay, and whether it came with this survey: what is said "
     "of who learns what is for neither."
@@ -81,8 +69,8 @@ def explain_declared(state: State, ledger: Ledger, app: App, now: float) -> Expl
             _survey(survey, app, _promise(survey, app, None), None, "", _UNREAD)
             for survey in declared
         )
-        return Explanation(None, str(error), surveys, None, *sending)
-    return Explanation(consent, "", surveys, budget, *sending)
+        return Explanation(None, str(error), surveys, None, *sending, app.translate)
+    return Explanation(consent, "", surveys, budget, *sending, app.translate)
 
 
 def _read_declared(
@@ -210,7 +198,7 @@ def _budget(
 def _declared_survey(
     connection: sqlite3.Connection | None, ledger: Ledger, app: App, survey: Survey, now: float
 ) -> SurveyExplanation:
-    account = _account(connection, survey.name)
+    account, _ = _account(connection, survey.name), app.translate
     survey_of = partial(_survey, survey, app, _promise(survey, app, connection))
     accepted = [] if connection is None else ledger.following.accepted(connection, survey.name)
     fitting, misfit = [], ""
@@ -219,35 +207,49 @@ def _declared_survey(
         try:
             ledger.following.check_fits(manifest, survey)
         except ManifestRefused as error:
-            misfit = misfit or _refusal(
-                "The survey that is held does not fit the app any more", error
-            )
+            text = _("The survey that is held does not fit the app any more: {why}.")
+            misfit = misfit or _refusal(text, error, _)
         else:
             fitting.append(manifest)
-    followed, standing = _followed(fitting, now)
+    followed, standing = _followed(fitting, now, _)
     if followed is not None:
         terms = terms_of(followed, _reserved(connection, followed))
         if followed.enrolment.mode == "blind" and connection is not None:
             names = {manifest.name for manifest in ledger.following.issuer.followed(connection)}
-            standing = f"{standing} {_ONE_OF_THEM}".strip() if len(names) > 1 else standing
+            one = _(
+                "Of the surveys for which it asks for tokens, this device answers one in each time "
+                "slice: it draws which, before there is an answer."
+            )
+            standing = f"{standing} {one}".strip() if len(names) > 1 else standing
         return survey_of(terms, standing, account)
     foreseen = ledger.following.foreseen(app.bundled, connection, survey, now)
     if isinstance(foreseen, ManifestRefused):
-        standing = _refusal("The survey that came with the app is not answered", foreseen)
+        text = _("The survey that came with the app is not answered: {why}.")
+        standing = _refusal(text, foreseen, _)
     elif foreseen is not None:
-        standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
-        return survey_of(terms_of(*foreseen), standing, account)
+        bundled, running = _("As it came with the app."), _followed([foreseen[0]], now, _)[1]
+        return survey_of(terms_of(*foreseen), f"{bundled} {running}".strip(), account)
     else:
         refused: object = app.refused.get(survey.name)
         if refused is None and connection is not None:  # by another process, or before a restart
             refused = ledger.following.rows(connection, survey.name).last_refusal()
-        standing = misfit or (_refusal("No survey is held", refused) if refused else _NONE_HELD)
+        standing = misfit or _("No survey is held yet. After consent it is fetched.")
+        if refused and not misfit:
+            standing = _refusal(_("No survey is held: {why}."), refused, _)
     return survey_of(None, standing, account)
 
 
-def _refusal(said: str, why: object) -> str:
+def _refusal(text: str, why: object, _: Translate) -> str:
     # What a developer can do about costs and proofs is in outcomes, the journal and the log.
-    return _IN_WORDS.get(str(why).partition(":")[0], f"{said}: {why}.")
+    match str(why).partition(":")[0]:
+        case ManifestFault.OVER_BUDGET:
+            return _("This question is not asked: it would cost more privacy than this app allows.")
+        case ManifestFault.NOT_WITNESSED:
+            return _(
+                "This survey waits until independent witnesses have seen it; nothing is sent until "
+                "then."
+            )
+    return text.format(why=why)
 
 
 def _promise(survey: Survey, app: App, connection: sqlite3.Connection | None) -> Promise:
@@ -287,6 +289,7 @@ def _survey(
         summary=prompt.in_short(*said),
         limits=tuple(prompt.limits(*said)),
         vouched=tuple(prompt.vouched(*said)),
+        translate=app.translate,
     )
 
 
@@ -316,17 +319,20 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
         )
 
 
-def _followed(accepted: list[Manifest], now: float) -> tuple[Manifest | None, str]:
+def _followed(
+    accepted: list[Manifest], now: float, _: Translate = str
+) -> tuple[Manifest | None, str]:
     """Return the manifest that runs, else the one that will, else the newest; and why not yet."""
     for manifest in accepted:
         if manifest.schedule.epoch_at(now) is not None:
             return manifest, ""
     if coming := [manifest for manifest in accepted if now < manifest.schedule.start]:
         first = min(coming, key=lambda manifest: manifest.schedule.start)
-        begins = instant_text(first.schedule.start)
-        return first, f"Not begun: the first report can be made {begins}."
+        text = _("Not begun: the first report can be made {when}.")
+        return first, text.format(when=instant_text(first.schedule.start))
     if accepted:
-        return accepted[0], f"Over since {instant_text(accepted[0].schedule.end)}."
+        text = _("Over since {when}.")
+        return accepted[0], text.format(when=instant_text(accepted[0].schedule.end))
     return None, ""
 
 

@@ -1,43 +1,26 @@
 """The explanations that an app can show its users: figures, and text that needs no schooling."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.explaining import prompt
 from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.sending.delays import LONGEST_DELAY
-from deniable.mechanisms import percent_text, times_as_likely
+from deniable.mechanisms import is_vast, odds_text
 from deniable.messages import ENCAPSULATED_REQUEST_BYTES, instant_text
 from deniable.terms import odds_of
-from deniable.terms.sentences import SAME_TIMES, beyond
-from deniable.terms.text import (
-    Disclosure,
-    Row,
-    counted,
-    printable,
-    shown_duration,
-    text_of,
-    wrapped,
-)
+from deniable.terms.sentences import Translate, duration, guess, leaves
+from deniable.terms.text import Disclosure, Row, listed, printable, text_of, wrapped
 
-_MOST_SHOWN = 12
-_MEANING = {
+MEANING = {
     Consent.UNSET: "nobody has decided yet; nothing is drawn, stored or sent",
     Consent.OFF: "nothing is drawn, stored or sent",
     Consent.LOCAL: "responses are drawn and kept here for you to see, and never sent",
     Consent.ON: "responses are drawn and sent",
 }
-_COVERED = {
-    None: "",
-    True: "Given for this question, as it stands here.",
-    False: "Not given for this question, as it stands here: until you agree, nothing is drawn, "
-    "stored, sent or fetched for it.",
-}
-_UNUSABLE = "Until it can be used again, nothing is drawn, stored or sent."
-_ALONE = "Each report goes by itself, on a connection of its own."
-_BULLET = " " * 14 + "- "
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +37,34 @@ class BudgetExplanation(Disclosure):
     recent_most: int | None = None  # the most within it; None for none, or if only the app knows
     recent_days: int | None = None  # its length in days of use
 
-    def text(self, *, kept: bool) -> str:
-        """Return the budget in sentences; ``kept`` where some responses were kept."""
-        text = (
-            "Each report costs some privacy; the measure is called epsilon, and costs add up. For "
-            f"all questions together {format_nano(self.spent)} is spent"
-        )
+    def sentences(self, _: Translate, *, kept: bool) -> Iterator[str]:
+        """Yield the budget in sentences; ``kept`` where some responses were kept."""
+        yield _("Each report costs some privacy. The measure is called epsilon, and costs add up.")
+        text = _("For all questions together {spent} is spent and {reserved} set aside.")
+        yield text.format(spent=format_nano(self.spent), reserved=format_nano(self.reserved))
         if self.carried:
-            text += f" ({format_nano(self.carried)} of it by a lost state of this device)"
-        text += f" and {format_nano(self.reserved)} set aside"
+            text = _("A lost state of this device spent {carried} of it.")
+            yield text.format(carried=format_nano(self.carried))
         # Of ceilings that the app has lowered since, more may be set aside, or spent.
         if self.lifetime is not None:
-            over, limit = self.reserved > self.lifetime, format_nano(self.lifetime)
-            held = f"; more than {limit} is never set aside"
-            text += f", and nothing more while that is above {limit}" if over else held
+            text = _("More than {limit} is never set aside.")
+            if self.reserved > self.lifetime:
+                text = _("Nothing more is set aside while that is above {limit}.")
+            yield text.format(limit=format_nano(self.lifetime))
         if self.recent_most is not None:
-            over, limit = self.recent > self.recent_most, format_nano(self.recent_most)
-            text += f". In the last {self.recent_days} days of use {format_nano(self.recent)} "
-            held = f"of at most {limit} is spent"
-            text += f"is spent, and nothing more while that is above {limit}" if over else held
+            text = _("In the last {days} days of use {recent} of at most {limit} is spent.")
+            if self.recent > self.recent_most:
+                text = _(
+                    "In the last {days} days of use {recent} is spent, and nothing more while that "
+                    "is above {limit}."
+                )
+            recent, limit = format_nano(self.recent), format_nano(self.recent_most)
+            yield text.format(days=f"{self.recent_days:,}", recent=recent, limit=limit)
         if kept:
-            text += f". For kept responses, these costs cover other answers{SAME_TIMES}"
-        return f"{text}."
+            yield _(
+                "Costs of repeated responses are against answers that repeat and change when yours "
+                "do."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +86,8 @@ class SurveyExplanation(Disclosure):
     terms: Terms | None
     standing: str  # why nothing is reported at present; empty if the survey runs
     reports: int | None  # how many were decided under the name
-    spent: int | None  # where responses are kept, against other answers of SAME_TIMES
+    # Where responses are kept, against answers that repeat and change in the same epochs.
+    spent: int | None
     reserved: int | None  # by all accepted surveys of the name
     kept: bool  # whether any reports were of kept responses, by this survey or one before it
     spent_any: int | None  # against any other answers; None also if nothing covers them
@@ -108,9 +98,9 @@ class SurveyExplanation(Disclosure):
     news: tuple[str, ...] = ()  # what differs from what was agreed to
     limits: tuple[str, ...] = ()  # what no later survey exceeds
     vouched: tuple[str, ...] = ()  # about an issuer; none where none may be asked
-    relayed: bool = (
-        False  # it goes sealed, in a request of one size; False also if only the app knows
-    )
+    # It goes sealed, in a request of one size; False also if only the app knows.
+    relayed: bool = False
+    translate: Translate = field(default=str, repr=False, compare=False)
 
     @property
     def blind(self) -> bool:
@@ -121,52 +111,81 @@ class SurveyExplanation(Disclosure):
 
     def rows(self) -> list[Row]:
         """Return the rows of its text, but for those before them."""
-        promise, terms = self.promise, self.terms
+        promise, terms, _ = self.promise, self.terms, self.translate
+        consent = {
+            None: "",
+            True: _("Given for this question, as it stands here."),
+            False: _(
+                "Not given for this question, as it stands here. Until you agree, nothing is "
+                "drawn, stored, sent or fetched for it."
+            ),
+        }[self.covered]
         rows: list[Row] = [
-            *zip(("In short", "", ""), self.summary, strict=False),
-            ("Name", self.name),
-            ("Answers", listed(self.categories)),
-            ("Consent", [*filter(None, (*self.news, _COVERED[self.covered]))]),
-            ("Promise", (*self.limits, *promise.sentences()) if promise else ()),
-            ("Vouching", () if terms and terms.issuers else self.vouched),
-            ("At present", self.standing),
+            *zip((_("In short"), "", ""), self.summary, strict=False),
+            (_("Name"), self.name),
+            (_("Answers"), listed(self.categories)),
+            (_("Consent"), [*filter(None, (*self.news, consent))]),
+            (_("At present"), [*filter(None, (self.standing, terms.period if terms else ""))]),
         ]
-        if terms is not None:
-            size = _bytes(*terms.sent_bytes)
-            request = "a request of one byte more"
-            if self.relayed:
-                request = f"a sealed request of {counted(ENCAPSULATED_REQUEST_BYTES, 'byte')}"
-            guess = percent_text(terms.guess, "most")
-            now = f"With this survey such a guess is right at most {guess} of the time."
+        more = () if promise is None else (*self.limits, *prompt.details(promise, terms, _))
+        if terms is None:
+            rows += [(_("What is sent"), (*leaves(None, _), *self.vouched))]
+        else:
+            learnt = (*terms.learnt, *([] if promise else [guess(terms.guess, _)]))
+            joined = (f"{what}: {who}." for what, who in terms.coalitions)
             rows += [
-                ("Protection", now if promise else terms.guarantee),
-                *terms.rows(),
-                (
-                    "What is sent",
-                    f"One report of {size}, in {request}, to {self.collector}:",
-                ),
-                *(
-                    (_BULLET, f"{part.name}, {_bytes(part.least, part.most)}: {part.meaning}")
-                    for part in terms.sent
-                ),
+                (_("What is sent"), (*terms.leaves, self._size(terms))),
+                (_("Who sees it"), (*terms.seen, *joined, terms.apart)),
+                (_("What it tells"), learnt),
             ]
-        return [*rows, ("Spent", self._spent())]
+        return [*rows, (_("Limits"), more), (_("Spent"), tuple(self._spent()))]
 
-    def _spent(self) -> str:
-        if self.spent is None or self.reserved is None or self.reports is None:
-            return ""
-        text = (
-            f"{counted(self.reports, 'report')} made, epsilon {format_nano(self.spent)} of the "
-            f"{format_nano(self.reserved)} set aside for this question"
+    def _size(self, terms: Terms) -> str:
+        """Return the bytes of a report and of its parts, by the protocol's names."""
+        size, *parts = (
+            f"{least:,}" if least == most else f"{least:,}–{most:,}"
+            for least, most in (terms.sent_bytes, *((part.least, part.most) for part in terms.sent))
         )
-        if self.spent:
-            text += (
-                f". All of them together are {times_as_likely(odds_of(self.spent))} as with any "
-                "other answers"
+        listed = ", ".join(
+            f"{part.name} {size}" for part, size in zip(terms.sent, parts, strict=True)
+        )
+        text = self.translate("A report has {size} bytes: {parts}. Its request has one more.")
+        if self.relayed:
+            text = self.translate("A report has {size} bytes: {parts}. Sealed they are {most}.")
+        return text.format(size=size, parts=listed, most=f"{ENCAPSULATED_REQUEST_BYTES:,}")
+
+    def _spent(self) -> Iterator[str]:
+        _ = self.translate
+        if self.spent is None or self.reserved is None or self.reports is None:
+            return
+        text = _(
+            "Reports made: {count}. They cost epsilon {spent} of the {reserved} set aside for this "
+            "question."
+        )
+        spent, reserved = format_nano(self.spent), format_nano(self.reserved)
+        yield text.format(count=f"{self.reports:,}", spent=spent, reserved=reserved)
+        if not self.spent:
+            return
+        odds, same = odds_of(self.spent), self.spent == self.spent_any
+        if is_vast(odds):
+            yield _("All of them together may reveal your answers.")
+        elif same:
+            text = _("All of them together are at most {odds} times as likely as with others.")
+            yield text.format(odds=odds_text(odds))
+        else:
+            text = _(
+                "All of them together are at most {odds} times as likely as with answers that "
+                "repeat and change when yours do."
             )
-        if self.spent != self.spent_any:
-            text += f"{SAME_TIMES}; {beyond(self.spent_any)}"
-        return f"{text}."
+            yield text.format(odds=odds_text(odds))
+        # No number beside another that it would belie.
+        if not same and (self.spent_any is None or is_vast(odds_of(self.spent_any))):
+            yield _("For all other answers there is no such bound.")
+        elif not same:
+            assert self.spent_any is not None
+            text = _("For all other answers it is {odds} times (epsilon {spent}).")
+            odds, spent = odds_of(self.spent_any), format_nano(self.spent_any)
+            yield text.format(odds=odds_text(odds), spent=spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +204,7 @@ class Explanation(Disclosure):
     delivery_seconds: int | None = None  # within which a background send is, at random
     relay: str | None = None  # by whom all goes, sealed; None also if there is none
     not_hidden: tuple[str, ...] = ()  # who sees what, in the language of the app
+    translate: Translate = field(default=str, repr=False, compare=False)
 
     def brief(self) -> str:
         """Return plain text for a consent prompt, at 80 columns: a few lines a survey.
@@ -198,7 +218,7 @@ class Explanation(Disclosure):
         shared = (
             [text for text in every[0] if all(text in texts for texts in every)] if every else []
         )
-        general = [self.problem and f"{self.problem}. {_UNUSABLE}", *shared, *self.not_hidden]
+        general = [_unusable(self.problem, self.translate), *shared, *self.not_hidden]
         lines = [line for text in general if text for line in wrapped(text, rest="")]
         for survey, texts in zip(self.surveys, every, strict=True):
             own = [listed(survey.categories), *(text for text in texts if text not in shared)]
@@ -210,72 +230,66 @@ class Explanation(Disclosure):
         every = [survey.rows() for survey in self.surveys]
         first = [row for row in _shared(every) if row[1] in self.surveys[0].summary]
         lines = [*text_of(first, indent=0), ""] * bool(first)
-        lines += [] if self.consent is None else consent_lines(self.consent)
+        _ = self.translate
+        lines += [] if self.consent is None else consent_lines(self.consent, _)
         lines += text_of(self._in_general(), indent=0)
         lines += self._questions([[row for row in rows if row not in first] for rows in every])
         kept = any(survey.kept for survey in self.surveys)
-        budget = "" if self.budget is None else self.budget.text(kept=kept)
-        return "\n".join([*lines, "", *text_of([("Budget", budget)], indent=0)]).rstrip("\n")
+        budget = () if self.budget is None else tuple(self.budget.sentences(_, kept=kept))
+        return "\n".join([*lines, "", *text_of([(_("Budget"), budget)], indent=0)]).rstrip("\n")
 
     def _questions(self, every: list[list[Row]]) -> list[str]:
         """Return the lines of all questions: what they share, and then what is their own."""
         shared = _shared(every) if len(every) > 1 else []
         said = text_of(shared)
-        lines = ["", "For each of these questions", *said] if said else []
+        lines = ["", self.translate("For each of these questions"), *said] if said else []
         for survey, rows in zip(self.surveys, every, strict=True):
             own = [row for row in rows if row not in shared]
             lines += ["", *wrapped(survey.question), *text_of(own)]
         return lines
 
     def _in_general(self) -> list[Row]:
-        rows: list[Row] = [("Problem", self.problem and f"{self.problem}. {_UNUSABLE}")]
+        _ = self.translate
+        rows: list[Row] = [(_("Problem"), _unusable(self.problem, _))]
         if not self.surveys:
-            return [*rows, ("Questions", "none so far")]
-        collectors = ", ".join(sorted({survey.collector for survey in self.surveys}))
+            return [*rows, (_("Questions"), _("none so far"))]
+        alone = _("Each report goes by itself, on a connection of its own.")
         return [
             *rows,
-            ("How it works", "Your answer stays on this device and is not stored."),
-            (
-                "To whom",
-                f"By POST /v1/reports to {collectors}, {self._when()}. The surveys are fetched "
-                "from there by GET /v1/surveys/NAME/manifests, and new keys of their signer by GET "
-                f"/v1/authority{', those that seal by GET /v1/gateway' if self.relay else ''}.",
-            ),
-            ("Not hidden", [*self.not_hidden, _ALONE]),
+            (_("When"), tuple(self._when())),
+            (_("Not hidden"), [*self.not_hidden, alone]),
         ]
 
-    def _when(self) -> str:
-        modes = {survey.blind for survey in self.surveys}
-        if modes == {False}:
-            return self._when_recorded()
-        if modes == {True}:
-            return self._when_drawn()
-        return f"{self._when_recorded()}; with an issuer's blind token {self._when_drawn()}"
+    def _when(self) -> Iterator[str]:
+        """Yield when reports leave; with a blind token it is decided by the epoch."""
+        _, modes = self.translate, {survey.blind for survey in self.surveys}
+        longest = LONGEST_DELAY if self.delivery_seconds is None else self.delivery_seconds
+        later = duration(min(longest, LONGEST_DELAY), _)
+        if not self.background or self.delivery_seconds is None:
+            yield _("Responses leave when the app chooses.")
+        elif False in modes:
+            text = _(
+                "Responses leave at a random time within {length}, or when the app chooses. If the "
+                "app is closed then, they leave within {later} of running again."
+            )
+            yield text.format(length=duration(self.delivery_seconds, _), later=later)
+        if True in modes:
+            yield _(
+                "With an issuer's blind token none leaves before a random time in the third "
+                "quarter of its time slice. If you answer later, it waits for a random part of a "
+                "quarter."
+            )
+        if modes == {True} and self.background:
+            text = _(
+                "If the app is closed then, it leaves within {later} of running again, or when the "
+                "app chooses."
+            )
+            yield text.format(later=later)
 
-    def _when_drawn(self) -> str:
-        """Return when a report leaves of a survey for which an issuer vouches blindly."""
-        drawn = "a random time in the third quarter of its time slice"
-        late = "where you answer later, a random time within a quarter of a slice"
-        if not self.background:
-            chosen = "at a time that" if self.background is None else "at a moment"
-            return f"{chosen} the app chooses, but not before {drawn} ({late})"
-        after = shown_duration(min(self.delivery_seconds or LONGEST_DELAY, LONGEST_DELAY))
-        return (
-            f"at {drawn} ({late}; if the app is closed then, within {after} of running again, or "
-            "when the app chooses), never earlier"
-        )
 
-    def _when_recorded(self) -> str:
-        if self.background is None or self.delivery_seconds is None:
-            return "at a time that the app chooses"
-        if not self.background:
-            return "at a moment the app chooses"
-        within = shown_duration(self.delivery_seconds)
-        later = shown_duration(min(self.delivery_seconds, LONGEST_DELAY))
-        return (
-            f"at a random time within {within} (if the app is closed then, within {later} of "
-            "running again), or when the app chooses"
-        )
+def _unusable(problem: str, _: Translate) -> str:
+    text = _("Until it can be used again, nothing is drawn, stored or sent.")
+    return f"{problem}. {text}" if problem else ""
 
 
 def _shared(every: Sequence[list[Row]]) -> list[Row]:
@@ -283,30 +297,22 @@ def _shared(every: Sequence[list[Row]]) -> list[Row]:
     return [row for row in every[0] if all(row in rows for rows in every)] if every else []
 
 
-def consent_lines(record: ConsentRecord) -> list[str]:
+def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
     """Return the lines on a decision, its time and origin, and what holds now, at 80 columns."""
-    said = [f"{record.effective}: {_MEANING[record.effective]}"]
+    said = [f"{record.effective}: {_(MEANING[record.effective])}"]
     if record.problem:
-        said.append(f"{record.problem}. {_UNUSABLE}")
+        said.append(_unusable(record.problem, _))
     elif record.effective is not record.decided:
-        said.append(
-            f"The decision was {record.decided}; DO_NOT_TRACK or DENIABLE_CONSENT, set in the "
-            "environment, lowers it."
+        text = _(
+            "The decision was {decided}; DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, "
+            "lowers it."
         )
+        said.append(text.format(decided=record.decided))
     if record.decided is Consent.ON:
         what = ", ".join(map(printable, record.covers))
-        said.append(f"Given for: {what or 'no question yet; the app has to ask'}.")
+        what = what or _("no question yet; the app has to ask")
+        said.append(_("Given for: {what}.").format(what=what))
     if record.since is not None:
-        said.append(f"Decided on {instant_text(record.since)}; origin: {record.origin}")
-    return text_of([("Consent", said)], indent=0)
-
-
-def listed(categories: Sequence[str]) -> str:
-    """Return all categories in a line, or the first few of many and the last."""
-    if len(categories) <= _MOST_SHOWN:
-        return " / ".join(map(printable, categories))
-    return f"{' / '.join(categories[:3])} / … / {categories[-1]} ({len(categories):,} in all)"
-
-
-def _bytes(least: int, most: int) -> str:
-    return counted(most, "byte") if least == most else f"{least:,} to {counted(most, 'byte')}"
+        text = _("Decided on {when}; origin: {origin}")
+        said.append(text.format(when=instant_text(record.since), origin=record.origin))
+    return text_of([(_("Consent"), said)], indent=0)

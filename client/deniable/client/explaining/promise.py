@@ -8,24 +8,20 @@ from typing import ClassVar
 from deniable.budget import NANO, changing_cost
 from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
-from deniable.mechanisms import odds_ceiling, times_as_likely
-from deniable.messages import Manifest, instant_text
-from deniable.terms import change_shows, guess_of, guess_within, odds_of, pure_odds, report_parts
+from deniable.mechanisms import odds_ceiling
+from deniable.messages import Manifest
+from deniable.terms import change_shows, guess_of, guess_within, pure_odds, report_parts
 from deniable.terms.sentences import (
-    SAME_TIMES,
     Coalitions,
     Mode,
     Translate,
-    guarantee,
-    how_often,
-    part_meanings,
-    repetition,
-    shown_guess,
+    learnt,
+    leaves,
+    period,
+    seen,
     summary,
-    truthfulness,
-    vouching,
 )
-from deniable.terms.text import Disclosure, Row, shown_duration
+from deniable.terms.text import Disclosure
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,32 +72,6 @@ class Promise(Disclosure):
             seen_by=seen_by,
         )
 
-    def sentences(self) -> tuple[str, ...]:
-        """Return the promise beyond what a consent prompt says, in sentences."""
-        sentences = [f"Whatever the collector publishes, {shown_guess(self.guess)}."]
-        if self.kept is not None:
-            likelier = times_as_likely(odds_of(self.kept))
-            sentences.append(
-                "While your answer stays the same, all reports of one kept response together are "
-                f"{likelier} as with any other answer; the epsilon spent covers other answers"
-                f"{SAME_TIMES}."
-            )
-        grace = shown_duration(self.grace_seconds)
-        sentences.append(f"The collector takes a response for at most {grace} after its epoch.")
-        if self.pinned:
-            sentences.append("The app takes only the surveys that it was built for.")
-        if self.seen_by:
-            sentences.append(
-                f"The app takes only surveys that {self.seen_by}, which it names, have seen in the "
-                "collector's public log, where everybody can read them."
-            )
-        if self.blind:
-            sentences.append(
-                "The issuer vouches for this device blindly: it is shown neither the key of its "
-                "response nor the response."
-            )
-        return tuple(sentences)
-
 
 @dataclass(frozen=True, slots=True)
 class SentField(Disclosure):
@@ -110,7 +80,6 @@ class SentField(Disclosure):
     name: str  # what the protocol calls it
     least: int  # bytes
     most: int
-    meaning: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,29 +105,18 @@ class Terms(Disclosure):
     epochs: int  # at most one report is made in each
     range_epochs: int | None  # in how many a response is kept; None if each is drawn anew
     change_shows: Fraction | None  # how likely a changed answer shows within a range, at most
-    most: int  # what all reports may cost, where kept against other answers of SAME_TIMES
+    most: int  # what all reports may cost; of kept ones see SurveyExplanation.spent
     most_any: int | None  # the same against any other answers; None where nothing bounds it
     enrolment: Mode  # who vouches for a device: nobody ("open"), or an issuer
     sent: tuple[SentField, ...]  # the parts of one report
     sent_bytes: tuple[int, int]  # size of one report, from and to; a request has one byte more
-    guarantee: str
-    truthfulness: str
-    schedule: str
-    repetition: tuple[str, ...]  # what several reports reveal together, and what is not protected
+    period: str  # the days on which it is asked
+    leaves: tuple[str, ...]  # what leaves the device, and what stays on it meanwhile
+    seen: tuple[str, ...]  # who sees figures, and what an issuer sees
+    learnt: tuple[str, ...]  # what all responses tell, and several of one device
     issuers: tuple[str, ...]  # of who may vouch for a device: a public key, or a host name
-    vouching: tuple[str, ...]  # who is asked to, and what they learn; none if open
     coalitions: tuple[tuple[str, str], ...]  # what could be learnt, and by whom, perhaps together
-    apart: str  # on which condition; "" for none
-
-    def rows(self) -> list[Row]:
-        """Return the table of what they say, for people."""
-        return [
-            ("Truth", self.truthfulness),
-            ("When", f"From {instant_text(self.starts)} to {instant_text(self.ends)}."),
-            ("Repetition", self.repetition),
-            ("Vouching", self.vouching),
-            ("Who learns", [*(f"{what}: {who}." for what, who in self.coalitions), self.apart]),
-        ]
+    apart: str  # on which condition
 
     @classmethod
     def of(
@@ -182,10 +140,11 @@ class Terms(Disclosure):
         if manifest.repeat.epochs is not None:
             most_any = changing_cost(mechanism, schedule.epochs)
         parts, sent_bytes = report_parts(manifest)
-        meanings = part_meanings(manifest)
         enrolment, mode = manifest.enrolment, manifest.enrolment.mode
         issuers = (enrolment.issuer,) if enrolment.issuer else map(bytes.hex, enrolment.issuers)
-        learnt = Coalitions.of(mode, relayed=relayed, same=same, beside=beside, translate=translate)
+        learners = Coalitions.of(
+            mode, relayed=relayed, same=same, beside=beside, translate=translate
+        )
         return cls(
             summary=summary(manifest, translate),
             survey_id=manifest.survey_id.hex(),
@@ -204,14 +163,13 @@ class Terms(Disclosure):
             most=most,
             most_any=most_any,
             enrolment=mode,
-            sent=tuple(SentField(name, *parts[name], meanings[name]) for name in parts),
+            sent=tuple(SentField(name, *parts[name]) for name in parts),
             sent_bytes=sent_bytes,
-            guarantee=guarantee(manifest),
-            truthfulness=truthfulness(manifest),
-            schedule=how_often(manifest),
-            repetition=repetition(manifest, most_any),
+            period=period(manifest, translate),
+            leaves=tuple(leaves(manifest, translate)),
+            seen=tuple(seen(manifest, translate)),
+            learnt=tuple(learnt(manifest, translate)),
             issuers=tuple(issuers),
-            vouching=vouching(mode, same=same),
-            coalitions=learnt.rows,
-            apart=learnt.condition,
+            coalitions=learners.rows,
+            apart=learners.condition,
         )

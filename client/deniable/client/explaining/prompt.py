@@ -12,7 +12,7 @@ from deniable.client.survey import Survey
 from deniable.mechanisms import KINDS, is_vast, odds_text, percent_text
 from deniable.messages import Manifest
 from deniable.terms import odds_of
-from deniable.terms.sentences import Translate, length, likely
+from deniable.terms.sentences import Translate, duration, guess, length, likely
 from deniable.terms.sentences import catalogue as catalogue
 
 _MOST_NAMED = 3
@@ -24,11 +24,7 @@ def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, 
         return terms.summary
     chance = likely(odds_of(promise.response), _)
     if promise.delta:  # then the odds have no bound; a guess has
-        text = _(
-            "A guess about your answer that is right half of the time becomes right at most "
-            "{percent} of the time."
-        )
-        chance = text.format(percent=percent_text(promise.guess, "most"))
+        chance = guess(promise.guess, _)
     text = _("Nothing is sent unless you agree; then at most one response every {length}.")
     often = text.format(length=length(promise.epoch_seconds, _))
     dice = _("Dice choose what is sent: it may stand for your answer, or for another.")
@@ -40,23 +36,21 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
     odds = odds_of(promise.response)
     if terms is not None and not promise.pinned:
         text = _(
-            "Later changes stay within {odds} times as likely and one response every {length}."
+            "A later survey may raise this to {odds} times as likely and one response every "
+            "{length}, no further."
         )
         if promise.delta:
-            text = _(
-                "Later changes stay within one response every {length}. A guess about your answer "
-                "that is right half of the time becomes right at most {percent} of the time."
-            )
+            text = _("A later survey may tell more, with one response every {length} at most.")
         elif is_vast(odds):
-            text = _(
-                "Later changes may hide nearly nothing. They stay within one response every "
-                "{length}."
-            )
-        yield text.format(
-            odds=odds_text(odds),
-            length=length(promise.epoch_seconds, _),
-            percent=percent_text(promise.guess, "most"),
-        )
+            text = _("A later survey may hide nearly nothing, with one response every {length}.")
+        elif (odds_text(odds), promise.epoch_seconds) == (
+            odds_text(terms.odds),
+            terms.epoch_seconds,
+        ):
+            text = _("These limits hold for later surveys too: {odds} times, once every {length}.")
+        yield text.format(odds=odds_text(odds), length=length(promise.epoch_seconds, _))
+        if promise.delta:
+            yield guess(promise.guess, _)
     for answers in dict.fromkeys(KINDS[kind].answers for kind in promise.mechanisms):
         if answers:
             yield _("Answers near yours may be sent more often than others.")
@@ -70,16 +64,49 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
         yield text.format(count=f"{promise.kept_epochs:,}")
     together = odds_of(promise.total)
     if is_vast(together):
-        text = _("All responses together may reveal your answer (epsilon at most {most}).")
+        text = _(
+            "All responses ever sent may together reveal your answer (epsilon at most {most})."
+        )
     elif promise.kept is None:
-        text = _("All responses together stay within {odds} times as likely (epsilon {most}).")
+        text = _(
+            "All responses ever sent are at most {odds} times as likely together (epsilon {most})."
+        )
     else:
         text = _(
-            "All responses together stay within {odds} times as likely as with answers that repeat "
-            "and change when yours do (epsilon {most})."
+            "All responses ever sent are at most {odds} times as likely together as with answers "
+            "that repeat and change when yours do (epsilon {most})."
         )
     most = format_nano(promise.total).rstrip("0").rstrip(".")
     yield text.format(odds=odds_text(together), most=most)
+
+
+def details(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
+    """Yield the limits beyond those of a prompt: of guesses, kept responses, late ones, the log."""
+    ever = percent_text(promise.guess, "most")
+    if terms is not None and not promise.delta and ever != percent_text(terms.guess, "most"):
+        text = _(
+            "A guess about your answer that is right half of the time becomes right at most {now} "
+            "of the time with this survey, and {ever} with a later one."
+        )
+        yield text.format(now=percent_text(terms.guess, "most"), ever=ever)
+    elif not promise.delta:
+        yield guess(promise.guess, _)
+    if promise.kept is not None and not is_vast(odds := odds_of(promise.kept)):
+        text = _(
+            "While your answer stays the same, all reports of a repeated response together are at "
+            "most {odds} times as likely as with any other answer."
+        )
+        yield text.format(odds=odds_text(odds))
+    text = _("A response counts for at most {length} after its time slice.")
+    yield text.format(length=duration(promise.grace_seconds, _))
+    if promise.pinned:
+        yield _("The app takes only the surveys that it was built for.")
+    if promise.seen_by:
+        text = _(
+            "The app takes only surveys that {witnesses} have seen in the collector's public log, "
+            "where everybody can read them."
+        )
+        yield text.format(witnesses=promise.seen_by)
 
 
 def vouched(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:

@@ -13,7 +13,7 @@ from deniable.directory import Config
 from deniable.directory.store_source import older_epochs, shown_epochs
 from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
-from deniable.publishing.notice import privacy_terms
+from deniable.planning.words import cost_text
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
 from deniable.reading.epochs import dates_text, period_text, standing_text, when_text
 from deniable.reading.source import most_epochs
@@ -37,6 +37,7 @@ from deniable.server.routes.figures import FigureService, NothingBefore, Subject
 from deniable.server.routes.requests import held_role
 from deniable.server.routes.routing import Handler
 from deniable.stores import Role, Store
+from deniable.terms.sentences import summary
 
 _TOO_MANY: Final = (
     f"several epochs of more than {MOST_REPEATED:,} answers take too long here: read them with "
@@ -237,11 +238,8 @@ class Visit:
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
             versions=site.catalogue.named(manifest.name),
-            privacy=[
-                *privacy_terms(
-                    manifest, relayed=site.config.relayed_from <= manifest.schedule.opens(0)
-                )
-            ],
+            privacy=summary(manifest),
+            cost=cost_text(manifest),
         )
 
     def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:
