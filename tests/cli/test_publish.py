@@ -100,7 +100,7 @@ def test_the_list_tells_states_and_cuts_no_name(place: Workplace) -> None:
     }
     shown = place.succeed("survey list")
     told = {
-        "over": "Ended on 30 January 2020; its figures are final",
+        "over": "Ended on 30 January 2020; no more answers count",
         "not begun": "Begins on 1 January 2090 at 00:00 UTC",
         "ended": "Ended on ",
         "superseded by 1": "superseded by 1 ",

@@ -79,7 +79,7 @@ APPEAR = "appear once 100 devices have answered in one week"
             "no figures from 11 to 17 November 2026: fewer than 100 devices answered",
         ),
         (
-            *(NOW, NOW - DAY, range(1, 3), "Ended on 26 November 2026; its figures are final"),
+            *(NOW, NOW - DAY, range(1, 3), "Ended on 26 November 2026; no more answers count"),
             "no figures from 11 to 24 November 2026: fewer than 100 devices answered in any week",
         ),
         (
@@ -88,7 +88,7 @@ APPEAR = "appear once 100 devices have answered in one week"
             "no figures yet: the last week is over, and late answers count until 31 December 2026",
         ),
         (
-            *(OVER + DAY, None, None, "Ended on 30 December 2026; its figures are final"),
+            *(OVER + DAY, None, None, "Ended on 30 December 2026; no more answers count"),
             "no figures: the survey ended on 30 December 2026, and no week had 100 answers",
         ),
     ],

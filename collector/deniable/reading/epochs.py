@@ -167,12 +167,12 @@ def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -
 
     It took reports until ``ended_at``, if somebody ended it before its time.
     """
-    if ended_at is not None:
-        return f"Ended on {date_text(ended_at)}; its figures are final"
+    closes = schedule.closes(schedule.epochs - 1)
+    if ended_at is not None or now >= closes:
+        last = schedule.end - 1 if ended_at is None else ended_at
+        return f"Ended on {date_text(last)}; no more answers count"
     if now < schedule.start:
         return f"Begins on {date_text(schedule.start, time=True)}"
-    if now >= (closes := schedule.closes(schedule.epochs - 1)):
-        return f"Ended on {date_text(schedule.end - 1)}; its figures are final"
     if now >= schedule.end:
         until = date_text(closes, time=True)
         return f"Ended on {date_text(schedule.end - 1)}; late answers count until {until}"

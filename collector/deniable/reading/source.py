@@ -12,7 +12,7 @@ from deniable.reading.epochs import (
     EpochStanding,
     EpochState,
     date_text,
-    period_text,
+    dates_text,
     unit_text,
     when_text,
 )
@@ -316,7 +316,7 @@ def appear_text(
     schedule, least = manifest.schedule, max(1, manifest.minimum_reports)
     unit, last = unit_text(schedule), schedule.closes(schedule.epochs - 1)
     if epochs and (ended_at is not None or now >= schedule.closes(epochs[-1])):
-        when = when_text(period_text(schedule.start, schedule.epoch_seconds, epochs))
+        when = when_text(dates_text(schedule, epochs))
         fewer = "no device" if least == 1 else f"fewer than {least:,} devices"
         return f"no figures {when}: {fewer} answered{f' in any {unit}' * (len(epochs) > 1)}"
     if ended_at is not None or now >= last:

@@ -15,7 +15,7 @@ from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.planning.words import cost_text
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
-from deniable.reading.epochs import dates_text, period_text, standing_text, when_text
+from deniable.reading.epochs import dates_text, standing_text, when_text
 from deniable.reading.source import most_epochs
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
@@ -174,8 +174,7 @@ class Visit:
             return ""
         reports = await site.store.counted(manifest.survey_id, epoch)
         least = max(1, manifest.minimum_reports)
-        start, seconds = manifest.schedule.start, manifest.schedule.epoch_seconds
-        when = when_text(period_text(start, seconds, [epoch]))
+        when = when_text(dates_text(manifest.schedule, [epoch]))
         return f" {reports:,} of {least:,} reports so far, {when}."
 
     async def view(
