@@ -16,11 +16,10 @@ from deniable.accounting import (
     basic_composition,
     kairouz_oh_viswanath_composition,
     optimal_composition,
-    optimal_guarantees,
 )
 from deniable.mechanisms import InvalidPrivacyParameter
 from tests.mechanisms.taylor import exp_bounds
-from tests.support.effort import THOROUGH, effort
+from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))
 
@@ -113,16 +112,6 @@ def test_a_delta_below_what_the_reports_reveal_has_no_epsilon() -> None:
     assert loss.infinite == 1 - Fraction(999, 1000) ** 10
     assert loss.epsilon_at("0.009") == Decimal("Infinity")
     assert loss.epsilon_at("0.01").is_finite()
-
-
-def test_a_year_of_the_optimum_is_at_hand() -> None:
-    times = 365 if THOROUGH else 52
-    corners = optimal_guarantees("0.1", "0.000001", times)
-    assert len(corners) == times // 2 + 1
-    assert [c.delta for c in corners] == sorted(c.delta for c in corners)
-    exact = optimum(odds_above(Fraction(1, 10)), Fraction(1, 10**6), times, times // 3)
-    # One of the two is off by the 2^-160 of the odds, the other by 2^-128 and its roundings.
-    assert abs(corners[times // 3].delta - exact) < Fraction(1, 2**100)
 
 
 @pytest.mark.parametrize("compose", [advanced_composition, kairouz_oh_viswanath_composition])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.accounting import PrivacyLoss, group_delta, group_guarantee, group_loss
+from deniable.accounting import PrivacyLoss, group_delta, group_guarantee
 from tests.accounting.curves import curve, randomised_response, together
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort
@@ -18,7 +18,7 @@ PROPERTY = settings(max_examples=effort(60))
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_a_product_mechanisms_group_loss_is_that_of_all_responses_together(rows: int) -> None:
     one, other = randomised_response(3, Fraction(5, 2))[:2]
-    loss = group_loss(PrivacyLoss.of_randomised_response(3, Fraction(5, 2)), rows)
+    loss = PrivacyLoss.of_randomised_response(3, Fraction(5, 2)).repeat(rows)
     for at in (Fraction(1), Fraction(2), Fraction(5, 2), Fraction(6), Fraction(15)):
         assert loss.delta_at_odds(at) == curve(together([one] * rows), together([other] * rows), at)
 
@@ -38,7 +38,7 @@ def test_exact_is_at_most_sharp_and_sharp_at_most_the_taught_bound(
     loss = PrivacyLoss.of_randomised_response(categories, (odds + m) / (1 - delta) - m)
     assert loss.delta_at_odds(odds) == delta
     sharp = group_delta(odds, delta, rows)
-    assert group_loss(loss, rows).delta_at_odds(odds**rows) <= sharp
+    assert loss.repeat(rows).delta_at_odds(odds**rows) <= sharp
     assert sharp <= rows * odds ** (rows - 1) * delta  # the looser bound that is often taught
     terms = (odds**rows - 1) / (odds - 1) if odds > 1 else rows
     assert sharp == min(1, delta * terms)
@@ -65,8 +65,6 @@ def test_a_groups_guarantee_is_never_too_small(
 def test_a_large_group_has_no_guarantee_and_an_empty_one_is_refused() -> None:
     assert group_guarantee("1", "0.000001", 1000).delta == 1
     assert group_guarantee("0.333333333333333333", "0", 2).epsilon == Decimal("0.666666666667")
-    with pytest.raises(ValueError, match="at least one row"):
-        group_loss(PrivacyLoss.of_randomised_response(2, Fraction(2)), 0)
     with pytest.raises(ValueError, match="at least one row"):
         group_guarantee("1", "0", -1)
     with pytest.raises(ValueError, match="at least 1"):

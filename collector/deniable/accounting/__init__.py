@@ -14,12 +14,10 @@ from deniable.accounting.composition import basic_composition as basic_compositi
 from deniable.accounting.composition import epsilon_each as epsilon_each
 from deniable.accounting.composition import group_delta as group_delta
 from deniable.accounting.composition import group_guarantee as group_guarantee
-from deniable.accounting.composition import group_loss as group_loss
 from deniable.accounting.composition import (
     kairouz_oh_viswanath_composition as kairouz_oh_viswanath_composition,
 )
 from deniable.accounting.composition import optimal_composition as optimal_composition
-from deniable.accounting.composition import optimal_guarantees as optimal_guarantees
 from deniable.accounting.privacy_loss import DEFAULT_STEPS as DEFAULT_STEPS
 from deniable.accounting.privacy_loss import MAX_TOTAL_EPSILON as MAX_TOTAL_EPSILON
 from deniable.accounting.privacy_loss import PrivacyLoss as PrivacyLoss

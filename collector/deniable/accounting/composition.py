@@ -87,34 +87,6 @@ def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLo
     )
 
 
-def optimal_guarantees(epsilon: Number, delta: Number, times: int) -> tuple[Guarantee, ...]:
-    """Return the corners of that optimum, ((T - 2i) epsilon, delta_i) for i = 0, …, floor(T/2).
-
-    Each delta is rounded up by less than T 2^-120. Between corners it is linear in e^epsilon.
-    Kairouz, Oh and Viswanath 2015, Theorem 3.3.
-    """
-    loss = optimal_composition(epsilon, delta, times)
-    level = total_epsilon(epsilon)
-    # delta_i is an expectation of (1 - E^-2(i - L))_+ over the number of lies L, each of which has
-    # probability 1/(1 + E): it grows with E, so an upper bound of E gives one of delta_i.
-    odds = odds_ceiling(level)
-    corners = []
-    for multiple in range(times, -1, -2):
-        slack = loss.delta_at_odds(odds**multiple)
-        units = ceil_div(slack.numerator << _BITS, slack.denominator)
-        corners.append(Guarantee(epsilon_ceiling(multiple * level), Fraction(units, 1 << _BITS)))
-    return tuple(corners)
-
-
-def group_loss(loss: PrivacyLoss, rows: int) -> PrivacyLoss:
-    """Return the exact loss of a group of rows that are randomised one by one.
-
-    It is the composition of their independent responses, never worse than :func:`group_guarantee`,
-    which holds for any mechanism. Theorem 6, for one row.
-    """
-    return loss.repeat(_count("row", rows))
-
-
 def group_delta(odds: Fraction, delta: Number, rows: int) -> Fraction:
     """Return the delta of g rows at the odds E^g, exactly: delta (E^g - 1)/(E - 1), at most 1."""
     if odds < 1:
