@@ -70,7 +70,7 @@ def test_every_surface_shows_the_chosen_rows_so(many: tuple[Histogram, Floats]) 
     assert "95 % simultaneous interval" in text
     assert "95% simultaneous interval" in chart
     assert "50% interval" not in chart  # which would hold less often of rows that are chosen
-    assert len(text.splitlines()) < MOST_ROWS + 26
+    assert len(text.splitlines()) < MOST_ROWS + 28
 
 
 @every

@@ -490,7 +490,7 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
         ) in words(text)
         assert ("a", {"href": query}) in Tables(text).tags
     shown = await text_of(await analyst.client.get("/surveys/large?epoch=0"))
-    assert re.search(r" reports1 state.* \(epoch 0\) ", words(shown))
+    assert re.search(r" reports1 device answered .* state.* \(epoch 0\) ", words(shown))
     shown = await text_of(await analyst.client.get("/surveys/large/compare?against=0"))
     assert re.search(r"\(epoch 1, 1 report\) before.*\(epoch 0, 1 report\)", words(shown))
 

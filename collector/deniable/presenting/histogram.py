@@ -93,7 +93,6 @@ def rows_document(
         facts=[*histogram_facts(histogram)],
         tables=tables,
         notes=[
-            histogram.turnout,
             *(_numeric_notes(histogram) if numeric else _notes(histogram, rows)),
             *(_raw_notes(histogram, tables) if raw else ()),
             *_rows_notes(rows, numeric=numeric),

@@ -340,7 +340,7 @@ def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
     if histogram.start is not None and histogram.end is not None:
         time = f"{instant_text(histogram.start)} to {instant_text(histogram.end)}"
         yield Fact("time", f"{time} ({epochs_text(histogram.epochs)})", aside=True)
-    yield Fact("reports", f"{histogram.n:,}")
+    yield Fact("reports", histogram.turnout)
     if histogram.standing is not None:
         yield Fact("state", _STATES[EpochState(histogram.standing.state)])
     yield Fact("epsilon", histogram.guarantee, aside=True)
