@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.change import Test
@@ -168,9 +168,7 @@ def _of_quantiles(histogram: Histogram, against: Histogram, probability: float) 
         raise ValueError(_OTHER_ANSWERS)
     if Model.FIXED in {histogram.model, against.model}:
         raise ValueError("intervals of quantiles are about all devices, those that reported or not")
-    now, before = sides = tuple(
-        cast("Quantile[float]", side.quantile(probability)) for side in (histogram, against)
-    )
+    now, before = sides = tuple(side.quantile(probability) for side in (histogram, against))
     bounds, others = (
         quantile_bounds(side.sample.mechanism, side.sample.tally) for side in (histogram, against)
     )

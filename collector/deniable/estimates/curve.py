@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,33 +135,13 @@ class Quantile(Worded, Generic[_Value]):
         return QUARTILES.get(self.probability, f"{100 * self.probability:.12g} % quantile")
 
 
-@overload
-def quantiles(
-    mechanism: Mechanism,
-    counts: Counts,
-    values: Sequence[Fraction],
-    probabilities: Sequence[float] = ...,
-    level: float = ...,
-) -> tuple[Quantile[float], ...]: ...
-
-
-@overload
-def quantiles(
-    mechanism: Mechanism,
-    counts: Counts,
-    values: Sequence[str],
-    probabilities: Sequence[float] = ...,
-    level: float = ...,
-) -> tuple[Quantile[str], ...]: ...
-
-
 def quantiles(
     mechanism: Mechanism,
     counts: Counts,
     values: Sequence[Fraction] | Sequence[str],
     probabilities: Sequence[float] = (0.25, 0.5, 0.75),
     level: float = 0.95,
-) -> tuple[Quantile[float], ...] | tuple[Quantile[str], ...]:
+) -> tuple[Quantile[Any], ...]:
     """Estimate quantiles, by test inversion (Woodruff 1952; docs/mathematics.md, section 10)."""
     check_level(level)
     k = mechanism.categories
@@ -171,9 +151,10 @@ def quantiles(
         raise ValueError("a quantile's probability must be in (0, 1), such as 0.5")
     bounds = quantile_bounds(mechanism, counts)
     z = normal_quantile(level)
-    made: list[Quantile[Any]] = []
+    answers: list[Any] = [one if isinstance(one, str) else float(one) for one in values]
+    made = []
     for p in probabilities:
-        value, low, high = (_written(values[place]) for place in bounds.places(p, z))
+        value, low, high = (answers[place] for place in bounds.places(p, z))
         made.append(Quantile(float(p), value, low, high, level))
     return tuple(made)
 
@@ -292,10 +273,6 @@ class QuantileBounds:
         )
         (first, last), (least, most) = self.ends, other.ends
         return int((first[i] - most[j]).min()), int((last[i] - least[j]).max())
-
-
-def _written(value: Fraction | str) -> float | str:
-    return value if isinstance(value, str) else float(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -173,7 +173,7 @@ class Histogram(DebiasedCounts, Tabular):
         ends = (self.categories[self._place(end)] for end in (first, last))
         return self.share(Range(*ends))
 
-    def quantile(self, probability: float) -> Quantile[float] | Quantile[str]:
+    def quantile(self, probability: float) -> Quantile[Any]:
         """Return the least answer up to which at least such a share of the answers lies.
 
         As a number, where answers are numbers. ValueError if they have no order.

@@ -154,7 +154,7 @@ def quartiles_reach(
 ) -> float:
     """Return how far intervals of the quartiles reach to either side of so many, likewise."""
     quartiles = quantiles(mechanism, even_counts(mechanism, reports), values, level=level)
-    return max(max(one.high - one.value, one.value - one.low) for one in quartiles)
+    return float(max(max(one.high - one.value, one.value - one.low) for one in quartiles))
 
 
 def even_counts(mechanism: Mechanism, n: int) -> list[int]:
