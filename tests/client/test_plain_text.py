@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from deniable.mechanisms import percent_text, times_as_likely
-from deniable.terms.text import counted, printable, shown_duration, wrapped
+from deniable.terms.sentences import duration
+from deniable.terms.text import counted, printable, wrapped
 
 
 def width(line: str) -> int:
@@ -64,7 +65,8 @@ def test_shares_are_told_from_never_and_always() -> None:
 
 
 def test_lengths_are_in_their_largest_whole_unit() -> None:
-    shown = [shown_duration(s) for s in (0, 1, 90, 60, 7200, 86_400, 129_600, 604_800, 1_209_600)]
+    lengths = (0, 1, 90, 60, 7200, 86_400, 129_600, 604_800, 1_209_600)
+    shown = [duration(seconds, str) for seconds in lengths]
     expected = (
         "0 seconds, 1 second, 90 seconds, 1 minute, 2 hours, 1 day, 36 hours, 1 week, 2 weeks"
     )

@@ -24,7 +24,6 @@ from deniable.mechanisms import (
     exact_epsilon,
     exact_number,
     odds_text,
-    promise_text,
 )
 from deniable.messages import FRESH, InvalidManifest, Manifest
 from deniable.planning.accuracy import blind_devices_text
@@ -39,7 +38,7 @@ from deniable.planning.plans import (
     year_of,
 )
 from deniable.planning.specification import SUFFICIENT, most_responses, sufficient_kept
-from deniable.planning.words import MOST_EPSILON, strength_fact, strength_warnings
+from deniable.planning.words import MOST_EPSILON, promise_text, strength_fact, strength_warnings
 from deniable.presenting.revealed import revealed_at_worst
 from deniable.reading import duration_text
 from deniable.reading.epochs import iso_time

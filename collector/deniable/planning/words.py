@@ -6,15 +6,14 @@ from fractions import Fraction
 from math import ceil, floor, log10
 from typing import ClassVar, Final
 
-from deniable.budget import NANO, format_nano, pure_cost
+from deniable.budget import NANO, RangeCost, format_nano, pure_cost
 from deniable.documents import Fact, upper_text
-from deniable.mechanisms import KINDS, Parameters, exact_epsilon
+from deniable.mechanisms import KINDS, Parameters, exact_epsilon, times_as_likely
 from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
 from deniable.mechanisms.block_design import DesignKind
 from deniable.mechanisms.exact import is_vast
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Manifest
-from deniable.terms import whole_cost
 from deniable.terms.text import counted
 
 
@@ -214,11 +213,18 @@ def terms(kind: str, parameters: Parameters, categories: int) -> str | None:
     return KIND_WORDS[kind].terms(parameters, categories)
 
 
+def promise_text(odds: Fraction) -> str:
+    """Return the promise of a report, as a part of a sentence."""
+    return f"a response is {times_as_likely(odds)} as with any other answer"
+
+
 def cost_text(manifest: Manifest) -> str:
     """Return the epsilon of a report, and what one device is charged at most in all."""
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
-    most = upper_text(Fraction(whole_cost(manifest), NANO), 4)
-    count = counted(manifest.schedule.epochs, "epoch")
+    epochs = manifest.schedule.epochs
+    whole = RangeCost.of(manifest.mechanism).most(epochs, manifest.repeat.epochs or 1)
+    most = upper_text(Fraction(whole, NANO), 4)
+    count = counted(epochs, "epoch")
     return f"{manifest.epsilon}{delta} a report; {most} at most for one device, in {count}."
 
 

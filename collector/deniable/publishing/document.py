@@ -9,12 +9,12 @@ from typing import Final, Literal
 from deniable.budget import NANO, constant_cost, format_nano, pure_cost
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.documents import Fact, upper_text
-from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, percent_text, promise_text
+from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, percent_text
 from deniable.mechanisms.exact import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
 from deniable.planning.accuracy import accuracy_facts, blind_devices_text
 from deniable.planning.facts import choice_facts
-from deniable.planning.words import strength_fact, strength_warnings, survey_terms
+from deniable.planning.words import promise_text, strength_fact, strength_warnings, survey_terms
 from deniable.publishing.blind_keys import blind_surveys
 from deniable.publishing.changes import changes
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
@@ -229,7 +229,7 @@ def _keys_text(manifest: Manifest) -> str:
 def _coalition_facts(manifest: Manifest) -> Iterator[Fact]:
     """Yield the parties that could tell whose a response is, without a relay and with one."""
     mode = manifest.enrolment.mode
-    direct, relayed = (Coalitions.of(mode, relayed=way).linking for way in (False, True))
+    direct, relayed = (Coalitions.of(mode, relayed=way).rows[2:4] for way in (False, True))
     for number, ((what, who), (_, behind)) in enumerate(zip(direct, relayed, strict=True)):
         other = f"; behind a relay {behind}" * (behind != who)
         yield Fact("" if number else "learn", f"{what[0].lower()}{what[1:]}: {who}{other}")

@@ -48,11 +48,6 @@ def is_vast(odds: Fraction) -> bool:
     return odds > _MOST_ODDS
 
 
-def promise_text(odds: Fraction) -> str:
-    """Return the promise of a report, as a part of a sentence."""
-    return f"a response is {times_as_likely(odds)} as with any other answer"
-
-
 Number = str | Decimal | Fraction | int
 """What a privacy parameter may be given as."""
 

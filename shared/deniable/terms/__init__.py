@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Final
 
-from deniable.budget import NANO, RangeCost
+from deniable.budget import NANO
 from deniable.mechanisms import MatrixPrivacy, SurveyMechanism, odds_ceiling
 from deniable.messages import Manifest, Report, SignedReport, sign_report
 from deniable.messages.ed25519 import SIGNATURE_BYTES
@@ -30,12 +30,6 @@ def pure_odds(manifest: Manifest) -> Fraction:
     odds = manifest.mechanism.privacy.odds
     assert odds is not None, "every mechanism of a survey is pure"
     return odds
-
-
-def whole_cost(manifest: Manifest) -> int:
-    """Return the most that a report in every epoch costs together, in units of 1e-9 epsilon."""
-    epochs = manifest.schedule.epochs
-    return RangeCost.of(manifest.mechanism).most(epochs, manifest.repeat.epochs or 1)
 
 
 def change_shows(mechanism: SurveyMechanism) -> Fraction:

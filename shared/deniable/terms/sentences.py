@@ -7,7 +7,7 @@ German and French; an app may bring another translation.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
@@ -21,7 +21,7 @@ from deniable.terms.text import in_units
 Translate = Callable[[str], str]
 """A function such as the ``gettext`` of a translation; it returns other texts as they are."""
 LANGUAGES: Final = {"de": ".", "fr": "\u202f"}
-"""The languages of the catalogues beside this module, ``LANGUAGE.po``; their mark of thousands."""
+"""The languages of ``catalogues.txt``, beside this module; their mark of thousands."""
 Mode = Literal["open", "certificate", "blind"]
 Row = tuple[str, str]
 """A thing to learn, and who could: alone, or only together."""
@@ -64,13 +64,13 @@ def catalogue(language: str) -> Translate:
             f"no catalogue of {language!r}: there are en, {', '.join(LANGUAGES)}; pass explain() "
             "the gettext of a translation of your own"
         )
-    file = resources.files("deniable.terms").joinpath(f"{code}.po").read_text("utf-8")
+    file = resources.files("deniable.terms").joinpath("catalogues.txt").read_text("utf-8")
     said: dict[str, _Translated] = {}
-    for pair in re.findall(r'^msgid((?:\s+".*")+)\s+msgstr((?:\s+".*")+)', file, re.MULTILINE):
-        text, translated = ("".join(map(json.loads, re.findall('".*"', part))) for part in pair)
-        said[text] = _Translated(translated or text)
+    for sentence in file.split("\n\n"):
+        words = dict(line.split(" ", 1) for line in sentence.splitlines())
+        text = json.loads(words["en"])
+        said[text] = _Translated(json.loads(words[code]))
         said[text].group = LANGUAGES[code]
-    del said[""]  # the file's own header
     return lambda text: said.get(text, text)
 
 
@@ -157,15 +157,6 @@ class Coalitions:
             )
             condition = f"{condition} {apps}"
         return cls(_("Who could learn what"), (_("To learn"), _("it takes")), rows, condition)
-
-    @property
-    def linking(self) -> tuple[Row, ...]:
-        """Return the rows on whose a response is, where the others are soon said."""
-        return self.rows[2:4]
-
-    def text(self, rows: Iterable[Row]) -> str:
-        """Return some of the rows, and the condition, in sentences."""
-        return " ".join([*(f"{what}: {who}." for what, who in rows), self.condition]).strip()
 
 
 def _address(mode: Mode, same: bool, _: Translate) -> str:

@@ -86,11 +86,6 @@ def in_units(seconds: int) -> tuple[int, str]:
     return seconds, "second"
 
 
-def shown_duration(seconds: int) -> str:
-    """Return a length of time in its largest whole unit: "2 weeks", "36 hours", "90 seconds"."""
-    return counted(*in_units(seconds))
-
-
 def counted(count: int, unit: str) -> str:
     """Return a count with its unit: "1 byte", "1,024 bytes"."""
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"

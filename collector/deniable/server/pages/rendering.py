@@ -12,9 +12,9 @@ from aiohttp import web
 
 from deniable.documents import Document, level_text
 from deniable.documents.html import document_html, escape
-from deniable.mechanisms import promise_text
 from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest
+from deniable.planning.words import promise_text
 from deniable.reading import CANNOT_BE_ASKED, ListedEpoch, instant_text
 from deniable.reading.epochs import asked_text, dates_text
 from deniable.server.pages.page_table import PAGES, Page
