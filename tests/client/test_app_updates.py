@@ -138,7 +138,7 @@ def test_a_bundle_for_another_collector_or_of_another_authority_is_refused(bench
     with pytest.raises(ValueError, match=f"is for {ORIGIN}, not for http://127.0.0.1:1"):
         bench.client(collector="http://127.0.0.1:1")
     other = SigningKey(bytes(range(32))).public_key
-    with pytest.raises(ValueError, match="not the authority that this client was given"):
+    with pytest.raises(ValueError, match="not by the authority that this client was given"):
         bench.client(authority=other)
     bench.surveys = [replace(bench.surveys[0], bundle=None)]
     bench.client(collector="http://127.0.0.1:1", authority=other)

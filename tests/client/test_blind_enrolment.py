@@ -270,7 +270,7 @@ def test_an_app_can_refuse_to_go_back_to_certificates(vouched: Vouched) -> None:
         vouched.bench.transport.publish(manifest(sequence=sequence, enrolment=other))
         error = client.refresh(force=True).declined[NAME]
         assert fault_of(error) is ManifestFault.ENROLMENT
-        assert "the app takes blind alone" in str(error)
+        assert "the app takes only blind" in str(error)
     assert client.report(NAME, "good").ok
     assert "It sees your account, but neither a response nor its key." in plain(client.explain())
     with pytest.raises(InvalidManifest):

@@ -272,7 +272,7 @@ def test_so_many_devices_give_a_blind_survey_its_reports() -> None:
     survey = manifest(enrolment=keys, schedule=Schedule(START, 7 * DAY, 1, DAY))
     half, draws, devices = START + 3.5 * DAY, np.random.default_rng(7), effort(4000)
     told = re.search(
-        r"about (\d+) % .*: 1,000 take ([\d,]+) devices; at 7 times ([\d,]+), at 14 ([\d,]+)$",
+        r"about (\d+) % .*: 1,000 need ([\d,]+) devices\. .* need ([\d,]+), with 14 ([\d,]+)$",
         blind_devices_text(survey, 1000),
     )
     assert told

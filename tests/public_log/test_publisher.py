@@ -424,7 +424,7 @@ async def test_a_record_that_is_none_is_named_with_what_to_do(site: Site) -> Non
     await site.publish("first")
     for content in ("", "no checkpoint\n"):
         site.record.write_text(content, "utf-8")
-        with pytest.raises(PublicLogError, match=rf"{site.record} is not the record .*Put back"):
+        with pytest.raises(PublicLogError, match=rf"{site.record} is not the record .*Restore"):
             await site.publish("second")
     site.record.unlink()
     await site.publish("second")

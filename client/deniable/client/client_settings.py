@@ -219,9 +219,9 @@ def bundled_manifests(
             )
         if bundle.authority != authority:
             raise ValueError(
-                f"the bundle of {survey.name!r} is signed by {bundle.authority.hex()}, which is "
-                "not the authority that this client was given; export all bundles again, and give "
-                "it the key that is in them"
+                f"the bundle of {survey.name!r} is signed by {bundle.authority.hex()}, not by "
+                "the authority that this client was given. Export all bundles again, and give the "
+                "client the key in them"
             )
         proofs = bundle.proofs or repeat(b"")
         bundled += (

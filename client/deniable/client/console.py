@@ -96,7 +96,7 @@ class _StoredDevice:
         # Resolved, since the mark that tells a copy stands beside the file itself.
         path = file.expanduser().resolve()
         if not path.is_file():
-            raise StateUnavailable(f"{file}: there is no state file of a device")
+            raise StateUnavailable(f"{file}: there is no device's state file")
         self._state = State(path, Consent.UNSET, os.environ)
 
     def explain(self) -> Explanation:

@@ -239,9 +239,7 @@ class Keeper:
             return
         if withdrawn or call.withdraw():
             raise StateUnavailable("another thread of this app uses the state; try again later")
-        raise StateUnavailable(
-            "the disk has not answered in time: what was asked for may still be done"
-        )
+        raise StateUnavailable("the disk has not answered in time: the call may still complete")
 
     def _ask(self, call: Call[Any]) -> None:
         self._calls.put(call)

@@ -158,9 +158,9 @@ def corollary_1(
     """Yield the level sets, which suffice for delta = 0 (Corollary 1)."""
     if condition.delta > 0:
         raise TheoremDoesNotApply(
-            "Corollary 1 holds for delta = 0 only: on the integers modulo 7 with weights "
-            "2^-(circular distance), d = 0 and d' = 2, every level passes at epsilon = 0 and "
-            "delta = 9/22, but their union needs 5/11; use theorem_2_plus"
+            "Corollary 1 holds for delta = 0 only; use theorem_2_plus. (On the integers modulo 7 "
+            "with weights 2^-(circular distance), d = 0, d' = 2, every level passes at epsilon = 0 "
+            "and delta = 9/22, but their union needs 5/11.)"
         )
     yield from level_sets(mechanism, true, other).values()
 

@@ -66,8 +66,8 @@ def demo_document(
         f"runs); the largest error is {100 * worst:.1f} percentage points.",
         f"{UNBIASED}.",
         "",
-        "What the collector could learn about one person: whatever odds it gave to any two "
-        "answers before, their one report shifts them by a factor of at most "
+        "What the collector could learn about one person: their one report shifts its odds "
+        "between any two answers by a factor of at most "
         f"{upper_text(privacy.odds, 4)} (e^{upper_text(privacy.epsilon, 4)} : 1).",
     ]
     columns = [

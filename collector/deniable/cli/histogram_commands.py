@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 @click.option(
     "--view",
     type=click.Choice(VIEWS),
-    help="View of the estimates; others than unbiased are possible frequencies, but biased.  "
-    "[default: of more than ten answers projected where noise alone makes estimates negative, else "
-    "unbiased; with --json and --csv unbiased]",
+    help="View of the estimates. All but unbiased show possible frequencies, with a bias.  "
+    "[default: unbiased; projected for more than ten answers of which noise alone makes some "
+    "negative, but not with --json and --csv]",
 )
 @click.option(
     "--top",
@@ -141,7 +141,7 @@ def watch(
         raise click.UsageError("either --above or --below")
     edge, percent = above or below or Quantity(0.0)
     if percent and mean:
-        raise click.UsageError("the mean has no percentages: say a number")
+        raise click.UsageError("the mean has no percentages: give a number")
     if share is not None and not 0 <= edge <= 1:
         raise click.UsageError("a share is at most 100%: say such as 2% or 0.02")
     with found_survey(place, name, survey_id) as survey:

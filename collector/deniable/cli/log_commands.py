@@ -152,7 +152,7 @@ def export(copy: Path, directory: Path) -> None:
     )
 
 
-@click.command("recover", short_help="Get back what the store's log has lost.")
+@click.command("recover", short_help="Restore entries that the store's log has lost.")
 @click.argument("source", metavar="FROM")
 @directory_option
 @authority_key_option

@@ -47,8 +47,8 @@ def audit(
 ) -> None:
     """Show the tight guarantee of the solution matrix in FILE, and the responses that prove it.
 
-    FILE is CSV, a row for each category and a column for each response, of decimals, fractions or
-    integer weights, with or without names; or a signed manifest, as a collector serves it.
+    FILE is CSV, a row for each category and a column for each response. Its cells are decimals,
+    fractions or integer weights, with or without names. Or it is a manifest from a collector.
 
     Epsilon is that of one report, rounded up. The proof is a set S of responses and two categories
     with P(S | first) = e^epsilon P(S | second) + delta: nothing smaller holds.
@@ -173,10 +173,10 @@ def budget(
 ) -> None:
     """Add up what several reports of one person reveal, in several ways; or share a total out.
 
-    Epsilons that add up; advanced composition (Dwork, Rothblum and Vadhan 2010); the closed form
-    and the optimum of Kairouz, Oh and Viswanath (2015); and exactly, for randomised response and
-    for the design that a survey file's "auto" chooses, if it does, where answers may change from
-    report to report. Every epsilon and delta is rounded up; a report's share of a total, down.
+    The ways: epsilons that add up; advanced composition (Dwork, Rothblum and Vadhan 2010); the
+    closed form and the optimum of Kairouz, Oh and Viswanath (2015). Randomised response, and the
+    design that "auto" of a survey file may choose, are exact, also if answers change between
+    reports. Every epsilon and delta is rounded up; a report's share of a total, down.
     """
     if (epsilon is None) == (total is None):
         raise click.ClickException("give either --epsilon or --total")

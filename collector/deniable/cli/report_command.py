@@ -152,7 +152,7 @@ def _report(options: argparse.Namespace) -> int:
             report.status for report in _reports(client, survey.name) if report.epoch == epoch
         ]
     if repeated:
-        print(f"Epoch {epoch} was answered before; its one report stands.")
+        print(f"Epoch {epoch} was answered before, by its one report.")
     if delivery.error is not None:
         raise delivery.error
     if "pending" in statuses:

@@ -196,7 +196,7 @@ LOG_COMMANDS: Final = {
     "export": ("log_commands:export", "Write the log's files into DIR."),
     "new-key": ("log_commands:new_key", "Replace the log's key, which is lost."),
     "policy": ("log_commands:policy", "Print the policy that an app pins."),
-    "recover": ("log_commands:recover_log", "Get back what the store's log has lost."),
+    "recover": ("log_commands:recover_log", "Restore entries that the store's log has lost."),
     "show": ("log_commands:show", "Show the log, and who has cosigned it."),
     "verify": ("log_verify_command:verify", "Show and check all that was ever asked."),
 }

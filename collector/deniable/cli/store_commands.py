@@ -73,8 +73,8 @@ def restore_store(file: Path, directory: Path) -> None:
 
     It is for a store that was lost. What came after the backup is not in it: reports that devices
     take for counted and will not send again, seals, ends, distrust, and that a token was
-    revoked. Repeat what must hold. To change to another place, or kind of store, nothing need
-    be lost: deniable store move.
+    revoked. Repeat what must hold. To change to another place or kind of store without loss,
+    use deniable store move.
     """
     config = Config.load(directory)
 
@@ -143,7 +143,7 @@ def cancel_move(directory: Path, yes: bool) -> None:
 def migrate(directory: Path) -> None:
     """Bring the store's schema to this version of deniable, and say which it has.
 
-    Back it up before: an older version of deniable does not read it afterwards.
+    Back it up first: older versions cannot read it afterwards.
     """
     config = Config.load(directory)
     check_store(config)

@@ -333,8 +333,8 @@ def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | N
     if newest > now + _ONE_SECOND:
         return bad(
             f"{newest - now:,.0f} s behind the newest file, {file}",
-            "set the clock before serving: reports of open epochs would be refused. If it is right,"
-            f" it was wrong when that was written: touch {shlex.quote(str(file))}",
+            "set the clock before serving: reports of open epochs would be refused. If the clock is"
+            f" right now, it was wrong when that was written: touch {shlex.quote(str(file))}",
         )
     time_text = instant_text(now, "%Y-%m-%d %H:%M:%S UTC")
     if synchronised is False:

@@ -79,7 +79,7 @@ def check_schema(config: Config) -> Diagnosis | None:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
             stored_version = version(opened)
     except UnknownSchema as error:
-        return bad(str(error), "upgrade deniable; or is `store` right?")
+        return bad(str(error), "upgrade deniable, or correct `store`")
     except sqlite3.Error as error:
         return bad(f"{file} cannot be read ({error})", _remedy_of_file(error))
     if stored_version < VERSION:

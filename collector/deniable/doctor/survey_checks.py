@@ -50,8 +50,8 @@ def judge_declarations(offered: Sequence[Manifest], now: float) -> Diagnosis:
 
 
 _MENDED = (
-    "restore gateway_keys from another machine of this collector or a backup; if they are lost,"
-    " remove the file, then deniable gateway new: devices behind a relay wait for an app update"
+    "restore gateway_keys from another machine of this collector or a backup. If they are lost,"
+    " remove the file, then deniable gateway new; devices behind a relay wait for an app update"
 )
 
 
@@ -66,7 +66,7 @@ def check_gateway(config: Config, chain: Sequence[bytes]) -> Diagnosis | None:
     except KeyFileError as error:
         return bad(str(error), _MENDED)
     if keys.origin != config.origin:
-        return bad(f"its keys are for {keys.origin}, so that no device takes them", _MENDED)
+        return bad(f"its keys are for {keys.origin}, and no device takes them", _MENDED)
     number = len(keys.configurations)
     return good(f"sequence {keys.sequence}, {number} key{'s' * (number > 1)}")
 
@@ -199,7 +199,7 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
     ]
     if elsewhere:
         return bad(
-            f"not signed for {origin}, so that no device takes them: {', '.join(elsewhere)}",
+            f"not signed for {origin}, and no device takes them: {', '.join(elsewhere)}",
             "restore `origin`; or publish their files again: a successor is signed for the new"
             " one, and takes an app that asks there",
         )

@@ -166,9 +166,9 @@ def blind_devices_text(manifest: Manifest, reports: int) -> str:
     left = [_share_left(n * manifest.schedule.epoch_seconds / _WEEK) for n in (4, 7, 14)]
     four, seven, fourteen = (ceil(reports / share) for share in left)
     return (
-        f"where apps run 4 times a week, at any moments, about {100 * (1 - left[0]):.0f} % of "
-        f"reports miss their half of an epoch: {reports:,} take {four:,} devices; at 7 times "
-        f"{seven:,}, at 14 {fourteen:,}"
+        f"if apps run 4 times a week, about {100 * (1 - left[0]):.0f} % of reports miss their "
+        f"half of an epoch: {reports:,} need {four:,} devices. With 7 times they need "
+        f"{seven:,}, with 14 {fourteen:,}"
     )
 
 

@@ -274,9 +274,9 @@ class Plan:
 def _exact_text(accuracy: Accuracy, size: str) -> str:
     if accuracy.power is not None and accuracy.significance is not None:
         return (
-            "so exact that between two groups or epochs, of so many reports each, a difference of "
-            f"{size}, looked at by itself, is found {level_text(accuracy.power)} of the time, and "
-            f"one where there is none {level_text(accuracy.significance)}"
+            f"precise enough to find a difference of {size} between two groups or epochs of so "
+            f"many reports each {level_text(accuracy.power)} of the time, and one where there is "
+            f"none {level_text(accuracy.significance)}"
         )
     if accuracy.level is not None:
         return f"within ± {size}, by intervals of {level_text(accuracy.level)}"

@@ -280,8 +280,8 @@ def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
 
 def _numeric_notes(histogram: Histogram) -> Iterator[str]:
     yield (
-        "The mean is unbiased and may leave the range, as shares may [0 %, 100 %]; intervals are "
-        "cut to what is possible, and each stands by itself unless its title says otherwise. "
+        "The mean is unbiased and may leave the range, as shares may leave 0 to 100 %; intervals "
+        "are cut to what is possible. Each holds by itself unless its title says otherwise. "
         "Single values, and figures that are not shown, are in JSON."
     )
     if impossible := histogram.impossible:

@@ -139,9 +139,9 @@ def check_grid(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
             longer = schedule.epoch_seconds != manifest.schedule.epoch_seconds
             raise InvalidManifest(
                 "epoch" if longer else "start",
-                f"makes other epochs than those of {other.name}, which is blind, too, and has "
-                f"epochs of {schedule.epoch_seconds} s until {schedule.end}: take such, or begin "
-                "after it, since a device answers one blind survey an epoch",
+                f"must fit the epochs of {other.name}, also a blind survey, since a device answers "
+                f"one of them an epoch. Take epochs of {schedule.epoch_seconds} s on its grid, or "
+                f"begin after {schedule.end}, when it ends",
             )
 
 

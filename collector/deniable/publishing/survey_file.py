@@ -46,7 +46,7 @@ _KEY: Final = re.compile("[0-9a-f]{64}")
 _DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,8}) (second|minute|hour|day|week)s?", re.ASCII)
 
 FIELDS: Final = {
-    "name": "lasting name: a-z, 0-9 and -, at most 64",
+    "name": "lasting name: a-z, 0-9 and -, at most 64 characters",
     "question": "question that users are shown",
     "categories": "every possible answer; their order is kept",
     "mechanism": "; ".join(

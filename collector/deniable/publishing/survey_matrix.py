@@ -314,8 +314,8 @@ def certified_settings(
         raise InvalidManifest(
             "matrix",
             "cannot be inverted: some categories have the same responses as a mixture of "
-            "others, so that their shares cannot be estimated; it needs at least as many "
-            "responses as categories, and rows that are linearly independent",
+            "others, and their shares cannot be estimated. It needs at least as many responses "
+            "as categories, and linearly independent rows",
         )
     if not labels and matrix.responses != categories:
         raise InvalidManifest(

@@ -171,8 +171,8 @@ def _understood(manifest: Manifest, body: object, read: Callable[[Any], Read]) -
         return read(body)
     except (KeyError, TypeError, ValueError) as error:
         raise NotReached(
-            "the collector's answer is none that this version of deniable reads; "
-            "is it a collector, of about the same version?"
+            "this version cannot read the collector's answer; is it "
+            "a collector, of about the same version?"
         ) from error
 
 

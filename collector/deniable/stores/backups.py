@@ -178,7 +178,7 @@ async def move(source: Store, target: Store, to: str) -> None:
         if await source.moved_to() != to:
             raise
         if not await _counted(source) <= await _counted(target):
-            raise StoreError("the new store holds something else than the old one held") from None
+            raise StoreError("the new store differs from the old one") from None
     except BaseException:
         if await source.moved_to() == to:
             # A commit may have been done whose answer was lost. This waits for one under way.

@@ -113,9 +113,9 @@ def check_affine(order: object, dimension: object, size: object) -> None:
         raise ValueError("s is 1 to q - 1")
     if (blocks := incidences(order, dimension, size)[0]) > MAX_RESPONSES:
         raise ValueError(
-            f"q = {order}, m = {dimension} and s = {size} make {blocks:,} responses, and "
-            f"{MAX_RESPONSES:,} is the most; take a smaller q or m, or an s for which s or s - 1 "
-            "has a larger divisor in common with q - 1"
+            f"q = {order}, m = {dimension} and s = {size} make {blocks:,} responses, more than "
+            f"{MAX_RESPONSES:,}. Take a smaller q or m, or an s such that s or s - 1 has a larger "
+            "divisor in common with q - 1"
         )
 
 

@@ -124,9 +124,9 @@ class TwoRound(BlockMechanism):
         true, lies, b = self._true, self.kept.lies, design.block
         if (odds_ceiling(self.epsilon, 192) - 1) * lies * b >= true:
             raise InvalidPrivacyParameter(
-                f"the kept response is too noisy for blocks of {b:,} points: take smaller blocks, "
-                "a larger kept epsilon or a smaller epsilon, so that (e^epsilon - 1) times their "
-                "size is below e^kept - 1"
+                f"the kept response is too noisy for blocks of {b:,} points: (e^epsilon - 1) times "
+                "their size must be below e^kept - 1. Take smaller blocks, a larger kept epsilon "
+                "or a smaller epsilon"
             )
 
         def odds(one: Fraction) -> Fraction:

@@ -139,7 +139,9 @@ def follow_rotations(pinned: bytes, rotations: Iterable[Rotation]) -> tuple[byte
         if len(following) > 1:
             raise AuthorityFork(following[0], following[1])
         if before is not None and rotation.sequence != before.sequence + 1:
-            raise Refusal(RefusalCode.MALFORMED, "a sequence must be one more than that before it")
+            raise Refusal(
+                RefusalCode.MALFORMED, "a sequence must be one more than the one before it"
+            )
         if rotation.new_key in chain:
             raise Refusal(RefusalCode.MALFORMED, "a key that handed over comes back")
         if len(chain) > MAX_ROTATIONS:

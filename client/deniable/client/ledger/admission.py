@@ -176,7 +176,7 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
     if (manifest.all_answers, manifest.dimensions) != (survey.categories, survey.dimensions):
         yield ManifestFault.NOT_AS_DECLARED, other.format("categories differ")
     if survey.enrolment is not None and manifest.enrolment.mode != survey.enrolment:
-        reason = f"its enrolment is {manifest.enrolment.mode}, and the app takes blind alone"
+        reason = f"its enrolment is {manifest.enrolment.mode}, and the app takes only blind"
         yield ManifestFault.ENROLMENT, reason
     if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
         reason = f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}"

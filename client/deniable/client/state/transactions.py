@@ -32,7 +32,7 @@ _UNUSABLE = UnknownFile, sqlite3.Error, OSError, ImportError, ArithmeticError, T
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-INTERRUPTED = "the state is in use by what was interrupted here; try later"
+INTERRUPTED = "an interrupted call still uses the state; try later"
 _LEAST_PATIENCE = 0.05
 """Seconds: other processes write for some milliseconds, which even a call that is late may wait."""
 

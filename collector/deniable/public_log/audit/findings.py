@@ -91,9 +91,8 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "few-witnesses": (
         Level.WARNING,
-        "{what}: too few witnesses have seen it yet ({reason}); apps that pin this policy refuse "
-        "it until the operator runs `deniable log cosign`, and what nobody witnessed may be shown "
-        "to you alone.",
+        "{what}: too few witnesses have seen it yet ({reason}). Apps that pin this policy refuse "
+        "it until the operator runs `deniable log cosign`. It may be shown to you alone.",
     ),
     "early-cosignature": (
         Level.NOTE,
