@@ -130,7 +130,10 @@ estimates/test_poisoning test_fakes_show_from_the_detectable_share_on_at_best
   test_the_fakes_said_to_be_there_are_there_but_so_seldom_exactly
     presenting.cautions:_not_to_be_used
 estimates/test_questions test_planning_is_for_each_question planning.accuracy:_of_questions
-estimates/test_recurring_devices test_reports_of_one_range_are_not_independent
+estimates/test_recurring_devices
+    test_intervals_hold_of_a_trend_whether_devices_stay_or_others_take_their_place
+    presenting.series:trend_sentence
+  test_reports_of_one_range_are_not_independent
     presenting.cautions:_shared_noise
   test_what_changed_among_the_devices_that_reported_is_known_up_to_noise
     presenting.cautions:_recurring_devices
@@ -232,7 +235,7 @@ NO_CLAIMS: dict[str, str] = {
         estimates.estimate:Estimate._and
         planning.accuracy:_WITHIN planning.plans:Figure.of presenting.cautions:_biased_view
         presenting.cautions:_distrusted presenting.cautions:_small_group
- presenting.comparison:_title
+        presenting.comparison:_notes presenting.comparison:_title
         presenting.estimate:_untold presenting.fields:_CURVE presenting.fields:_HISTOGRAM
         presenting.fields:_SHARES presenting.histogram:UNBIASED
         presenting.histogram:_distribution_tables presenting.histogram:_numeric_notes

@@ -14,9 +14,18 @@ import pytest
 from deniable.directory import Config
 from deniable.directory.store_source import StoreSource
 from deniable.estimates import Model
+from deniable.messages import Repeat, Schedule
 from deniable.presenting import Surveys
-from deniable.reading import EpochState, ListedEpoch, newest_closed_of
+from deniable.reading import (
+    EpochState,
+    ListedEpoch,
+    TooFewReports,
+    newest_closed_of,
+    sides_across,
+)
+from deniable.stores import Note
 from tests.cli.commands import Workplace
+from tests.support.surveys import manifest
 
 DAY = 86_400
 EPOCHS = {
@@ -43,6 +52,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     asked("tea", EPOCHS, epsilon='"3"')
     asked("tea-android", {1: EPOCHS[2], 2: ANDROID}, epsilon='"3"')
     asked("coffee", {0: EPOCHS[0]}, categories='["never", "sometimes", "often", "daily"]')
+    asked("snack", {0: EPOCHS[0], 1: EPOCHS[1]}, epsilon='"3"')
+    more = '["never", "sometimes", "often", "always", "daily"]'
+    asked("snack", {2: (*EPOCHS[2], 600)}, epsilon='"3"', categories=more)
     numeric = {"categories": "", "mechanism": '"numeric"', "low": "0", "high": "3", "step": "1"}
     asked("cups", {1: EPOCHS[1], 2: EPOCHS[2]}, **numeric)
     return made
@@ -158,3 +170,58 @@ def test_by_default_the_newest_closed_epoch_with_one_before_it_is_compared() -> 
         listed = [ListedEpoch(at, 9, EpochState(state), None) for at, state in named]
         assert newest_closed_of(listed, with_before=True) == expected
     assert newest_closed_of([ListedEpoch(9, 0, EpochState.OPEN, None)], with_before=True) is None
+
+
+@pytest.mark.parametrize(
+    ("hour", "states", "kept", "sides"),
+    [
+        (48, "sealed sealed sealed closed open", None, ([2, 3], [0, 1])),
+        (49, "sealed sealed sealed closed open", None, ([3], [1])),  # epoch 2 has both
+        (72, "sealed - sealed closed closed", None, ([3, 4], [0, 1, 2])),  # a gap is none of them
+        (48, "sealed sealed sealed closed open", 3, ([3], [1])),  # 2 shares the noise of 1
+        (24, "sealed sealed sealed open", None, ([1], [0])),
+        (96, "sealed sealed sealed open", None, "after 'out'"),
+        (0, "sealed sealed", None, "before 'out'"),
+    ],
+)
+def test_epochs_after_a_note_are_compared_with_as_many_before_it(
+    hour: int, states: str, kept: int | None, sides: tuple[list[int], list[int]] | str
+) -> None:
+    repeat = Repeat("fresh") if kept is None else Repeat("memoised", kept)
+    survey = manifest(schedule=Schedule(0, DAY, 30, 0), repeat=repeat)
+    listed = [
+        ListedEpoch(at, 9, EpochState(state), None)
+        for at, state in enumerate(states.split())
+        if state != "-"
+    ]
+    note = Note(3_600 * hour, "out")
+    if isinstance(sides, str):
+        with pytest.raises(TooFewReports, match=f"no epoch {sides} that is over has figures"):
+            sides_across(note, [(survey, listed)])
+        return
+    since, _, before = sides_across(note, [(survey, listed)])
+    assert ([*since], [*before]) == sides
+
+
+def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place: Workplace) -> None:
+    start = place.manifest("snack").schedule.start
+    at = datetime.fromtimestamp(start + 2 * DAY, UTC).isoformat()
+    place.succeed("survey note snack", "2.0 released", "--at", at)
+    words = ("--across", "2.0 Released")
+    told = compared(place, *words, name="snack")
+    assert (told["epochs"], told["against_epochs"]) == ([2], [1])
+    assert told["survey_id"] != told["against_survey_id"]
+    assert [row["answers"] for row in told["rows"]] == ["never", "sometimes", "often", "always"]
+    assert re.match(
+        r'snack on [\w ]+: \d of 4 answers changed from before "2.0 released". The largest '
+        r"change is \w+, down [\d.]+ points",
+        told["sentence"],
+    )
+    assert "Only one side has daily: not compared." in shown(place, *words, name="snack")
+    survey = Surveys(StoreSource(Config.load(place.directory)))["snack"]
+    assert survey.compare(against="across 2.0 released").sentence == told["sentence"]
+    assert survey.compare(against="older").to_dict()["sentence"].startswith("2 of 4 answers differ")
+    assert "newest notes: '2.0 released'" in place.fail("ask compare snack --across 3.0")
+    assert "name no others" in place.run("ask compare snack older", *words).stderr
+    with pytest.raises(ValueError, match="a note says which epochs are compared"):
+        survey.compare(2, "across 2.0 released")

@@ -178,6 +178,10 @@ QUESTIONS: dict[str, tuple[Callable[[Surveys], Any], str, str]] = {
         lambda them: them["mood"].compare(against="older"),
         *("ask compare mood older", "mood/compare?against=older"),
     ),
+    "What happened across the update to 2.0?": (
+        lambda them: them["theme"].compare(against="across 2.0 released"),
+        *("ask compare theme --across '2.0 released'", "theme/compare?against=across+2.0+released"),
+    ),
     "How long is a session on average?": (
         lambda them: them["session"].histogram().mean(),
         *("hist session", "session"),

@@ -26,7 +26,7 @@ from deniable.cli.sources import (
     reading_options,
     survey_argument,
 )
-from deniable.reading import PREVIOUS
+from deniable.reading import ACROSS, PREVIOUS
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
     from deniable.documents import Document
@@ -83,6 +83,11 @@ def share(figures: Figures, answers: str, given: str | None, than: str | None) -
     type=proportion,
     help="Quantile to compare, of answers that are numbers: 50% is the median.  [default: mean]",
 )
+@click.option(
+    "--across",
+    metavar="NOTE",
+    help="Text of a note: epochs after it are compared with as many before it.",
+)
 @survey_argument
 @click.argument("what", default=PREVIOUS)
 @epoch_option("newest that is closed")
@@ -97,6 +102,7 @@ def compare(
     share: str | None,
     given: str | None,
     quantile: float | None,
+    across: str | None,
 ) -> None:
     """Tell the changes in NAME, or its differences from WHAT.
 
@@ -107,6 +113,10 @@ def compare(
         raise click.UsageError("--given needs --share")
     if share is not None and quantile is not None:
         raise click.UsageError("--share or --quantile, not both")
+    if across is not None:
+        if what != PREVIOUS or epoch is not None:
+            raise click.UsageError("--across says which epochs are compared: name no others")
+        what = ACROSS + across
     answers, group = (
         None if text is None else asked_answers(text, survey.manifest) for text in (share, given)
     )

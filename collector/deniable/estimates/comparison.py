@@ -43,6 +43,7 @@ class Comparison(Documented):
     Attributes:
         test: whether anything changed at all, where all answers are compared.
         quantiles: of both sides, where a quantile is compared, which ``against`` last.
+        across: what happened between the two sides, if that says which they are.
     """
 
     histogram: Histogram
@@ -50,6 +51,7 @@ class Comparison(Documented):
     rows: tuple[Row, ...]
     test: Test | None = None
     quantiles: tuple[Quantile[float], ...] = ()
+    across: str = ""
 
     @property
     def at_once(self) -> bool:
@@ -57,9 +59,29 @@ class Comparison(Documented):
         return any(row.estimate.at_once for row in self.rows)
 
     @property
+    def in_time(self) -> bool:
+        """Return whether the sides are before and now: of one survey, or of an update's two."""
+        return self.one_survey or bool(self.across)
+
+    @property
     def one_survey(self) -> bool:
         """Return whether both sides are of one survey."""
         return self.against is None or self.against.survey_id == self.histogram.survey_id
+
+    @property
+    def on_one_side(self) -> tuple[str, ...]:
+        """Return the answers that only one of the two sides has."""
+        sides = [side.categories for side in (self.against, self.histogram) if side]
+        common = {*sides[0]} & {*sides[-1]}
+        return tuple(name for side in sides for name in side if name not in common)
+
+    @property
+    def possible(self) -> tuple[float, float] | None:
+        """Return the least and the greatest possible difference of numbers; None of shares."""
+        ours, theirs = (side and side.values for side in (self.histogram, self.against))
+        if self.of_shares or not ours or not theirs:
+            return None
+        return float(ours[0] - theirs[-1]), float(ours[-1] - theirs[0])
 
     @property
     def of_shares(self) -> bool:
@@ -136,12 +158,16 @@ def compare(
         return _of_quantiles(histogram, against, quantile)
     if histogram.values is not None:
         return Comparison(histogram, against, (row("mean", histogram.mean(), against.mean()),))
-    if histogram.categories != against.categories:
+    alike = histogram.categories == against.categories
+    if not alike and histogram.survey == against.survey:
+        # A new version of the survey may have more answers, or fewer.
+        among = [name for name in among or histogram.categories if name in set(against.categories)]
+    if not (alike or among):
         raise ValueError(_OTHER_ANSWERS)
     if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
         raise ValueError(f"{count:,} answers are too many to compare: name some with --share")
     # Of two answers one rises as the other falls: their intervals hold at once as they are.
-    two = len(histogram.categories) == 2
+    two = alike and len(histogram.categories) == 2
     level = histogram.level if two else histogram.level_at_once
 
     def at_once(row: Row) -> Row:

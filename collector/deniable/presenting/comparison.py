@@ -31,6 +31,7 @@ from deniable.documents.programs import (
     rows_csv,
 )
 from deniable.documents.terminal import document_text
+from deniable.estimates.answers import listed
 from deniable.estimates.comparison import Comparison, Row
 from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate
@@ -54,6 +55,8 @@ from deniable.presenting.rows import (
     estimate_row,
 )
 from deniable.reading.epochs import duration_text, epochs_text
+
+_MOST_NAMED: Final = 10
 
 
 def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
@@ -113,17 +116,8 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
     differences = {row.label: row.estimate for row in comparison.rows}
     now, before = comparison.histogram.sample, comparison.against.sample
     places = places_text([now], "against", [before])
-    ends = _ends(comparison)
+    ends = comparison.possible
     return plot_differences(differences, title=f"Differences, {places}", width=width, ends=ends)
-
-
-def _ends(comparison: Comparison) -> tuple[float, float] | None:
-    """Return the least and the greatest possible difference of numbers; None of shares."""
-    assert comparison.against is not None
-    ours, theirs = comparison.histogram.values, comparison.against.values
-    if comparison.of_shares or ours is None or theirs is None:
-        return None
-    return float(ours[0] - theirs[-1]), float(ours[-1] - theirs[0])
 
 
 def comparison_sentence(comparison: Comparison) -> str:
@@ -133,7 +127,7 @@ def comparison_sentence(comparison: Comparison) -> str:
     rows, cautions = comparison.rows, comparison_cautions(comparison)
     known = [row for row in rows if row.distinguishable]
     row = max(known or rows, key=lambda row: abs(row.estimate.value))
-    one = comparison.one_survey
+    one = comparison.in_time
     noun, changed = ("change", "changed") if one else ("difference", "differ")
     test, nothing = comparison.test, f"no clear {noun}"
     if known:
@@ -161,7 +155,7 @@ def _one_change(comparison: Comparison) -> str:
     figure = row.label if comparison.of_shares else f"the {row.label}"
     place, other = _place(comparison, comparison.histogram), _other(comparison)
     below, known = difference.value < 0, difference.distinguishable
-    if comparison.one_survey:
+    if comparison.in_time:
         text = f"{figure} is {'down' if below else 'up'} from {other}"
         text = text if known else f"no clear change of {figure} from {other}"
         text = f"In {place}, {text}" if place else text
@@ -197,7 +191,7 @@ def _moved(comparison: Comparison, row: Row) -> str:
         for number in (abs(estimate.value), estimate.low, estimate.high)
     )
     size, fell = f"{value.lstrip('+')} points", estimate.value < 0
-    if comparison.one_survey:
+    if comparison.in_time:
         moved = f"{'down' if fell else 'up'} {size}"
     else:
         moved = f"{size} {'lower' if fell else 'higher'} in {_heads(comparison)[1]}"
@@ -209,6 +203,8 @@ def _other(comparison: Comparison) -> str:
     now, before = comparison.histogram, comparison.against
     assert before is not None
     sample, count = before.sample, len(before.epochs)
+    if comparison.across:
+        return f'before "{comparison.across}"'
     if not comparison.one_survey:
         return _place(comparison, before)
     if not sample.seconds:
@@ -222,13 +218,13 @@ def _place(comparison: Comparison, side: Histogram) -> str:
     """Return the survey and the time of a side, with the id where both have one name."""
     other = comparison.against if side is comparison.histogram else comparison.histogram
     assert other is not None
-    alike = other.survey == side.survey and not comparison.one_survey
+    alike = other.survey == side.survey and not comparison.in_time
     return side.sample.place + f" ({side.survey_id[:12]})" * alike
 
 
 def _heads(comparison: Comparison) -> tuple[str, str]:
     """Return the names of the sides, that of the one that is subtracted first."""
-    if comparison.against is None or comparison.one_survey:
+    if comparison.against is None or comparison.in_time:
         return "before", "now"
     one, other = comparison.against, comparison.histogram
     if one.survey != other.survey:
@@ -246,7 +242,7 @@ def _title(comparison: Comparison) -> str:
     figures = "Shares" if comparison.of_shares else f"{comparison.rows[0].label.capitalize()}s"
     if comparison.against is None:
         return figures
-    own = "" if comparison.one_survey else ": {1} minus {0}".format(*_heads(comparison))
+    own = "" if comparison.in_time else ": {1} minus {0}".format(*_heads(comparison))
     return f"{figures}, and their differences{own}"
 
 
@@ -299,6 +295,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         )
     if comparison.at_once:
         yield "Intervals hold for all answers at once."
+        if apart := comparison.on_one_side:
+            yield f"Only one side has {listed(apart[:_MOST_NAMED], 'and')}: not compared."
     if comparison.histogram.model is Model.FIXED:
         yield (
             "Intervals cover noise alone, for the devices that reported: they say nothing about "
@@ -311,7 +309,7 @@ def _chart(comparison: Comparison) -> Callable[[float], str]:
     dots = cache(partial(difference_dots, differences))
 
     def drawing(width: float) -> str:
-        rows, ends = dots(), _ends(comparison)
+        rows, ends = dots(), comparison.possible
         return plot_differences(differences, width=width, heading=False, dots=rows, ends=ends).svg
 
     return drawing

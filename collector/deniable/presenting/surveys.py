@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, SupportsIndex
@@ -14,6 +15,7 @@ from deniable.estimates.histogram import Histogram, estimate_histogram
 from deniable.estimates.revealed import Group, smallest_group
 from deniable.messages import Manifest
 from deniable.reading import (
+    ACROSS,
     LINE_EPOCHS,
     PREVIOUS,
     EpochCounts,
@@ -27,9 +29,11 @@ from deniable.reading import (
     asked_alike,
     epoch_before,
     find_against,
+    find_note,
     find_version,
     named_epochs,
     newest_closed_of,
+    sides_across,
 )
 from deniable.stores import Note
 
@@ -137,7 +141,8 @@ class SurveyFigures:
             against: what it is compared with: other epochs; another survey of the same answers; or
                 one of these as text: "0-3", "older", the survey of its name before it, or a name or
                 the beginning of an id of its name, perhaps with epochs, "older:0-3". By default, of
-                another survey the newest closed epoch.
+                another survey the newest closed epoch. "across 2.0 released" compares epochs after
+                a note with as many before it, of this survey or else of the one before it.
             answers: the share of these alone; by default of each answer, or the mean.
             given: among those who gave these.
             quantile: of numbers, the one that is compared instead: 0.5 for the median.
@@ -151,6 +156,19 @@ class SurveyFigures:
         """
         from deniable.estimates.comparison import compare
 
+        if isinstance(against, str) and against.startswith(ACROSS):
+            if epoch is not None:
+                raise ValueError("a note says which epochs are compared: name none")
+            notes = self._source.notes(self.manifest.name)
+            note = find_note(against.removeprefix(ACROSS), notes)
+            known = ((one.manifest, one.epochs()) for one in (self, *self.older))
+            since, manifest, earlier = sides_across(note, known)
+            sides = [
+                histogram_of(survey, self._source.counts(survey, epochs), level, model)
+                for survey, epochs in ((self.manifest, since), (manifest, earlier))
+            ]
+            made = compare(sides[0], answers, sides[1], given=given, quantile=quantile)
+            return replace(made, across=note.text)
         epochs, previous = _range(epoch), against == PREVIOUS
         listed = self.epochs() if epochs is None or previous else ()
         if epochs is None:

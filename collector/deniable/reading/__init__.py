@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 from deniable.mechanisms import on_demand
 from deniable.reading.epochs import CANNOT_BE_ASKED as CANNOT_BE_ASKED
+from deniable.reading.epochs import EPOCHS as EPOCHS
 from deniable.reading.epochs import EpochStanding as EpochStanding
 from deniable.reading.epochs import EpochState as EpochState
 from deniable.reading.epochs import Pace as Pace
 from deniable.reading.epochs import Step as Step
 from deniable.reading.epochs import date_text as date_text
 from deniable.reading.epochs import duration_text as duration_text
+from deniable.reading.epochs import epoch_range as epoch_range
 from deniable.reading.epochs import epoch_standing as epoch_standing
 from deniable.reading.epochs import instant_text as instant_text
 from deniable.reading.epochs import iso_time as iso_time
-from deniable.reading.source import EPOCHS as EPOCHS
+from deniable.reading.source import ACROSS as ACROSS
 from deniable.reading.source import ID_PREFIX as ID_PREFIX
 from deniable.reading.source import LINE_EPOCHS as LINE_EPOCHS
 from deniable.reading.source import MOST_ROWS as MOST_ROWS
@@ -39,11 +41,12 @@ from deniable.reading.source import added_up as added_up
 from deniable.reading.source import appear_text as appear_text
 from deniable.reading.source import asked_alike as asked_alike
 from deniable.reading.source import epoch_before as epoch_before
-from deniable.reading.source import epoch_range as epoch_range
 from deniable.reading.source import find_against as find_against
+from deniable.reading.source import find_note as find_note
 from deniable.reading.source import find_version as find_version
 from deniable.reading.source import named_epochs as named_epochs
 from deniable.reading.source import newest_closed_of as newest_closed_of
+from deniable.reading.source import sides_across as sides_across
 
 if TYPE_CHECKING:
     from deniable.reading.http_source import HttpSource as HttpSource

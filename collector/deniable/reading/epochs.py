@@ -1,7 +1,9 @@
 """Epochs: when each was, and whether its figures are final."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -33,6 +35,10 @@ CANNOT_BE_ASKED: Final = (
 UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 """Of lengths of time, in seconds."""
 _DAY: Final = UNITS["day"]
+_NUMBERS: Final = "[0-9]{1,6}(-[0-9]{1,6})?"
+_DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+EPOCHS: Final = rf"({_NUMBERS}|last|last-week|yesterday|{_DATE}(\.\.{_DATE})?)"
+"""What a question for one epoch, or for several together, matches."""
 
 
 class EpochState(StrEnum):
@@ -275,3 +281,49 @@ class Pace:
                 epochs, reports = epochs + 1, reports + rate
             steps.append(Step(schedule.closes(number), epochs, reports))
         return cls(rate, period, tuple(steps))
+
+
+def epoch_range(text: str, schedule: Schedule, now: float) -> range:
+    """Return the epochs of a text such as "3", "0-5", "last" (that is over) or "last-week".
+
+    Of days, such as "2026-11-16..2026-11-29" in UTC, those that begin on them, or the one in which
+    the first of them begins.
+
+    Raises:
+        ValueError: saying what it must be.
+    """
+    every, span = range(schedule.epochs), range(0)
+    if re.fullmatch(_NUMBERS, text, re.ASCII) is not None:
+        first, _, last = text.partition("-")
+        span = range(int(first), int(last or first) + 1)
+    elif text == "last":
+        over = min(schedule.epochs, int((now - schedule.start) // schedule.epoch_seconds))
+        span = range(over - 1, over)
+    elif re.fullmatch(EPOCHS, text, re.ASCII) is not None:
+        try:
+            begin, end = (day - schedule.start for day in _days(text, now))
+        except ValueError:
+            raise ValueError("must be named by days of a calendar") from None
+        since, until = (-(-instant // schedule.epoch_seconds) for instant in (begin, end))
+        span = range(max(0, since), min(until, schedule.epochs))
+        if not span and (covering := schedule.epoch_at(begin + schedule.start)) is not None:
+            span = range(covering, covering + 1)
+    if span and span[0] in every and span[-1] in every:
+        return span
+    raise ValueError(
+        f"must be one of the epochs 0 to {schedule.epochs - 1}, a range such as 0-5, last, "
+        "yesterday, last-week, or its days such as 2026-11-16..2026-11-29"
+    )
+
+
+def _days(text: str, now: float) -> tuple[int, int]:
+    """Return when the days that a text names begin and end; ValueError if no calendar has them."""
+    today = int(now) // _DAY * _DAY
+    if text == "yesterday":
+        return today - _DAY, today
+    if text == "last-week":
+        monday = today - (today // _DAY + 3) % 7 * _DAY  # 1 January 1970 was a Thursday
+        return monday - 7 * _DAY, monday
+    first, _, last = text.partition("..")
+    begin, end = (datetime.fromisoformat(f"{day}T00:00Z") for day in (first, last or first))
+    return int(begin.timestamp()), int(end.timestamp()) + _DAY

@@ -2,17 +2,18 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Final, Self
 
-from deniable.messages import Manifest, Schedule
+from deniable.messages import Manifest
 from deniable.reading.epochs import (
+    EPOCHS,
     EpochStanding,
     EpochState,
     date_text,
     dates_text,
+    epoch_range,
     unit_text,
     when_text,
 )
@@ -194,15 +195,15 @@ MOST_ROWS: Final = 50
 PREVIOUS: Final = "previous"
 """In a comparison, instead of epochs: the newest one with figures before those compared."""
 _MOST_EPOCHS: Final = 366
+_MOST_NAMED: Final = 5
 _MOST_COUNTS: Final = 1 << 20
 
 OLDER: Final = "older"
 """In a comparison, instead of a survey: the one of its name before it."""
-_NUMBERS: Final = "[0-9]{1,6}(-[0-9]{1,6})?"
-_DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-EPOCHS: Final = rf"({_NUMBERS}|last|last-week|yesterday|{_DATE}(\.\.{_DATE})?)"
-"""What a question for one epoch, or for several together, matches."""
-_DAY: Final = 86_400
+ACROSS: Final = "across "
+"""In a comparison, before the text of a note: the epochs after it are compared with those before.
+
+No name, id or epochs begin so."""
 
 
 def most_epochs(manifest: Manifest) -> int:
@@ -250,52 +251,6 @@ def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest
         return survey.question, survey.categories, survey.dimensions, survey.values, survey.ordered
 
     return tuple(survey for survey in named if meaning(survey) == meaning(manifest))
-
-
-def epoch_range(text: str, schedule: Schedule, now: float) -> range:
-    """Return the epochs of a text such as "3", "0-5", "last" (that is over) or "last-week".
-
-    Of days, such as "2026-11-16..2026-11-29" in UTC, those that begin on them, or the one in which
-    the first of them begins.
-
-    Raises:
-        ValueError: saying what it must be.
-    """
-    every, span = range(schedule.epochs), range(0)
-    if re.fullmatch(_NUMBERS, text, re.ASCII) is not None:
-        first, _, last = text.partition("-")
-        span = range(int(first), int(last or first) + 1)
-    elif text == "last":
-        over = min(schedule.epochs, int((now - schedule.start) // schedule.epoch_seconds))
-        span = range(over - 1, over)
-    elif re.fullmatch(EPOCHS, text, re.ASCII) is not None:
-        try:
-            begin, end = (day - schedule.start for day in _days(text, now))
-        except ValueError:
-            raise ValueError("must be named by days of a calendar") from None
-        since, until = (-(-instant // schedule.epoch_seconds) for instant in (begin, end))
-        span = range(max(0, since), min(until, schedule.epochs))
-        if not span and (covering := schedule.epoch_at(begin + schedule.start)) is not None:
-            span = range(covering, covering + 1)
-    if span and span[0] in every and span[-1] in every:
-        return span
-    raise ValueError(
-        f"must be one of the epochs 0 to {schedule.epochs - 1}, a range such as 0-5, last, "
-        "yesterday, last-week, or its days such as 2026-11-16..2026-11-29"
-    )
-
-
-def _days(text: str, now: float) -> tuple[int, int]:
-    """Return when the days that a text names begin and end; ValueError if no calendar has them."""
-    today = int(now) // _DAY * _DAY
-    if text == "yesterday":
-        return today - _DAY, today
-    if text == "last-week":
-        monday = today - (today // _DAY + 3) % 7 * _DAY  # 1 January 1970 was a Thursday
-        return monday - 7 * _DAY, monday
-    first, _, last = text.partition("..")
-    begin, end = (datetime.fromisoformat(f"{day}T00:00Z") for day in (first, last or first))
-    return int(begin.timestamp()), int(end.timestamp()) + _DAY
 
 
 def named_epochs(text: str, manifest: Manifest, now: float) -> range:
@@ -394,3 +349,51 @@ def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) 
             f"no figures before epoch {first} to compare it with: two closed epochs are needed"
         )
     return max(before)
+
+
+def find_note(text: str, notes: Sequence[Note]) -> Note:
+    """Return the newest note with a text; ReadingError if there is none."""
+    alike = [note for note in notes if note.text.casefold() == text.casefold()]
+    if not alike:
+        known = ", ".join(repr(note.text) for note in notes[-_MOST_NAMED:]) or "there are none"
+        raise ReadingError(f"no note says {text!r}; newest notes: {known}")
+    return alike[-1]
+
+
+def sides_across(
+    note: Note, surveys: Iterable[tuple[Manifest, Sequence[ListedEpoch]]]
+) -> tuple[range, Manifest, range]:
+    """Return epochs since a note, and the survey and as many epochs before it, all over.
+
+    Where devices keep responses, one epoch each, which share no noise.
+
+    Args:
+        note: what happened, such as an update; the epoch in which it did is on no side.
+        surveys: the survey, and then those of its name before it, with their epochs. What the first
+            had before the note is compared, or else what the next had.
+
+    Raises:
+        TooFewReports: if no epoch with figures is over on one of the sides.
+    """
+    (ours, listed), *_ = surveys = [*surveys]
+
+    def over(survey: Manifest, epochs: Sequence[ListedEpoch]) -> list[tuple[int, int, int]]:
+        start = survey.schedule.epoch_start
+        known = (epoch.number for epoch in epochs if epoch.n and epoch.state.closed)
+        return [(number, start(number), start(number + 1)) for number in known]
+
+    since = [number for number, begins, _ in over(ours, listed) if begins >= note.at]
+    for survey, epochs in surveys:
+        before = [number for number, _, ends in over(survey, epochs) if ends <= note.at]
+        if before:
+            break
+    if survey == ours and before and (kept := ours.repeat.memo_range(before[-1])) is not None:
+        since = [number for number in since if number not in kept]
+    if not before or not since:
+        side = "before" if not before else "after"
+        raise TooFewReports(f"no epoch {side} {note.text!r} that is over has figures")
+    most = min(len(before), len(since))
+    if ours.repeat.epochs is not None or survey.repeat.epochs is not None:
+        most = 1
+    before, since = before[-most:], since[:most]
+    return range(since[0], since[-1] + 1), survey, range(before[0], before[-1] + 1)

@@ -225,6 +225,7 @@ class Visit:
         values["controls"], epochs, left_out = await to_the_end(making)
         if script:
             return page("live.html", **values)
+        across = view.across or "against" in view.takes
         return page(
             "survey.html",
             content.status,
@@ -234,6 +235,7 @@ class Visit:
             views=VIEWS,
             epochs=[*epoch_choices(manifest, view, epochs)],
             others=[*self._others(manifest, every=values["shares"])],
+            notes=await site.store.notes(manifest.name) if across else (),
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
             versions=site.catalogue.named(manifest.name),
@@ -245,7 +247,7 @@ class Visit:
         """Yield surveys that a survey can be compared with: an id or a name, and a text."""
         catalogue = self.site.catalogue
         for other in catalogue.named(manifest.name):
-            if other != manifest and other.categories == manifest.categories:
+            if other != manifest and {*other.categories} & {*manifest.categories}:
                 yield other.survey_id.hex()[:12], f"sequence {other.sequence}"
         for other in catalogue.newest():
             alike = other.name != manifest.name and other.categories == manifest.categories

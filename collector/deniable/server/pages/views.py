@@ -25,8 +25,14 @@ from deniable.server.pages.rendering import (
     shown_elsewhere,
 )
 from deniable.server.routes.estimating import to_the_end
-from deniable.server.routes.figures import Sides, Subject, asked_sides, check_view
-from deniable.server.routes.requests import asked_choice, asked_level, asked_limit, asked_quantile
+from deniable.server.routes.figures import Sides, Subject, asked_sides
+from deniable.server.routes.requests import (
+    asked_choice,
+    asked_level,
+    asked_limit,
+    asked_quantile,
+    check_view,
+)
 
 if TYPE_CHECKING:
     from deniable.estimates import Comparison, Histogram
@@ -291,7 +297,7 @@ async def _comparing(
         among = [name for name in now.categories if name in {*names[:most]}]
         notes = _largest_notes(len(among), len(names), len(now.categories)) if names else []
         made = compare(now, list(groups) or None, before, among or None, quantile=quantile)
-        return made, notes
+        return replace(made, across=sides.across), notes
 
     return sides, compared
 

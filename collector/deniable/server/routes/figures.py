@@ -10,6 +10,7 @@ from aiohttp import web
 from deniable.directory.store_source import shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import (
+    ACROSS,
     PREVIOUS,
     VIEWS,
     EpochCounts,
@@ -20,7 +21,9 @@ from deniable.reading import (
     asked_alike,
     epoch_before,
     find_against,
+    find_note,
     newest_closed_of,
+    sides_across,
 )
 from deniable.reading.source import most_epochs
 from deniable.reading.wire import counts_map, epochs_map, note_maps
@@ -28,17 +31,19 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, packed_json, to_the_end
 from deniable.server.routes.published import csv_answer, json_answer
 from deniable.server.routes.requests import (
+    CALCULATE,
     asked_choice,
     asked_epochs,
     asked_level,
     asked_quantile,
     asked_survey,
+    check_view,
     epochs_of,
     held_tokens,
     require_role,
 )
 from deniable.server.routes.routing import FORMATS, Handler
-from deniable.stores import Role, Store
+from deniable.stores import Note, Role, Store
 
 if TYPE_CHECKING:
     from deniable.estimates import Histogram
@@ -49,11 +54,6 @@ _PUBLIC_FRESH: Final = 2.0
 _MOST_LISTED: Final = 128
 _MOST_ROWS: Final = 50_000
 _MOST_COVARIED: Final = 512
-_MOST_LIKELY: Final = 256
-_CALCULATE: Final = (
-    "categories, read the counts and calculate on a machine of your own, with "
-    "deniable.presenting.connect"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,7 @@ class FigureService:
             listed = await shown_epochs(self.store, manifest, self.clock())
             distrusted = await self.store.distrusted()
             issuers = distrusted.intersection(manifest.enrolment.issuer_ids)
-            body = epochs_map(manifest, listed, issuers)
-            return await asyncio.to_thread(packed_json, body)
+            return await asyncio.to_thread(packed_json, epochs_map(manifest, listed, issuers))
 
         return json_answer(await to_the_end(estimating.in_turn(request, work)))
 
@@ -176,10 +175,8 @@ class FigureService:
             from deniable.estimates import compare
 
             now, before = sides.histograms(counts, level)
-            comparison = compare(now, None, before, quantile=quantile)
-            return (
-                comparison.to_csv().encode() if form == "csv" else packed_json(comparison.to_dict())
-            )
+            result = replace(compare(now, None, before, quantile=quantile), across=sides.across)
+            return result.to_csv().encode() if form == "csv" else packed_json(result.to_dict())
 
         what = ("comparison", request.query.get("against"), level, quantile, form)
         made = self.made(request, sides.subject, what, packed, lambda _: sides.read(self))
@@ -189,7 +186,7 @@ class FigureService:
         """Answer with a covariance."""
         subject = await self.subject(request, name)
         if len(subject.newest.categories) > _MOST_COVARIED:
-            raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_COVARIED} {_CALCULATE}")
+            raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_COVARIED} {CALCULATE}")
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
             from deniable.presenting import histogram_of
@@ -247,7 +244,10 @@ class FigureService:
         making = subject.estimating.made(
             request, (ids, what), lambda: (read or self.epoch_counts)(subject), unless_wrong
         )
-        made = await to_the_end(making)
+        try:
+            made = await to_the_end(making)
+        except TooFewReports as error:
+            raise NothingBefore(RefusalCode.TOO_FEW_REPORTS, str(error)) from error
         if made is None:
             ended_at = self.catalogue.ended_at(subject.newest)
             reason = appear_text(subject.newest, self.clock(), ended_at, subject.epochs)
@@ -291,14 +291,6 @@ class FigureService:
         return self._public if role is Role.READER else self._analysts
 
 
-def check_view(manifest: Manifest, view: str) -> None:
-    """Refuse (bad-query) a view that a survey cannot be shown in, or only in minutes."""
-    if view != VIEWS[0] and manifest.values is not None:
-        raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey is shown unbiased only")
-    if view == VIEWS[2] and len(manifest.categories) > _MOST_LIKELY:
-        raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_LIKELY} {_CALCULATE}")
-
-
 def _formed(made: bytes, form: str) -> web.Response:
     return json_answer(made) if form == "json" else csv_answer(made)
 
@@ -314,45 +306,49 @@ class Sides:
     Attributes:
         subject: both surveys, and the epochs of the first; None: its newest closed.
         epochs: of the other; None: its newest closed; or those before.
+        at, across: the time and text of a note, if that says which epochs are compared.
         before: how many of the counts that were read are of the other.
     """
 
     subject: Subject
     epochs: range | None
     previous: bool
+    at: int = 0
+    across: str = ""
     before: int = 0
 
     async def read(self, figures: FigureService) -> Sequence[EpochCounts]:
         """Return the counts of the other side, then of the subject; none, if there are none at all.
 
         Raises:
-            Refusal: too-few-reports, if there is no epoch before, or only one side has figures.
+            TooFewReports: if there is no epoch before, or only one side has figures.
         """
         ours, other = self.subject.surveys
         epochs, others = self.subject.epochs, self.epochs
-        if epochs is None or self.previous:
+        if self.across:
+            named = figures.catalogue.named(ours.name)
+            own = [(one, await self._listed(figures, one)) for one in named[named.index(ours) :]]
+            epochs, other, others = sides_across(Note(self.at, self.across), own)
+            self.subject = replace(self.subject, surveys=(ours, other))
+        elif epochs is None or self.previous:
             listed = await self._listed(figures, ours)
             epochs = epochs or _alone(newest_closed_of(listed, with_before=self.previous))
             if self.previous and epochs:
-                try:
-                    others = _alone(epoch_before(listed, epochs[0], ours))
-                except TooFewReports as error:
-                    raise NothingBefore(RefusalCode.TOO_FEW_REPORTS, str(error)) from error
+                others = _alone(epoch_before(listed, epochs[0], ours))
         if others is None:
             others = _alone(newest_closed_of(await self._listed(figures, other)))
         if not epochs:
             return ()
-        now = figures.clock()
-        before = await shown_counts(figures.store, other, others, now) if others else []
-        counts = await shown_counts(figures.store, ours, epochs, now)
+        store, now = figures.store, figures.clock()
+        before = await shown_counts(store, other, others, now) if others else []
+        counts = await shown_counts(store, ours, epochs, now)
         if not (before and counts):
-            raise NothingBefore(RefusalCode.TOO_FEW_REPORTS, "one of the two sides has no figures")
+            raise TooFewReports("one of the two sides has no figures")
         self.before = len(before)
         return [*before, *counts]
 
     async def _listed(self, figures: FigureService, manifest: Manifest) -> Sequence[ListedEpoch]:
-        most = most_epochs(manifest)
-        return await shown_epochs(figures.store, manifest, figures.clock(), most)
+        return await shown_epochs(figures.store, manifest, figures.clock(), most_epochs(manifest))
 
     def histograms(
         self, counts: Sequence[EpochCounts], level: float
@@ -377,16 +373,19 @@ async def asked_sides(figures: FigureService, request: web.BaseRequest, subject:
     """
     manifest, text = subject.newest, request.query.get("against", PREVIOUS)
     try:
+        if text.startswith(ACROSS) and subject.epochs is None:
+            note = find_note(text[len(ACROSS) :], await figures.store.notes(manifest.name))
+            return Sides(replace(subject, surveys=(manifest, manifest)), None, False, *note)
         other, epochs = find_against(text, manifest, figures.catalogue.named)
     except ReadingError:
         raise Refusal(
             RefusalCode.BAD_QUERY,
-            "against must be previous, epochs such as 0-3, older, or a survey that is published",
+            "against must be previous, epochs such as 0-3, older, a known survey, or across NOTE",
         ) from None
     if other.name != manifest.name:
         await figures.queue(request, other.name)
     both = replace(subject, surveys=(manifest, other))
-    if epochs in (None, PREVIOUS):
-        return Sides(both, None, epochs is not None)
-    named = epochs_of("against", epochs, other, most_epochs(other), figures.clock())
-    return Sides(both, named, False)
+    named = None
+    if epochs not in (None, PREVIOUS):
+        named = epochs_of("against", epochs, other, most_epochs(other), figures.clock())
+    return Sides(both, named, epochs == PREVIOUS)

@@ -16,7 +16,7 @@ from deniable.messages import (
     RefusalCode,
 )
 from deniable.oblivious_http import REQUEST_TYPE, RESPONSE_TYPE
-from deniable.reading import EPOCHS, ID_PREFIX, OLDER, PREVIOUS, VIEWS
+from deniable.reading import ACROSS, EPOCHS, ID_PREFIX, OLDER, PREVIOUS, VIEWS
 from deniable.reading.epochs import EpochState
 from deniable.reading.wire import NOTES_SCHEMA
 from deniable.server.problems import STATUSES_TO_RETRY
@@ -154,7 +154,10 @@ _ALWAYS: Final = tuple(code for code in RefusalCode if code.http_status and code
 
 _PREFIX: Final = {"type": "string", "pattern": f"^{ID_PREFIX}$"}
 _EPOCHS: Final = {"type": "string", "pattern": f"^{EPOCHS}$"}
-_AGAINST: Final = {"type": "string", "examples": [PREVIOUS, "0-3", OLDER, "another-survey:0-3"]}
+_AGAINST: Final = {
+    "type": "string",
+    "examples": [PREVIOUS, "0-3", OLDER, "name:0-3", f"{ACROSS}2.0"],
+}
 _LEVEL: Final = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 
 
@@ -173,7 +176,8 @@ _PARAMETERS: Final = {
         ),
         (
             "against",
-            "previous, the default; epochs; older, a survey, or an id, perhaps with them",
+            "previous, the default; epochs; older, a survey, or an id, perhaps with them; or "
+            "across and a note's text",
             _AGAINST,
         ),
         ("level", "confidence of each interval; by default 0.95", _LEVEL),

@@ -8,13 +8,20 @@ from aiohttp import web
 from deniable.directory import token_digest
 from deniable.documents import read_number
 from deniable.messages import Manifest, Refusal, RefusalCode
-from deniable.reading import AmbiguousSurvey, NoSuchSurvey, epoch_range, find_version
+from deniable.reading import VIEWS, AmbiguousSurvey, NoSuchSurvey, epoch_range, find_version
 from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import Role, Store
 
 SESSION: Final = "deniable-session-"
 """What the names of cookies with a token begin with; there may be one of each collector."""
 
+CALCULATE: Final = (
+    "categories, read the counts and calculate on a machine of your own, with "
+    "deniable.presenting.connect"
+)
+"""What to do about what takes minutes, behind for how many."""
+
+_MOST_LIKELY: Final = 256
 _BEARER: Final = "bearer"
 _MOST_SESSIONS: Final = 16
 _RANKS: Final = tuple(Role)
@@ -142,3 +149,11 @@ def asked_limit(request: web.BaseRequest, *, percent: bool) -> float | None:
         return float(number / 100 if percent else number)
     numbers = "a number from 0 to 100" if percent else "a number"
     raise Refusal(RefusalCode.BAD_QUERY, f"limit must be {numbers}, such as 2")
+
+
+def check_view(manifest: Manifest, view: str) -> None:
+    """Refuse (bad-query) a view that a survey cannot be shown in, or only in minutes."""
+    if view != VIEWS[0] and manifest.values is not None:
+        raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey is shown unbiased only")
+    if view == VIEWS[2] and len(manifest.categories) > _MOST_LIKELY:
+        raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_LIKELY} {CALCULATE}")
