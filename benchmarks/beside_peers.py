@@ -28,7 +28,7 @@ def beside_peers(categories: int, epsilon: str) -> None:
     if not others:
         print("\npure-ldp and multi-freq-ldpy are not installed: benchmarks/peers.py says how")
         return
-    chosen = best(categories, epsilon).candidate
+    chosen = best(categories, epsilon, largest_share=0.0).candidate
     ours = KINDS[chosen.kind].mechanism(chosen.parameters, categories, epsilon, "0")
     squares = _errors_of_ours(ours)
     large = likely_answers(categories, 1_000_000)

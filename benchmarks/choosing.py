@@ -77,8 +77,9 @@ def _of_hundred() -> str:
     return _svg(left + 5 * (wide + 24), top + wide + 56, parts)
 
 
-def _randomised_response(categories: int, epsilon: float) -> float:
-    return Candidate("randomised-response", categories, categories, 1, 0).cost(epsilon)
+def _randomised_response(categories: int, epsilon: float, largest_share: float) -> float:
+    plain = Candidate("randomised-response", categories, categories, 1, 0)
+    return plain.cost(epsilon, 0.0, largest_share)
 
 
 def _kinds() -> str:
@@ -94,7 +95,8 @@ def _kinds() -> str:
         parts.append(_text(left - 8, y + 20, epsilon, 11, "end"))
         for column, k in enumerate(_SIZES):
             choice = best(k, epsilon)
-            times = max(1.0, _randomised_response(k, float(epsilon)) / choice.cost)
+            plain = _randomised_response(k, float(epsilon), choice.largest_share)
+            times = max(1.0, plain / choice.cost)
             # From pale, where randomised response is as good, to full at 1,000 times its users.
             shade = min(1.0, 0.25 + 0.25 * log10(times))
             x = left + wide * column
@@ -269,7 +271,7 @@ def _revealed(left: int, top: int) -> Iterator[str]:
     bound = lower_bound(105, 1.0)
     ways = (
         (SINGLE, _COLOURS["randomised-response"], 40),
-        (best_fresh(105, "1", _KEPT, _PLANNED), _COLOURS["affine"], 64),
+        (best_fresh(105, "1", _KEPT, _PLANNED, 0.0), _COLOURS["affine"], 64),
     )
     yield _line([at(count, count) for count in range(1, most + 1)], _INK, 1.5, dashed=True)
     yield _text(*at(6.1, 7.4), "drawn afresh each time", 12, "end")
@@ -307,7 +309,7 @@ def _kept_levels(left: int, top: int) -> Iterator[str]:
     for k in (10_000, 1024, 105, 26):
         bound, points = lower_bound(k, 1.0), []
         for kept in levels:
-            fresh = best_fresh(k, "1", f"{kept:g}", _PLANNED)
+            fresh = best_fresh(k, "1", f"{kept:g}", _PLANNED, 0.0)
             points.append((kept, Candidate.of_answering(k, fresh).cost(1.0) / bound))
         yield _line([at(*point) for point in points], _COLOURS["affine"], 2)
         x, y = at(*points[3])

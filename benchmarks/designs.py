@@ -94,7 +94,7 @@ def _accuracy() -> None:
         bound, cost = lower_bound(k, float(epsilon)), _cost(mechanism)
         if cost / bound > most + 1e-8:
             raise AssertionError(f"{mechanism.design} is {cost / bound} of the bound, not {most}")
-        choice = best(k, epsilon)
+        choice = best(k, epsilon, largest_share=0.0)
         plain, corrected = _squares(mechanism, _USERS, _RUNS)
         ratio = _USERS * plain.mean() / cost
         error = _USERS * plain.std(ddof=1) / cost / _RUNS**0.5

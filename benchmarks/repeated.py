@@ -66,7 +66,7 @@ def run() -> None:
 
 
 def _ways(k: int, kept: str, epsilon: str) -> Iterator[_Way]:
-    for fresh in (SINGLE, best_fresh(k, epsilon, kept, _REPORTS)):
+    for fresh in (SINGLE, best_fresh(k, epsilon, kept, _REPORTS, 0.0)):
         yield _two_rounds(k, kept, epsilon, fresh)
     yield _loloha(k, kept, epsilon)
     yield _bits(k, epsilon)

@@ -26,7 +26,7 @@ from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import Design, DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
-from deniable.planning.candidates import design_variance, least_variance
+from deniable.planning.candidates import greatest_cost, least_cost
 from tests.audit.matrices import of_weights
 from tests.mechanisms.test_designs import ALL
 from tests.support.effort import some
@@ -103,8 +103,9 @@ def test_no_row_of_a_large_design_is_listed(
     assert len(witness.responses) == design.replication - design.together
     numbers = design.responses, design.replication, design.together
     assert odds is not None
-    variance = design_variance(design.categories, *numbers, odds - 1)
-    bound = least_variance(design.categories, odds)
+    k = design.categories
+    variance = greatest_cost(k, *numbers, odds - 1, Fraction(1, k))
+    bound = least_cost(k, odds)
     assert bound is not None
     assert 1 <= variance / bound < 1.1
 
@@ -197,7 +198,7 @@ def test_estimates_are_unbiased_and_vary_as_stated_exactly(made: DesignMechanism
             assert mean == (x == answer)
             total += p * holds**2 + (1 - p) * not_**2 - mean**2
         numbers = design.responses, design.replication, design.together
-        assert total == design_variance(k, *numbers, odds - 1)
+        assert total == greatest_cost(k, *numbers, odds - 1, Fraction(1, k))
 
 
 def test_reports_of_a_design_add_up_to_the_published_epsilon() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from deniable.audit import SolutionMatrix, largest_lie, odds_above, pure_level, tight_epsilon
 from deniable.estimates import NotInvertible, left_inverse, solution_matrix
-from deniable.planning.candidates import least_variance
+from deniable.planning.candidates import least_cost
 from tests.audit.matrices import deltas, matrices, of_weights
 from tests.support.effort import effort
 
@@ -50,7 +50,7 @@ def total_variance(matrix: SolutionMatrix) -> float:
 def test_the_least_variance_is_that_of_the_best_subset_selection(
     epsilon: str, categories: int, expected: float
 ) -> None:
-    least = least_variance(categories, odds_above(epsilon))
+    least = least_cost(categories, odds_above(epsilon))
     assert least is not None
     assert float(least) == pytest.approx(expected, rel=1e-5)
 
@@ -64,6 +64,6 @@ def test_no_matrix_beats_the_optimum_of_its_own_privacy(
     assert (lie.reason == "") == (None not in {lie.value, lie.optimum})
     assert lie.ratio is None or lie.ratio >= 1
     pure = pure_level(matrix).odds
-    if pure is not None and (least := least_variance(matrix.categories, pure)) is not None:
+    if pure is not None and (least := least_cost(matrix.categories, pure)) is not None:
         # Exact but for the variance, by a singular value decomposition in floats.
         assert total_variance(matrix) >= float(least) * (1 - 1e-9)

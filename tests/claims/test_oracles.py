@@ -153,6 +153,8 @@ messages/test_schedule test_reports_are_taken_from_the_clock_tolerance_before_to
     client.explaining.prompt:details publishing.changes:_grace_seconds
 planning/test_best test_costs_and_compositions_are_those_of_the_mechanism cli.demo:demonstrate
     planning.choice:Choice.__str__ planning.facts:_times planning.facts:users_text
+  test_no_design_and_no_published_mechanism_needs_fewer_reports_for_a_share
+    planning.plans:ways_to_ask
 planning/test_fresh_round test_the_level_said_to_suffice_does_and_a_tenth_less_does_not
     planning.facts:choice_facts
 planning/test_guidance test_a_caution_stands_from_epsilon_4_on planning.words:strength_warnings
@@ -163,7 +165,7 @@ planning/test_plan test_a_lifetime_does_for_as_many_reports_as_are_told planning
   test_a_figure_is_so_exact_on_the_date_that_is_said_and_not_before planning.plans:Plan._outlook
   test_so_many_devices_give_a_blind_survey_its_reports planning.accuracy:blind_devices_text
   test_the_planned_reports_give_the_half_width_in_the_median planning.plans:Plan.sentence
-    planning.plans:_exact_text
+    planning.plans:_exact_text planning.plans:shares_text planning.words:largest_share_text
 public_log/audit/test_crowds test_manifests_and_keys_for_few_devices_are_found
     public_log.audit.findings:FINDINGS
   test_two_changes_of_a_survey_that_runs_raise_no_suspicion public_log.audit.findings:FINDINGS

@@ -82,12 +82,12 @@ TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
     (
         SEVERAL,
         ("one of 3 questions: 2 by randomised-response, 1 by subset (d = 2)", "Survey.several("),
-        ("within ± 5 percentage points", "17,330 reports; by joint 68,145"),
+        ("within ± 5 percentage points", "14,076 reports; by joint 68,145"),
     ),
     (
         SEVERAL | {"mechanism": '"joint"'},
         ("Survey.several(",),
-        ("each share of a single question 68,145; by one-question 17,330",),
+        ("each share of a single question 68,145; by one-question 14,076",),
     ),
     (
         {"categories": '["never", "often"]', "mechanism": '"matrix"', "matrix": '"tea.csv"'},

@@ -37,7 +37,7 @@ def test_it_says_what_publishing_says(file: Path, tmp_path: Path) -> None:
     )
     assert "does for 365 reports" in succeed("plan", file, "--lifetime", "365")
     assert re.search(
-        rf"randomised response \(the best for all shares together\) +{needed:,} +1\n", shown
+        rf"randomised response \(the best for shares up to 50 %\) +{needed:,} +1\n", shown
     )
     place = Workplace.made(tmp_path / "collector")
     published = place.succeed("survey publish --dry-run", file)
@@ -66,7 +66,7 @@ def test_a_share_an_error_or_a_difference_takes_what_the_formula_says(file: Path
     mechanism = draft(file).mechanism
     assert needed("--width", "2%") == reports_for_half_width(mechanism, 0.02)
     at_a_tenth = reports_for_half_width(mechanism, 0.02, 0.1)
-    assert needed("--width", "0.02", "--share", "10%") == at_a_tenth
+    assert needed("--width", "0.02", "--largest-share", "10%") == at_a_tenth
     assert needed("--level", "99%") == reports_for_half_width(mechanism, 0.05, level=0.99)
     error = needed("--error", "1%")
     assert needed("--width", "1%") == pytest.approx(1.959964**2 * error, rel=1e-4)
@@ -74,6 +74,25 @@ def test_a_share_an_error_or_a_difference_takes_what_the_formula_says(file: Path
     assert needed("--difference", "1%") == pytest.approx(15.69776 * error, rel=1e-4)
     strict = needed("--difference", "1%", "--power", "90%", "--significance", "1%")
     assert strict == pytest.approx(29.75876 * error, rel=1e-4)
+
+
+def test_the_mechanism_is_the_best_for_the_largest_share_of_the_file(tmp_path: Path) -> None:
+    def ways(*options: str, **changes: str) -> dict[str, int]:
+        found = json.loads(succeed("plan", written(tmp_path, **changes), *options, "--json"))
+        return {way["way"]: way["reports"] for way in found["ways"]}
+
+    many = json.dumps([f"answer {number}" for number in range(30)])
+    small, any_share = (ways(categories=many, largest_share=share) for share in ("0.1", "1"))
+    assert (
+        any_share["as in the file"]
+        < ways("--largest-share", "100%", categories=many)["as in the file"]
+    )
+    together = "by the best for all shares together"
+    assert small["as in the file"] <= small.get(together, small["as in the file"])
+    assert any_share["as in the file"] < 0.95 * any_share[together]
+    for wrong in ("1.5", "-1", "true", '"10 %"'):
+        refused = run("plan", written(tmp_path, largest_share=wrong)).stderr
+        assert "largest_share: must be a number from 0 to 1, such as 0.4" in refused
 
 
 def test_a_mean_is_planned_in_its_units_or_in_percent_of_their_range(tmp_path: Path) -> None:
@@ -84,7 +103,7 @@ def test_a_mean_is_planned_in_its_units_or_in_percent_of_their_range(tmp_path: P
     assert "the mean within ± 4.8, by intervals of 95 %" in shown
     assert shown == succeed("plan", file, "--width", "4.8")
     assert f"{reports_for_mean(survey.mechanism, survey.values, 4.8):,}" in shown
-    assert "a numeric survey's figure is its mean" in run("plan --share 10%", file).stderr
+    assert "a numeric survey's figure is its mean" in run("plan --largest-share 10%", file).stderr
 
 
 @pytest.mark.parametrize(
@@ -92,7 +111,7 @@ def test_a_mean_is_planned_in_its_units_or_in_percent_of_their_range(tmp_path: P
     [
         ("--width 150%", 1, "--width of a share must be below 1, such as 5%"),
         ("--difference 2% --power 1%", 1, "the power must be in (significance, 1)"),
-        ("--share 120%", 1, "the frequency must be in [0, 1]"),
+        ("--largest-share 120%", 1, "the largest share must be in [0, 1]"),
         ("--epsilon 0", 1, "epsilon"),
         ("--lifetime -1", 1, "lifetime must be a plain decimal"),
         ("--width x", 2, "must be a number above 0, such as 2% or 0.02"),
@@ -113,10 +132,10 @@ def test_what_cannot_be_planned_is_refused(
 
 def test_a_distribution_is_planned_by_its_shares_up_to_an_answer(tmp_path: Path) -> None:
     file = written(tmp_path, tells='"distribution"', **NUMBERS)
-    told = json.loads(succeed("plan", file, "--width", "5%", "--share", "50%", "--json"))
+    told = json.loads(succeed("plan", file, "--width", "5%", "--largest-share", "50%", "--json"))
     assert told["figure"] == "the share of all answers up to any one"
     own, plain, without = told["ways"]
-    assert own["mechanism"].endswith("(the best for all shares together)")
+    assert own["mechanism"].endswith("(the best for shares up to 50 %)")
     assert own["reports"] < plain["reports"] / 3
     assert without["reports"] == 385  # 1.96^2 / 4 / 0.05^2, rounded up
 

@@ -37,7 +37,7 @@ SUMS = [TABLE.sum(axis=axes) for axes in ((1, 2), (0, 2), (0, 1))]
 
 
 def answered(kind: str, epsilon: str = "2", **answered: Any) -> Manifest:
-    settings = answered_best(kind, DIMENSIONS, epsilon) | answered
+    settings = answered_best(kind, DIMENSIONS, epsilon, largest_share=0.0) | answered
     specification = calibrated(kind, 0, epsilon, settings=settings)
     return manifest(
         categories=specification.labels(DIMENSIONS), epsilon=epsilon, specification=specification

@@ -10,7 +10,7 @@ from deniable.mechanisms import GridTooCoarse, InvalidPrivacyParameter, TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import Design, TurnedDesign
 from deniable.mechanisms.subset import Subset
-from deniable.planning.candidates import design_variance
+from deniable.planning.candidates import greatest_cost
 from tests.mechanisms.laws import FOREIGN, assert_sound_rows, undrawable, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
 
@@ -100,7 +100,8 @@ def test_the_published_figures_of_designs_are_these() -> None:
     for design, epsilon, kept, variance, second, two in published:
         made = TwoRound(design, epsilon, kept)
         numbers = design.responses, design.replication, design.together
-        found = design_variance(design.categories, *numbers, float(made.privacy.odds - 1))
+        k, excess = design.categories, float(made.privacy.odds - 1)
+        found = greatest_cost(k, *numbers, excess, 1 / k)
         assert found == pytest.approx(variance, rel=2e-6)
         assert float(made.fresh.privacy.epsilon) == pytest.approx(second, abs=6e-3)
         assert log(made.constant_odds(2)) == pytest.approx(two, abs=6e-3)

@@ -47,7 +47,7 @@ def test_nothing_that_keeps_to_the_kept_level_is_better_and_charged_less(
             continue
         if made.fresh.privacy.odds <= made.kept.privacy.odds:
             fitting[fresh] = made
-    chosen = best_fresh(categories, epsilon, kept, reports)
+    chosen = best_fresh(categories, epsilon, kept, reports, 0.0)
     if not fitting:
         assert chosen == ("subset", 1)
         return
@@ -66,7 +66,7 @@ def test_the_published_sizes_need_as_much_fewer_users(
     categories: int, epsilon: str, kept: str, ratio: float, fewer: float
 ) -> None:
     for reports in (2, 30):
-        fresh = best_fresh(categories, epsilon, kept, reports)
+        fresh = best_fresh(categories, epsilon, kept, reports, 0.0)
         needed = cost(fresh, categories, epsilon)
         assert needed <= ratio * lower_bound(categories, float(epsilon))
         assert fewer * needed <= cost(("subset", 1), categories, epsilon)
@@ -83,11 +83,11 @@ SUFFICIENT = [(26, "1", "2.7"), (105, "1", "3.9"), (2, "1", "1.1")]
 def test_the_level_said_to_suffice_does_and_a_tenth_less_does_not(
     categories: int, epsilon: str, level: str
 ) -> None:
-    assert sufficient_kept(categories, epsilon) == level
+    assert sufficient_kept(categories, epsilon, 0.0) == level
     below = f"{float(level) - 0.1:.1f}"
     bound = lower_bound(categories, float(epsilon))
     ratios = [
-        cost(best_fresh(categories, epsilon, kept, 1), categories, epsilon) / bound
+        cost(best_fresh(categories, epsilon, kept, 1, 0.0), categories, epsilon) / bound
         for kept in (level, below)
         if float(kept) > float(epsilon)
     ]

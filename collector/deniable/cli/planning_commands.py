@@ -31,10 +31,10 @@ _FROM_FILE: Final = "give the survey's file for another epsilon, or another numb
     help="Difference to find between two groups or epochs, instead of --width.",
 )
 @click.option(
-    "--share",
+    "--largest-share",
     type=quantity,
-    help="Rough share of the answers to plan for: the plan is for the one of them that needs the "
-    "most reports.  [default: any]",
+    help="Largest share that is to be so exact.  [default: the file's, or 10%, or of few answers "
+    "twice the average]",
 )
 @click.option(
     "--reports", type=count, help="Show what precision so many reports give, and at what epsilon."
@@ -68,7 +68,7 @@ def plan(
     width: Quantity | None,
     error: Quantity | None,
     difference: Quantity | None,
-    share: Quantity | None,
+    largest_share: Quantity | None,
     reports: int | None,
     epsilon: str | None,
     level: float,
@@ -82,7 +82,7 @@ def plan(
     Of a published survey, by its NAME, it also says on which date that is reached.
     The figure is each share; in a distribution, the share up to any answer. If answers are
     numbers it is the mean, in their units or in percent of their range. Also shown: the needs of
-    randomised response, of the best mechanism for all shares together and of no privacy at all;
+    randomised response, of the best mechanisms and of no privacy at all;
     and what a device spends on the survey in a year.
     """
     # They calculate with numpy, for which --help does not wait.
@@ -92,6 +92,7 @@ def plan(
     from deniable.planning import plan as planned
     from deniable.planning.facts import plan_document
     from deniable.publishing.numbering import draft
+    from deniable.publishing.survey_file import SurveyFile
 
     sizes = {"width": width, "error": error, "difference": difference}
     given = {name: size for name, size in sizes.items() if size is not None}
@@ -114,11 +115,15 @@ def plan(
     if not named:
         manifest = draft(Path(file)) if epsilon is None else drafted(epsilon)
     shares = has_shares(manifest)
-    if share is not None and not shares:
-        raise click.UsageError("--share is of an answer; a numeric survey's figure is its mean")
+    if largest_share is not None and not shares:
+        raise click.UsageError(
+            "--largest-share is of an answer; a numeric survey's figure is its mean"
+        )
     if size.number >= 1 and shares:
         raise click.ClickException(f"--{what} of a share must be below 1, such as 5%, or 0.05")
-    frequency = None if share is None else share.number
+    # Whoever has it chosen for all shares together plans for each of them all the same.
+    own = None if named else SurveyFile.load(Path(file)).largest_share or None
+    largest = own if largest_share is None else largest_share.number
     try:
         ceiling = epsilon_to_nano("lifetime", lifetime)
         number, percent = size
@@ -131,7 +136,7 @@ def plan(
                 accuracy = Accuracy.standard_error(number)
             case _:
                 accuracy = Accuracy.difference(number, power.number, significance.number)
-        made = planned(manifest, accuracy, frequency, closed)
+        made = planned(manifest, accuracy, largest, closed)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong
     document = plan_document(made, drafted, ceiling, reports)

@@ -112,7 +112,9 @@ def publish(
         facts += [Fact("id", manifest.survey_id.hex()), Fact("store", store_text(config))]
         logged = f"{entries_text(log.size)}, cosigned {cosigned_text(config, log)}"
         facts.append(Fact("log", logged))
-    _show([*facts, *published_facts(manifest, surveys, offered, together, now)])
+    _show(
+        [*facts, *published_facts(manifest, surveys, offered, together, now, written.largest_share)]
+    )
     client = ""
     # By itself, or with all else.
     if most := next((cost for cost in (reserved([manifest], now), together) if cost > CEILING), 0):

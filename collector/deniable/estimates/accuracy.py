@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from deniable.estimates.binomial import check_level, normal_quantile, support_moments
-from deniable.mechanisms import Mechanism, TwoValuedMechanism
+from deniable.mechanisms import Mechanism, OneQuestion, TwoValuedMechanism
 from deniable.mechanisms.block_design import BlockMechanism
 
 
@@ -75,52 +75,72 @@ class Accuracy:
 def reports_for_half_width(
     mechanism: Mechanism,
     half_width: float,
-    frequency: float | None = None,
+    largest_share: float | None = None,
     level: float = 0.95,
 ) -> int:
-    """Return about how many reports give this margin of error, for every category.
+    """Return about how many reports give each share up to the largest this margin of error.
 
-    At the expected frequency, or in the worst case (docs/mathematics.md, section 5).
+    The largest share is 1 for any, and by default :func:`default_largest_share`
+    (docs/mathematics.md, section 5).
     """
     check_points(half_width)
-    return Accuracy.half_width(half_width, level).reports(share_variance(mechanism, frequency))
+    return Accuracy.half_width(half_width, level).reports(share_variance(mechanism, largest_share))
 
 
-def share_variance(mechanism: Mechanism, frequency: float | None = None) -> float:
-    """Return the largest n Var that the estimate of any category's share has in any population.
+def default_largest_share(categories: int) -> float:
+    """Return the largest share that is to be exact, unless a publisher says another: 10 %, or 2/k.
 
-    Where the share is known to be about ``frequency``, in any population with that.
+    Of 16 answers at epsilon 3, 50 % would double the reports that their typical shares need.
     """
-    if frequency is not None and not 0 <= frequency <= 1:
-        raise ValueError("the frequency must be in [0, 1], such as 0.1, or None for the worst case")
+    return min(1.0, max(0.1, 2 / categories))
+
+
+def share_variance(mechanism: Mechanism, largest_share: float | None = None) -> float:
+    """Return the largest n Var of any share up to the largest, in any population.
+
+    By default up to :func:`default_largest_share`, of each question's answers.
+    """
+    if largest_share is not None and not 0 <= largest_share <= 1:
+        raise ValueError("the largest share must be in [0, 1], such as 0.1")
+    if isinstance(mechanism, OneQuestion):  # of d questions, each is what one report in d is about
+        parts = mechanism.parts
+        return len(parts) * max(share_variance(part, largest_share) for part in parts)
+    if largest_share is None:
+        largest_share = default_largest_share(mechanism.categories)
     chances = _chances(mechanism)
     if chances is not None:
         own, other, _ = support_moments(*chances)
-        return worst_variance(float(own), float(other), frequency)
+        return worst_variance(float(own), float(other), largest_share)
     from deniable.estimates.decoders import decoder_of  # numpy: most surveys do without it
 
     decoder = decoder_of(mechanism)
     moments = zip(decoder.moments.own.tolist(), decoder.moments.other.tolist(), strict=True)
-    # Of d questions, each is what one report in d is about.
-    return len(decoder.parts) * max(worst_variance(*pair, frequency) for pair in moments)
+    return max(worst_variance(*pair, largest_share) for pair in moments)
 
 
 def _chances(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
-    """Return how likely a report supports the answer, and another, if no estimate adds to that."""
+    """Return how likely a report supports the answer, and another; None if not all are alike.
+
+    Where a design has more points than categories, estimates share out what they lack to 1: their
+    intervals are as wide as those of the support counts, or narrower.
+    """
     if isinstance(mechanism, TwoValuedMechanism):
         return mechanism.privacy.truth, mechanism.privacy.lie
-    if isinstance(mechanism, BlockMechanism) and mechanism.design.points == mechanism.categories:
+    if isinstance(mechanism, BlockMechanism):
         return mechanism.hit, mechanism.miss
     return None
 
 
-def worst_variance(own: float, other: float, frequency: float | None) -> float:
-    """Return the largest V, given the second moments of a kernel whose mean is 1 or 0."""
+def worst_variance(own: float, other: float, largest_share: float = 1.0) -> float:
+    """Return the largest V, given the second moments of a kernel whose mean is 1 or 0.
+
+    In all populations in which the share of those for whom it is 1 is not above the largest.
+    """
     # With h_jx = sum_y P_xy G_jy^2, V_j = sum_x f_x h_jx - f_j^2 is linear in the frequencies of
     # the others: at f_j = t the worst population puts the rest on the x != j with the largest h_jx,
     #   V_j = t h_jj + (1 - t) H_j - t^2,   H_j = max_(x != j) h_jx,
     # which is concave in t, with its top where h_jj - H_j = 2t.
-    t = min(max((own - other) / 2, 0.0), 1.0) if frequency is None else frequency
+    t = min(max((own - other) / 2, 0.0), largest_share)
     return t * own + (1 - t) * other - t * t
 
 

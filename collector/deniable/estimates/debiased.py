@@ -269,7 +269,7 @@ def debiased_fields(
         "simultaneous": intervals_of(decoder, tally, at_once),
         "pure_epsilon": str(mechanism.privacy.epsilon),
         "poisoning": poisoning(mechanism, tally, estimate, errors, same=not labels),
-        "reports_for_five_points": reports_for_half_width(mechanism, 0.05),
+        "reports_for_five_points": reports_for_half_width(mechanism, 0.05, 1.0),
         "influence": influences(mechanism),
         "reports_for_shares": shares,
         "numeric": numeric,

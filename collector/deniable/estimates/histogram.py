@@ -240,12 +240,12 @@ class Histogram(DebiasedCounts, Tabular):
         return fits(self.sample, np.asarray(frequencies, dtype=np.float64))
 
     def reports_for(self, half_width: float, level: float) -> int:
-        """Return about how many reports give each share this margin of error.
+        """Return about how many reports give any share this margin of error.
 
         Of numbers, the mean: of this part of their range.
         """
         if self.numeric is None:
-            return reports_for_half_width(self.sample.mechanism, half_width, level=level)
+            return reports_for_half_width(self.sample.mechanism, half_width, 1.0, level)
         accuracy = Accuracy.half_width(half_width * self.numeric.span, level)
         return accuracy.reports(self.n * self.numeric.mean.standard_error**2)
 

@@ -29,16 +29,20 @@ _MANY: Final = 1 << 50
 
 
 def reports_for_share(
-    mechanism: Mechanism, members: Sequence[bool], half_width: float, level: float = 0.95
+    mechanism: Mechanism,
+    members: Sequence[bool],
+    half_width: float,
+    level: float = 0.95,
+    largest_share: float = 1.0,
 ) -> int:
     """Return about how many reports give the share of a group of categories such an interval.
 
-    In the worst case, as for a single category.
+    In the worst case of shares up to the largest, as for a single category.
     """
     check_points(half_width)
     decoder, group = decoder_of(mechanism), np.asarray(members)
     moments = decoder.means(decoder.kernels(group.astype(np.float64)) ** 2)
-    worst = worst_variance(float(moments[group].max()), float(moments[~group].max()), None)
+    worst = worst_variance(float(moments[group].max()), float(moments[~group].max()), largest_share)
     return Accuracy.half_width(half_width, level).reports(worst)
 
 
@@ -54,10 +58,10 @@ def reports_for_mean(
     return Accuracy.half_width(half_width, level).reports(mean_variance(mechanism, values))
 
 
-def cumulative_variance(mechanism: Mechanism, share: float | None = None) -> float:
+def cumulative_variance(mechanism: Mechanism, largest_share: float = 1.0) -> float:
     """Return the largest n Var that the share of answers up to any one has in any population.
 
-    Where that share is known to be about ``share``, in any population with that.
+    Of shares up to the largest.
     """
     decoder, k = decoder_of(mechanism), mechanism.categories
     cuts = [cut for cut in cuts_of(decoder, MOST_CUTS) if cut < k - 1] or [0]
@@ -66,7 +70,7 @@ def cumulative_variance(mechanism: Mechanism, share: float | None = None) -> flo
     own = np.where(within, moments, -np.inf).max(axis=1)
     other = np.where(within, -np.inf, moments).max(axis=1)
     ends = zip(own.tolist(), other.tolist(), strict=True)
-    return max(worst_variance(*pair, share) for pair in ends)
+    return max(worst_variance(*pair, largest_share) for pair in ends)
 
 
 def mean_variance(mechanism: Mechanism, values: Sequence[Fraction]) -> float:

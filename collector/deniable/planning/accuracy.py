@@ -8,11 +8,15 @@ from typing import Final
 
 from deniable import estimates
 from deniable.documents import Fact
-from deniable.estimates.accuracy import Accuracy, reports_for_half_width
+from deniable.estimates.accuracy import (
+    Accuracy,
+    default_largest_share,
+    reports_for_half_width,
+)
 from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
 from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
-from deniable.planning.plans import best_specification, tells_distribution
+from deniable.planning.plans import best_specification, shares_text, tells_distribution
 from deniable.planning.specification import AUTO, LEVELS, specified
 from deniable.presenting.revealed import revealed_at_worst
 
@@ -29,7 +33,7 @@ _WEEK: Final = 7 * 86_400
 _WITHIN: Final = "by itself within ± 5 percentage points takes at most"
 
 
-def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
+def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
     """Yield how many reports give figures of some use, and what these reveal."""
     yield Fact("figures", revealed_at_worst(manifest))
     if tells_distribution(manifest):
@@ -45,18 +49,19 @@ def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
         )
         yield from _numeric_shares(manifest, manifest.values)
         return
-    reports = reports_for_half_width(manifest.mechanism, _POINTS)
+    reports = reports_for_half_width(manifest.mechanism, _POINTS, largest_share)
     if manifest.dimensions:
-        yield Fact("accuracy", _of_questions(manifest, reports))
+        yield Fact("accuracy", _of_questions(manifest, reports, largest_share))
         return
     text = f"each share {_WITHIN} {reports:,} reports"
     if manifest.mechanism.privacy.apart is None:
         plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
-        text += f", with randomised response {reports_for_half_width(plain, _POINTS):,}"
+        needed = reports_for_half_width(plain, _POINTS, largest_share)
+        text += f", with randomised response {needed:,}"
     elif len(manifest.categories) > _FEW:
-        finer = reports_for_half_width(manifest.mechanism, _POINTS / 10)
-        text += f", whatever the share; within ± 0.5, as many small shares need, {finer:,}"
-    yield Fact("accuracy", text)
+        finer = reports_for_half_width(manifest.mechanism, _POINTS / 10, largest_share)
+        text += f"; within ± 0.5, as many small shares need, {finer:,}"
+    yield Fact("accuracy", f"{text}; for {shares_text(manifest, largest_share)}")
 
 
 def _distribution(manifest: Manifest) -> Iterator[Fact]:
@@ -95,12 +100,13 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     )
 
 
-def _of_questions(manifest: Manifest, reports: int) -> str:
+def _of_questions(manifest: Manifest, reports: int, largest_share: float | None) -> str:
     """Return that so many reports give figures of some use, and how many by the other kind."""
     dimensions = manifest.dimensions
     if manifest.kind.name == "joint":
-        single = _for_single_questions(manifest.mechanism, dimensions)
-        other = reports_for_half_width(_made("one-question", manifest), _POINTS)
+        single = _for_single_questions(manifest.mechanism, dimensions, largest_share)
+        one = _made("one-question", manifest, largest_share)
+        other = reports_for_half_width(one, _POINTS, largest_share)
         return (
             f"each combination {_WITHIN} {reports:,} reports, each share of a single "
             f"question {single:,}; by one-question {other:,}"
@@ -108,23 +114,31 @@ def _of_questions(manifest: Manifest, reports: int) -> str:
     text = f"each share of each question {_WITHIN} {reports:,} reports"
     if combinations_of(dimensions) > MAX_CATEGORIES:
         return text
-    return f"{text}; by joint {_for_single_questions(_made('joint', manifest), dimensions):,}"
+    joint = _made("joint", manifest, largest_share)
+    return f"{text}; by joint {_for_single_questions(joint, dimensions, largest_share):,}"
 
 
-def _made(kind: str, manifest: Manifest) -> SurveyMechanism:
+def _made(kind: str, manifest: Manifest, largest_share: float | None) -> SurveyMechanism:
     """Return the best mechanism of another kind for the same questions."""
-    specification = best_specification(manifest, kind)
+    specification = best_specification(manifest, kind, largest_share=largest_share)
     labels = specification.labels(manifest.dimensions)
     return specification.mechanism(len(labels), manifest.epsilon, manifest.delta)
 
 
-def _for_single_questions(joint: SurveyMechanism, dimensions: Dimensions) -> int:
+def _for_single_questions(
+    joint: SurveyMechanism, dimensions: Dimensions, largest_share: float | None
+) -> int:
     """Return the reports that the share of an answer takes, of the question that takes most."""
     sizes = sizes_of(dimensions)
     first = [separated(x, sizes) for x in range(joint.categories)]
     return max(
-        estimates.reports_for_share(joint, [answers[at] == 0 for answers in first], _POINTS)
-        for at in range(len(sizes))
+        estimates.reports_for_share(
+            joint,
+            [answers[at] == 0 for answers in first],
+            _POINTS,
+            largest_share=default_largest_share(size) if largest_share is None else largest_share,
+        )
+        for at, size in enumerate(sizes)
     )
 
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from math import comb, expm1, inf, isqrt, log1p, sqrt
 from typing import Final, TypeVar
@@ -22,19 +22,22 @@ from deniable.mechanisms.subset import MAX_MEMBERS, Subset
 from deniable.mechanisms.two_round import SINGLE
 from deniable.planning.words import named
 
-# No single number ranks mechanisms. Randomised response lies least often (Theorem 10). Estimates
-# vary least with subset selection, which is randomised response itself only for few categories,
-# (k-1)(k-2) <= 2 E^2. So each criterion has an optimum of its own: docs/mathematics.md, section 14.
+# No single number ranks mechanisms. Randomised response lies least often (Theorem 10). Estimates of
+# all shares together vary least with subset selection, which is randomised response itself only for
+# few categories, (k-1)(k-2) <= 2 E^2. A promise of each share within +- h needs the least greatest
+# variance, and so the larger blocks, the larger that share may be. Each criterion has an optimum of
+# its own: docs/mathematics.md, section 14.
 
 
 _Real = TypeVar("_Real", float, Fraction)
 
 
-def least_variance(categories: int, odds: Fraction) -> Fraction | None:
-    """Return the least of n times the summed variances of estimates, at these odds and delta 0.
+def least_cost(categories: int, odds: Fraction, largest_share: float = 0.0) -> Fraction | None:
+    """Return k n times the greatest variance of shares up to this one, of the best of all subsets.
 
-    No matrix of these odds has less, for fixed data of equal frequencies.
-    Attained by subset selection. None at odds 1, where nothing can be estimated. Ye and Barg 2018.
+    At these odds and delta 0. Up to 1/k, which is the sum of the variances of all shares, no matrix
+    of these odds has less, for fixed data of equal frequencies: Ye and Barg 2018. None at odds 1,
+    where nothing can be estimated.
     """
     if odds == 1:
         return None
@@ -43,28 +46,38 @@ def least_variance(categories: int, odds: Fraction) -> Fraction | None:
     #   M = min_d (k-1)^2 (dE + k - d)^2 / (k d (k-d) (E-1)^2),
     # which falls up to d = k/(E + 1) and then rises. That is for sampled data; for fixed data it is
     # less by sum f(1-f) = 1 - 1/k, and what the design of all subsets of d categories has.
-    k, below = categories, int(categories / (odds + 1))
+    k, share = categories, max(Fraction(largest_share), Fraction(1, categories))
+    below = int(k * best_part(k, float(odds - 1), float(share)))
     return min(
-        design_variance(k, k * (k - 1), d * (k - 1), d * (d - 1), odds - 1)
-        for d in (max(1, below), below + 1)
+        greatest_cost(k, k * (k - 1), d * (k - 1), d * (d - 1), odds - 1, share)
+        for d in {max(1, below), min(below + 1, k - 1)}
     )
 
 
-def design_variance(
-    categories: int, responses: int, replication: int, together: int, excess: _Real
+def greatest_cost(
+    categories: int,
+    responses: int,
+    replication: int,
+    together: int,
+    excess: _Real,
+    share: _Real,
 ) -> _Real:
-    """Return n times the summed variances of estimates from support counts, of fixed data.
+    """Return k n times the greatest variance of an estimate from support counts, of fixed data.
 
-    Of K responses r support a category, t any two; ``excess`` is E - 1, E the odds of a response
-    that supports the answer to one that does not. Other numbers in the same proportions do as well.
+    Of shares up to this one, which is 1/k or more: of 1/k it is the sum of all variances. Of K
+    responses r support a category, t any two; ``excess`` is E - 1, E the odds of a response that
+    supports the answer to one that does not. Other numbers in the same proportions do as well.
     Source: docs/mathematics.md, section 17.
     """
-    # (p (1 - p) + (k - 1) q (1 - q))/(p - q)^2, with Z = r E + K - r, p = r E/Z and
-    # q = (t E + r - t)/Z. Floats do for any epsilon, as nothing is subtracted from 1.
+    # n Var = (f p (1 - p) + (1 - f) q (1 - q))/(p - q)^2 of a share f, with Z = r E + K - r,
+    # p = r E/Z and q = (t E + r - t)/Z. Floats do for any epsilon, as nothing is subtracted from 1.
     odds, order = 1 + excess, replication - together
     own = replication * odds * (responses - replication)
-    others = (together * odds + order) * (order * odds + responses - replication - order)
-    return (own + (categories - 1) * others) / (order * excess) ** 2
+    other = (together * odds + order) * (order * odds + responses - replication - order)
+    variance = share * own + (1 - share) * other
+    if share * categories > 1:
+        variance = max(variance, other)
+    return categories * variance / (order * excess) ** 2
 
 
 PLAIN: Final = "randomised-response"
@@ -183,14 +196,17 @@ class Candidate:
         bounded = self.separating - delta * self.replication
         return log1p((excess * bounded - delta * self.responses) / self.separating)
 
-    def cost(self, epsilon: float, delta: float = 0.0) -> float:
-        """Return n times the sum of the variances of all frequencies."""
-        return self.cost_at(self.excess(expm1(epsilon), delta))
+    def cost(self, epsilon: float, delta: float = 0.0, largest_share: float = 0.0) -> float:
+        """Return k n times the greatest variance of shares up to this one, or up to 1/k.
 
-    def cost_at(self, excess: float) -> float:
+        Up to 1/k it is n times the sum of the variances of all shares, whatever these are.
+        """
+        return self.cost_at(self.excess(expm1(epsilon), delta), largest_share)
+
+    def cost_at(self, excess: float, largest_share: float = 0.0) -> float:
         """Return the same at the odds 1 + ``excess`` of one report."""
-        numbers = self.responses, self.replication, self.together
-        return design_variance(self.categories, *numbers, excess)
+        numbers = self.categories, self.responses, self.replication, self.together
+        return greatest_cost(*numbers, excess, max(largest_share, 1 / self.categories))
 
     def __str__(self) -> str:
         return named(self.kind, self.parameters)
@@ -209,7 +225,11 @@ class Candidate:
 
 @lru_cache(maxsize=64)  # a survey's publication asks more than once, and with delta it takes .2 s
 def candidates(
-    categories: int, epsilon: float, delta: float = 0.0, most_responses: int = MAX_RESPONSES
+    categories: int,
+    epsilon: float,
+    delta: float = 0.0,
+    most_responses: int = MAX_RESPONSES,
+    largest_share: float = 0.0,
 ) -> tuple[Candidate, ...]:
     """Return randomised response, and the designs that could be best, of at most so many responses.
 
@@ -218,20 +238,28 @@ def candidates(
     which there are fewer.
     """
     most = min(most_responses, MAX_RESPONSES)
-    return tuple(candidates_of_blocks(categories, epsilon, delta, most, lambda _: inf))
+    return tuple(
+        candidates_of_blocks(categories, epsilon, delta, most, lambda _: inf, largest_share)
+    )
 
 
 def candidates_of_blocks(
-    k: int, epsilon: float, delta: float, most: int, largest: Callable[[int], float]
+    k: int,
+    epsilon: float,
+    delta: float,
+    most: int,
+    largest: Callable[[int], float],
+    largest_share: float,
 ) -> Iterator[Candidate]:
     """Yield the candidates whose blocks have no more points than is ``largest`` for all points.
 
     Or single points, of which there are always blocks.
     """
+    costs_of = partial(_costs, k, (epsilon, delta, largest_share))
     yield Candidate.of(PLAIN, k, {})
     if comb(k, 2) <= most:
         most_members = int(min(k - 1, largest(k)))
-        costs = _costs(k, k, 1, epsilon, delta, [range(1, most_members + 1)])
+        costs = costs_of(k, 1, [range(1, most_members + 1)])
         best = max(2, min(costs, key=costs.__getitem__, default=0))
         for d in range(max(2, best // 2), min(best, most_members) + 1):
             if comb(k, d) <= most and comb(k, d) * d <= MAX_MEMBERS:
@@ -251,7 +279,7 @@ def candidates_of_blocks(
         if sizes := block_sizes(q, m, most):
             greatest = largest(q**m) / q ** (m - 1)
             fitting = [those[: bisect_right(those, greatest)] for those in sizes]
-            costs = _costs(k, q, m, epsilon, delta, fitting)
+            costs = costs_of(q, m, fitting)
             merged, enough = 0, min(costs.values(), default=0.0) * SMALLEST_WITHIN
             for s in sorted(costs, key=costs.__getitem__):
                 if costs[s] <= enough and class_size(q, s) > merged:
@@ -277,37 +305,45 @@ def block_sizes(order: int, dimension: int, most: int) -> tuple[range, ...]:
 
 
 def _costs(
-    k: int, q: int, m: int, epsilon: float, delta: float, among: Iterable[range]
+    k: int, terms: tuple[float, float, float], q: int, m: int, among: Iterable[range]
 ) -> dict[int, float]:
     """Return the costs of the sizes of blocks that may be best, where delta leaves odds a limit.
 
-    The sets of d of k categories have the numbers of blocks, in proportion, of q = k, m = 1, s = d.
+    At these terms: epsilon, delta, the largest share. The sets of d of k categories have the
+    numbers of blocks, in proportion, of q = k, m = 1, s = d.
     """
+    epsilon, delta, largest_share = terms
     if not delta:
         # The cost has one minimum: the two of a range next to it are its best.
-        size = q * _best_share(k, q**m, expm1(epsilon))
+        size = q * best_part(q**m, expm1(epsilon), max(largest_share, 1 / k))
         ends = [(sizes, bisect_right(sizes, size)) for sizes in among]
         among = [sizes[max(0, above - 1) : above + 1] for sizes, above in ends]
     designs = {s: Candidate("", k, *proportions(q, m, s)) for s in set().union(*among)}
-    return {s: one.cost(epsilon, delta) for s, one in designs.items() if one.bounded(delta)}
+    return {s: one.cost(*terms) for s, one in designs.items() if one.bounded(delta)}
 
 
-def _best_share(k: int, points: int, excess: float) -> float:
-    """Return the share of all points in a block that costs least at delta 0."""
-    # Of L points, a share u in each block: r/K = u, (r - t)/K = c u (1 - u), c = L/(L - 1), and
-    # with e = E - 1 the cost is
-    #   f(u) = (E + (k - 1)(1 - e/(L - 1) + c e u)(1 + c e u)) / (c^2 e^2 u (1 - u)).
+def best_part(points: int, excess: float, share: float) -> float:
+    """Return the part of all points in a block that costs least at delta 0, of shares up to one."""
+    # Of L points, a part u in each block: r/K = u, (r - t)/K = c u (1 - u), c = L/(L - 1), and with
+    # e = E - 1 a share f of fixed data has n Var = g(u)/(c^2 e^2 u (1 - u)),
+    #   g(u) = (1 + e - e c (1 - u))(1 + e c u) + f e c (1 - 2u - e u + e c u (1 - u)).
     # A quadratic g(u) > 0 over u (1 - u) has one minimum in (0, 1), at 1/(1 + sqrt(g(1)/g(0))).
-    others = points - 1
-    at_0 = k + excess * (points - k) / others
-    at_1 = (1 + excess) * (k + (k - 1) * excess * points / others)
-    return 1 / (1 + sqrt(at_1 / at_0))
+    spread = excess * points / (points - 1)
+    at_0 = 1 + excess * max(share * points - 1, 0.0) / (points - 1)
+    at_1 = (1 + excess) * (1 + spread * (1 - share))
+    # Beyond the u of p + q = 1, where the part that goes by f is 0, the smallest shares vary most,
+    # and the more the larger u: e c u^2 + (2 + e - e c) u = 1.
+    linear = 2 + excess - spread
+    root = sqrt(linear**2 + 4 * spread)
+    even = 2 / (linear + root) if linear > 0 else (root - linear) / (2 * spread)
+    return min(1 / (1 + sqrt(at_1 / at_0)), even)
 
 
-def lower_bound(categories: int, epsilon: float) -> float:
-    """Return a lower bound on n times the summed variances of unbiased estimates, at delta 0.
+def lower_bound(categories: int, epsilon: float, largest_share: float = 0.0) -> float:
+    """Return the cost of the best of all subsets, at delta 0, for shares up to this one.
 
-    In the worst case, which is where all categories are equally frequent.
+    Of all shares together, up to 1/k, no unbiased estimates have less in the worst case, which is
+    where all categories are equally frequent.
     """
-    least = least_variance(categories, odds_ceiling(Fraction(epsilon)))
+    least = least_cost(categories, odds_ceiling(Fraction(epsilon)), largest_share)
     return inf if least is None else float(least)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from deniable.accounting import PrivacyLoss, epsilon_each
 from deniable.accounting.privacy_loss import epsilon_ceiling
+from deniable.estimates.accuracy import default_largest_share
 from deniable.mechanisms import (
     InvalidParameter,
     Number,
@@ -62,9 +63,10 @@ class Choice:
         candidate: the mechanism.
         epsilon: of one report.
         delta: of one report.
-        cost: n times the sum of the variances of all frequencies.
-        bound: what no unbiased estimates cost less than in the worst case, which is where all
-            categories are equally frequent; it is known for reports of delta 0.
+        largest_share: the largest share that is to be exact; up to 1/k it is all shares together.
+        cost: k n times the greatest variance of shares up to that.
+        bound: that of the best of all subsets, at delta 0. Of all shares together no unbiased
+            estimates cost less in the worst case, where all categories are equally frequent.
         composed: epsilon of all the reports planned, at the composed delta; None if none were.
         alternatives: the best of each kind, but for the mechanism itself; the best first.
     """
@@ -72,6 +74,7 @@ class Choice:
     candidate: Candidate
     epsilon: Decimal
     delta: Fraction
+    largest_share: float
     cost: float
     bound: float | None
     composed: Decimal | None
@@ -86,7 +89,7 @@ class Choice:
         responses = f"{self.candidate.responses:,} responses"
         lines = [f"{self.candidate} at epsilon {self.epsilon}: {responses}"]
         if self.bound is not None:
-            lines[0] += f", {self.cost / self.bound:.4f} of the least possible in the worst case"
+            lines[0] += f", {self.cost / self.bound:.4f} of the best subsets' variance"
         lines += [
             f"{other.candidate} would need {other.users:,.2f} times as many users"
             + ("" if other.epsilon == self.epsilon else f", at epsilon {other.epsilon}")
@@ -108,8 +111,9 @@ def best(
     most_responses: int = MAX_RESPONSES,
     reports: int | None = None,
     composed_delta: Number = COMPOSED_DELTA,
+    largest_share: float | None = None,
 ) -> Choice:
-    """Return the mechanism that needs the fewest users for its estimates of all frequencies.
+    """Return the mechanism that needs the fewest users for each share to be so exact.
 
     Of randomised response and the designs, by their exact variances at equal privacy of
     one report. With ``reports``, at equal privacy of so many reports of one device: designs add up
@@ -127,6 +131,8 @@ def best(
         reports: how many of one device are planned, each randomised afresh.
         composed_delta: the slack of their total, whatever the delta of each; of no meaning without
             ``reports``.
+        largest_share: the largest share that is to be exact; by default 10 %, or 2/k of few
+            categories. 0 takes all shares together, by the sum of their variances.
 
     Raises:
         InvalidPrivacyParameter: for an epsilon or a delta outside its domain.
@@ -135,17 +141,18 @@ def best(
             categories.
     """
     level, slack = _checked(categories, epsilon, delta)
-    those = candidates(categories, float(level), float(slack), most_responses)
-    ranked = _ranked(((one, level) for one in those if kind in {None, one.kind}), slack)
+    terms = _Terms.of(categories, slack, largest_share)
+    those = terms.candidates(level, most_responses)
+    ranked = terms.ranked((one, level) for one in those if kind in {None, one.kind})
     if not ranked:
-        other = _ranked(((one, level) for one in those), slack)[0].candidate
+        other = terms.ranked((one, level) for one in those)[0].candidate
         raise InvalidParameter(
             "mechanism",
             f"no {kind} design of about the best size has {most_responses:,} responses or fewer "
             f"for {categories:,} categories; leave it out to get {other}",
         )
     if reports is None:
-        return _choice(ranked, slack)
+        return terms.choice(ranked)
     if reports < 1:
         raise ValueError("at least 1 report is planned; leave reports out")
     total = composed(ranked[0].candidate, level, reports, slack, composed_delta)
@@ -160,9 +167,9 @@ def best(
 
     shared = Total(reports, float(total), float(exact_delta(composed_delta)))
     designs, most = [one.candidate for one in ranked], min(most_responses, MAX_RESPONSES)
-    rivals = cheapest(designs, shared, float(slack), SMALLEST_WITHIN, most)
-    ranked = _ranked(((one, alike(one, Fraction(near))) for one, near in rivals.items()), slack)
-    return _choice(ranked, slack, total)
+    rivals = cheapest(designs, shared, float(slack), SMALLEST_WITHIN, most, terms.largest_share)
+    ranked = terms.ranked((one, alike(one, Fraction(near))) for one, near in rivals.items())
+    return terms.choice(ranked, total)
 
 
 def compared(
@@ -171,6 +178,7 @@ def compared(
     *,
     delta: Number = "0",
     most_responses: int = MAX_RESPONSES,
+    largest_share: float | None = None,
 ) -> Choice:
     """Return a mechanism as if it had been chosen, beside what :func:`best` chooses from.
 
@@ -178,9 +186,9 @@ def compared(
         InvalidPrivacyParameter, ValueError: as best.
     """
     level, slack = _checked(candidate.categories, epsilon, delta)
-    those = candidates(candidate.categories, float(level), float(slack), most_responses)
-    others = _ranked(((one, level) for one in those), slack)
-    return _choice([_entry(candidate, level, slack), *others], slack)
+    terms = _Terms.of(candidate.categories, slack, largest_share)
+    others = terms.ranked((one, level) for one in terms.candidates(level, most_responses))
+    return terms.choice([terms.entry(candidate, level), *others])
 
 
 def composed(
@@ -254,18 +262,63 @@ def _checked(categories: int, epsilon: Number, delta: Number) -> tuple[Fraction,
     return level, slack
 
 
-def _entry(candidate: Candidate, epsilon: Fraction, slack: Fraction) -> _Entry:
-    return _Entry(candidate, epsilon, candidate.cost(float(epsilon), float(slack)))
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """The terms on which candidates for so many categories compete."""
 
+    categories: int
+    slack: Fraction
+    largest_share: float
 
-def _ranked(those: Iterable[tuple[Candidate, Fraction]], slack: Fraction) -> list[_Entry]:
-    """Return the candidates at their epsilons, the chosen one first, then by their cost."""
-    entries = sorted((_entry(*one, slack) for one in those), key=lambda entry: entry.cost)
-    if entries:
-        chosen = _chosen(entries, entries[0].cost)
-        entries.remove(chosen)
-        entries.insert(0, chosen)
-    return entries
+    @classmethod
+    def of(cls, categories: int, slack: Fraction, largest_share: float | None) -> "_Terms":
+        if largest_share is None:
+            largest_share = default_largest_share(categories)
+        if not 0 <= largest_share <= 1:
+            raise ValueError("the largest share must be in [0, 1], such as 0.1")
+        return cls(categories, slack, largest_share)
+
+    def candidates(self, level: Fraction, most_responses: int) -> tuple[Candidate, ...]:
+        terms = float(level), float(self.slack)
+        return candidates(self.categories, *terms, most_responses, self.largest_share)
+
+    def entry(self, candidate: Candidate, epsilon: Fraction) -> _Entry:
+        cost = candidate.cost(float(epsilon), float(self.slack), self.largest_share)
+        return _Entry(candidate, epsilon, cost)
+
+    def ranked(self, those: Iterable[tuple[Candidate, Fraction]]) -> list[_Entry]:
+        """Return the candidates at their epsilons, the chosen one first, then by their cost."""
+        entries = sorted((self.entry(*one) for one in those), key=lambda entry: entry.cost)
+        if entries:
+            chosen = _chosen(entries, entries[0].cost)
+            entries.remove(chosen)
+            entries.insert(0, chosen)
+        return entries
+
+    def choice(self, ranked: Sequence[_Entry], total: Decimal | None = None) -> Choice:
+        """Return the first, and the best of each kind of the others."""
+        (candidate, epsilon, cost), *others = ranked
+        # Of its own kind, another one counts if it is not as good as the same.
+        alternatives = (
+            other
+            for other in sorted(_firsts(others), key=lambda entry: entry.cost)
+            if other.candidate.kind != candidate.kind or other.cost * SMALLEST_WITHIN < cost
+        )
+        return Choice(
+            candidate,
+            _decimal(epsilon),
+            self.slack,
+            self.largest_share,
+            cost,
+            None
+            if self.slack
+            else lower_bound(self.categories, float(epsilon), self.largest_share),
+            total,
+            tuple(
+                Alternative(one.candidate, _decimal(one.epsilon), one.cost / cost)
+                for one in alternatives
+            ),
+        )
 
 
 def _chosen(entries: Sequence[_Entry], least: float) -> _Entry:
@@ -282,29 +335,6 @@ def _firsts(entries: Iterable[_Entry]) -> list[_Entry]:
     for entry in entries:
         firsts.setdefault(entry.candidate.kind, entry)
     return list(firsts.values())
-
-
-def _choice(ranked: Sequence[_Entry], slack: Fraction, total: Decimal | None = None) -> Choice:
-    """Return the first, and the best of each kind of the others."""
-    (candidate, epsilon, cost), *others = ranked
-    # Of its own kind, another one counts if it is not as good as the same.
-    alternatives = (
-        other
-        for other in sorted(_firsts(others), key=lambda entry: entry.cost)
-        if other.candidate.kind != candidate.kind or other.cost * SMALLEST_WITHIN < cost
-    )
-    return Choice(
-        candidate,
-        _decimal(epsilon),
-        slack,
-        cost,
-        None if slack else lower_bound(candidate.categories, float(epsilon)),
-        total,
-        tuple(
-            Alternative(one.candidate, _decimal(one.epsilon), one.cost / cost)
-            for one in alternatives
-        ),
-    )
 
 
 def _decimal(epsilon: Fraction) -> Decimal:

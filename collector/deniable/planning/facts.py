@@ -38,12 +38,16 @@ from deniable.planning.plans import (
     year_of,
 )
 from deniable.planning.specification import SUFFICIENT, most_responses, sufficient_kept
-from deniable.planning.words import MOST_EPSILON, promise_text, strength_fact, strength_warnings
+from deniable.planning.words import (
+    MOST_EPSILON,
+    largest_share_text,
+    promise_text,
+    strength_fact,
+    strength_warnings,
+)
 from deniable.presenting.revealed import revealed_at_worst
 from deniable.reading import duration_text
 from deniable.reading.epochs import iso_time
-
-TOGETHER: Final = "all shares together:"
 
 _MOST_REPORTS: Final = 1000
 """More take too long to compose."""
@@ -52,18 +56,19 @@ _MOST_TIMES: Final = 1_000_000
 """More times as many users are one thing to anyone who chooses."""
 
 
-def choice_facts(manifest: Manifest) -> Iterator[Fact]:
+def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
     """Yield the reasons for a mechanism; none unless it is randomised response or a design."""
-    choice = choice_of(manifest)
+    choice = choice_of(manifest, largest_share)
     if choice is None:
         return
     candidate, plain = choice.candidate, Candidate.of(PLAIN, len(manifest.categories), {})
     if candidate == plain:
         yield Fact("mechanism", "randomised response")
     if text := users_text(choice):
-        yield Fact("users", f"{TOGETHER} {text}")
+        yield Fact("users", text)
     if manifest.kind.first_round_kept and choice.cost > SUFFICIENT * (choice.bound or inf):
-        least = sufficient_kept(len(manifest.categories), manifest.epsilon)
+        k, shares = len(manifest.categories), choice.largest_share
+        least = sufficient_kept(k, manifest.epsilon, shares)
         if least is not None:
             low = exact_epsilon(manifest.kept_epsilon or "0") < exact_epsilon(least)
             better = f'kept = "{least}" or more' if low else "another fresh round (leave it out)"
@@ -95,7 +100,7 @@ def adds_up_text(reports: int, level: str) -> str:
     )
 
 
-def choice_of(manifest: Manifest) -> Choice | None:
+def choice_of(manifest: Manifest, largest_share: float | None = None) -> Choice | None:
     """Return how its mechanism compares; None if it is neither randomised response nor a design."""
     kind, parameters = manifest.kind.name, manifest.specification.parameters
     k, most = len(manifest.categories), most_responses(manifest.repeat)
@@ -106,25 +111,32 @@ def choice_of(manifest: Manifest) -> Choice | None:
         candidate = Candidate.of(kind, k, parameters)
     else:
         return None
-    return compared(candidate, manifest.epsilon, delta=manifest.delta, most_responses=most)
+    return compared(
+        candidate,
+        manifest.epsilon,
+        delta=manifest.delta,
+        most_responses=most,
+        largest_share=largest_share,
+    )
 
 
 def users_text(choice: Choice) -> str:
-    """Return how many users a mechanism needs, beside the fewest possible and the others."""
+    """Return how many users a mechanism needs, beside the fewest and the others."""
     parts = []
     if choice.bound is not None:
         ratio = choice.cost / choice.bound
         more = ceil(1000 * (ratio - 1 - 1e-9)) / 10
         near = f"within {more:g} % of the fewest" if more else "the fewest"
-        parts.append(
-            f"{near if ratio < 1.1 else f'{ratio:.1f} times the fewest'} possible in the worst case"
-        )
+        near = near if ratio < 1.1 else f"{ratio:.1f} times the fewest"
+        whole = choice.largest_share * choice.candidate.categories <= 1
+        parts.append(f"{near} {'possible' if whole else 'known'} in the worst case")
     parts += [
         f"{str(other.candidate).replace('-', ' ')} would take {_times(other.users)}"
         for other in choice.alternatives
         if f"{other.users:.2f}" != "1.00"
     ]
-    return "; ".join(parts)
+    shares = largest_share_text(choice.largest_share)
+    return f"for {shares} {'; '.join(parts)}" if parts else ""
 
 
 def _times(users: float) -> str:
@@ -169,7 +181,7 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
     if made.closed is not None and made.accuracy.power is None:
         values |= {"reports_an_epoch": made.pace.rate, "reached_at": iso_time(made.reached_at())}
     if reports is not None:
-        allowed = epsilon_for(manifest, drafts, made.accuracy, reports, made.share)
+        allowed = epsilon_for(manifest, drafts, made.accuracy, reports, made.largest_share)
         reached = made.reached(reports)
         wanted = (
             f"what is wanted takes more, up to epsilon {MOST_EPSILON}"
@@ -183,13 +195,11 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
     if year.epsilon is not None:
         # A matrix has its own probabilities, whatever epsilon it states.
         with suppress(InvalidManifest):
-            yearly = plan(drafts(f"{year.epsilon:f}"), made.accuracy, made.share)
+            yearly = plan(drafts(f"{year.epsilon:f}"), made.accuracy, made.largest_share)
             needed = yearly.reports(yearly.ways[0])
     facts += _budget(manifest, year, needed)
-    # What publishing says of the same survey goes by another criterion.
-    if choice := choice_of(manifest):
-        together = f"{TOGETHER} {users_text(choice)}; the table is of each share by itself"
-        facts.append(Fact("users", together, "summed_variance", choice.cost))
+    if choice := choice_of(manifest, made.largest_share):
+        facts.append(Fact("users", users_text(choice), "cost", choice.cost))
     least = made.reports(made.ways[0])
     if manifest.enrolment.mode == "blind" and least is not None:
         facts.append(Fact("lost", blind_devices_text(manifest, least)))

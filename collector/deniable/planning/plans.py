@@ -10,9 +10,10 @@ from typing import Final
 
 from deniable.budget import NANO, RangeCost, pure_cost
 from deniable.documents import level_text, upper_text
-from deniable.estimates.accuracy import Accuracy, share_variance
+from deniable.estimates.accuracy import Accuracy, default_largest_share, share_variance
 from deniable.estimates.binomial import NotInvertible
 from deniable.mechanisms import SurveyMechanism, exact_epsilon
+from deniable.mechanisms.answering import sizes_of
 from deniable.messages import (
     FRESH,
     MAX_EPOCHS,
@@ -25,7 +26,7 @@ from deniable.planning.calibration import calibrated
 from deniable.planning.candidates import DESIGNS, PLAIN, Candidate
 from deniable.planning.choice import unlikely_level
 from deniable.planning.specification import AUTO, LEVELS, answered_best, specified
-from deniable.planning.words import MOST_EPSILON
+from deniable.planning.words import MOST_EPSILON, TOGETHER, largest_share_text
 from deniable.planning.words import terms as terms_of
 from deniable.reading import ListedEpoch, Pace, Step, date_text
 
@@ -55,44 +56,56 @@ def has_shares(manifest: Manifest) -> bool:
     return manifest.values is None or tells_distribution(manifest)
 
 
-def variance_of(manifest: Manifest, mechanism: SurveyMechanism, share: float | None) -> float:
+def variance_of(
+    manifest: Manifest, mechanism: SurveyMechanism, largest_share: float | None
+) -> float:
     """Return n Var of a survey's figure, if this mechanism answers it: its mean, or any share.
 
-    Infinite if floating point cannot tell the answers apart.
+    Of shares up to the largest, or by default as the mechanism is chosen for them. Infinite if
+    floating point cannot tell the answers apart.
     """
     try:
         if has_shares(manifest) and not tells_distribution(manifest):
-            return share_variance(mechanism, share)
+            return share_variance(mechanism, largest_share)
         from deniable.estimates import cumulative_variance, mean_variance  # numpy
 
         if manifest.values is None or tells_distribution(manifest):
-            return cumulative_variance(mechanism, share)
+            return cumulative_variance(mechanism, 1.0 if largest_share is None else largest_share)
         return mean_variance(mechanism, manifest.values)
     except NotInvertible:
         return inf
 
 
-def ways_to_ask(manifest: Manifest, share: float | None = None) -> Iterator[Way]:
+def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Iterator[Way]:
     """Yield the survey's own way, randomised response, the best, and to ask without any privacy.
 
-    At the survey's epsilon and delta. The best is known for shares, and so not told of a mean.
+    At the survey's epsilon and delta. The best for shares up to the largest, and for all shares
+    together; of a mean it is not known.
     """
 
     def way(title: str, used: Specification) -> Way:
         mechanism = used.mechanism(k, epsilon, delta)
         terms = terms_of(used.kind, used.parameters, k) or used.kind.replace("-", " ")
-        terms += " (the best for all shares together)" if used == best else ""
-        return Way(title, terms, variance_of(manifest, mechanism, share))
+        terms += f" (the best for {shares})" if used == best else ""
+        return Way(title, terms, variance_of(manifest, mechanism, largest_share))
 
     epsilon, delta, own = manifest.epsilon, manifest.delta, manifest.specification
     k = len(manifest.categories)
-    best = best_specification(manifest) if has_shares(manifest) else None
+    shares, best = shares_text(manifest, largest_share), None
+    if manifest.kind.name == "joint" and largest_share is None:
+        shares = TOGETHER
+    if has_shares(manifest):
+        best = best_specification(manifest, largest_share=largest_share)
     yield way("as in the file", own)
     if own != (plain := _plain(manifest)):
         yield way("by randomised response", plain)
-    if best is not None and plain != best != own:
-        yield way("by the best for all shares together", best)
-    yield Way("without any privacy", "the truth", _unprotected(manifest, share))
+    if best is not None and best not in {own, plain}:
+        yield way(f"by the best for {shares}", best)
+    if best is not None and not tells_distribution(manifest):
+        together = best_specification(manifest, largest_share=0.0)
+        if together not in {own, plain, best}:
+            yield way(f"by the best for {TOGETHER}", together)
+    yield Way("without any privacy", "the truth", _unprotected(manifest, largest_share))
 
 
 def republished(manifest: Manifest, epsilon: str) -> Manifest:
@@ -102,17 +115,28 @@ def republished(manifest: Manifest, epsilon: str) -> Manifest:
 
 
 def best_specification(
-    manifest: Manifest, kind: str | None = None, epsilon: str | None = None
+    manifest: Manifest,
+    kind: str | None = None,
+    epsilon: str | None = None,
+    largest_share: float | None = None,
 ) -> Specification:
-    """Return the best specification for all shares together; of several questions, by kind."""
+    """Return the best specification for shares up to the largest; of several questions, by kind."""
     epsilon, delta, repeat = epsilon or manifest.epsilon, manifest.delta, manifest.repeat
     if not manifest.dimensions:
         kind, kept = LEVELS if tells_distribution(manifest) else AUTO, None
         if manifest.kind.first_round_kept:
             kind, kept = manifest.kind.name, {"kept": manifest.kept_epsilon}
-        return specified(kind, len(manifest.categories), epsilon, delta, kept, repeat)
+        return specified(
+            kind,
+            len(manifest.categories),
+            epsilon,
+            delta,
+            kept,
+            repeat,
+            largest_share=largest_share,
+        )
     name = kind or manifest.kind.name
-    settings = answered_best(name, manifest.dimensions, epsilon, delta, repeat)
+    settings = answered_best(name, manifest.dimensions, epsilon, delta, repeat, largest_share)
     return calibrated(name, 0, epsilon, settings)
 
 
@@ -123,13 +147,34 @@ def _plain(manifest: Manifest) -> Specification:
     return calibrated(manifest.kind.name, 0, manifest.epsilon, settings)
 
 
-def _unprotected(manifest: Manifest, share: float | None) -> float:
+def _unprotected(manifest: Manifest, largest_share: float | None) -> float:
     """Return n Var of what devices say if they tell the truth: all of them, to every question."""
     if not has_shares(manifest):
         assert manifest.values is not None
         reach: Fraction = (manifest.values[-1] - manifest.values[0]) / 2
         return float(reach**2)
-    return 0.25 if share is None else share * (1 - share)
+    if largest_share is None:
+        largest_share = max(map(default_largest_share, _sizes(manifest)))
+    share = min(largest_share, 0.5)
+    return share * (1 - share)
+
+
+def _sizes(manifest: Manifest) -> set[int]:
+    """Return how many answers each question has of which shares are estimated by themselves."""
+    if manifest.kind.name == "one-question":
+        return set(sizes_of(manifest.dimensions))
+    return {len(manifest.categories)}
+
+
+def shares_text(manifest: Manifest, largest_share: float | None = None) -> str:
+    """Return the shares that are to be exact: "shares up to 40 %"."""
+    if tells_distribution(manifest) and largest_share is None:
+        return "any share"
+    least = {default_largest_share(size) for size in _sizes(manifest)}
+    if largest_share is None and len(least) > 1:
+        return "shares up to 10 %, or of few answers up to twice the average"
+    largest = max(least) if largest_share is None else largest_share
+    return largest_share_text(largest)
 
 
 _STEP: Final = 10
@@ -180,14 +225,14 @@ class Plan:
         accuracy: how exact the figure is to be; of two groups of as many reports each, if it is a
             difference.
         ways: the survey's own way to ask, first, and others at the same epsilon.
-        share: about how frequent an answer is; None for the worst case.
+        largest_share: the largest that is to be so exact; None as for the mechanism's choice.
         closed: of a published survey, the closed epochs that have figures.
     """
 
     manifest: Manifest
     accuracy: Accuracy
     ways: tuple[Way, ...]
-    share: float | None = None
+    largest_share: float | None = None
     closed: tuple[ListedEpoch, ...] | None = None
 
     @property
@@ -202,11 +247,12 @@ class Plan:
         takes = "no number of reports suffices"
         if reports is not None:
             takes = f"it takes {reports:,} report{'s' * (reports != 1)}"
-        where = "whatever is answered"
-        if self.share is not None:
-            where = f"where it is about {level_text(self.share)}, of whichever answer needs most"
+        shares = shares_text(self.manifest, self.largest_share)
+        where = f", for {shares}"
+        if shares == "any share" or not has_shares(self.manifest):
+            where = ", whatever is answered"
         exact = _exact_text(self.accuracy, figure.amount(self.accuracy.size))
-        text = f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}, {where}."
+        text = f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}{where}."
         if self.closed is None or self.accuracy.power is not None or reports is None:
             return text
         return f"{text} {self._outlook}"
@@ -286,15 +332,17 @@ def _exact_text(accuracy: Accuracy, size: str) -> str:
 def plan(
     manifest: Manifest,
     accuracy: Accuracy,
-    share: float | None = None,
+    largest_share: float | None = None,
     closed: Sequence[ListedEpoch] | None = None,
 ) -> Plan:
-    """Return the plan of a survey's figure, in the worst case or where the share is about this.
+    """Return the plan of a survey's figure: of a mean, or of shares up to the largest.
 
     Of a published survey's ``closed`` epochs it says when that is reached at the present rate.
     """
     epochs = None if closed is None else tuple(closed)
-    return Plan(manifest, accuracy, tuple(ways_to_ask(manifest, share)), share, epochs)
+    return Plan(
+        manifest, accuracy, tuple(ways_to_ask(manifest, largest_share)), largest_share, epochs
+    )
 
 
 def epsilon_for(
@@ -302,7 +350,7 @@ def epsilon_for(
     drafts: Drafts,
     accuracy: Accuracy,
     reports: int,
-    share: float | None = None,
+    largest_share: float | None = None,
 ) -> str | None:
     """Return the least epsilon, of three digits, at which so many reports do; None if none does."""
 
@@ -311,13 +359,13 @@ def epsilon_for(
             other = drafts(epsilon)
         except InvalidManifest:  # too small for a matrix of its own, or to tell answers apart
             return False
-        variance = variance_of(other, other.mechanism, share)
+        variance = variance_of(other, other.mechanism, largest_share)
         return variance < inf and accuracy.reports(variance) <= reports
 
     grid = _epsilons(manifest)
     least = bisect_left(grid, True, key=does)
-    # Where another design becomes the best for all shares together, the worst of them may vary up
-    # to half as much again: smaller epsilons may do, then.
+    # Where another design becomes the best by the survey's own criterion, which may be another, the
+    # worst share may vary up to half as much again: smaller epsilons may do, then.
     for below in range(least - _STEP, max(least - _FURTHEST, -1), -_STEP):
         if does(grid[below]):
             least = bisect_left(grid, True, max(below - _STEP, 0), below, key=does)

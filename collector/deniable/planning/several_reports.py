@@ -52,7 +52,12 @@ class Total:
 
 
 def cheapest(
-    those: Sequence[Candidate], total: Total, slack: float, within: float, most: int
+    those: Sequence[Candidate],
+    total: Total,
+    slack: float,
+    within: float,
+    most: int,
+    largest_share: float,
 ) -> dict[Candidate, float]:
     """Return the design of each kind with the fewest responses that costs nearly the least.
 
@@ -66,7 +71,7 @@ def cheapest(
         of_kind = sorted((one for one in those if one.kind == kind), key=lambda one: one.points)
         for one in _smaller_blocks(of_kind, most):
             # Costs fall as odds rise, so most are out by the odds at which they would be near.
-            low = max(_excess_at(one, least * within), one.excess(0.0, slack))
+            low = max(_excess_at(one, least * within, largest_share), one.excess(0.0, slack))
             if low == inf or not total.kept_by(one, low):
                 continue
             high = max(1.0, 2 * low)
@@ -75,7 +80,7 @@ def cheapest(
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2
                 low, high = (middle, high) if total.kept_by(one, middle) else (low, middle)
-            cost = one.cost_at(low)
+            cost = one.cost_at(low, largest_share)
             least = min(least, cost)
             near.append((one, low, cost))
         enough = (entry for entry in near if entry[2] <= least * within)
@@ -101,17 +106,21 @@ def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
     return [by_share[share] for share in sorted(by_share, key=lambda share: share % _STRIDE)]
 
 
-def _excess_at(one: Candidate, cost: float) -> float:
+def _excess_at(one: Candidate, cost: float, largest_share: float) -> float:
     """Return E - 1 at which a design costs so much, infinite if it always costs more."""
-    # With e = E - 1, c = r (K - r) and a = r - t,
-    #   cost a^2 e^2 = c (1 + e) + (k - 1)(t e + r)(a e + K - r):   A e^2 = B e + C.
+    # With e = E - 1, c = K - r, a = r - t and a share f, v = cost/k is
+    #   v a^2 e^2 = (t e + r)(a e + c) + f a e (c - r - t e):   A e^2 = B e + C,
+    # or, if that is less, what it is at f = 0. The greater cost comes at the greater e.
     if cost == inf:
         return 0.0
     r, t, a = one.replication, one.together, one.separating
-    others, lacking = one.categories - 1, one.responses - r
-    square = cost * a**2 - others * t * a
-    linear = r * lacking + others * (t * lacking + r * a)
-    constant = one.categories * r * lacking
-    if square <= 0:
-        return inf
-    return (linear + sqrt(linear**2 + 4 * square * constant)) / (2 * square)
+    lacking, variance = one.responses - r, cost / one.categories
+    excess = 0.0
+    for share in (0.0, max(largest_share, 1 / one.categories)):
+        square = variance * a**2 - t * a * (1 - share)
+        linear = t * lacking + r * a + share * a * (lacking - r)
+        if square <= 0:
+            return inf
+        root = sqrt(linear**2 + 4 * square * r * lacking)
+        excess = max(excess, (linear + root) / (2 * square))
+    return excess

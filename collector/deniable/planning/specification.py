@@ -10,6 +10,7 @@ from itertools import takewhile
 from math import ceil, exp, expm1, log, log1p
 from typing import Any, Final, NamedTuple
 
+from deniable.estimates.accuracy import default_largest_share
 from deniable.mechanisms import (
     InvalidParameter,
     InvalidPrivacyParameter,
@@ -57,14 +58,20 @@ _FLOATS: Final = 700.0
 """Above, e^x is no float."""
 
 
-def best_fresh(categories: int, epsilon: Number, kept: Number, reports: int) -> Answering:
+def best_fresh(
+    categories: int,
+    epsilon: Number,
+    kept: Number,
+    reports: int,
+    largest_share: float | None = None,
+) -> Answering:
     """Return the design for a second round that needs the fewest users.
 
     Of designs whose second round alone does not exceed the epsilon that is kept, so that a changed
     answer shows no more in a report than the kept response would, and of sets of one category,
-    which there are for any level: that of the least variance, and of those within 2 % of it the one
-    that devices charge least for so many reports. The best of a search over all designs here, not
-    by proof.
+    which there are for any level: that of the least variance, by the criterion of
+    :func:`deniable.planning.best`, and of those within 2 % of it the one that devices charge least
+    for so many reports. The best of a search over all designs here, not by proof.
 
     Raises InvalidPrivacyParameter if the levels are none, or the kept one is not the greater.
     """
@@ -78,12 +85,17 @@ def best_fresh(categories: int, epsilon: Number, kept: Number, reports: int) -> 
     def largest(points: int) -> float:
         return all_kept / pure - (all_kept + points) / all_kept if points <= MAX_POINTS else 0.0
 
-    fitting = list(candidates_of_blocks(categories, one, 0.0, MAX_RESPONSES, largest))
-    limit = _NEAR * min(candidate.cost(one) for candidate in fitting)
+    if largest_share is None:
+        largest_share = default_largest_share(categories)
+    terms = one, 0.0, largest_share
+    fitting = list(
+        candidates_of_blocks(categories, one, 0.0, MAX_RESPONSES, largest, largest_share)
+    )
+    limit = _NEAR * min(candidate.cost(*terms) for candidate in fitting)
 
     def near(candidate: Candidate) -> bool:
         fits = candidate.kind == PLAIN or candidate.block <= largest(candidate.points)
-        return fits and candidate.cost(one) <= limit
+        return fits and candidate.cost(*terms) <= limit
 
     chosen = min(
         (
@@ -100,14 +112,14 @@ def best_fresh(categories: int, epsilon: Number, kept: Number, reports: int) -> 
     return SINGLE if chosen.kind == PLAIN else chosen.answering
 
 
-def sufficient_kept(categories: int, epsilon: Number) -> str | None:
-    """Return the least kept level, in tenths, that takes 5 % more users than possible at most."""
+def sufficient_kept(categories: int, epsilon: Number, largest_share: float) -> str | None:
+    """Return the least kept level, in tenths, that takes 5 % more users than any at most."""
     one = float(exact_epsilon(epsilon))
-    limit = SUFFICIENT * lower_bound(categories, one)
+    limit = SUFFICIENT * lower_bound(categories, one, largest_share)
 
     def suffices(level: str) -> bool:
-        fresh = best_fresh(categories, epsilon, level, 1)
-        return Candidate.of_answering(categories, fresh).cost(one) <= limit
+        fresh = best_fresh(categories, epsilon, level, 1, largest_share)
+        return Candidate.of_answering(categories, fresh).cost(one, 0.0, largest_share) <= limit
 
     tenths = range(int(10 * one) + 1, 10 * MAX_EPSILON + 1)
     levels = [f"{Decimal(count).scaleb(-1).normalize():f}" for count in tenths]
@@ -322,19 +334,22 @@ def specified(
     settings: Mapping[str, object] | None = None,
     repeat: Repeat = FRESH,
     questions: int = 1,
+    largest_share: float | None = None,
 ) -> Specification:
     """Return a kind of mechanism with the parameters that settings calibrate; or what is best.
 
     The best of all is chosen for ``auto``; the best of its kind for a design or levels without
-    settings, and for a second round that settings do not name. So many questions share the
-    responses that there may be.
+    settings, and for a second round that settings do not name: for shares up to the largest, as
+    :func:`deniable.planning.best` takes it. So many questions share the responses that there may
+    be.
 
     Raises:
         InvalidManifest: naming the field at fault.
     """
     if mechanism == TWO_ROUND and repeat.epochs and settings and "fresh" not in settings:
         try:
-            fresh = best_fresh(categories, epsilon, str(settings.get("kept")), repeat.epochs)
+            kept = str(settings.get("kept"))
+            fresh = best_fresh(categories, epsilon, kept, repeat.epochs, largest_share)
         except ValueError:
             fresh = SINGLE  # and the manifest says what is wrong
         settings = {**settings, "fresh": fresh}
@@ -348,6 +363,7 @@ def specified(
                 delta=delta,
                 kind=None if mechanism == AUTO else mechanism,
                 most_responses=most_responses(repeat) // questions,
+                largest_share=largest_share,
             ).candidate
         except InvalidParameter as error:
             why = "" if repeat == FRESH else f"; {_KEPT}"
@@ -377,15 +393,23 @@ def _best_levels(
 
 
 def answered_best(
-    kind: str, dimensions: Dimensions, epsilon: str, delta: str = "0", repeat: Repeat = FRESH
+    kind: str,
+    dimensions: Dimensions,
+    epsilon: str,
+    delta: str = "0",
+    repeat: Repeat = FRESH,
+    largest_share: float | None = None,
 ) -> dict[str, Any]:
     """Return the settings of a kind that is about several questions.
 
-    What answers with the fewest users: each question, or all combinations at once.
+    What answers with the fewest users: each question, or all combinations at once. These are added
+    up to the shares of each question, so that by default all count together.
     """
+    if kind == "joint" and largest_share is None:
+        largest_share = 0.0
 
     def chosen(categories: int, questions: int = 1) -> Answering:
-        one = specified(AUTO, categories, epsilon, delta, None, repeat, questions)
+        one = specified(AUTO, categories, epsilon, delta, None, repeat, questions, largest_share)
         return (one.kind, *one.parameters.values())
 
     if kind == "joint":

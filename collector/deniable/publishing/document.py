@@ -38,16 +38,18 @@ def published_facts(
     offered: Sequence[Manifest],
     together: int,
     now: float,
+    largest_share: float | None = None,
 ) -> Iterator[Fact]:
     """Yield the facts for a survey's publisher, beside the surveys that were published before.
 
-    ``together`` is what devices spend at most on all that is offered with it.
+    ``together`` is what devices spend at most on all that is offered with it, ``largest_share``
+    the largest share that is to be exact, as its file has it.
     """
     older = [survey for survey in surveys if survey.name == manifest.name]
     for number, change in enumerate(changes(older[0], manifest) if older else ()):
         yield Fact("" if number else "changed", str(change))
     yield Fact("epochs", epochs_text(manifest))
-    yield from _mechanism_facts(manifest)
+    yield from _mechanism_facts(manifest, largest_share)
     yield strength_fact(manifest)
     if manifest.enrolment.issuer_ids:
         yield from _device_facts(manifest)
@@ -63,7 +65,7 @@ def published_facts(
     if together > reserved([manifest], now):
         total = format_nano(together)
         yield Fact("together", f"with all else that runs, at most epsilon {total}")
-    yield from accuracy_facts(manifest)
+    yield from accuracy_facts(manifest, largest_share or None)
     if manifest.enrolment.mode == "blind":
         yield Fact("lost", blind_devices_text(manifest, 1000))
     for before, follows in left_behind(manifest, older, offered, now):
@@ -128,7 +130,7 @@ def answers_of(manifest: Manifest) -> tuple[str, ...]:
     return (f"{low} to {high} in steps of {step}",)
 
 
-def _mechanism_facts(manifest: Manifest) -> Iterator[Fact]:
+def _mechanism_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
     """Yield a mechanism's terms, with what its tight guarantee leaves of epsilon."""
     terms = survey_terms(manifest)
     privacy = manifest.mechanism.privacy
@@ -146,7 +148,7 @@ def _mechanism_facts(manifest: Manifest) -> Iterator[Fact]:
     if type(manifest.responses) is tuple and manifest.responses != manifest.categories:
         responses = textwrap.shorten(", ".join(manifest.responses), _RESPONSES, placeholder=" …")
         yield Fact("responses", responses)
-    yield from choice_facts(manifest)
+    yield from choice_facts(manifest, largest_share)
     yield from repeat_facts(manifest)
 
 

@@ -55,6 +55,8 @@ FIELDS: Final = {
     "tells": 'of ordered answers, which have categories or low, high and step: "distribution", the '
     'mechanism for shares of ranges and quantiles; or "mean", of numbers, that for their mean',
     **{key: meaning for words in KIND_WORDS.values() for key, meaning in words.keys.items()},
+    "largest_share": "largest share that is to be exact, such as 0.4, for which the mechanism is "
+    "chosen; 0 takes all shares together; default: 0.1, or of few answers twice the average",
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
     "delta": 'slack, as a string; leave it at "0"',
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
@@ -149,6 +151,7 @@ class SurveyFile:
     start: int | None
     minimum_reports: int
     specification: Specification = RANDOMISED_RESPONSE
+    largest_share: float | None = None
     repeat: Repeat = FRESH
     enrolment: Enrolment | BlindKeys = _OPEN
 
@@ -186,11 +189,11 @@ class SurveyFile:
         if is_simulated(name := _text(table, "name")):
             raise InvalidManifest("name", "is that of a simulated survey, which devices refuse")
         epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
-        repeat = _repeat(table)
+        repeat, largest = _repeat(table), _largest_share(table)
         if _is_several(kind):
             dimensions = read_dimensions(_field(table, "dimensions"))
             categories = labels_of(kind, dimensions)
-            settings = answered_best(kind, dimensions, epsilon, delta, repeat)
+            settings = answered_best(kind, dimensions, epsilon, delta, repeat, largest)
         else:
             numeric = _is_numeric(kind, table)
             categories = _values(table) if numeric else _texts(table, "categories")
@@ -209,7 +212,10 @@ class SurveyFile:
             grace_seconds=_duration(table, "grace"),
             start=_instant(table, "start"),
             minimum_reports=_count(table, "minimum_reports"),
-            specification=specified(kind, len(categories), epsilon, delta, settings, repeat),
+            specification=specified(
+                kind, len(categories), epsilon, delta, settings, repeat, largest_share=largest
+            ),
+            largest_share=largest,
             repeat=repeat,
             enrolment=_enrolment(table, folder),
         )
@@ -344,6 +350,15 @@ def _enrolment(table: dict[str, object], folder: Path) -> Enrolment | BlindKeys:
                 raise InvalidManifest("issuer_keys", str(error)) from error
             return BlindKeys(issuer, public)
     raise InvalidManifest("enrolment", f"must be {FIELDS['enrolment']}")
+
+
+def _largest_share(table: dict[str, object]) -> float | None:
+    share = table.get("largest_share")
+    if share is None:
+        return None
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise InvalidManifest("largest_share", "must be a number from 0 to 1, such as 0.4")
+    return float(share)
 
 
 def _values(table: dict[str, object]) -> tuple[str, ...]:
