@@ -93,7 +93,7 @@ def test_the_developers_app_reports_once_and_not_before_consent(tmp_path: Path) 
     assert "\nlocal \n" in local
     assert "How do you rate your marriage?" in local
     assert "\nrecorded \nrepeated \n" in report
-    assert max(collector.shown_counts()) == 1  # one response, which may support two answers
+    assert sum(collector.shown_counts()) == 1
 
 
 @pytest.mark.long

@@ -172,6 +172,6 @@ async def test_a_store_that_holds_something_else_is_no_target(stores: tuple[Stor
         await move(source, target, TO)
     assert await source.add(reports([50])) == [A]
     await source.move_away(TO)
-    with pytest.raises(StoreError, match="something else"):
+    with pytest.raises(StoreError, match="differs from the old one"):
         await move(source, target, TO)
     assert await source.moved_to() == TO

@@ -28,6 +28,7 @@ _SURVEY = """\
 name = "rating-of-marriage"
 question = "How do you rate your marriage?"
 categories = ["very poor", "poor", "fair", "good", "very good"]
+mechanism = "randomised-response"
 epsilon = "1"
 epoch = "1 week"
 epochs = 1
