@@ -177,6 +177,7 @@ publishing/test_notice test_the_first_line_is_true_of_the_matrix publishing.chan
 statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
     cli.demo:demo_document presenting.estimate:estimate_statement
     presenting.estimate:verdict_sentence presenting.questions:beside_conclusion
+    server.pages.rendering:GLOSSARY
   test_no_fewer_intervals_cover_the_quartiles_and_they_are_short planning.accuracy:_distribution
     planning.accuracy:_numeric_shares presenting.estimate:quantile_sentence
 statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_out
@@ -205,14 +206,15 @@ NO_CLAIMS: dict[str, str] = {
         client.ledger.admission:_why_not_kept conformance.observations:_requests
         conformance.scenarios.decisions:_spent directory.settings:_between
         doctor.survey_checks:judge_log planning.calibration:_affine
-        planning.words:too_strong_text server.pages.handlers:_TOO_MANY
+        planning.words:too_strong_text reading.source:appear_text server.pages.handlers:_TOO_MANY
         server.routes.openapi:_described
     """,
     "which limit of its input an error names": """
         audit.exponential_sum:_exact audit.solution_matrix:SolutionMatrix.__init__
         cli.demo_data:DemoSurvey.population client.ledger.admission:_check_fits
         conformance.stage:Stage.deliver estimates.decoders.dense:_inverted
-        mechanisms.affine:Affine.__init__ mechanisms.block_design:Design.check_bounded
+        mechanisms.affine:Affine.__init__ mechanisms.affine:check_affine
+        mechanisms.block_design:Design.check_bounded
         mechanisms.difference_set:DifferenceSet.__init__
         mechanisms.randomised_response:TwoValuedMechanism._place
         mechanisms.two_round:TwoRound._least_outside messages.codec:split_array
