@@ -185,9 +185,9 @@ def test_a_published_survey_is_planned_by_its_name_and_its_reports(place: Workpl
         place.count([at % 4 for at in range(300)], epoch)
     found = json.loads(place.succeed("plan tea --width 10% --json"))
     assert found["reports_an_epoch"] == 300
-    assert found["reached_at"] > start
+    assert found["reached_at"] > found["reached_at_by_others"] > start
     shown = " ".join(place.succeed("plan tea --width 10%").split())
-    assert "At 300 reports a week, all together reach ± 10 percentage points on about " in shown
+    assert "About 300 reports come a week. If each report is of another device, " in shown
     assert "give the survey's file" in run("plan tea --epsilon 2 --dir", place.directory).stderr
     assert "no survey 'coffee' is published" in place.fail("plan coffee")
 

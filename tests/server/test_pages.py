@@ -243,6 +243,20 @@ async def test_page_command_and_python_plan_alike(tmp_path: Path, answers: int, 
                 assert own == others[0]
 
 
+@in_public
+async def test_a_plan_is_as_wide_as_its_form_says(public: Collector) -> None:
+    points = "± 10 percentage points"  # of levels as well, though answers are -4 to 4
+    for name, called in (
+        ("numeric-0", "± 0.2, of -1 to 1"),
+        ("levels-2", points),
+        ("joint-0", points),
+    ):
+        text = await text_of(await public.client.get(f"/surveys/{name}/plan?width=0.1"))
+        assert re.findall('<option value="0.1"[^>]*>([^<]*)<', text) == [called]
+        assert f"within {called.partition(',')[0]}, by intervals" in text
+        assert text.count("A device sends one report an epoch") == 1
+
+
 @pytest.mark.long
 @in_public
 async def test_a_page_offers_what_it_takes_of_the_query_and_nothing_else(public: Collector) -> None:

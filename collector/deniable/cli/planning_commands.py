@@ -88,9 +88,9 @@ def plan(
     # They calculate with numpy, for which --help does not wait.
     from deniable.estimates import Accuracy
     from deniable.mechanisms import InvalidPrivacyParameter
-    from deniable.planning import has_shares
-    from deniable.planning import plan as planned
     from deniable.planning.facts import plan_document
+    from deniable.planning.plans import Figure, has_shares
+    from deniable.planning.plans import plan as planned
     from deniable.publishing.numbering import draft
     from deniable.publishing.survey_file import SurveyFile
 
@@ -127,8 +127,8 @@ def plan(
     try:
         ceiling = epsilon_to_nano("lifetime", lifetime)
         number, percent = size
-        if percent and not shares and (values := manifest.values):
-            number *= float(values[-1] - values[0])
+        if percent:
+            number *= Figure.of(manifest).span
         match what:
             case "width":
                 accuracy = Accuracy.half_width(number, level)

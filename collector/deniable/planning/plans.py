@@ -153,9 +153,9 @@ def _unprotected(manifest: Manifest, largest_share: float | None) -> float:
         assert manifest.values is not None
         reach: Fraction = (manifest.values[-1] - manifest.values[0]) / 2
         return float(reach**2)
-    if largest_share is None:
+    if largest_share is None and not tells_distribution(manifest):
         largest_share = max(map(default_largest_share, _sizes(manifest)))
-    share = min(largest_share, 0.5)
+    share = min(0.5 if largest_share is None else largest_share, 0.5)
     return share * (1 - share)
 
 
@@ -191,16 +191,18 @@ class Figure:
 
     Attributes:
         unit: that which sizes are told in; of shares, a percentage point.
+        span: from the least to the most that it can be.
     """
 
     name: str
     unit: float
+    span: float = 1.0
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Figure":
         """Return the figure of a survey: its mean if answers are numbers, else each share."""
-        if not has_shares(manifest):
-            return cls("the mean", 1.0)
+        if (values := manifest.values) and not has_shares(manifest):
+            return cls("the mean", 1.0, float(values[-1] - values[0]))
         name = "each share"
         if tells_distribution(manifest):
             name = "the share of all answers up to any one"
@@ -263,43 +265,52 @@ class Plan:
         reports = {epoch.number: epoch.n for epoch in self.closed or ()}
         return Pace.of(self.manifest.schedule, self.manifest.repeat, reports)
 
-    def reached_at(self) -> int | None:
+    def reached_at(self, *, same: bool = True) -> int | None:
         """Return when all epochs together are that exact, Unix seconds; None if they never are."""
-        steps = ((step.at, self._size(step)) for step in self.pace.steps)
+        steps = ((step.at, self._size(step, same=same)) for step in self.pace.steps)
         return next((at for at, size in steps if size <= self.accuracy.size), None)
 
-    def _size(self, step: Step) -> float:
-        """Return the accuracy that all epochs up to a step reach together."""
+    def _size(self, step: Step, *, same: bool) -> float:
+        """Return the accuracy of all epochs up to a step, if of the same devices or of others."""
         # As figures of several epochs have it (deniable.estimates.decoders.recurring_errors): n
-        # reports of E epochs, which may be of the same devices, have the variance
-        # (V + (E - 1) U)/n, with V that of one report, and U that of the answers themselves.
+        # reports of E epochs have the variance (V + (E - 1) U)/n if they are of the same devices,
+        # else V/n, with V that of one report, and U that of the answers themselves.
         own, answers = self.ways[0].variance, self.ways[-1].variance
-        variance = (own + (step.epochs - 1) * answers) / step.reports
+        variance = (own + same * (step.epochs - 1) * answers) / step.reports
         return self.accuracy.scale * sqrt(variance)
 
     @property
     def _outlook(self) -> str:
-        """Return the date on which it is reached, if reports keep coming so, in a sentence."""
-        pace, at = self.pace, self.reached_at()
+        """Return the dates on which that is reached at this rate, by new devices and the same."""
+        pace, of_others, of_same = self.pace, self.reached_at(same=False), self.reached_at()
         if not pace.steps:
             return "Once a closed epoch has figures, you see here when that is reached."
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "
-        now, then, wanted = (
-            half + self.figure.amount(size)
-            for size in (self._size(first), self._size(last), self.accuracy.size)
-        )
-        same = "if the same devices report each time"
-        together = f"{first.reports:,.0f} reports together reach {now}, even {same}"
-        if at == first.at:
-            return f"That is reached already: the {together}."
-        if first == last:
-            return f"The survey is over, and its {together}."
-        text, end = f"At {pace.rate:,.0f} reports {pace.period}", date_text(last.at)
-        if at is not None:
-            return f"{text}, all together reach {wanted} on about {date_text(at)}, even {same}."
-        text += f", {wanted} is not reached before the survey ends"
-        return f"{text}: it is {then} on {end}, {same}."
+        wanted, end = half + self.figure.amount(self.accuracy.size), ""
+        lead = f"The survey is over, with {first.reports:,.0f} reports. "
+        if first != last:
+            lead = f"About {pace.rate:,.0f} reports come {pace.period}. "
+            end = f" before the survey ends on {date_text(last.at)}"
+        if of_same == first.at:
+            lead, wanted = "", "that"
+
+        def clause(at: int | None, *, same: bool) -> str:
+            if at not in {first.at, None}:
+                return f"{wanted} is reached on about {date_text(at)}"
+            steps = pace.steps if at is None else [first]
+            reach = half + self.figure.amount(min(self._size(step, same=same) for step in steps))
+            if at is None:
+                return f"only {reach} is reached{end}"
+            return f"{wanted} is reached already: {first.reports:,.0f} reports reach {reach}"
+
+        others, same = clause(of_others, same=False), clause(of_same, same=True)
+        if last.epochs == 1:
+            return f"{lead}{same[0].upper()}{same[1:]}."
+        if others == same or of_others == of_same is not None:
+            return f"{lead}Even if the same devices report each time, {same}."
+        others = f"If each report is of another device, {others}"
+        return f"{lead}{others}. If the same devices report each time, {same}."
 
     @property
     def odds(self) -> Fraction:

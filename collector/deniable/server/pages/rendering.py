@@ -230,11 +230,13 @@ class Controls:
 
 def width_text(manifest: Manifest, width: float) -> str:
     """Return a margin of error of shares in points; or of numbers, as this part of their range."""
-    values = manifest.values
-    if values is None:
-        return f"± {100 * width:.3g} percentage points"
-    least, most = (f"{float(end):.6g}" for end in (values[0], values[-1]))
-    return f"± {float(values[-1] - values[0]) * width:.3g}, of {least} to {most}"
+    from deniable.planning.plans import Figure, has_shares
+
+    figure, values = Figure.of(manifest), manifest.values
+    text = f"± {figure.amount(figure.span * width)}"
+    if values is None or has_shares(manifest):
+        return text
+    return f"{text}, of {float(values[0]):.6g} to {float(values[-1]):.6g}"
 
 
 def epoch_choices(

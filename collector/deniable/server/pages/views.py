@@ -323,11 +323,10 @@ async def plan(visit: Visit) -> web.Response:
 
     def made(closed: Sequence[ListedEpoch]) -> str:
         from deniable.estimates import Accuracy
-        from deniable.planning import plan, republished
+        from deniable.planning.plans import Figure, plan, republished
 
-        values = (survey := subject.newest).values
-        span = 1.0 if values is None else float(values[-1] - values[0])
-        accuracy = Accuracy.half_width(span * float(width))
+        survey = subject.newest
+        accuracy = Accuracy.half_width(Figure.of(survey).span * float(width))
         own, free = plan(survey, accuracy, closed=closed), free_epsilon(survey)
         others = plan(republished(survey, epsilon), accuracy) if free else own
         return rendered(visit.page.template, own=own, others=others, free=free)
