@@ -16,13 +16,7 @@ from deniable.directory.store_source import StoreSource
 from deniable.estimates import Model
 from deniable.messages import Repeat, Schedule
 from deniable.presenting import Surveys
-from deniable.reading import (
-    EpochState,
-    ListedEpoch,
-    TooFewReports,
-    newest_closed_of,
-    sides_across,
-)
+from deniable.reading import EpochState, ListedEpoch, TooFewReports, newest_closed_of, sides_across
 from deniable.stores import Note
 from tests.cli.commands import Workplace
 from tests.support.surveys import manifest
@@ -132,7 +126,7 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
         return place.fail("ask compare tea", *options)
 
     assert "do not have the same answers" in refused("coffee")
-    assert "no figures before epoch 0" in refused("--epoch", "0", "previous")
+    assert "closed epochs are needed (or say 'older', the" in refused("--epoch", "0", "previous")
     assert "no survey 'nobody-asks' is published" in refused("nobody-asks")
     assert "an epoch of tea must be one of" in refused("99")
     assert "not compared with itself" in refused("--epoch", "1", "1")

@@ -19,15 +19,7 @@ from deniable.client.sending.outbox import Outbox
 from deniable.client.state.state import State
 from deniable.mechanisms import exact_epsilon
 from deniable.messages import RefusalCode, Report, Schedule, sign_report
-from tests.support.devices import (
-    DUPLICATE,
-    NAME,
-    PORTAL,
-    UNREACHABLE,
-    Bench,
-    read_upload,
-    refused,
-)
+from tests.support.devices import DUPLICATE, NAME, PORTAL, UNREACHABLE, Bench, read_upload, refused
 from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
 
 WEEK = 7 * DAY

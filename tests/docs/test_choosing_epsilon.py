@@ -1,4 +1,4 @@
-"""The figures of docs/choosing-epsilon.md and of its picture are those of the formulas."""
+"""The figures of the README, docs/choosing-epsilon.md and its picture are those of the formulas."""
 
 import math
 import re
@@ -8,6 +8,7 @@ from deniable.budget import DEFAULT_LIFETIME_EPSILON
 from deniable.estimates import reports_for_half_width
 from deniable.mechanisms import RandomisedResponse
 from deniable.planning import best
+from deniable.presenting.cautions import reports_text
 from tests.support.processes import ROOT
 
 PAGE = (ROOT / "docs/choosing-epsilon.md").read_text("utf-8")
@@ -36,6 +37,16 @@ def test_suspicions_and_reports_are_those_of_the_formulas() -> None:
         text = f"{sent:.1f}" if sent > 99 else f"{sent:.0f}"
         assert f">{text} send the truth<" in PICTURE
         assert f"{text} at {epsilon}" in PAGE or f"{text} at epsilon {epsilon}" in PAGE
+
+
+def test_the_readme_s_figures_are_those_of_its_survey() -> None:
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    mechanism = best(5, "1").mechanism()
+    assert mechanism.hit is not None
+    assert f"two, the truth among them {100 * float(mechanism.hit):.0f} % of the time" in readme
+    needed, at_once = (reports_for_half_width(mechanism, 0.05, *more) for more in ((), (1, 0.99)))
+    assert f"all noise; {needed:,} put each share up to 40 % within ± 5 percentage" in readme
+    assert f"at once it takes {reports_text(at_once).removesuffix(' reports')}." in readme
 
 
 def test_the_default_budget_lasts_as_long_as_is_said() -> None:

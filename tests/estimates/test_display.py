@@ -114,6 +114,7 @@ def test_reports_that_would_help_are_told_in_two_digits_up_to_a_billion() -> Non
         few = Histogram.of_counts(RandomisedResponse(3, epsilon), [8, 8, 8])
         said = {caution.code: caution.text for caution in few.cautions}["few-reports"]
         assert said.endswith(f"each by itself, take {reports} reports at this epsilon.")
+    assert " of 1 device\n" in str(Histogram.of_counts(RandomisedResponse(3, "1"), [1, 0, 0]))
 
 
 NAMED = [survey for survey in FRESH if survey.values is None]

@@ -24,13 +24,7 @@ from deniable.estimates import (
 from deniable.estimates.accuracy import default_largest_share
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
-from deniable.planning import (
-    blind_devices_text,
-    epsilon_for,
-    has_shares,
-    plan,
-    year_of,
-)
+from deniable.planning import blind_devices_text, epsilon_for, has_shares, plan, year_of
 from deniable.planning.facts import plan_document
 from deniable.reading import EpochState, ListedEpoch, date_text
 from deniable.simulation import SimulatedReports

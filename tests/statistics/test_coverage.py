@@ -9,14 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import rel_entr
 from scipy.stats import binom
 
-from benchmarks.coverage import (
-    LEVEL,
-    Covered,
-    margins_of,
-    measured,
-    mechanism_of,
-    truths,
-)
+from benchmarks.coverage import LEVEL, Covered, margins_of, measured, mechanism_of, truths
 from deniable.estimates import (
     Histogram,
     Model,

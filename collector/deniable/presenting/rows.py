@@ -180,7 +180,8 @@ def count_column(rows: Sequence[Json], epochs: int, key: str = "estimate") -> Co
     answered, title = {row["answered"] for row in rows}, "devices" if epochs == 1 else "reports"
     several = len(answered) != 1
     if not several:
-        title = f"of {answered.pop() or 0:,} {title}"
+        n = answered.pop() or 0
+        title = f"of {n:,} {title if n != 1 else title[:-1]}"
     return Column("", title, "number", cell=cell)
 
 
