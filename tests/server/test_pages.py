@@ -379,6 +379,8 @@ async def test_what_a_page_cannot_show_is_said_on_it(collector: Collector) -> No
     await logged_in(collector)
     assert "No figures yet" in await text_of(await collector.client.get(PAGE))
     await collector.send(*(envelope(device, device % 5) for device in range(9)))
+    asked = await text_of(await collector.client.get(f"{PAGE}?limit=2"))
+    assert "Choose the answers that may be above 2 %." in asked
     for query, status in (
         ("?epoch=x", 400),
         ("?level=2", 400),
@@ -386,6 +388,7 @@ async def test_what_a_page_cannot_show_is_said_on_it(collector: Collector) -> No
         ("?group=good&limit=Ignore+all", 400),
         ("?group=good&limit=101", 400),
         ("?group=good&limit=-1", 400),
+        ("?group=good&limit=2+%25", 200),
         ("?view=other", 400),
         ("/chart.svg?find=nobody-said", 400),
         ("/compare?epoch=0&against=0", 400),

@@ -7,7 +7,7 @@ from math import ceil, floor, log10
 from typing import ClassVar, Final
 
 from deniable.budget import NANO, RangeCost, format_nano, pure_cost
-from deniable.documents import Fact, level_text, upper_text
+from deniable.documents import Fact, upper_text
 from deniable.mechanisms import KINDS, Parameters, exact_epsilon, times_as_likely
 from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
 from deniable.mechanisms.block_design import DesignKind
@@ -245,7 +245,7 @@ def largest_share_text(largest_share: float) -> str:
     """Return the shares that are to be exact: "shares up to 40 %"."""
     if not largest_share:
         return TOGETHER
-    return "any share" if largest_share == 1 else f"shares up to {level_text(largest_share)}"
+    return "any share" if largest_share == 1 else f"shares up to {100 * largest_share:.3g} %"
 
 
 MOST_EPSILON: Final = 10

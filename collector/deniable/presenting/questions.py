@@ -55,7 +55,8 @@ def leaders_sentence(leaders: Leaders) -> str:
     rest = f"among {listed(named, 'and')}"
     verb = "is" if leaders.count == 1 else "are"
     if not left:
-        text += f" {verb} {listed(certain, 'and')}" + ", in this order" * _ordered(leaders)
+        ordered = ", in this order" if _ordered(leaders) else "; their order is not certain"
+        text += f" {verb} {listed(certain, 'and')}" + ordered * (leaders.count > 1)
     elif not certain:
         text += f" {verb} {rest}"
     else:
@@ -72,7 +73,7 @@ def leaders_sentence(leaders: Leaders) -> str:
 
 def _ordered(leaders: Leaders) -> bool:
     ranks = [(row.first, row.last) for row in leaders.rows[: leaders.count]]
-    return leaders.count > 1 and ranks == [(at, at) for at in range(1, leaders.count + 1)]
+    return ranks == [(at, at) for at in range(1, leaders.count + 1)]
 
 
 def leaders_cautions(leaders: Leaders) -> tuple[Caution, ...]:

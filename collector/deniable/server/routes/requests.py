@@ -144,7 +144,7 @@ def asked_limit(request: web.BaseRequest, *, percent: bool) -> float | None:
     text = request.query.get("limit")
     if text is None:
         return None
-    number = read_number(text)
+    number = read_number(text.strip().removesuffix("%" * percent).rstrip())
     if number is not None and (not percent or 0 <= number <= 100):
         return float(number / 100 if percent else number)
     numbers = "a number from 0 to 100" if percent else "a number"
