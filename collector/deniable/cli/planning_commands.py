@@ -121,8 +121,7 @@ def plan(
         )
     if size.number >= 1 and shares:
         raise click.ClickException(f"--{what} of a share must be below 1, such as 5%, or 0.05")
-    # Whoever has it chosen for all shares together plans for each of them all the same.
-    own = None if named else SurveyFile.load(Path(file)).largest_share or None
+    own = None if named else SurveyFile.load(Path(file)).largest_share
     largest = own if largest_share is None else largest_share.number
     try:
         ceiling = epsilon_to_nano("lifetime", lifetime)

@@ -62,22 +62,31 @@ def greatest_cost(
     excess: _Real,
     share: _Real,
 ) -> _Real:
-    """Return k n times the greatest variance of an estimate from support counts, of fixed data.
+    """Return k n times what a mechanism adds to the greatest variance of an estimated share.
 
-    Of shares up to this one, which is 1/k or more: of 1/k it is the sum of all variances. Of K
-    responses r support a category, t any two; ``excess`` is E - 1, E the odds of a response that
-    supports the answer to one that does not. Other numbers in the same proportions do as well.
-    Source: docs/mathematics.md, section 17.
+    Of support counts and of shares up to this one, which is 1/k or more: of 1/k it is the sum of
+    all variances. Of K responses r support a category, t any two; ``excess`` is E - 1, E the odds
+    of a response that supports the answer to one that does not. Other numbers in the same
+    proportions do as well. Source: docs/mathematics.md, section 17.
     """
     # n Var = (f p (1 - p) + (1 - f) q (1 - q))/(p - q)^2 of a share f, with Z = r E + K - r,
     # p = r E/Z and q = (t E + r - t)/Z. Floats do for any epsilon, as nothing is subtracted from 1.
     odds, order = 1 + excess, replication - together
-    own = replication * odds * (responses - replication)
-    other = (together * odds + order) * (order * odds + responses - replication - order)
-    variance = share * own + (1 - share) * other
-    if share * categories > 1:
-        variance = max(variance, other)
-    return categories * variance / (order * excess) ** 2
+    whole = (order * excess) ** 2
+    own = replication * odds * (responses - replication) / whole
+    other = (together * odds + order) * (order * odds + responses - replication - order) / whole
+    if share * categories <= 1:
+        return categories * (share * own + (1 - share) * other)
+    return categories * _greatest_added(other, own - other, share)
+
+
+def _greatest_added(other: _Real, rise: _Real, share: _Real) -> _Real:
+    """Return the greatest variance of shares f up to one, less what sampling alone would have."""
+    # n Var = other + rise f + f (1 - f) where devices are sampled, which is concave in f; without
+    # noise it is f (1 - f). Up to 1/2 it is greatest at the end, unless noise falls with f.
+    half = (share * 0 + 1) / 2  # of the same type
+    at, alone = min(max((1 + rise) / 2, share * 0), share), min(share, half)
+    return other + rise * at + (at - alone) * (1 - at - alone)
 
 
 PLAIN: Final = "randomised-response"
@@ -197,7 +206,7 @@ class Candidate:
         return log1p((excess * bounded - delta * self.responses) / self.separating)
 
     def cost(self, epsilon: float, delta: float = 0.0, largest_share: float = 0.0) -> float:
-        """Return k n times the greatest variance of shares up to this one, or up to 1/k.
+        """Return k n times what it adds to the greatest variance of shares up to this one.
 
         Up to 1/k it is n times the sum of the variances of all shares, whatever these are.
         """
@@ -329,6 +338,18 @@ def best_part(points: int, excess: float, share: float) -> float:
     #   g(u) = (1 + e - e c (1 - u))(1 + e c u) + f e c (1 - 2u - e u + e c u (1 - u)).
     # A quadratic g(u) > 0 over u (1 - u) has one minimum in (0, 1), at 1/(1 + sqrt(g(1)/g(0))).
     spread = excess * points / (points - 1)
+    if share > 0.5:  # where the greatest variance is within: it falls and rises, too
+
+        def added(u: float) -> float:
+            other = (1 + excess - spread * (1 - u)) * (1 + spread * u) / (u * (1 - u) * spread**2)
+            rise = (1 - 2 * u - excess * u + spread * u * (1 - u)) / (spread * u * (1 - u))
+            return _greatest_added(other, rise, share)
+
+        low, high = 1e-12, 1 - 1e-12
+        for _ in range(64):
+            one, two = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (low, two) if added(one) < added(two) else (one, high)
+        return low
     at_0 = 1 + excess * max(share * points - 1, 0.0) / (points - 1)
     at_1 = (1 + excess) * (1 + spread * (1 - share))
     # Beyond the u of p + q = 1, where the part that goes by f is 0, the smallest shares vary most,

@@ -350,6 +350,8 @@ def plan(
 
     Of a published survey's ``closed`` epochs it says when that is reached at the present rate.
     """
+    # Where all shares together were to be exact, the plan is for each of them all the same.
+    largest_share = largest_share or None
     epochs = None if closed is None else tuple(closed)
     return Plan(
         manifest, accuracy, tuple(ways_to_ask(manifest, largest_share)), largest_share, epochs

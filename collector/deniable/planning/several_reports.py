@@ -71,7 +71,9 @@ def cheapest(
         of_kind = sorted((one for one in those if one.kind == kind), key=lambda one: one.points)
         for one in _smaller_blocks(of_kind, most):
             # Costs fall as odds rise, so most are out by the odds at which they would be near.
-            low = max(_excess_at(one, least * within, largest_share), one.excess(0.0, slack))
+            low = max(
+                _excess_at(one, least * within, min(largest_share, 0.5)), one.excess(0.0, slack)
+            )
             if low == inf or not total.kept_by(one, low):
                 continue
             high = max(1.0, 2 * low)

@@ -72,8 +72,8 @@ async def figures(visit: Visit) -> web.Response:
             notes = [verdict.note, *document.notes]
             document = replace(document, sentence=verdict.sentence, notes=notes)
         elif limit is not None:
-            asked = f"Choose the answers that may be above {100 * limit:g} %."
-            document = replace(document, sentence=f"{asked} {document.sentence}")
+            missing = f"Choose the answers that may be above {100 * limit:g} %."
+            document = replace(document, sentence=f"{missing} {document.sentence}")
         return {
             "document": document,
             "revealed": histogram.revealed().document(),
