@@ -208,6 +208,7 @@ NO_CLAIMS: dict[str, str] = {
         conformance.scenarios.decisions:_spent directory.settings:_between
         doctor.survey_checks:judge_log planning.calibration:_affine
         planning.words:too_strong_text reading.source:appear_text server.pages.handlers:_TOO_MANY
+        server.pages.views:figures.values
         server.routes.openapi:_described
     """,
     "which limit of its input an error names": """
