@@ -146,7 +146,7 @@ def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workpla
     assert told.index("!! Not to be used") < told.index(" raw ")
     assert "Mostly noise" not in told
     # The one mark includes the other.
-    assert "further from all that is possible" not in shown
+    assert "outside the possible range" not in shown
     assert [row["impossible"] for row in as_csv(place)] == ["0", "0", "0", "1"]
     assert [row["impossible"] for row in whole["categories"]] == [False] * 3 + [True]
 

@@ -446,7 +446,7 @@ NEWS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
             "All responses together may now cost epsilon 4.5 instead of 3.",
         ],
     ),
-    "delta": ({}, {"max_delta": "0.1"}, ["A response may now tell more about your answer."]),
+    "delta": ({}, {"max_delta": "0.1"}, ["A response may now reveal more about your answer."]),
     "kept": (
         {},
         {"max_kept_epsilon": "1"},
@@ -495,7 +495,7 @@ def test_what_a_client_of_more_declares_is_new_of_the_app(bench: Bench) -> None:
         ),
         (
             {"surveys": [replace(DECLARED, max_total_epsilon="20")], "lifetime_epsilon": "30"},
-            "All responses of this app together may now tell more about you.",
+            "All responses of this app together may now reveal more about you.",
         ),
     ):
         assert only(bench.client(consent="unset", **changes).explain()).news == (said,)
@@ -592,7 +592,7 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
     if later.delta != "0":  # of which no odds could be promised
         guess = stated(r"becomes right at most ([\d.]+)% of the time", shown)
         assert (1 + apart / 2) / 2 <= guess / 100
-        assert "may tell more, with one response every day at most" in shown
+        assert "may reveal more, with one response every day at most" in shown
     else:
         odds = stated(r"may raise this to ([\d.,]+) times as likely", shown)
         for one, other in product(rows, rows):

@@ -403,7 +403,7 @@ def test_sentences_can_be_published() -> None:
     assert found.turnout == f"{whom}. {uncounted}"
     two = estimate_histogram(manifest(), [3, 4], [2042, 2029, 2466, 2969, 3210])
     assert two.turnout.startswith("12,716 answers came to rating-of-marriage from 17 to 18")
-    assert f", up to 2 of a device. {uncounted}" in two.turnout
+    assert f", up to 2 from each device. {uncounted}" in two.turnout
     assert " of the 12,716 reports of 2 epochs (" in two.share("good").sentence
     later = estimate_histogram(manifest(), 4, [1010, 1020, 1230, 1490, 1600])
     change = later.share("good") - found.share("good")

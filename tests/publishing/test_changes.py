@@ -102,7 +102,7 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         ),
         (
             *("repeat", KEPT[0], {"kind": "fresh"}),
-            "responses are kept for 2 epochs instead of drawn afresh: repeating an answer tells "
+            "responses are kept for 2 epochs instead of drawn afresh: repeating an answer reveals "
             "little more, but kept responses can show that it changed, and link reports",
             "responses are drawn afresh for each report, and not kept any more: all reports of an "
             "answer together reveal more",

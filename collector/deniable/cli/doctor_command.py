@@ -23,7 +23,7 @@ def doctor(
     Nothing is changed, but that the store is written to and nothing in it; the server may be
     running. The exit status is 1 if anything is wrong.
 
-    With --ready, print in one line whether the server of these settings, on this machine, takes
+    With --ready, print in one line whether the server with these settings, on this machine, takes
     reports. The certificate is not checked, being for the origin's name.
     """
     if ready:

@@ -165,8 +165,8 @@ def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
 def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
     """Take no further report that this ISSUER vouches for.
 
-    It is the public key of one that certifies (64 hex digits), or the host name of one that is
-    blind. For good, and in every survey. What was counted stays, and histograms say how much
+    ISSUER is a certifying issuer's public key (64 hex digits), or a blind issuer's host name.
+    For good, and in every survey. What was counted stays, and histograms say how much
     it is.
     """
     config = Config.load(directory)

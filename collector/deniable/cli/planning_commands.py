@@ -33,8 +33,8 @@ _FROM_FILE: Final = "give the survey's file for another epsilon, or another numb
 @click.option(
     "--largest-share",
     type=quantity,
-    help="Largest share that is to be so exact.  [default: the file's, or 10%, or of few answers "
-    "twice the average]",
+    help="Largest share that must be so exact.  [default: the file's, or 10%, or with few "
+    "answers twice the average]",
 )
 @click.option(
     "--reports", type=count, help="Show what precision so many reports give, and at what epsilon."

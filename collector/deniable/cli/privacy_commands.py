@@ -33,7 +33,7 @@ _ENVELOPE: Final = b"\x92"
     "--round",
     "rounding",
     is_flag=True,
-    help="Scale rows that sum to 1 within 1e-9 until they do exactly.",
+    help="Rescale rows that sum to 1 within 1e-9 so that they sum to exactly 1.",
 )
 @click.option("--authority", metavar="HEX", help="Verify the manifest under this public key.")
 @json_option

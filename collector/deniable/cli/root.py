@@ -142,7 +142,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
     },
     "Answer (devices and apps)": {
         "report": ("device:report", "Answer a survey from this shell, as a device."),
-        "device": ("device:device", "Look at what a device here stored and sent, and decide."),
+        "device": ("device:device", "Look at what a device stored and sent, and change consent."),
         "conformance": (
             "conformance_command:conformance",
             "Test whether a device keeps the protocol's rules.",

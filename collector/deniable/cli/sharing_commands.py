@@ -111,10 +111,10 @@ def _list(tokens: list[Token], *, as_json: bool) -> None:
     "--on/--off",
     "public",
     default=None,
-    help="Allow anyone to read the figures, or nobody.  [default: show it]",
+    help="Let anyone read the figures, or only token holders.  [default: show it]",
 )
 def public(name: str, directory: Path, public: bool | None) -> None:
-    """Let anyone read the figures of NAME without a token, or nobody; a running server follows.
+    """Let anyone read the figures of NAME, or only token holders; a running server follows.
 
     Whatever is decided here holds, also against the setting `public`.
     """

@@ -30,7 +30,7 @@ def store() -> None:
 @directory_option
 @click.pass_context
 def check(ctx: click.Context, directory: Path) -> None:
-    """Recount the receipts; print each thing that is not as it must be, and exit with 1 then.
+    """Recount the receipts; print every discrepancy, and exit with 1 if there is any.
 
     The server may be running. Counts must be those of the receipts where these are kept, and of the
     seals; and what figures show was counted.

@@ -215,7 +215,7 @@ def judge_standbys(lagging: int) -> Diagnosis | None:
         return None
     follow = "1 standby follows" if lagging == 1 else f"{lagging} standbys follow"
     return doubtful(
-        f"{follow} asynchronously, or not at all: one that is promoted lacks the last reports",
+        f"{follow} asynchronously, or not at all: a promoted one lacks the last reports",
         "connect it again, or drop its slot; set synchronous_standby_names to all, and"
         " synchronous_commit to on (docs/postgres.md); then restart all collectors",
     )

@@ -97,7 +97,7 @@ class Choice:
         ]
         if self.composed is not None:
             lines.append(
-                f"all reports of a device together: epsilon {self.composed} at their delta"
+                f"all reports from a device together: epsilon {self.composed} at their delta"
             )
         return "\n".join(lines)
 
@@ -154,7 +154,7 @@ def best(
     if reports is None:
         return terms.choice(ranked)
     if reports < 1:
-        raise ValueError("at least 1 report is planned; leave reports out")
+        raise ValueError("reports must be at least 1; or leave it out")
     total = composed(ranked[0].candidate, level, reports, slack, composed_delta)
 
     def alike(candidate: Candidate, guess: Fraction) -> Fraction:

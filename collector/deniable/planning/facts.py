@@ -95,7 +95,7 @@ def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iter
 def adds_up_text(reports: int, level: str) -> str:
     """Return the level that so many reports of a device favour its answers by, in words."""
     return (
-        f"{reports:,} reports of a device favour its answers over any one alternative by at most "
+        f"{reports:,} reports from a device favour its answers over any one alternative by at most "
         f"epsilon {level}, except with a chance of 1 in {UNLIKELY.denominator:,}"
     )
 
@@ -271,7 +271,7 @@ def composition_document(
     in_all = level * times if total is None else exact_number("total", total)
     if in_all > _MOST_EPSILON:
         raise InvalidPrivacyParameter(
-            f"{times:,} reports of epsilon {epsilon or total} hide nothing; the sum is to be at "
+            f"{times:,} reports of epsilon {epsilon or total} hide nothing; the sum must be at "
             f"most {_MOST_EPSILON:,}"
         )
     rows, guess = [], Fraction(in_all, times)

@@ -172,7 +172,7 @@ def shares_text(manifest: Manifest, largest_share: float | None = None) -> str:
         return "any share"
     least = {default_largest_share(size) for size in _sizes(manifest)}
     if largest_share is None and len(least) > 1:
-        return "shares up to 10 %, or of few answers up to twice the average"
+        return "shares up to 10 % (with few answers, up to twice the average)"
     largest = max(least) if largest_share is None else largest_share
     return largest_share_text(largest)
 

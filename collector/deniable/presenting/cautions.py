@@ -17,7 +17,7 @@ from deniable.estimates.histogram import Histogram
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.presenting.rows import ShownRows, crossed_rows
 
-CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what is to be known before they are used")
+CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what to know before using them")
 
 _MANY: Final = 10**9
 """More reports than any survey gets."""
@@ -125,8 +125,8 @@ def _not_to_be_used(figures: DisplayedFigures) -> str:
     counts = f"the counts of {places}" if places else "such counts"
     return (
         f"Not to be used: honest devices do not cause {counts}. At least {least:,} of {total:,} "
-        "reports are fake, and figures that are not marked may be as wrong. (Chance does this to "
-        f"at most {level_text(FALSE_ALARM)} of honest histograms.)"
+        "reports are fake, and figures that are not marked may be just as wrong. (Chance does this "
+        f"to at most {level_text(FALSE_ALARM)} of honest histograms.)"
     )
 
 
@@ -183,12 +183,12 @@ def _outside(figures: DisplayedFigures) -> str:
                 f" Chance alone does it to more than {often:,} of {rows.total:,} in fewer than "
                 f"{level_text(RARELY)} of histograms."
             )
-    which, are = "An estimate", "is"
+    which, its = "An estimate lies", "its"
     if figures.outside > 1:
-        which, are = f"{figures.outside:,} estimates", "are"
+        which, its = f"{figures.outside:,} estimates lie", "their"
     return (
-        f"{which} {are} further from all that is possible than the margin of error: chance, or "
-        f"false reports.{chance}"
+        f"{which} outside the possible range by more than {its} margin of error: by chance, or "
+        f"because of false reports.{chance}"
     )
 
 

@@ -305,7 +305,7 @@ def turnout_sentence(histogram: Histogram) -> str:
     text = f"{n:,} device{'s' * (n != 1)} answered{f' {sample.place}' * bool(sample.place)}"
     if (epochs := sample.tally.epochs) > 1:
         to = f" to {sample.place}" * bool(sample.place)
-        text = f"{n:,} answers came{to}, up to {epochs} of a device"
+        text = f"{n:,} answers came{to}, up to {epochs} from each device"
     return f"{text}. Users who were not asked or did not answer are not counted."
 
 

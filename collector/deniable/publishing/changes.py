@@ -152,7 +152,7 @@ def _repeat(before: Manifest, after: Manifest) -> _Sentences:
     elif old is None:
         yield (
             f"responses are kept for {new:,} epochs instead of drawn afresh: repeating an answer "
-            "tells little more, but kept responses can show that it changed, and link reports",
+            "reveals little more, but kept responses can show that it changed, and link reports",
             False,
         )
     else:

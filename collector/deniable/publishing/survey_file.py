@@ -55,8 +55,8 @@ FIELDS: Final = {
     "tells": 'of ordered answers, which have categories or low, high and step: "distribution", the '
     'mechanism for shares of ranges and quantiles; or "mean", of numbers, that for their mean',
     **{key: meaning for words in KIND_WORDS.values() for key, meaning in words.keys.items()},
-    "largest_share": "largest share that is to be exact, such as 0.4, for which the mechanism is "
-    "chosen; 0 takes all shares together; default: 0.1, or of few answers twice the average",
+    "largest_share": "largest share that must be exact, such as 0.4, for which the mechanism is "
+    "chosen; 0 takes all shares together; default: 0.1, or with few answers twice the average",
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
     "delta": 'slack, as a string; leave it at "0"',
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
@@ -72,7 +72,7 @@ FIELDS: Final = {
     "enrolment": '"open", any device may report; "certificate", only those for which an issuer '
     'vouches; or "blind", the same by an issuer that cannot tell which report is whose',
     "issuers": "of a certificate survey: public keys, 64 hex digits each, of the current issuer "
-    "and, if it is to be replaced, of the next",
+    "and, if it will be replaced, of the next",
     "issuer": "of a blind survey: the issuer's host name, by which counts and distrust know it",
     "issuer_keys": "of a blind survey: the file of public keys that `deniable issuer keys` wrote",
 }

@@ -250,7 +250,7 @@ class HttpSource(Source):
                 "a newer version of deniable may"
             ) from refusal
         if manifest.survey_id.hex() != identifier:
-            raise Untrusted("the collector gave another survey than was asked for")
+            raise Untrusted("the collector gave a survey that was not asked for")
         return envelope, manifest
 
     def _json(self, path: str, allowed: bool = False) -> Any:

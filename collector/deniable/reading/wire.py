@@ -167,7 +167,7 @@ def _survey(manifest: Manifest) -> dict[str, Any]:
 def _understood(manifest: Manifest, body: object, read: Callable[[Any], Read]) -> Read:
     try:
         if not isinstance(body, dict) or body["survey_id"] != manifest.survey_id.hex():
-            raise Untrusted("the collector answered about another survey than was asked for")
+            raise Untrusted("the collector answered about a survey that was not asked for")
         return read(body)
     except (KeyError, TypeError, ValueError) as error:
         raise NotReached(

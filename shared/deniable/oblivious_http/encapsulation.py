@@ -97,7 +97,7 @@ class KeyConfiguration:
             or encoded[start : start + _LENGTH_BYTES] != len(suites).to_bytes(_LENGTH_BYTES, "big")
             or len(suites) % len(_SYMMETRIC)
         ):
-            raise ObliviousHttpError("a key configuration of another length than it says")
+            raise ObliviousHttpError("a key configuration whose length is not what it says")
         if _SYMMETRIC not in (suites[at : at + 4] for at in range(0, len(suites), len(_SYMMETRIC))):
             raise OtherAlgorithms("a key configuration without HKDF-SHA256 and AES-128-GCM")
         return cls(encoded[0], encoded[3:start])

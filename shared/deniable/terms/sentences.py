@@ -327,12 +327,12 @@ def leaves(manifest: Manifest | None, _: Translate) -> Iterator[str]:
         if manifest.mechanism.rounds is None:
             text = _(
                 "The same answer gets the same response for {count} reports in a row, so that "
-                "repeating it tells nothing more."
+                "repeating it reveals nothing more."
             )
         else:
             text = _(
                 "What dice chose first for an answer is kept for {count} reports in a row, and "
-                "each of them throws new dice on top, so that repeating it tells little more."
+                "each of them rolls new dice on top, so that repeating it reveals little more."
             )
         yield text.format(count=count)
         yield _(
@@ -360,14 +360,14 @@ def seen(manifest: Manifest, _: Translate) -> Iterator[str]:
 
 def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
     """Yield the sentences on what can be learnt, of all devices and of several responses."""
-    yield _("About how many devices gave which answer, and of yours no more than is said above.")
+    yield _("About how many devices gave which answer, and no more about yours than said above.")
     mechanism, epochs = manifest.mechanism, manifest.schedule.epochs
     if manifest.repeat.epochs is not None:
         if mechanism.rounds is None:
             yield _("Equal responses let the collector guess which reports are from one device.")
         yield _("If your answer changes, another response may show that it did, and when.")
         if epochs > manifest.repeat.epochs:
-            yield _("Later the dice are thrown anew: all responses together tell more than one.")
+            yield _("Later the dice roll afresh: all responses together reveal more than any one.")
     elif epochs > 1 and mechanism.privacy.odds is not None:
         together = mechanism.privacy.odds**epochs if epochs < _VAST.bit_length() * 64 else None
         if together is None or together > _VAST:
@@ -375,7 +375,7 @@ def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
             yield text.format(count=f"{epochs:,}")
         else:
             text = _(
-                "Several responses tell more than one: all {count} together are at most {odds} "
-                "times as likely with your answers as with any others."
+                "Several responses reveal more than any one: all {count} together are at most "
+                "{odds} times as likely with your answers as with any others."
             )
             yield text.format(count=f"{epochs:,}", odds=odds_text(together))

@@ -40,7 +40,7 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
             "{length}, no further."
         )
         if promise.delta:
-            text = _("A later survey may tell more, with one response every {length} at most.")
+            text = _("A later survey may reveal more, with one response every {length} at most.")
         elif is_vast(odds):
             text = _("A later survey may hide nearly nothing, with one response every {length}.")
         elif (odds_text(odds), promise.epoch_seconds) == (
@@ -166,7 +166,7 @@ def news(
         agreed.bounds,
     )
     if (response > before[0] or delta > before[1]) and (delta or is_vast(odds_of(response))):
-        yield _("A response may now tell more about your answer.")
+        yield _("A response may now reveal more about your answer.")
     elif response > before[0]:
         text = _(
             "A response may now be up to {new} times as likely with your answer as with another, "
@@ -182,7 +182,7 @@ def news(
         new, old = (format_nano(nano).rstrip("0").rstrip(".") for nano in (total, before[2]))
         yield text.format(new=new, old=old)
     elif any(now > then for now, then in zip(others, before[7:], strict=True)):
-        yield _("All responses of this app together may now tell more about you.")
+        yield _("All responses of this app together may now reveal more about you.")
     if kept > before[3] or again > before[4]:
         yield _("A response may now be repeated more often, which links these reports.")
     if grace > before[5]:

@@ -317,7 +317,7 @@ def bundled_gateway_keys(
     except Refusal as error:
         raise ValueError(f"gateway_keys are not what the authority signed: {error}") from error
     if any(one.origin != collector for one in keys):
-        raise ValueError(f"gateway_keys are of another collector than {collector}")
+        raise ValueError(f"gateway_keys are not those of {collector}")
     why_not = [pin.why_not(*one) for one in logged]
     if all(why_not):
         raise ValueError(

@@ -13,7 +13,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "forged-checkpoint": (
         Level.ALERT,
         "The checkpoint is not the log's: {reason}. Its server cannot sign for the log, or "
-        "the log has another key than is trusted here.",
+        "the log's key is not the one trusted here.",
     ),
     "forged-cosignature": (
         Level.ALERT,

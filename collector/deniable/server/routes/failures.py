@@ -55,7 +55,7 @@ _REFUSALS: Final = (
     (
         StoreMoved,
         RefusalCode.STORE_FAILED,
-        "the collector's store was moved, and it is to be restarted with that; come later",
+        "the collector's store was moved, and it must be restarted with the new one; come later",
     ),
     (
         StoreLocked,

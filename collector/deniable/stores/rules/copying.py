@@ -212,7 +212,7 @@ class Filling:
         yield from lock(ISSUERS)
         for query in READ.values():
             if (yield from first(f"{query} LIMIT 1")) is not None:
-                raise NotEmpty("the new store holds something already; choose one that is empty")
+                raise NotEmpty("the new store holds something already; choose an empty one")
         # Who vouched for what was never stored is in no row, but has a number.
         yield Statement("DELETE FROM deniable.issuers WHERE issuer <> 0")
 
