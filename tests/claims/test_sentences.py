@@ -16,13 +16,7 @@ from scipy import stats
 from deniable.budget import NANO
 from deniable.client import SlidingCeiling
 from deniable.documents import Fact
-from deniable.estimates import (
-    Accuracy,
-    Model,
-    covariance,
-    decoder_of,
-    estimate_histogram,
-)
+from deniable.estimates import Accuracy, Model, covariance, decoder_of, estimate_histogram
 from deniable.estimates.accuracy import default_largest_share
 from deniable.estimates.forms import Unit
 from deniable.messages import Manifest, Schedule

@@ -126,7 +126,7 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
         return place.fail("ask compare tea", *options)
 
     assert "do not have the same answers" in refused("coffee")
-    assert "closed epochs are needed (or say 'older', the" in refused("--epoch", "0", "previous")
+    assert "closed epochs are needed, or 'older', the" in refused("--epoch", "0", "previous")
     assert "no survey 'nobody-asks' is published" in refused("nobody-asks")
     assert "an epoch of tea must be one of" in refused("99")
     assert "not compared with itself" in refused("--epoch", "1", "1")

@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import (
-    OutcomeStatus,
-    ReportEntry,
-    Survey,
-    UndeclaredAnswer,
-)
+from deniable.client import OutcomeStatus, ReportEntry, Survey, UndeclaredAnswer
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import InvalidManifest, Manifest, Specification
 from tests.support.devices import Bench, FakeTransport, read_upload

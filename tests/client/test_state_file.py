@@ -11,12 +11,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import (
-    IN_MEMORY,
-    EpochUndecidable,
-    OutcomeStatus,
-    StateUnavailable,
-)
+from deniable.client import IN_MEMORY, EpochUndecidable, OutcomeStatus, StateUnavailable
 from deniable.client.state import schema, state_file
 from deniable.client.state.schema import MIGRATIONS
 from tests.support.devices import NAME, Bench, connect_carelessly

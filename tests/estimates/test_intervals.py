@@ -18,12 +18,7 @@ from deniable.estimates import (
     wilson,
 )
 from deniable.mechanisms import Mechanism, RandomisedResponse
-from tests.estimates.matrices import (
-    FORMULAS,
-    SURVEYED,
-    WIDE,
-    exact_left_inverse,
-)
+from tests.estimates.matrices import FORMULAS, SURVEYED, WIDE, exact_left_inverse
 from tests.support.effort import THOROUGH
 
 W, CP, NORMAL = IntervalMethod.WILSON, IntervalMethod.CLOPPER_PEARSON, IntervalMethod.NORMAL

@@ -14,12 +14,7 @@ import pytest
 
 from deniable.accounting import PrivacyLoss
 from deniable.estimates.accuracy import share_variance, worst_variance
-from deniable.mechanisms import (
-    KINDS,
-    InvalidParameter,
-    InvalidPrivacyParameter,
-    odds_ceiling,
-)
+from deniable.mechanisms import KINDS, InvalidParameter, InvalidPrivacyParameter, odds_ceiling
 from deniable.mechanisms.affine import incidences, is_prime
 from deniable.mechanisms.block_design import MAX_RESPONSES, DesignMechanism
 from deniable.planning import (

@@ -3,13 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from deniable.messages import (
-    Refusal,
-    Report,
-    sign_manifest,
-    sign_report,
-    split_upload,
-)
+from deniable.messages import Refusal, Report, sign_manifest, sign_report, split_upload
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import secret
 from tests.vectors import scene

@@ -345,7 +345,7 @@ def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) 
     first = (manifest.repeat.memo_range(first) or range(first, first + 1)).start
     before = [epoch.number for epoch in epochs if epoch.n and epoch.number < first]
     if not before:
-        other = " (or say 'older', the survey of its name before it)" * (manifest.sequence > 0)
+        other = ", or 'older', the survey of its name before it" * (manifest.sequence > 0)
         raise TooFewReports(
             f"no figures before epoch {first} to compare it with: two closed epochs are needed"
             f"{other}"

@@ -248,7 +248,8 @@ class Visit:
         catalogue = self.site.catalogue
         for other in catalogue.named(manifest.name):
             if other != manifest and {*other.categories} & {*manifest.categories}:
-                yield other.survey_id.hex()[:12], f"sequence {other.sequence}"
+                age = "older: " * (other.sequence < manifest.sequence)
+                yield other.survey_id.hex()[:12], f"{age}sequence {other.sequence}"
         for other in catalogue.newest():
             alike = other.name != manifest.name and other.categories == manifest.categories
             if alike and (every or catalogue.is_public(other.name)):
