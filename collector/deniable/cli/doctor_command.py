@@ -20,7 +20,7 @@ def doctor(
 ) -> None:
     """Look at settings, files, machine, store and surveys; say what to do.
 
-    Nothing is changed, but that the store is written to and nothing in it; the server may be
+    Nothing is changed: a write to the store alters nothing in it. The server may be
     running. The exit status is 1 if anything is wrong.
 
     With --ready, print in one line whether the server with these settings, on this machine, takes

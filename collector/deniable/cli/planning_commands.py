@@ -53,7 +53,7 @@ _FROM_FILE: Final = "give the survey's file for another epsilon, or another numb
     type=quantity,
     default="5%",
     show_default=True,
-    help="Probability of finding one that is not.",
+    help="Probability of finding a difference that is not there.",
 )
 @click.option(
     "--lifetime",

@@ -30,8 +30,8 @@ from deniable.messages import Manifest, Refusal, instant_text, open_manifest
 from deniable.terms.sentences import Translate
 
 _WORST = (
-    "Only the app knows whether it has a relay, and whether it came with this survey: what is said "
-    "of who learns what is for neither."
+    "Only the app knows whether it has a relay, and whether it came with this survey: the "
+    "sentences on who learns what assume neither."
 )
 
 _Account = tuple[int | None, int | None, int | None, bool, int | None]
