@@ -109,7 +109,7 @@ def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
         page.locator(f"[name={side}]").fill(epoch)
         page.locator(f"[name={side}]").press("Enter")
     expect(page.locator("#live .facts").first).to_contain_text(
-        re.compile(r"\(epoch 3, .*\(epoch 1, ", re.DOTALL)
+        re.compile(r"\d{4} \(.* reports\).*before.*\d{4} \(", re.DOTALL)
     )
     now, before = (told(page, collector, epoch=epoch)["categories"] for epoch in (3, 1))
     expect(page.locator("#live tr[data-answers]")).to_have_count(5)

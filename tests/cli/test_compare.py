@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -86,8 +87,9 @@ def test_the_earlier_is_subtracted_in_whatever_order_they_are_named(place: Workp
     forward = compared(place, "--epoch", "2-3", "0-1")
     assert (forward["epochs"], forward["against_epochs"]) == ([2, 3], [0, 1])
     assert compared(place, "--epoch", "0-1", "2-3") == forward
+    assert compared(place, "2") == compared(place)  # which is what "yesterday" may name
     text = shown(place, "--epoch", "0-1", "2-3")
-    assert re.search(r"\(epochs 2 to 3, 2,100 reports\) before .* \(epochs 0 to 1, 4,000 rep", text)
+    assert re.search(r"now .* \(2,100 reports\) before .* \(4,000 rep", text)
     assert "the 2 days before" in text
     older = compared(place, "--epoch", "2", "older:0")
     assert older["against_survey"] == "tea"
@@ -112,7 +114,7 @@ def test_surveys_of_the_same_answers_are_called_by_their_names(place: Workplace)
     assert told["sentence"].startswith("No clear difference between tea on ")
     assert compared(place, "tea-android")["against_epochs"] == [2]
     text = shown(place, "tea-android")
-    assert re.search(r"\(epoch 2, 2,000 reports\) tea-android .* \(epoch 2, 2,000 rep", text)
+    assert re.search(r"\(2,000 reports\) tea-android .* \d{4} \(2,000 reports\)", text)
     assert "test chi-square" in text
     assert "answer tea-android tea difference 95 % simultaneous interval" in text
     written = place.succeed("ask compare tea tea-android --csv")
@@ -126,7 +128,8 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
         return place.fail("ask compare tea", *options)
 
     assert "do not have the same answers" in refused("coffee")
-    assert "closed epochs are needed, or 'older', the" in refused("--epoch", "0", "previous")
+    assert "needs two closed epochs, or 'older', the" in refused("--epoch", "0", "previous")
+    assert re.search(r"days from .* to .*, when the survey collects", refused("2020-01-01"))
     assert "no survey 'nobody-asks' is published" in refused("nobody-asks")
     assert "an epoch of tea must be one of" in refused("99")
     assert "not compared with itself" in refused("--epoch", "1", "1")
@@ -149,6 +152,10 @@ def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:
     assert "In percentage points" not in survey.compare().plot().svg
     assert "mean" in survey.compare().plot().svg
     assert survey.compare(quantile=0.5).sentence == median["sentence"]
+    (one,) = survey.compare(quantile=0.5).rows
+    fell = replace(one, estimate=replace(one.estimate, low=-3.0, high=4.0))
+    fallen = replace(survey.compare(quantile=0.5), rows=(fell,))
+    assert "interval −3 to +4" in fallen.sentence
     assert "median" in survey.compare(quantile=0.5).plot().svg
 
 
@@ -211,7 +218,15 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
         r"change is \w+, down [\d.]+ points",
         told["sentence"],
     )
-    assert "Only one side has daily: not compared." in shown(place, *words, name="snack")
+    text = shown(place, *words, name="snack")
+    assert "Only one side has daily: not compared." in text
+    assert "are compared, equally long. Differ" in text
+    at = datetime.fromtimestamp(start + 1.5 * DAY, UTC).isoformat()
+    place.succeed("survey note tea", "3.0 released", "--at", at)
+    text = shown(place, "--across", "3.0 released")
+    days = r"\d+ \w+ \d{4}"
+    left_out = f"{days} is left out: the note falls into it, and its answers may be of both."
+    assert re.search(f"{days} and {days} are compared, equally long. {left_out}", text)
     survey = Surveys(StoreSource(Config.load(place.directory)))["snack"]
     assert survey.compare(against="across 2.0 released").sentence == told["sentence"]
     assert survey.compare(against="older").to_dict()["sentence"].startswith("2 of 4 answers differ")

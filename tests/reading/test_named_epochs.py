@@ -4,7 +4,7 @@ import pytest
 
 from deniable.messages import Schedule
 from deniable.reading import appear_text, duration_text, epoch_range
-from deniable.reading.epochs import period_text, standing_text, when_text
+from deniable.reading.epochs import asked_text, period_text, standing_text, when_text
 from tests.support.surveys import manifest
 
 DAY, HOUR = 86_400, 3_600
@@ -35,6 +35,23 @@ def test_a_text_names_epochs(text: str, days: range | None, weeks: range | None)
                 epoch_range(text, schedule, NOW)
         else:
             assert epoch_range(text, schedule, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("schedule", "epochs", "text"),
+    [
+        (DAYS, range(14, 28), "2026-11-16..2026-11-29"),
+        (WEEKS, range(1, 2), "2026-11-11..2026-11-17"),
+        (HOURS, range(2, 3), "2026-11-26 02:00"),
+        (HOURS, range(2, 5), "2026-11-26 02:00..2026-11-26 04:00"),
+        (Schedule(MONDAY, 7, 30, 0), range(2, 5), "2-4"),
+    ],
+)
+def test_epochs_are_asked_for_by_a_text_that_names_them(
+    schedule: Schedule, epochs: range, text: str
+) -> None:
+    assert asked_text(schedule, epochs) == text
+    assert epoch_range(text, schedule, NOW) == epochs
 
 
 @pytest.mark.parametrize(

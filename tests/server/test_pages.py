@@ -19,7 +19,7 @@ from yarl import URL
 
 from deniable.estimates import Accuracy, Histogram, View
 from deniable.mechanisms import RandomisedResponse
-from deniable.messages import PROBLEM_JSON, Manifest, Specification
+from deniable.messages import PROBLEM_JSON, Manifest, Schedule, Specification
 from deniable.planning import plan
 from deniable.presenting import connect
 from deniable.presenting.rows import largest_shares
@@ -479,6 +479,40 @@ async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Colle
     assert await refreshed(f"?survey={older}") == (401, "true")
 
 
+async def test_boxes_of_a_comparison_show_words_that_they_take(analyst: Collector) -> None:
+    hours = Schedule(START, 4 * 3600, 30, 0)
+    surveys = [manifest(name="hours", schedule=hours, sequence=each) for each in (0, 1)]
+    surveys[1] = replace(surveys[1], schedule=replace(hours, start=START + 86_400))
+    for survey in surveys:
+        await analyst.publish(survey)
+        for epoch in range(3):
+            await analyst.store.add(
+                [report(d, d % 5, epoch=epoch, survey=survey) for d in range(9)]
+            )
+    analyst.clock.time = START + 2 * 86_400
+
+    async def read(query: str) -> tuple[dict[str, str], list[str], str]:
+        text = await text_of(await analyst.client.get(f"/surveys/hours/compare?{query}"))
+        tags = Tables(text).tags
+        boxes = {read["name"]: read["value"] for tag, read in tags if "list" in read}
+        listed = text.partition('id="against-choices">')[2].partition("</datalist>")[0]
+        return boxes, re.findall('<option value="([^"]+)">', listed), words(text)
+
+    boxes, listed, told = await read("epoch=1&against=previous")
+    assert boxes == {"epoch": "2023-11-16 02:13", "against": ""}
+    assert "16 November 2023, 02:13:20–06:13:20 UTC (9 reports)" in told
+    assert listed[0] == "the one before"
+    older = "version from 14 November 2023 at 22:13 UTC"
+    assert older in listed
+    for against in (*listed, "yesterday"):
+        if against != "2023-11-16 06:13":  # which is not compared with itself
+            told = (await read(f"epoch=2023-11-16 06:13&against={against}"))[2]
+            assert "(9 reports" in told, against
+    told = (await read(f"against={older}"))[2]
+    assert "2023, 06:13:20–10:13:20 UTC (9 reports, version from 14 November" in told
+    assert "the newer version minus the older version" in told
+
+
 async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     analyst: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -508,9 +542,9 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
         ) in words(text)
         assert ("a", {"href": query}) in Tables(text).tags
     shown = await text_of(await analyst.client.get("/surveys/large?epoch=0"))
-    assert re.search(r" reports1 device answered .* state.* \(epoch 0\) ", words(shown))
+    assert re.search(r" reports1 device answered .* state.* time2023-11-14 ", words(shown))
     shown = await text_of(await analyst.client.get("/surveys/large/compare?against=0"))
-    assert re.search(r"\(epoch 1, 1 report\) before.*\(epoch 0, 1 report\)", words(shown))
+    assert re.search(r"2023 \(1 report\) before14 November 2023 \(1 report\)", words(shown))
 
 
 async def test_a_page_that_is_open_tells_when_its_figures_fail_and_when_its_session_ends(

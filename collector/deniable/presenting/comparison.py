@@ -16,6 +16,7 @@ from deniable.documents import (
     caution_maps,
     level_text,
     with_cautions,
+    with_minus,
 )
 from deniable.documents.programs import (
     BOOLEAN,
@@ -54,7 +55,7 @@ from deniable.presenting.rows import (
     estimate_columns,
     estimate_row,
 )
-from deniable.reading.epochs import duration_text, epochs_text
+from deniable.reading.epochs import duration_text, period_text, version_text
 
 _MOST_NAMED: Final = 10
 
@@ -91,7 +92,7 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
     places, rows = [Fact("time", _period(histogram))], [*map(_shown_row, comparison.rows)]
     if against is not None:
         heads = zip(_heads(comparison), (against, histogram), strict=True)
-        places = [Fact(head, _period(side)) for head, side in heads][::-1]
+        places = [Fact(head, _period(side, head)) for head, side in heads][::-1]
     return Document(
         facts=[
             Fact("survey", histogram.survey, aside=True),
@@ -180,7 +181,7 @@ def _written(comparison: Comparison, estimate: Estimate, number: float) -> str:
     """Return a figure or an end of its interval as it is written; of quantiles exactly."""
     if not comparison.quantiles:
         return estimate_text(estimate, number)
-    return f"{number:{'+' * (estimate.unit is Unit.CHANGE and number != 0)}.12g}"
+    return with_minus(f"{number:{'+' * (estimate.unit is Unit.CHANGE and number != 0)}.12g}")
 
 
 def _moved(comparison: Comparison, row: Row) -> str:
@@ -215,21 +216,17 @@ def _other(comparison: Comparison) -> str:
 
 
 def _place(comparison: Comparison, side: Histogram) -> str:
-    """Return the survey and the time of a side, with the id where both have one name."""
-    other = comparison.against if side is comparison.histogram else comparison.histogram
-    assert other is not None
-    alike = other.survey == side.survey and not comparison.in_time
-    return side.sample.place + f" ({side.survey_id[:12]})" * alike
+    """Return the survey and the time of a side, and which version where both have one name."""
+    head = _heads(comparison)[side is comparison.histogram]
+    return side.sample.place + f" ({head})" * head.endswith(" version")
 
 
 def _heads(comparison: Comparison) -> tuple[str, str]:
     """Return the names of the sides, that of the one that is subtracted first."""
     if comparison.against is None or comparison.in_time:
         return "before", "now"
-    one, other = comparison.against, comparison.histogram
-    if one.survey != other.survey:
-        return one.survey, other.survey
-    return f"{one.survey} {one.survey_id[:12]}", f"{other.survey} {other.survey_id[:12]}"
+    names = comparison.against.survey, comparison.histogram.survey
+    return names if names[0] != names[1] else ("the older version", "the newer version")
 
 
 def _guarantees(comparison: Comparison) -> str:
@@ -288,6 +285,12 @@ def _shown_row(row: Row) -> dict[str, Any]:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
+    if comparison.across and (before := comparison.against) is not None:
+        now, ended = comparison.histogram, before.end or 0
+        yield f"{before.sample.period} and {now.sample.period} are compared, equally long."
+        if gap := (now.start or ended) - ended:
+            left_out = period_text(ended, gap, [0])
+            yield f"{left_out} is left out: the note falls into it, and its answers may be of both."
     if comparison.against is not None and comparison.of_shares:
         yield (
             "Differences are in percentage points. Judge by their intervals, not by whether those "
@@ -330,10 +333,11 @@ def comparison_csv(comparison: Comparison) -> str:
     return rows_csv((*names, "cautions"), (plain(row, _ROW) for row in comparison.rows), shared)
 
 
-def _period(side: Histogram) -> str:
+def _period(side: Histogram, head: str = "") -> str:
     reports = f"{side.n:,} report{'s' * (side.n != 1)}"
     period = side.sample.period
-    return f"{period} ({epochs_text(side.epochs)}, {reports})" if period else reports
+    version = f", {version_text(side.sample.start)}" * head.endswith(" version")
+    return f"{period} ({reports}{version})" if period else reports
 
 
 _SHARED: Final = (

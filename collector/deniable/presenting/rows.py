@@ -42,7 +42,7 @@ from deniable.estimates.means import Margin
 from deniable.estimates.results import presents
 from deniable.presenting.revealed import revealed_brief
 from deniable.reading import MOST_ROWS
-from deniable.reading.epochs import EpochState, epochs_text, instant_text, period_text, when_text
+from deniable.reading.epochs import EpochState, instant_text, period_text, when_text
 
 _INFLUENCE: Final = (
     "a share of fake reports moves it by at most so many times that share; null if by any amount"
@@ -340,7 +340,7 @@ def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
         yield Fact("survey", survey, aside=True)
     if histogram.start is not None and histogram.end is not None:
         time = f"{instant_text(histogram.start)} to {instant_text(histogram.end)}"
-        yield Fact("time", f"{time} ({epochs_text(histogram.epochs)})", aside=True)
+        yield Fact("time", time, aside=True)
     yield Fact("reports", histogram.turnout)
     if histogram.standing is not None:
         yield Fact("state", _STATES[EpochState(histogram.standing.state)])

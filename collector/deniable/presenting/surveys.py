@@ -171,13 +171,13 @@ class SurveyFigures:
             return replace(made, across=note.text)
         epochs, previous = _range(epoch), against == PREVIOUS
         listed = self.epochs() if epochs is None or previous else ()
+        other, others = (self, None) if previous else self._against(against)
         if epochs is None:
-            epochs = _range(newest_closed_of(listed, with_before=previous))
+            own = others if other.manifest == self.manifest else None
+            epochs = _range(newest_closed_of(listed, with_before=previous, but=own))
         now = histogram_of(self.manifest, self.counts(epochs), level, model)
         if previous:
-            other, others = self, _range(epoch_before(listed, now.epochs[0], self.manifest))
-        else:
-            other, others = self._against(against)
+            others = _range(epoch_before(listed, now.epochs[0], self.manifest))
         before = histogram_of(other.manifest, other.counts(others), level, model)
         return compare(now, answers, before, given=given, quantile=quantile)
 

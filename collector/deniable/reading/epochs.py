@@ -1,7 +1,7 @@
 """Epochs: when each was, and whether its figures are final."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -36,7 +36,7 @@ UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "sec
 """Of lengths of time, in seconds."""
 _DAY: Final = UNITS["day"]
 _NUMBERS: Final = "[0-9]{1,6}(-[0-9]{1,6})?"
-_DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2})?"
 EPOCHS: Final = rf"({_NUMBERS}|last|last-week|yesterday|{_DATE}(\.\.{_DATE})?)"
 """What a question for one epoch, or for several together, matches."""
 
@@ -102,11 +102,6 @@ def iso_time(instant: int | None) -> str | None:
     return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def epochs_text(epochs: Sequence[int]) -> str:
-    """Return which epochs a figure is of, such as "epochs 0 to 3, 5"."""
-    return f"epoch{'s' * (len(epochs) > 1)} {ranges_text(epochs)}"
-
-
 def ranges_text(epochs: Iterable[int]) -> str:
     """Return sorted numbers as ranges, such as "0 to 3, 5"."""
     return ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in ranges(epochs))
@@ -153,13 +148,20 @@ def dates_text(schedule: Schedule, epochs: Iterable[int]) -> str:
     return period_text(schedule.start, schedule.epoch_seconds, epochs)
 
 
-def asked_text(schedule: Schedule, epoch: int) -> str:
-    """Return the text that asks for an epoch: its days, or the number of one of hours."""
-    begin, end = (schedule.epoch_start(epoch + following) for following in (0, 1))
-    first, last = iso_time(begin), iso_time(end - _DAY)
-    if schedule.epoch_seconds % _DAY or first is None or last is None:
-        return str(epoch)
-    return "..".join(dict.fromkeys((first[:10], last[:10])))
+def asked_text(schedule: Schedule, epochs: range) -> str:
+    """Return the text that asks for epochs: their days, or when the first and last begin."""
+    begin, last = (schedule.epoch_start(epoch) for epoch in (epochs[0], epochs[-1]))
+    daily = schedule.epoch_seconds % _DAY == 0
+    ends = [iso_time(begin), iso_time(last + daily * (schedule.epoch_seconds - _DAY))]
+    if None in ends or schedule.epoch_seconds < UNITS["minute"]:
+        return "-".join(dict.fromkeys((str(epochs[0]), str(epochs[-1]))))
+    texts = [str(end)[: 10 if daily else 16].replace("T", " ") for end in ends]
+    return "..".join(dict.fromkeys(texts))
+
+
+def version_text(start: int) -> str:
+    """Return the name of a survey that starts then, among those of its name."""
+    return f"version from {date_text(start, time=bool(start % _DAY))}"
 
 
 def when_text(period: str) -> str:
@@ -311,8 +313,8 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
     if span and span[0] in every and span[-1] in every:
         return span
     raise ValueError(
-        f"must be one of the epochs 0 to {schedule.epochs - 1}, a range such as 0-5, last, "
-        "yesterday, last-week, or its days such as 2026-11-16..2026-11-29"
+        f"must be one of the epochs 0 to {schedule.epochs - 1}, a range such as 0-5, or days "
+        f"{when_text(dates_text(schedule, every))}, when the survey collects"
     )
 
 
@@ -325,5 +327,8 @@ def _days(text: str, now: float) -> tuple[int, int]:
         monday = today - (today // _DAY + 3) % 7 * _DAY  # 1 January 1970 was a Thursday
         return monday - 7 * _DAY, monday
     first, _, last = text.partition("..")
-    begin, end = (datetime.fromisoformat(f"{day}T00:00Z") for day in (first, last or first))
-    return int(begin.timestamp()), int(end.timestamp()) + _DAY
+    begin, end = (
+        datetime.fromisoformat(f"{moment}{'' if ' ' in moment else ' 00:00'}Z")
+        for moment in (first, last or first)
+    )
+    return int(begin.timestamp()), int(end.timestamp()) + (60 if text[-3] == ":" else _DAY)

@@ -15,6 +15,7 @@ from deniable.reading.epochs import (
     dates_text,
     epoch_range,
     unit_text,
+    version_text,
     when_text,
 )
 from deniable.stores.values import Counts, Note, Seal, counts_digest
@@ -188,7 +189,6 @@ VIEWS: Final = ("unbiased", "projected", "likelihood")
 """How a histogram can be looked at: by the names of ``deniable.estimates.View``."""
 LINE_EPOCHS: Final = 12
 """Newest epochs that one figure of a survey in a list of all is shown of."""
-
 MOST_ROWS: Final = 50
 """Of more answers the largest are shown to people, by default so many."""
 
@@ -201,9 +201,7 @@ _MOST_COUNTS: Final = 1 << 20
 OLDER: Final = "older"
 """In a comparison, instead of a survey: the one of its name before it."""
 ACROSS: Final = "across "
-"""In a comparison, before the text of a note: the epochs after it are compared with those before.
-
-No name, id or epochs begin so."""
+"""In a comparison, as no name or epochs begin: before a note, of which both sides are compared."""
 
 
 def most_epochs(manifest: Manifest) -> int:
@@ -298,9 +296,8 @@ def find_against(
     """Return the survey and the epochs that a survey is compared with; None: the newest closed.
 
     Args:
-        text: "previous", epochs of the survey itself, such as "0-3"; or another survey, perhaps
-            with epochs: "older", a name, or how the id of another survey of its name begins, as in
-            "older:0-3".
+        text: "previous", epochs such as "0-3", or another survey, perhaps with epochs: "older:0-3",
+            a name, how an id of its name begins, or the words of a version.
         manifest: the survey.
         named: all surveys of a name, the newest first.
 
@@ -312,6 +309,9 @@ def find_against(
         return manifest, text
     survey, _, epochs = text.partition(":")
     own = named(manifest.name)
+    for other in own:
+        if other != manifest and text == version_text(other.schedule.start):
+            return other, None
     if survey == OLDER:
         older = own[own.index(manifest) + 1 :]
         if not older:
@@ -323,13 +323,16 @@ def find_against(
     return find_version(survey, others), epochs or None
 
 
-def newest_closed_of(epochs: Sequence[ListedEpoch], *, with_before: bool = False) -> int | None:
+def newest_closed_of(
+    epochs: Sequence[ListedEpoch], *, with_before: bool = False, but: range | None = None
+) -> int | None:
     """Return the newest closed epoch with figures; where none is closed, the newest with figures.
 
     None if there are no figures. Of epochs in their order, ``with_before`` leaves out the first, if
-    there are more: nothing is before it.
+    there are more: nothing is before it. All ``but`` these are taken, if there are others.
     """
     known = [epoch for epoch in epochs if epoch.n]
+    known = [epoch for epoch in known if epoch.number not in (but or ())] or known
     if with_before:
         known = known[1:] or known
     closed = [epoch for epoch in known if epoch.state.closed]
@@ -346,10 +349,7 @@ def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) 
     before = [epoch.number for epoch in epochs if epoch.n and epoch.number < first]
     if not before:
         other = ", or 'older', the survey of its name before it" * (manifest.sequence > 0)
-        raise TooFewReports(
-            f"no figures before epoch {first} to compare it with: two closed epochs are needed"
-            f"{other}"
-        )
+        raise TooFewReports(f"no earlier figures: a comparison needs two closed epochs{other}")
     return max(before)
 
 
@@ -394,8 +394,7 @@ def sides_across(
     if not before or not since:
         side = "before" if not before else "after"
         raise TooFewReports(f"no epoch {side} {note.text!r} that is over has figures")
-    most = min(len(before), len(since))
-    if ours.repeat.epochs is not None or survey.repeat.epochs is not None:
-        most = 1
+    keeps = ours.repeat.epochs is not None or survey.repeat.epochs is not None
+    most = 1 if keeps else min(len(before), len(since))
     before, since = before[-most:], since[:most]
     return range(since[0], since[-1] + 1), survey, range(before[0], before[-1] + 1)

@@ -14,8 +14,8 @@ from deniable.directory.store_source import older_epochs, shown_epochs
 from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.planning.words import cost_text
-from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
-from deniable.reading.epochs import dates_text, standing_text, when_text
+from deniable.reading import PREVIOUS, VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
+from deniable.reading.epochs import dates_text, standing_text, version_text, when_text
 from deniable.reading.source import most_epochs
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
@@ -70,8 +70,9 @@ class Site:
         request: web.BaseRequest,
         name: str,
     ) -> web.Response:
-        # A form leaves parameters empty.
-        kept = [(key, value) for key, value in request.query.items() if value]
+        # A form leaves parameters empty, or names the default in words.
+        default = {"against": ("", PREVIOUS, "the one before")}
+        kept = [one for one in request.query.items() if one[1] not in default.get(one[0], ("",))]
         if len(kept) < len(request.query):
             request = request.clone(rel_url=request.rel_url.with_query(kept))
         return await answer(Visit(self, page, request, name))
@@ -245,11 +246,13 @@ class Visit:
 
     def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:
         """Yield surveys that a survey can be compared with: an id or a name, and a text."""
-        catalogue = self.site.catalogue
+        catalogue, known = self.site.catalogue, set[str]()
         for other in catalogue.named(manifest.name):
             if other != manifest and {*other.categories} & {*manifest.categories}:
-                age = "older: " * (other.sequence < manifest.sequence)
-                yield other.survey_id.hex()[:12], f"{age}sequence {other.sequence}"
+                text = version_text(other.schedule.start)
+                named = text if text not in known else other.survey_id.hex()[:12]
+                known.add(text)
+                yield named, f"{'older' if other.sequence < manifest.sequence else 'newer'} version"
         for other in catalogue.newest():
             alike = other.name != manifest.name and other.categories == manifest.categories
             if alike and (every or catalogue.is_public(other.name)):

@@ -13,10 +13,10 @@ from aiohttp import web
 from deniable.documents import Document, level_text
 from deniable.documents.html import document_html, escape
 from deniable.mechanisms.answering import answer_labels
-from deniable.messages import Manifest
+from deniable.messages import Manifest, Schedule
 from deniable.planning.words import promise_text
 from deniable.reading import CANNOT_BE_ASKED, ListedEpoch, instant_text
-from deniable.reading.epochs import asked_text, dates_text
+from deniable.reading.epochs import asked_text, dates_text, epoch_range, version_text
 from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, HTML, ROUTES
 
@@ -129,6 +129,8 @@ def _environment() -> "Environment":
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["instant"] = instant_text
     environment.filters["dates"] = dates_text
+    environment.filters["version"] = version_text
+    environment.filters["boxed"] = box_text
     environment.filters["promise"] = promise_text
     environment.filters["html"] = _document
     environment.filters["explained"] = explained
@@ -246,7 +248,7 @@ def epoch_choices(
     known, schedule = [epoch for epoch in reversed(epochs) if epoch.n], manifest.schedule
     typed = "against" in page.takes  # or chosen, as addresses have it
     for epoch in known:
-        value = asked_text(schedule, epoch.number) if typed else str(epoch.number)
+        value = box_text(str(epoch.number), schedule) if typed else str(epoch.number)
         dates = dates_text(schedule, [epoch.number])
         yield value, f"{dates} ({epoch.n:,} reports, {epoch.state.words})"
     together = (
@@ -255,6 +257,14 @@ def epoch_choices(
     if together and len(known) > 1:
         span = range(known[-1].number, known[0].number + 1)
         yield f"{span[0]}-{span[-1]}", f"{dates_text(schedule, span)} together"
+
+
+def box_text(text: str, schedule: Schedule) -> str:
+    """Return the text of a box for a choice, which has dates of epochs in place of numbers."""
+    try:
+        return asked_text(schedule, epoch_range(text, schedule, 0)) if text[:1].isdigit() else text
+    except ValueError:  # such as an id
+        return text
 
 
 def asked_groups(request: web.BaseRequest) -> tuple[str, ...]:

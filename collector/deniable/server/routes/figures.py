@@ -327,12 +327,13 @@ class Sides:
         epochs, others = self.subject.epochs, self.epochs
         if self.across:
             named = figures.catalogue.named(ours.name)
-            own = [(one, await self._listed(figures, one)) for one in named[named.index(ours) :]]
-            epochs, other, others = sides_across(Note(self.at, self.across), own)
+            known = [(one, await self._listed(figures, one)) for one in named[named.index(ours) :]]
+            epochs, other, others = sides_across(Note(self.at, self.across), known)
             self.subject = replace(self.subject, surveys=(ours, other))
         elif epochs is None or self.previous:
             listed = await self._listed(figures, ours)
-            epochs = epochs or _alone(newest_closed_of(listed, with_before=self.previous))
+            own = others if other == ours else None
+            epochs = epochs or _alone(newest_closed_of(listed, with_before=self.previous, but=own))
             if self.previous and epochs:
                 others = _alone(epoch_before(listed, epochs[0], ours))
         if others is None:
@@ -380,7 +381,7 @@ async def asked_sides(figures: FigureService, request: web.BaseRequest, subject:
     except ReadingError:
         raise Refusal(
             RefusalCode.BAD_QUERY,
-            "against must be previous, epochs such as 0-3, older, a known survey, or across NOTE",
+            "against must be previous, days, yesterday, older, a known survey, or across NOTE",
         ) from None
     if other.name != manifest.name:
         await figures.queue(request, other.name)
