@@ -473,7 +473,7 @@ async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Colle
     analyst.clock.time += 2
     assert await refreshed() == (200, "true")
     assert await refreshed(f"?survey={older}") == (200, None)
-    assert ">older: sequence 0<" in await text_of(await analyst.client.get(f"{PAGE}/compare"))
+    assert ">older version<" in await text_of(await analyst.client.get(f"{PAGE}/compare"))
     (held,) = await analyst.store.tokens()
     await analyst.store.revoke_token(held.digest)
     assert await refreshed(f"?survey={older}") == (401, "true")
