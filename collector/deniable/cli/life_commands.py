@@ -166,8 +166,7 @@ def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
     """Take no further report that this ISSUER vouches for.
 
     ISSUER is a certifying issuer's public key (64 hex digits), or a blind issuer's host name.
-    For good, and in every survey. What was counted stays, and histograms say how much
-    it is.
+    This is for good, in every survey. What was counted stays, and histograms say how much it is.
     """
     config = Config.load(directory)
     if len(issuer) == 64 and not set(issuer) - set("0123456789abcdef"):
