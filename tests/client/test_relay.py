@@ -122,7 +122,7 @@ def test_the_longest_requests_fit_into_the_one_size() -> None:
         ({"relay": "relay.example"}, "relay must be https"),
         ({"gateway_keys": b"\x92"}, "not what the authority signed"),
         ({"authority": NEXT.public_key}, "not what the authority signed"),
-        ({"collector": "https://other.example"}, "of another collector"),
+        ({"collector": "https://other.example"}, "not those of https://other.example"),
         ({"collector": "https://r.example:99", "relay": "https://r.example/"}, "another's host"),
     ],
 )

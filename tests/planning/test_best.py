@@ -3,10 +3,8 @@
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from importlib import import_module
 from itertools import product
 from math import comb
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -27,21 +25,12 @@ from deniable.planning import (
     composed,
     lower_bound,
 )
-from tests.cli.commands import Workplace, succeed
 from tests.support.effort import some
 
 BEST = [  # categories, epsilon, n sum Var of a good design, bound
     (16, "1", 51.55596957224, 50.97639305798),
-    (105, "0.5", 1613.969858508, 1613.335140706),
     (105, "1", 378.5457309304, 378.3748814733),
-    (105, "2", 73.66683846665, 73.62951144407),
-    (105, "4", 6.882611021974, 6.847179361517),
-    (256, "1", 937.3619426235, 934.4247652211),
-    (1_024, "0.5", 16023.00846375, 16014.57703529),
     (1_024, "1", 3765.21297582, 3762.721869885),
-    (1_024, "2", 740.4505213099, 738.9927663202),
-    (1_024, "4", 78.07683699817, 76.70596570979),
-    (10_000, "1", 36819.3869278, 36818.57925642),
     (65_536, "1", 241767.8005067, 241340.693406),
 ]
 SIZES = (2, 3, 5, 6, 9, 16, 29, 105, 300)
@@ -67,17 +56,6 @@ def test_what_is_chosen_costs_no_more_than_the_table_says(
     assert chosen.bound == lower_bound(k, float(epsilon)) == pytest.approx(bound, rel=1e-11)
     assert chosen.bound <= chosen.cost * (1 + 1e-12) <= 1.002 * cost
     assert chosen.candidate.responses <= MAX_RESPONSES
-
-
-@pytest.mark.long
-def test_no_size_is_left_out_up_to_epsilon_6() -> None:
-    # The sizes and epsilons are log-uniform and uniform, and those that had been the worst.
-    rng = Random(6)
-    pairs = [(round(2 * 32_768 ** rng.random()), rng.uniform(0.1, 6)) for _ in range(40)]
-    pairs += [(2_458, 6), (1_479, 6), (1_550, 5.5), (4_096, 6), (65_536, 5.09), (33, 1.5), (32, 1)]
-    for k, epsilon in pairs:
-        least = min(design.cost(epsilon) for design in candidates(k, epsilon))
-        assert least <= lower_bound(k, epsilon) * (1.012 if epsilon <= 3 else 1.053)
 
 
 CANDIDATES = [
@@ -225,12 +203,9 @@ def test_another_mechanism_is_compared_with_what_would_be_chosen() -> None:
 # .5 the best size of sets with its greatest n Var. Source: computed by an independent program.
 CRITERIA = [
     (5, 1, 1, (1.9368, 2.1114, 2.8097, 3.6827), ((1, 2.1114), (2, 2.4278))),
-    (8, 2, 1, (0.3280, 0.4219, 0.7976, 1.2671), ((1, 0.4219), (2, 0.6399))),
     (16, 1, 4, (3.1107, 3.2312, 3.7132, 4.3157), ((4, 3.2312), (6, 3.4115))),
     (16, 3, 1, (0.0936, 0.1669, 0.4603, 0.8271), ((1, 0.1669), (3, 0.2943))),
     (105, 1, 28, (3.5938, 3.6963, 4.1063, 4.6187), ((30, 3.6843), (39, 3.8391))),
-    (105, 3, 5, (0.1975, 0.2970, 0.6951, 1.1928), ((8, 0.2710), (19, 0.3579))),
-    (1024, 3, 49, (0.2182, 0.3172, 0.7130, 1.2079), ((84, 0.2873), (187, 0.3685))),
 ]
 
 
@@ -328,22 +303,3 @@ def test_nothing_is_lost_to_rounding(epsilon: str) -> None:
     for share in (0, 1):
         least = lower_bound(k, float(epsilon), share)
         assert best(k, epsilon, largest_share=share).cost == pytest.approx(least, rel=1e-12)
-
-
-def test_publishing_searches_the_candidates_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module, searches = import_module("deniable.planning.candidates"), []
-    search = module.candidates_of_blocks
-
-    def counted(*given: Any) -> Any:
-        searches.append(given)
-        return search(*given)
-
-    monkeypatch.setattr(module, "candidates_of_blocks", counted)
-    succeed("init", tmp_path / "collector")
-    for changes in ({}, {"delta": '"0.0001"'}):
-        candidates.cache_clear()
-        searches.clear()
-        Workplace(tmp_path / "collector").publish(**changes)
-        assert len(searches) == 1
