@@ -55,7 +55,8 @@ def _real(data: str, by: str, *reports: int) -> Asked:
     counts = survey.counts()
     categories = ", ".join(f'"{category}"' for category in counts)
     truth = ", ".join(f"{category}={count}" for category, count in counts.items())
-    return Asked(survey.question, f"categories = [{categories}]", truth, reports, public=True)
+    answers = f'mechanism = "randomised-response"\ncategories = [{categories}]'
+    return Asked(survey.question, answers, truth, reports, public=True)
 
 
 MARRIAGE, FLIGHTS, MINUTES = "rating-of-marriage", "destination-of-flight", "session-minutes"

@@ -16,7 +16,7 @@ def test_reports_appear_without_anybody_asking_for_them(collector: Served, page:
     page.evaluate("window.stayed = true")
     collector.report(FILLING, *[0] * 20, *[1] * 30)
     expect(row(page, category="yes")).to_be_visible()
-    expect(page.locator("#live dd", has_text=re.compile("^50$"))).to_be_visible()
+    expect(page.locator("#live dd", has_text=re.compile("^50 devices"))).to_be_visible()
     page.get_by_label("raw counts").check()
     expect_data(row(page, category="yes"), raw="30")
     collector.report(FILLING, *[1] * 12)

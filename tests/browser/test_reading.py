@@ -205,9 +205,9 @@ def test_answers_are_found_as_their_names_are_typed(collector: Served, page: Pag
 @pytest.mark.long
 def test_terms_and_notes_stand_once_in_full(collector: Served, page: Page) -> None:
     page.goto(FIGURES)
-    expect(page.locator("dl.terms dt").first).to_be_visible()
+    expect(page.locator("#privacy li").first).to_be_visible()
     page.get_by_role("link", name="Over time").click()
-    expect(page.locator("dl.terms")).to_have_count(0)
+    expect(page.locator("#privacy li")).to_have_count(0)
     expect(page.locator("[data-caution=chance-alone]")).to_be_visible()
     expect(page.locator("[data-caution=hidden-by-steps]")).to_be_hidden()
     page.locator("#live summary", has_text="Details").click()

@@ -287,7 +287,7 @@ def test_the_tool_asks_once_and_tells_its_user(collector: CollectorProcess, tmp_
     journal = tool("privacy", "journal")
     assert "epoch 0: delivered" in journal
     assert "consent: on, from prompt" in journal
-    assert "1 report made" in tool("privacy", "explain")
+    assert "Reports made: 1." in tool("privacy", "explain")
     assert "off: nothing is drawn" in tool("privacy", "consent", "off")
     assert "erased" in tool("privacy", "journal")
     assert tool("rate", "good").startswith("not-recorded consent is off")

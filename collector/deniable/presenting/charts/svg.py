@@ -263,7 +263,7 @@ def axis_over(
     if scale.least <= 0 <= scale.most:
         known.append(0.0)
     low, high = min(known, default=scale.least), max(known, default=scale.most)
-    if not high > low:
+    if not high - low > 1e-9 * (scale.most - scale.least):  # no ticks are told apart there
         low, high = scale.least, scale.most
     step = _round_step((high - low) / max(2, abs(end - start) // apart))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
