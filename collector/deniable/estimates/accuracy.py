@@ -95,18 +95,27 @@ def default_largest_share(categories: int) -> float:
     return min(1.0, max(0.1, 2 / categories))
 
 
+def checked_largest_share(largest_share: float | None, categories: int) -> float:
+    """Return the largest share that is to be exact, by default that of so many categories.
+
+    ValueError if it is no share.
+    """
+    if largest_share is None:
+        return default_largest_share(categories)
+    if not 0 <= largest_share <= 1:
+        raise ValueError("the largest share must be in [0, 1], such as 0.1")
+    return largest_share
+
+
 def share_variance(mechanism: Mechanism, largest_share: float | None = None) -> float:
     """Return the largest n Var of any share up to the largest, in any population.
 
     By default up to :func:`default_largest_share`, of each question's answers.
     """
-    if largest_share is not None and not 0 <= largest_share <= 1:
-        raise ValueError("the largest share must be in [0, 1], such as 0.1")
     if isinstance(mechanism, OneQuestion):  # of d questions, each is what one report in d is about
         parts = mechanism.parts
         return len(parts) * max(share_variance(part, largest_share) for part in parts)
-    if largest_share is None:
-        largest_share = default_largest_share(mechanism.categories)
+    largest_share = checked_largest_share(largest_share, mechanism.categories)
     chances = _chances(mechanism)
     if chances is not None:
         own, other, _ = support_moments(*chances)

@@ -8,11 +8,7 @@ from typing import Final
 
 from deniable import estimates
 from deniable.documents import Fact
-from deniable.estimates.accuracy import (
-    Accuracy,
-    default_largest_share,
-    reports_for_half_width,
-)
+from deniable.estimates.accuracy import Accuracy, checked_largest_share, reports_for_half_width
 from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
 from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
@@ -136,7 +132,7 @@ def _for_single_questions(
             joint,
             [answers[at] == 0 for answers in first],
             _POINTS,
-            largest_share=default_largest_share(size) if largest_share is None else largest_share,
+            largest_share=checked_largest_share(largest_share, size),
         )
         for at, size in enumerate(sizes)
     )

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from deniable.accounting import PrivacyLoss, epsilon_each
 from deniable.accounting.privacy_loss import epsilon_ceiling
-from deniable.estimates.accuracy import default_largest_share
+from deniable.estimates.accuracy import checked_largest_share
 from deniable.mechanisms import (
     InvalidParameter,
     Number,
@@ -64,7 +64,7 @@ class Choice:
         epsilon: of one report.
         delta: of one report.
         largest_share: the largest share that is to be exact; up to 1/k it is all shares together.
-        cost: k n times the greatest variance of shares up to that.
+        cost: k n times what it adds to the greatest variance of shares up to that.
         bound: that of the best of all subsets, at delta 0. Of all shares together no unbiased
             estimates cost less in the worst case, where all categories are equally frequent.
         composed: epsilon of all the reports planned, at the composed delta; None if none were.
@@ -272,11 +272,7 @@ class _Terms:
 
     @classmethod
     def of(cls, categories: int, slack: Fraction, largest_share: float | None) -> "_Terms":
-        if largest_share is None:
-            largest_share = default_largest_share(categories)
-        if not 0 <= largest_share <= 1:
-            raise ValueError("the largest share must be in [0, 1], such as 0.1")
-        return cls(categories, slack, largest_share)
+        return cls(categories, slack, checked_largest_share(largest_share, categories))
 
     def candidates(self, level: Fraction, most_responses: int) -> tuple[Candidate, ...]:
         terms = float(level), float(self.slack)

@@ -10,7 +10,7 @@ from itertools import takewhile
 from math import ceil, exp, expm1, log, log1p
 from typing import Any, Final, NamedTuple
 
-from deniable.estimates.accuracy import default_largest_share
+from deniable.estimates.accuracy import checked_largest_share
 from deniable.mechanisms import (
     InvalidParameter,
     InvalidPrivacyParameter,
@@ -85,8 +85,7 @@ def best_fresh(
     def largest(points: int) -> float:
         return all_kept / pure - (all_kept + points) / all_kept if points <= MAX_POINTS else 0.0
 
-    if largest_share is None:
-        largest_share = default_largest_share(categories)
+    largest_share = checked_largest_share(largest_share, categories)
     terms = one, 0.0, largest_share
     fitting = list(
         candidates_of_blocks(categories, one, 0.0, MAX_RESPONSES, largest, largest_share)

@@ -48,7 +48,7 @@ from deniable.presenting.rows import (
     largest_shares,
 )
 from deniable.reading.epochs import (
-    duration_text,
+    every_text,
     instant_text,
     iso_time,
     period_text,
@@ -244,7 +244,7 @@ def trend_sentence(trend: Trend) -> str:
         number_text(number, high - low, "+" * (not slope.distinguishable), kind=kind)
         for number in (factor * slope.value, low, high)
     )
-    by = f"{value}{' points' * slope.unit.of_shares} {_every(trend)}"
+    by = f"{value}{' points' * slope.unit.of_shares} {every_text(trend.seconds)}"
     moved = f"no clear trend of {what}, {by}"
     if slope.distinguishable:
         moved = f"{what} is {'rising' if slope.value > 0 else 'falling'} by {by}"
@@ -256,17 +256,11 @@ def trend_sentence(trend: Trend) -> str:
     return with_cautions(f"{name}{', ' * bool(name)}{period}: {moved} ({interval}).", cautions)
 
 
-def _every(trend: Trend) -> str:
-    """Return the unit of time of a slope, such as "a week"."""
-    unit = duration_text(trend.seconds).removeprefix("1 ")
-    return f"an {unit}" if unit == "hour" else f"a {unit}"
-
-
 def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
     """Return the cautions of its use."""
     return DisplayedFigures(
         trend.slope.samples,
-        *furthest([trend.slope], f"{_every(trend)}'s change"),
+        *furthest([trend.slope], f"{every_text(trend.seconds)}'s change"),
         "an epoch's reports",
         outside=int(trend.slope.outside),
         level=trend.slope.level,

@@ -239,6 +239,14 @@ def cut_text(cut_at: int) -> str:
     )
 
 
+def every_text(seconds: int) -> str:
+    """Return the length of time behind a rate: "a week", "an hour", "every 4 hours"."""
+    length = duration_text(seconds)
+    if not length.startswith("1 "):
+        return f"every {length}"
+    return f"{'an' if length == '1 hour' else 'a'} {length[2:]}"
+
+
 class Step(NamedTuple):
     """All epochs up to one together: when it closes, how many they are, and their reports."""
 
@@ -264,8 +272,7 @@ class Pace:
     @classmethod
     def of(cls, schedule: Schedule, repeat: Repeat, closed: Mapping[int, int]) -> "Pace":
         """Return the pace of a survey, by how many reports each of its closed epochs shows."""
-        length = duration_text(schedule.epoch_seconds)
-        period = f"a {length[2:]}" if length.startswith("1 ") else f"every {length}"
+        period = every_text(schedule.epoch_seconds)
         if not closed:
             return cls(0.0, period)
         last, week = max(closed), max(1, UNITS["week"] // schedule.epoch_seconds)
