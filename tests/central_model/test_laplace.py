@@ -394,17 +394,3 @@ def test_a_query_has_a_sensitivity_in_steps_and_cells(query: Query, step: Number
 def test_a_release_has_an_epsilon_that_can_be_met(epsilon: Number) -> None:
     with pytest.raises(InvalidPrivacyParameter, match=r"epsilon must be|scale must be"):
         counts_release(epsilon)
-
-
-def test_parameters_in_floats_are_refused() -> None:
-    floats: list[tuple[str, Callable[[], object]]] = [
-        ("epsilon must be", lambda: counts_release(0.5)),
-        ("scale must be", lambda: DiscreteLaplace(2.5)),  # type: ignore[arg-type]
-        ("step must be", lambda: counts_release(1, step=0.5)),
-        ("sensitivity of q must be", lambda: added({"q": Query(1.0)}, 1)),  # type: ignore[arg-type]
-    ]
-    for reason, make in floats:
-        with pytest.raises(TypeError, match=reason):
-            make()
-    with pytest.raises(ValueError, match="not a valid Neighbours"):
-        counts_release(1, neighbours="some")

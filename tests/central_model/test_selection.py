@@ -1,7 +1,6 @@
 """Private selection: every row is exact, and no neighbouring row differs by more than promised."""
 
 import itertools
-import os
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -165,13 +164,6 @@ def test_a_choice_takes_five_draws_whatever_the_utilities(utilities: list[Number
         words = iter([word] * 9)
         mechanism.choose(utilities, words.__next__)
         assert len(list(words)) == 9 - WORDS
-
-
-def test_by_default_the_operating_system_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = ExponentialMechanism("ab", 1, sensitivity=1)
-    for byte, outcome in ((b"\0", "a"), (b"\xff", "b")):
-        monkeypatch.setattr(os, "urandom", byte.__mul__)
-        assert mechanism.choose([0, 0]) == outcome
 
 
 MARKER = 7_777_777

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from email.utils import formatdate
+from functools import cache
 from math import inf
 from pathlib import Path
 from random import Random
@@ -20,6 +21,7 @@ from unittest import mock
 
 from deniable.client import Client, ClientSettings, EnrolmentRequest, Survey
 from deniable.client.client import engine_of
+from deniable.client.optional import credential_rows
 from deniable.client.state import state_file
 from deniable.directory.gateway_file import GatewayFile, first_gateway
 from deniable.enrolment.epoch_keys import create_epoch_keys
@@ -98,6 +100,7 @@ def live(setting: Setting, folder: Path) -> World:
         stack.callback(loop.close)
         for target, value in (
             ("deniable.client.engine.uniform", chance.random),
+            (f"{credential_rows.__name__}._draws", _seeded_draws(chance)),
             (f"{state_file.__name__}._connect", connect_carelessly),
             ("os.fsync", lambda _descriptor: None),  # nobody pulls the plug here
             ("threading.Thread.start", _start),
@@ -151,6 +154,18 @@ def _manifest(setting: Setting, name: str, later: float, keys: tuple[bytes, ...]
         schedule=Schedule(START + int(later), EPOCH_SECONDS, setting.epochs + 1, EPOCH_SECONDS),
         enrolment=Enrolment("blind", issuer=ISSUER, keys=keys),
     )
+
+
+def _seeded_draws(chance: Random) -> Callable[..., tuple[float, float]]:
+    """Return the devices' draws of times, from seeded secrets and of surveys without keys."""
+    draws = credential_rows._draws
+    seeded = cache(lambda _secret: chance.randbytes(32))
+
+    def drawn(secret: bytes, context: bytes, manifest: Manifest, epoch: int) -> tuple[float, float]:
+        keyless = replace(manifest, enrolment=Enrolment("open"))
+        return draws(seeded(secret), context, keyless, epoch)
+
+    return drawn
 
 
 @contextmanager
