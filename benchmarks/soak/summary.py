@@ -39,7 +39,7 @@ class Summary:
             "acknowledged reports were lost": outcome.lost,
             "reports were counted twice": outcome.doubled,
             "reports were counted that nobody sent": outcome.never_sent,
-            "devices were never told what became of their reports": self.unfinished,
+            "devices never learned what became of their reports": self.unfinished,
             "faults were found by store check": len(outcome.faults),
             "reports were neither acknowledged nor refused": outcome.sent - outcome.acknowledged,
             f"kinds of processes took more than {self.plan.most_memory} MiB": sum(
@@ -55,10 +55,10 @@ class Summary:
         statuses = {status or "no answer": n for status, n in sorted(tally.statuses.items())}
         rows = [
             ("load", f"{self.seconds / 60:.3g} minutes"),
-            ("store, processes that serve", f"{self.store}, {self.plan.workers}"),
-            ("sustainable before, valid reports alone", f"{self.sustainable:,.0f} reports/s"),
+            ("store, serving processes", f"{self.store}, {self.plan.workers}"),
+            ("sustainable rate, valid reports only", f"{self.sustainable:,.0f} reports/s"),
             (
-                f"offered, {self.plan.invalid:.0%} of it invalid",
+                f"offered load, {self.plan.invalid:.0%} of it invalid",
                 f"{self.offered:,.0f} reports/s ({self.offered / self.sustainable:.2f} ×)",
             ),
             ("reports sent by honest devices", f"{outcome.sent:,}"),
@@ -67,7 +67,7 @@ class Summary:
             ("**lost**: acknowledged, not counted", f"**{outcome.lost:,}**"),
             ("**doubled**: counted twice", f"**{outcome.doubled:,}**"),
             ("**invented**: counted, never sent", f"**{outcome.never_sent:,}**"),
-            ("found by `deniable store check`", f"{len(outcome.faults):,}"),
+            ("faults found by `deniable store check`", f"{len(outcome.faults):,}"),
             ("uploads sent again", f"{tally.retries:,}"),
             ("kills and restarts", _listed(tally.kills)),
             ("requests by status", _listed(statuses)),
