@@ -65,7 +65,7 @@ def test_no_guess_is_better_than_stated(survey: Manifest) -> None:
         ("1", "73.2 %", "23.2 %", "room to deny any answer"),
         ("2", "88.1 %", "45.1 %", "leaves doubt, and a guess is usually right"),
         ("4", "98.3 %", "85.9 %", "leaves hardly any doubt"),
-        ("8", "99.97 %", "99.7 %", "is the truth with a formality"),
+        ("8", "99.97 %", "99.7 %", "is practically the truth"),
     ],
 )
 def test_the_stated_guess_is_reached_and_rounded_up(

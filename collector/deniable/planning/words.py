@@ -282,7 +282,7 @@ def strength_fact(manifest: Manifest) -> Fact:
     odds, level = manifest.mechanism.privacy.odds, strongest(manifest)
     assert odds is not None, "every mechanism of a survey is pure"
     verdicts = (verdict for most, verdict in _STRENGTHS.items() if level <= most)
-    verdict = next(verdicts, "is the truth with a formality")
+    verdict = next(verdicts, "is practically the truth")
     even, tenth = guess_text(odds), guess_text(odds, Fraction(1, 10))
     return Fact(
         "strength",
