@@ -120,12 +120,12 @@ def test_the_guide_states_the_power_of_the_kit() -> None:
     tested = 2 * (OPEN.size + 1)
     half = {each: power_of_noise(80, once, each + (1 - each) * once, tested) for each in (0.8, 1)}
     rows = [
-        ("The plain truth for one answer of three", half[1]),
-        ("The plain truth in 80 % of the reports of one answer", half[0.8]),
-        ("All answers drawn as at twice the epsilon", power_of_noise(240, once, twice, tested)),
+        ("No noise for one of the three answers", half[1]),
+        ("No noise in 80 % of the reports of one answer", half[0.8]),
+        ("All answers drawn at twice the epsilon", power_of_noise(240, once, twice, tested)),
         *(
             (
-                f"A trait of two values that is one answer in {each} % of reports",
+                f"A two-valued trait that reveals one answer in {each} % of reports",
                 power_of_traits(each / 100),
             )
             for each in (40, 50, 60, 70)
