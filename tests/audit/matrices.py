@@ -6,24 +6,12 @@ from itertools import combinations, permutations
 
 from hypothesis import strategies as st
 
-from deniable.audit import (
-    DiscreteExponential,
-    ExponentialRatio,
-    ExponentialSum,
-    MatrixMechanism,
-    SolutionMatrix,
-    distance_utility,
-)
+from deniable.audit import SolutionMatrix
 from deniable.mechanisms import Rows
 from tests.mechanisms.laws import entries as entries
 
 G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])
 """The matrix of the check values."""
-
-term = ExponentialSum.term
-ONE = term(1)
-EXAMPLE_2 = DiscreteExponential(3, 2, distance_utility)
-"""The paper's."""
 
 
 def of_weights(rows: Sequence[Sequence[int]]) -> SolutionMatrix:
@@ -45,24 +33,8 @@ def matrices(*, least: int = 0, most: int = 6) -> st.SearchStrategy[SolutionMatr
     )
 
 
-def mechanisms() -> st.SearchStrategy[MatrixMechanism]:
-    """Return any mechanisms on databases of 1 to 3 rows, of which there are 2 to 8."""
-    return st.sampled_from([(2, 1), (3, 1), (2, 2), (2, 3)]).flatmap(
-        lambda size: st.lists(
-            rows_of(size[0] ** size[1]), min_size=size[0] ** size[1], max_size=size[0] ** size[1]
-        ).map(lambda rows: MatrixMechanism(*size, of_weights(rows)))
-    )
-
-
 deltas = st.fractions(0, Fraction(1, 3), max_denominator=60)
 odds = st.one_of(st.integers(1, 8).map(Fraction), st.fractions(1, 20, max_denominator=12))
-
-
-def rational(ratio: ExponentialRatio) -> Fraction:
-    """Return a ratio that is rational."""
-    exact = ratio.as_term()
-    assert exact is not None
-    return sum((coefficient for coefficient, _ in exact.terms), Fraction(0))
 
 
 def worst_by_definition(matrix: Rows, level: Fraction) -> tuple[Fraction, tuple[int, int]]:

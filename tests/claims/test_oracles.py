@@ -212,7 +212,7 @@ NO_CLAIMS: dict[str, str] = {
         server.routes.openapi:_described
     """,
     "which limit of its input an error names": """
-        audit.exponential_sum:_exact audit.solution_matrix:SolutionMatrix.__init__
+        audit.solution_matrix:SolutionMatrix.__init__
         cli.demo_data:DemoSurvey.population client.ledger.admission:_check_fits
         conformance.stage:Stage.deliver estimates.decoders.dense:_inverted
         mechanisms.affine:Affine.__init__ mechanisms.affine:check_affine
@@ -230,9 +230,7 @@ NO_CLAIMS: dict[str, str] = {
         stores.rules.counting:begin_pruning
     """,
     "parameters, as they were given": """
-        audit.document:audit_document central_model.laplace:LaplaceRelease.__repr__
-        central_model.selection:ExponentialMechanism.__repr__
-        mechanisms.randomised_response:RandomisedResponse.__repr__
+        audit.document:audit_document mechanisms.randomised_response:RandomisedResponse.__repr__
         mechanisms.two_round:TwoRound.__repr__ presenting.pictures:_notes
         server.pages.rendering:width_text simulation.beside_truth:simulation_document
     """,

@@ -1,13 +1,12 @@
 """What a mechanism does not take: inexact, unbounded or senseless parameters, foreign answers."""
 
-from decimal import Decimal, InvalidOperation, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from deniable.central_model.selection import exact_quantity
 from deniable.mechanisms import (
     MAX_CATEGORIES,
     GridTooCoarse,
@@ -72,32 +71,6 @@ def test_types_that_do_not_hold_the_number_exactly_are_refused(value: object) ->
     for take, parameter in ((exact_epsilon, "epsilon"), (exact_delta, "delta")):
         with pytest.raises(TypeError, match=f"{parameter} must be .* not {name}"):
             take(value)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        *((value, "must be a decimal string, .* not") for value in NOT_EXACT),
-        *((text, "must be a decimal such as") for text in ("", "7777777x", "1/2")),
-        *((text, "must be a finite") for text in ("nan", "-Infinity", Decimal("NaN7777777"))),
-        *((text, "must have at most") for text in ("7777777e999999999", f"0.{'7' * 25}")),
-        (Decimal("7777777e999999999"), "must have at most"),
-        pytest.param(7777777 << 10_000, "must fit", id="a long int"),
-    ],
-)
-def test_a_quantity_that_is_not_exact_is_refused_without_echo(value: object, reason: str) -> None:
-    with pytest.raises((TypeError, InvalidPrivacyParameter), match=f"^it {reason}") as refusal:
-        exact_quantity("it", value)  # type: ignore[arg-type]
-    assert "7777777" not in str(refusal.value)
-
-
-def test_a_quantity_may_be_negative_whatever_the_callers_decimal_context() -> None:
-    with localcontext() as context:
-        context.prec = 2
-        context.traps[InvalidOperation] = False
-        assert exact_quantity("it", "-1234.5678") == Fraction(-12345678, 10000)
-        with pytest.raises(InvalidPrivacyParameter, match="it must be a finite number"):
-            exact_quantity("it", "1,5")
 
 
 @pytest.mark.parametrize("value", [0.1, np.float64(0.1)])

@@ -1,17 +1,12 @@
 """The examples run as they stand, against a collector on another port than the default."""
 
-import math
 import re
 import shutil
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
-from itertools import combinations
-from math import comb, prod
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -113,79 +108,6 @@ def test_the_web_app_asks_first_and_explains_itself() -> None:
         assert "Nothing was recorded" not in page("rate", answer="<undeclared>")
         assert "erased" in page("consent", consent="off")
         assert "Nothing was recorded" in page("rate", answer="badly")
-
-
-def test_choosing_and_releasing_runs_as_it_stands() -> None:
-    shown = shown_by("choose_and_release.py")
-    assert shown[0].removeprefix("recommended: ") in {"chess", "go", "poker"}
-    assert shown[1].startswith("published:  {'new users': ")
-
-
-@pytest.mark.long
-def test_example_1_of_the_paper_has_the_numbers_that_sets_of_hobbies_give() -> None:
-    # Television: two rows keep it with .6, four turn to it with .1.
-    kept = [Fraction(16, 100), Fraction(48, 100), Fraction(36, 100)]
-    turned = [comb(4, j) * Fraction(9 ** (4 - j), 10**4) for j in range(5)]
-    watching = [
-        sum((kept[i] * turned[n - i] for i in range(3) if 0 <= n - i <= 4), Fraction(0))
-        for n in range(7)
-    ]
-    # Different hobbies: P(all six are in A) = product of P(x, A), then inclusion and exclusion over
-    # the subsets of A. Sports and Television are said twice, Cars never.
-    said = [0, 3, 2, 0, 4, 2]
-
-    def within(chosen: Sequence[int]) -> Fraction:
-        return prod(
-            (Fraction(len(chosen) + 5 * (x in chosen), 10) for x in said), start=Fraction(1)
-        )
-
-    different = [Fraction(0)] * 7
-    for n in range(1, 6):
-        for size in range(1, n + 1):
-            both = sum((within(chosen) for chosen in combinations(range(5), size)), Fraction(0))
-            different[n] += (-1) ** (n - size) * comb(5 - size, n - size) * both
-    people, *lines = shown_by("hobbies.py")
-    hobbies = people.removeprefix("said: ").split("; ")
-    for line, (law, truth, drawn) in zip(
-        lines,
-        [(different, 4, len(set(hobbies))), (watching, 2, hobbies.count("Television"))],
-        strict=True,
-    ):
-        assert sum(law) == 1
-        mean = sum(n * p for n, p in enumerate(law))
-        error = sum(abs(n - truth) * p for n, p in enumerate(law))
-        _, _, figures = line.partition(": ")
-        assert figures == (
-            f"truly {truth}, of what was said {drawn}; on average {float(mean):.6f}, "
-            f"off by {float(error):.6f}, right with probability {float(law[truth]):.6f}"
-        )
-        row = f"| {truth} | {float(mean):.6f} | {float(error):.6f} | {float(law[truth]):.6f} |"
-        assert row in (ROOT / "docs" / "mathematics.md").read_text("utf-8")
-
-
-def test_a_price_is_chosen_and_its_revenue_collapses_a_hair_above() -> None:
-    shown = shown_by("pricing.py")
-    # 50 bids reach 3.00, and 10 reach 3.10.
-    assert shown[:3] == [
-        "at 2.90 revenue is 145.00",
-        "at 3.00 revenue is 150.00",
-        "at 3.10 revenue is 31.00",
-    ]
-    prices = range(10, 501, 10)
-    assert float(shown[3].removeprefix("chosen: ")) * 100 in prices
-    income = [price * (110 if price <= 100 else 50 if price <= 300 else 10) for price in prices]
-    income = [0 if price > 450 else most for price, most in zip(prices, income, strict=True)]
-    weights = [math.exp(most / 500) for most in income]
-    chosen = sum(w * most for w, most in zip(weights, income, strict=True)) / sum(weights) / 100
-    assert shown[4] == f"choosing brings in {chosen:.2f} on average, at epsilon 1"
-    # Noise, cut to the range, from a sum over many more steps than can come up.
-    for line, scale in zip(shown[5:], (49, 1), strict=True):
-        ratio = math.exp(-1 / scale)
-        noisy = sum(
-            ratio ** abs(z) * income[min(max(29 + z, 0), 49)] for z in range(-4000, 4001)
-        ) * ((1 - ratio) / (1 + ratio) / 100)
-        assert line.endswith(f": {noisy:.2f}")
-        assert noisy < chosen
 
 
 @pytest.mark.long

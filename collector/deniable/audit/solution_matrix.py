@@ -8,7 +8,7 @@ proves that the guarantee is kept.
 
 import operator
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import gcd, lcm
@@ -232,15 +232,6 @@ class SolutionMatrix:
 
     def __repr__(self) -> str:
         return f"SolutionMatrix({self.categories} x {self.responses} over {self.grid})"
-
-
-def query_matrix(values: Sequence[Hashable]) -> SolutionMatrix:
-    """Return the matrix of a query Q, of zeros and ones: X's times it is that of Q o X.
-
-    ``values`` are Q of X's responses; its columns are the distinct ones, by their first appearance.
-    """
-    columns = dict.fromkeys(values)
-    return SolutionMatrix(([int(value == column) for column in columns] for value in values), 1)
 
 
 def _reduced(rows: Sequence[Sequence[int]], grid: int) -> SolutionMatrix:

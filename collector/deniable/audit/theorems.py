@@ -12,7 +12,7 @@ k = m + 1 >= 2 is the number of categories. No statement depends on the number o
 Epsilon itself is irrational in them; it enters and leaves through :func:`odds_below`,
 :func:`odds_above` and :func:`epsilon_above`, which are certified.
 
-Source: Holohan, Leith and Mason (2016); docs/mathematics.md, section 15.
+Source: Holohan, Leith and Mason (2016); docs/mathematics.md, sections 13 and 15.
 """
 
 import math

@@ -142,7 +142,7 @@ def quantiles(
     probabilities: Sequence[float] = (0.25, 0.5, 0.75),
     level: float = 0.95,
 ) -> tuple[Quantile[Any], ...]:
-    """Estimate quantiles, by test inversion (Woodruff 1952; docs/mathematics.md, section 10)."""
+    """Estimate quantiles, by test inversion (Woodruff 1952; docs/mathematics.md, section 11)."""
     check_level(level)
     k = mechanism.categories
     if len(values) != k:

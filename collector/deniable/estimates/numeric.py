@@ -79,7 +79,7 @@ def numeric_summary(
     level: float = 0.95,
     model: Model = Model.SAMPLED,
 ) -> NumericSummary:
-    """Summarise the counts of a numeric survey (docs/mathematics.md, section 10)."""
+    """Summarise the counts of a numeric survey (docs/mathematics.md, section 11)."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
     blur = blur_of(mechanism, tally.n)

@@ -26,7 +26,7 @@ class SurveyMatrix:
     The rows are equally long, and each sums to 2^64; ValueError, if they do not. ``truthful`` tells
     whether the responses are the categories; where not, ``truth`` is None.
 
-    Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, section 8.
+    Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, sections 8 and 9.
     """
 
     __slots__ = ("_rows", "categories", "responses", "truth")
