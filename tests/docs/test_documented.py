@@ -69,7 +69,7 @@ def test_every_survey_file_among_the_examples_can_be_published(file: Path) -> No
 
 
 NAMED_THREATS = (
-    *("It shows that somebody takes part, and when", "A device's reports are linked"),
+    *("Traffic shows that somebody takes part, and when", "A device's reports are linked"),
     *("Reports of many epochs are averaged", "**that an answer changed**"),
     *("Raises epsilon, adds delta, shortens epochs", "Publishes again under the same name"),
     *("Opens many surveys", "Several surveys about correlated things"),
