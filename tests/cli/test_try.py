@@ -47,9 +47,7 @@ def test_one_command_shows_a_question_on_a_page_and_what_there_is_to_do(
     shown = succeed("try", "Which theme?", *ANSWERS, "--devices", "200")
     for text in ("Which theme?", "the &#34;dark&#34; one", "Simulated: no real device", "200"):
         assert text in seen[0]
-    assert shown.endswith(
-        "Ctrl-C ends this one, of which nothing is kept.\nended; nothing is kept\n"
-    )
+    assert shown.endswith("Press Ctrl-C to stop; nothing is kept.\nstopped; nothing was kept\n")
     lines = [line.removeprefix("  ") for line in shown.splitlines() if line.startswith("  ")]
     file = tmp_path / "which-theme.toml"
     file.write_text("\n".join(line for line in lines if " = " in line), "utf-8")
@@ -71,14 +69,14 @@ def test_told_to_end_it_leaves_nothing(tmp_path: Path, ending: signal.Signals) -
         stderr=subprocess.PIPE,
         env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
     ) as trying:
-        shown = await_line(trying, b"Ctrl-C ends").decode()
+        shown = await_line(trying, b"Ctrl-C").decode()
         assert "Simulated: no real device" in page(shown)
         (seen,) = re.findall(r"^  deniable (hist .*)$", shown, re.MULTILINE)
         assert "dark" in succeed(seen)
         trying.send_signal(ending)
         rest, errors = trying.communicate(timeout=60)
         assert (trying.returncode, errors) == (0, b"")
-        assert rest == b"ended; nothing is kept\n"
+        assert rest == b"stopped; nothing was kept\n"
     assert [*tmp_path.iterdir()] == []
 
 

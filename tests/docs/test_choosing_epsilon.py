@@ -43,10 +43,13 @@ def test_the_readme_s_figures_are_those_of_its_survey() -> None:
     readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
     mechanism = best(5, "1").mechanism()
     assert mechanism.hit is not None
-    assert f"two, the truth among them {100 * float(mechanism.hit):.0f} % of the time" in readme
+    assert (
+        f"two of them, and {100 * float(mechanism.hit):.0f} % of the time one of the two is"
+        in readme
+    )
     needed, at_once = (reports_for_half_width(mechanism, 0.05, *more) for more in ((), (1, 0.99)))
-    assert f"all noise; {needed:,} put each share up to 40 % within ± 5 percentage" in readme
-    assert f"at once it takes {reports_text(at_once).removesuffix(' reports')}." in readme
+    assert f"{needed:,} reports, each share up to 40 % is accurate to ± 5 percentage" in readme
+    assert f"at once, you need {reports_text(at_once).removesuffix(' reports')}." in readme
 
 
 def test_the_default_budget_lasts_as_long_as_is_said() -> None:

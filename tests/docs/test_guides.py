@@ -10,6 +10,7 @@ import shlex
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -22,10 +23,11 @@ from tests.cli.commands import Workplace
 from tests.cli.serving import serving
 from tests.support.collector import NAME, CollectorProcess
 from tests.support.notebook import executed
-from tests.support.processes import PYTEST, ROOT, free_port, run
+from tests.support.processes import PYTEST, ROOT, await_line, child, free_port, run
 from tests.support.readme import marked_blocks, outputs
 
 DOCS = ROOT / "docs"
+BASH = ("bash", "-euo", "pipefail", "-c")
 PATH = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 DEVICE = (DOCS / "device.md").read_text("utf-8")
 
@@ -80,20 +82,24 @@ def test_the_three_operators_commands_and_app_fit_together(tmp_path: Path) -> No
 @pytest.mark.long
 def test_the_developers_app_reports_once_and_not_before_consent(tmp_path: Path) -> None:
     texts = blocks("tutorials/developer.md")
-    assert [*texts] == ["app", "before", "local", "report"]
-    with CollectorProcess(tmp_path / "collector") as collector:
-        collector.export(tmp_path / f"{NAME}.json")
-        app = texts.pop("app").replace("http://127.0.0.1:8377", collector.origin)
-        (tmp_path / "app.py").write_text(re.sub("[0-9a-f]{64}", collector.authority, app), "utf-8")
-        collector.start()
-        before, local, report = (
-            run(["bash", "-c", text], cwd=tmp_path, env=PATH).stdout for text in texts.values()
+    assert [*texts] == ["collector", "app", "report", "shown"]
+    setup = marked_blocks(DOCS / "tutorials" / "developer.md")[0]
+    (tmp_path / "app.py").write_text(texts["app"], "utf-8")
+    run([*BASH, setup.script(free_port())], cwd=tmp_path, env=PATH)
+    options: dict[str, Any] = {"cwd": tmp_path, "env": os.environ | PATH, "stdout": PIPE}
+    with child([*BASH, f"exec {setup.serves}"], **options) as server:
+        await_line(server, b"listening")
+        report, shown = (
+            run([*BASH, texts[label]], cwd=tmp_path, env=PATH).stdout
+            for label in ("report", "shown")
         )
-    assert before.startswith("not-recorded")
-    assert "\nlocal \n" in local
-    assert "How do you rate your marriage?" in local
+        hist = f"deniable hist {NAME} --dir my-collector --json"
+        counted = run([*BASH, hist], cwd=tmp_path, env=PATH)
+    assert report.startswith("not-recorded")
     assert "\nrecorded \nrepeated \n" in report
-    assert sum(collector.shown_counts()) == 1
+    assert "How do you rate your marriage?" in shown
+    assert "accepted (the collector has counted it)" in shown
+    assert json.loads(counted.stdout)["n"] == 1
 
 
 @pytest.mark.long

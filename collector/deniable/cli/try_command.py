@@ -33,7 +33,9 @@ _LONGEST: Final = 40
 _DAY: Final = 86_400
 
 
-@click.command("try", short_help="Ask a question of your own, of simulated devices, on a page.")
+@click.command(
+    "try", short_help="Ask simulated devices your own question; see the figures on a page."
+)
 @click.argument("question")
 @click.argument("answers", nargs=-1, required=True)
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
@@ -48,10 +50,10 @@ _DAY: Final = 86_400
 def try_out(
     question: str, answers: tuple[str, ...], epsilon: str, devices: int, *, no_browser: bool
 ) -> None:
-    """Ask QUESTION, with these ANSWERS, of simulated devices; see the figures on a page.
+    """Ask simulated devices QUESTION, with these ANSWERS; see the figures on a page.
 
-    A collector runs in a temporary directory until Ctrl-C. Four weeks pass at once, and what
-    devices answer is made up: the first answers most, the last ever more. No real device is asked.
+    A collector runs in a temporary directory until Ctrl-C. Four weeks are simulated at once. The
+    answers are invented: the first is the most common, and the last gains each week.
     """
     from deniable.cli.collector_commands import made_collector, running_collector
 
@@ -74,7 +76,7 @@ def try_out(
             try:
                 process.wait()
             except KeyboardInterrupt:
-                click.echo("ended; nothing is kept")
+                click.echo("stopped; nothing was kept")
 
 
 def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple[str, str]:
@@ -163,11 +165,11 @@ def _announced(question: str, ways: Sequence[str], devices: int, text: str, name
     file = "".join(f"  {line}\n" for line in text.splitlines())
     seen = "".join(f"  {way}\n" for way in ways)
     return (
-        f"{question}\n{_EPOCHS * devices:,} reports of simulated devices, of {_EPOCHS} weeks; no "
-        f"real device was asked.\n\n{seen}\nTo ask real ones, keep this as {name}.toml:\n\n"
-        f"{file}\nand then:\n\n"
+        f"{question}\n{_EPOCHS * devices:,} reports from simulated devices over {_EPOCHS} weeks; "
+        f"no real device was asked.\n\n{seen}\nTo ask real devices, save this as {name}.toml:\n\n"
+        f"{file}\nThen run:\n\n"
         "  deniable init my-collector\n"
         f"  deniable survey publish {name}.toml --dir my-collector\n"
         "  deniable serve --dir my-collector\n\n"
-        "Ctrl-C ends this one, of which nothing is kept."
+        "Press Ctrl-C to stop; nothing is kept."
     )
