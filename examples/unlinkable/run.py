@@ -1,4 +1,4 @@
-"""Nobody can link it: an issuer, a relay, a collector and ten devices on one machine.
+"""Unlinkable reports: an issuer, a relay, a collector and ten devices on one machine.
 
 Run it: python examples/unlinkable/run.py
 It takes two minutes and nginx, and prints what each party saw, and then the histogram. For

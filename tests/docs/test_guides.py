@@ -21,7 +21,7 @@ from deniable.client import DEFAULT_LIFETIME_EPSILON, Consent
 from deniable.fakes import Misbehaviour
 from tests.cli.commands import Workplace
 from tests.cli.serving import serving
-from tests.support.collector import NAME, CollectorProcess
+from tests.support.collector import NAME
 from tests.support.notebook import executed
 from tests.support.processes import PYTEST, ROOT, await_line, child, free_port, run
 from tests.support.readme import marked_blocks, outputs

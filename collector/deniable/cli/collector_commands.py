@@ -101,9 +101,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     click.echo(f"store          {store_text(Config.load(directory))}")
     click.echo(f"example        {directory / EXAMPLE_FILE}")
     click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
-    click.echo(
-        f"log key        {log_key_file(key_file)}  (private; keep it with the authority key)"
-    )
+    click.echo(f"log key        {log_key_file(key_file)}  (private; keep both together)")
     click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")
     log_key = verifier_key(log_origin(reached), read_key_file(log_key_file(key_file)))
     click.echo(f"log            {log_key}  (public; witnesses watch it)")

@@ -109,7 +109,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
     "Try it": {
         "try": (
             "try_command:try_out",
-            "Ask simulated devices your own question; see the figures on a page.",
+            "Ask simulated devices your own question; see the figures.",
         ),
         "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
     },

@@ -33,9 +33,7 @@ _LONGEST: Final = 40
 _DAY: Final = 86_400
 
 
-@click.command(
-    "try", short_help="Ask simulated devices your own question; see the figures on a page."
-)
+@click.command("try", short_help="Ask simulated devices your own question; see the figures.")
 @click.argument("question")
 @click.argument("answers", nargs=-1, required=True)
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")

@@ -94,10 +94,10 @@ GLOSSARY: Final = {
     "debiased": "calculated so that the noise of the devices cancels out on average",
     "epoch": "the time slice in which a device reports at most once per survey",
     "epsilon": "a measure of what one report reveals: it changes the odds of one answer over "
-    "another by a factor of e^epsilon at most; smaller is more private",
-    "interval": "the values that fit the reports: as far as chance goes, 95 % intervals hold the "
-    "truth in at least 95 of 100 such surveys",
-    "noise": "the chance with which a device alters its answer before it sends it",
+    "another by a factor of at most e^epsilon; smaller is more private",
+    "interval": "the values that fit the reports: allowing for chance alone, 95 % intervals "
+    "contain the truth in at least 95 of 100 such surveys",
+    "noise": "the random change that a device makes to its answer before sending it",
 }
 """The terms that a page explains, in the words of docs/glossary.md."""
 _TERMS: Final = re.compile(rf"\b({'|'.join(GLOSSARY)})\b", re.IGNORECASE)
